@@ -25,7 +25,7 @@ import orjson
 import polars as pl
 
 from gate.clock import utc_now
-from gate.decisions.migrations.acts import Migrations
+from gate.decisions.migrations.reading import Migrations
 from gate.errors import GateError, OperatorError, ServiceUnavailable
 from gate.ledger import Ledger
 from gate.policy.questions import (

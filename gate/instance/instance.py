@@ -17,7 +17,8 @@ from gate.clock import utc_now
 from gate.contract.published import corpus_hash
 from gate.decisions.decide import DecisionGate
 from gate.decisions.lifecycle import Lifecycle
-from gate.decisions.migrations.acts import ApprovalRules, Migrations
+from gate.decisions.migrations.acts import MigrationActs
+from gate.decisions.migrations.reading import Migrations
 from gate.errors import OperatorError
 from gate.ids import timestamp
 from gate.instance.checkpoints import Checkpoints
@@ -116,13 +117,16 @@ class Instance:
         """The gate over this instance's ledger and keys."""
         return DecisionGate(self.ledger, self.signers, clock, self.settings.schema_url, self.adapters)
 
-    def migrations(self, clock: Callable[[], datetime] = utc_now) -> Migrations:
-        """What people do with the migrations of this instance's scopes."""
-        rules = ApprovalRules(
-            self_approval=self.settings.migration_approval == "author",
-            max_new_share=self.settings.migration_stale_percent / 100,
-        )
-        return Migrations(self.ledger, self.gate(clock).sources, clock, corpus_hash(), rules)
+    def migrations(self) -> Migrations:
+        """What is stored of the migrations of this instance's scopes."""
+        max_new_share = self.settings.migration_stale_percent / 100
+        return Migrations(self.ledger, self.gate().sources, corpus_hash(), max_new_share)
+
+    def migration_acts(self, clock: Callable[[], datetime] = utc_now) -> MigrationActs:
+        """What users do with the migrations of this instance's scopes."""
+        self_approval = self.settings.migration_approval == "author"
+        sources = self.gate(clock).sources
+        return MigrationActs(self.ledger, sources, clock, self.migrations(), self_approval=self_approval)
 
     def lifecycle(self, clock: Callable[[], datetime] = utc_now) -> Lifecycle:
         """What takes reports about this instance's decisions."""

@@ -10,8 +10,9 @@ from typing import Any
 
 from gate.clock import utc_now
 from gate.contract.published import corpus_hash
-from gate.decisions.migrations.acts import ApprovalRules, Migrations
+from gate.decisions.migrations.acts import MigrationActs
 from gate.decisions.migrations.documents import Proposal, ProposedRulebook, StoredMigration
+from gate.decisions.migrations.reading import Migrations
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.instance.instance import Instance
@@ -116,9 +117,14 @@ class Desk:
 
     @property
     def migrations(self) -> Migrations:
+        """What is stored of them."""
+        instance = self.instance
+        return Migrations(instance.ledger, instance.gate().sources, corpus_hash(), self.max_new_share)
+
+    @property
+    def acts(self) -> MigrationActs:
         """What people do with migrations."""
-        rules = ApprovalRules(max_new_share=self.max_new_share)
-        return Migrations(self.instance.ledger, self.instance.gate().sources, utc_now, corpus_hash(), rules)
+        return MigrationActs(self.instance.ledger, self.instance.gate().sources, utc_now, self.migrations)
 
     def proposal(self, migration_id: str, *rulebooks: Rulebook, approval: str = "pending", **found: Any) -> Proposal:
         """A proposal with evidence of now."""
@@ -136,16 +142,16 @@ class Desk:
 
     def propose(self, migration_id: str, *rulebooks: Rulebook, **found: Any) -> Standing:
         """Proposes rulebooks."""
-        return self.migrations.propose(self.scope, self.author, self.proposal(migration_id, *rulebooks, **found), "")
+        return self.acts.propose(self.scope, self.author, self.proposal(migration_id, *rulebooks, **found), "")
 
     def approve(self, standing: Standing) -> Standing:
         """Approves what was proposed."""
-        return self.migrations.approve(self.scope, self.approver, standing.migration_id, standing.evidence_hash, "")
+        return self.acts.approve(self.scope, self.approver, standing.migration_id, standing.evidence_hash, "")
 
     def route(self, migration_id: str, rulebook: Rulebook) -> RouteEntry:
         """Proposes, approves and applies a rulebook."""
         self.approve(self.propose(migration_id, rulebook))
-        (route,) = self.migrations.apply(self.scope, self.author, migration_id, "")
+        (route,) = self.acts.apply(self.scope, self.author, migration_id, "")
         return route
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from gate.adapters.registry import find_adapter, registered
-from gate.decisions.migrations.acts import Migrations
 from gate.decisions.migrations.documents import Proposal, ProposedRulebook
+from gate.decisions.migrations.reading import Migrations
 from gate.encoding.strict_json import JsonObject
 from gate.ledger.access.authority import Scope
 from gate.migration.drift import MakeFacts, check_drift

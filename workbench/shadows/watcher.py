@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from gate.clock import utc_now
-from gate.decisions.migrations.acts import Migrations
 from gate.decisions.migrations.documents import ProposedRulebook
+from gate.decisions.migrations.reading import Migrations
 from gate.errors import GateError, OperatorError
 from gate.ledger import Ledger
 from gate.ledger.shadows import Shadow

@@ -31,7 +31,7 @@ def approve(
     with instance_at(home, database_url) as instance:
         found = instance.ledger.directory.scope(scope)
         who = signed_in(instance, user, token_file)
-        standing = instance.migrations().approve(found, who, migration_id, evidence, note)
+        standing = instance.migration_acts().approve(found, who, migration_id, evidence, note)
     if as_json:
         print_json({"migration_id": migration_id, "status": standing.status, "entry": standing.approval})
     else:
@@ -53,7 +53,7 @@ def reject(
     with instance_at(home, database_url) as instance:
         found = instance.ledger.directory.scope(scope)
         who = signed_in(instance, user, token_file)
-        standing = instance.migrations().reject(found, who, migration_id, note)
+        standing = instance.migration_acts().reject(found, who, migration_id, note)
     if as_json:
         print_json({"migration_id": migration_id, "status": standing.status, "entry": standing.decided})
     else:
@@ -76,7 +76,7 @@ def apply(
         who = signed_in(instance, user, token_file)
         migrations = instance.migrations()
         before = {of.migration_id for of in migrations.migrations(found) if of.state in ("proposed", "approved")}
-        routes = migrations.apply(found, who, migration_id, note)
+        routes = instance.migration_acts().apply(found, who, migration_id, note)
         closed = [of.migration_id for of in migrations.migrations(found) if of.state == "superseded"]
     if as_json:
         print_json({"migration_id": migration_id, "routes": routes})
@@ -115,7 +115,7 @@ def rollback(
     with instance_at(home, database_url) as instance:
         found = instance.ledger.directory.scope(scope)
         who = signed_in(instance, user, token_file)
-        route = instance.migrations().rollback(found, who, rulebook_id, note, active=active)
+        route = instance.migration_acts().rollback(found, who, rulebook_id, note, active=active)
     if as_json:
         print_json({"rulebook_id": rulebook_id, "route": route})
         return

@@ -141,9 +141,9 @@ def propose(
         # Before the work, so that nobody waits in vain.
         who = signed_in(instance, user, token_file)
         rulebooks = [candidate.rulebook for candidate in read.rulebooks]
-        instance.migrations().require_proposable(of, who, read.manifest.body, rulebooks, note)
+        instance.migration_acts().require_proposable(of, who, read.manifest.body, rulebooks, note)
         proof = _proved(instance, read, scope, cases, metric, since, as_json=as_json)
-        standing = instance.migrations().propose(of, who, proof.proposal, note)
+        standing = instance.migration_acts().propose(of, who, proof.proposal, note)
     evidence = proof.proposal.evidence
     faults = find_gate_faults(evidence)
     migration_id = read.manifest.migration_id

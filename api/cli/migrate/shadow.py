@@ -41,7 +41,7 @@ def start(
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
         who = signed_in(instance, user, token_file)
-        shadow = instance.migrations().start_shadow(of, who, migration_id)
+        shadow = instance.migration_acts().start_shadow(of, who, migration_id)
     if as_json:
         print_json(shadow.to_dict())
         return
@@ -66,7 +66,7 @@ def stop(
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
         who = signed_in(instance, user, token_file)
-        shadow = instance.migrations().stop_shadow(of, who, migration_id)
+        shadow = instance.migration_acts().stop_shadow(of, who, migration_id)
     if as_json:
         print_json({**shadow.to_dict(), "running": False})
         return

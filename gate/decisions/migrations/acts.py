@@ -1,11 +1,11 @@
 """What people do with migrations: propose, approve, reject, apply and roll back; each is an entry of the scope's chain.
 Shadows are none: they change nothing.
 
-    migrations.propose(scope, ada, proposal, note)               the evidence, under the author's name
-    migrations.approve(scope, ben, migration_id, evidence_hash)  somebody else, against that very evidence
-    migrations.apply(scope, ada, migration_id)                   from here on the rulebook id leads to the candidate
-    migrations.rollback(scope, ben, rulebook_id)                 and back, on the evidence of the earlier apply
-    migrations.start_shadow(scope, ada, migration_id)            new decisions are decided anew, beside the gate
+    acts.propose(scope, ada, proposal, note)               the evidence, under the author's name
+    acts.approve(scope, ben, migration_id, evidence_hash)  somebody else, against that very evidence
+    acts.apply(scope, ada, migration_id)                   from here on the rulebook id leads to the candidate
+    acts.rollback(scope, ben, rulebook_id)                 and back, on the evidence of the earlier apply
+    acts.start_shadow(scope, ada, migration_id)            new decisions are decided anew, beside the gate
 
 Whether something may be done is decided under the lock of the scope's head, where nobody appends meanwhile: of two
 approvals at once, the second finds the first.
@@ -13,10 +13,9 @@ approvals at once, the second finds the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from gate.clock import new_id
 from gate.decisions.migrations.documents import (
@@ -24,13 +23,10 @@ from gate.decisions.migrations.documents import (
     EVIDENCE,
     MANIFEST,
     Proposal,
-    ProposedRulebook,
     StoredMigration,
     candidate_document,
-    damaged,
-    is_evidence,
-    migration_document,
 )
+from gate.decisions.migrations.reading import Migrations, standing_in, standings_in, stored_document
 from gate.decisions.migrations.rules import (
     no_shadow,
     require_about,
@@ -47,12 +43,11 @@ from gate.ids import timestamp
 from gate.ledger import Ledger
 from gate.ledger.access.authority import Scope
 from gate.ledger.access.users import User
-from gate.ledger.chain.changes import Change, ChangeReader
-from gate.ledger.rulebooks import Registered, version_conflict
+from gate.ledger.chain.changes import Change
 from gate.ledger.shadows import Shadow
-from gate.migration.approval import MAX_NEW_SHARE, Today, find_staleness, needs_approval
+from gate.migration.approval import needs_approval
 from gate.migration.routes import rollback_target
-from gate.migration.standing import Standing, require_open, standing, unknown
+from gate.migration.standing import Standing, require_open, unknown
 from gate.records.changes import (
     MIGRATIONS,
     ROUTES,
@@ -61,45 +56,23 @@ from gate.records.changes import (
     Event,
     MigrationEntry,
     RouteEntry,
-    Version,
     migration_entry,
     route_entry,
 )
-from gate.rulebooks.documents import AdapterDependency
-from gate.rulebooks.rulebook import Rulebook, load
+from gate.rulebooks.rulebook import Rulebook
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalRules:
-    """What the operator's settings say of approvals.
-
-    Attributes:
-        self_approval: Whether authors may approve, also their own migrations.
-        max_new_share: How many more decisions of a rulebook there may be than its evidence saw, as a share of those.
-    """
-
-    self_approval: bool = False
-    max_new_share: float = MAX_NEW_SHARE
-
-
-class InScope(Protocol):
-    """Whoever reads in a scope: the scope itself, or a caller's authority."""
-
-    @property
-    def scope_id(self) -> str:
-        """The scope's internal id."""
-
-
-class Migrations:
-    """The migrations of scopes."""
+class MigrationActs:
+    """What users do with the migrations of scopes."""
 
     def __init__(
         self,
         ledger: Ledger,
         sources: Sources,
         clock: Callable[[], datetime],
-        corpus_hash: str,
-        rules: ApprovalRules | None = None,
+        migrations: Migrations,
+        *,
+        self_approval: bool = False,
     ) -> None:
         """Composes it.
 
@@ -107,14 +80,14 @@ class Migrations:
             ledger: Where entries are kept.
             sources: What registers a candidate when it is applied.
             clock: The current moment, in UTC.
-            corpus_hash: The hash of this release's golden corpus.
-            rules: What the settings say of approvals.
+            migrations: What is stored of them.
+            self_approval: Whether authors may approve, also their own migrations.
         """
         self._ledger = ledger
         self._sources = sources
         self._clock = clock
-        self._corpus_hash = corpus_hash
-        self._rules = rules or ApprovalRules()
+        self._migrations = migrations
+        self._self_approval = self_approval
 
     def propose(self, scope: Scope, user: User, proposal: Proposal, note: str) -> Standing:
         """Proposes a migration, or proposes it again with new evidence.
@@ -145,7 +118,7 @@ class Migrations:
             )
         now = self._clock()
         with self._ledger.changes.changing(scope.scope_id, scope.name, now) as change:
-            found = self._standing(change, migration_id)
+            found = standing_in(change, migration_id)
             if found is not None:
                 require_open(found, migration_id, to="proposed")
             self._require_fresh(change, evidence, migration_id)
@@ -187,20 +160,10 @@ class Migrations:
         require_act(user, scope, "draft")
         require_note(note)
         require_proposed(manifest)
-        found = self.standing(scope, manifest["migration_id"])
+        found = self._migrations.standing(scope, manifest["migration_id"])
         if found is not None:
             require_open(found, manifest["migration_id"], to="proposed")
-        self.require_free(scope, rulebooks)
-
-    def require_free(self, scope: Scope, rulebooks: Sequence[Rulebook]) -> None:
-        """Requires that no version of some candidates names another rulebook.
-
-        Raises:
-            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
-        """
-        for rulebook in rulebooks:
-            self._require_free(scope, rulebook)
+        self._migrations.require_free(scope, rulebooks)
 
     def approve(self, scope: Scope, user: User, migration_id: str, evidence_hash: str, note: str) -> Standing:
         """Approves a migration on its evidence.
@@ -251,8 +214,8 @@ class Migrations:
         """
         require_act(user, scope, "draft", "approve")
         require_note(note)
-        stored = self.migration(scope, migration_id)
-        candidates = [self._candidate(scope, of["hash"]) for of in stored.standing.proposed["candidates"]]
+        stored = self._migrations.migration(scope, migration_id)
+        candidates = self._migrations.candidates(scope, stored.standing)
         if not candidates:
             raise OperatorError(
                 "MIGRATION_WITHOUT_ROUTE",
@@ -266,7 +229,7 @@ class Migrations:
         now = self._clock()
         with self._ledger.changes.changing(scope.scope_id, scope.name, now) as change:
             # Once more under the lock: it may have been rejected, or applied, since.
-            found = self._standing(change, migration_id)
+            found = standing_in(change, migration_id)
             if found is None or found.proposed != stored.standing.proposed:
                 raise OperatorError(
                     "MIGRATION_NOT_OPEN",
@@ -275,7 +238,7 @@ class Migrations:
             self._require_applicable(scope, StoredMigration(found, stored.manifest, stored.evidence, (), ()))
             self._require_fresh(change, stored.evidence, migration_id)
             routes = [
-                self._route(change, of.candidate, "apply", found, user, note, now)
+                self._route(change, of.candidate, found, user, note, now)
                 for of in sorted(candidates, key=lambda of: of.rulebook.rulebook_id)
             ]
             self._supersede(change, found, user, now)
@@ -354,7 +317,7 @@ class Migrations:
         """
         require_act(user, scope, "draft", "approve")
         with self._ledger.changes.changing(scope.scope_id, scope.name, self._clock()) as change:
-            found = self._standing(change, migration_id)
+            found = standing_in(change, migration_id)
             if found is None:
                 raise unknown(migration_id)
             running = change.shadows().get(migration_id)
@@ -384,7 +347,7 @@ class Migrations:
         """
         require_act(user, scope, "draft", "approve")
         with self._ledger.changes.changing(scope.scope_id, scope.name, self._clock()) as change:
-            found = self._standing(change, migration_id)
+            found = standing_in(change, migration_id)
             if found is None:
                 raise unknown(migration_id)
             running = change.shadows().get(migration_id)
@@ -393,171 +356,14 @@ class Migrations:
             change.stop_shadow(migration_id, user.name)
         return running.of_evidence(found.evidence_hash)
 
-    def shadows(self, scope: InScope) -> dict[str, Shadow]:
-        """The shadows that run in a scope, by the ids of their migrations.
-
-        What one found before its migration was proposed anew is left out: it is about other candidates.
-
-        Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
-        """
-        with self._ledger.changes.reading(scope.scope_id) as reader:
-            running = reader.shadows()
-            standings = {of: self._standing(reader, of) for of in running}
-        return {
-            migration_id: running[migration_id].of_evidence(found.evidence_hash)
-            for migration_id, found in standings.items()
-            if found is not None
-        }
-
-    def migration(self, scope: InScope, migration_id: str) -> StoredMigration:
-        """A migration of a scope.
-
-        Raises:
-            OperatorError: MIGRATION_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
-        """
-        found = self.find(scope, migration_id)
-        if found is None:
-            raise unknown(migration_id)
-        return found
-
-    def find(self, scope: InScope, migration_id: str) -> StoredMigration | None:
-        """A migration of a scope; None where the scope has none of that id.
-
-        Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
-        """
-        with self._ledger.changes.reading(scope.scope_id) as reader:
-            entries = reader.migrations(migration_id)
-            cited = [route for route in reader.routes() if route["migration_id"] == migration_id] if entries else []
-            found = standing(entries, cited)
-            if found is None:
-                return None
-            manifest = _document(reader, found.proposed["manifest_hash"])
-            evidence = _document(reader, found.evidence_hash)
-        if content_hash(manifest) != found.proposed["manifest_hash"] or not is_evidence(evidence, found.evidence_hash):
-            raise damaged(f"documents of the migration {migration_id}")
-        return StoredMigration(found, manifest, evidence, entries, cited)
-
-    def standing(self, scope: InScope, migration_id: str) -> Standing | None:
-        """Where a migration of a scope stands; None where the scope has none of that id.
-
-        Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
-        """
-        with self._ledger.changes.reading(scope.scope_id) as reader:
-            return self._standing(reader, migration_id)
-
-    def migrations(self, scope: InScope) -> list[Standing]:
-        """All migrations of a scope, those proposed last first.
-
-        Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
-        """
-        with self._ledger.changes.reading(scope.scope_id) as reader:
-            return _standings(reader.migrations(), reader.routes())
-
-    def routes(self, scope: InScope, rulebook_id: str | None = None) -> dict[str, list[RouteEntry]]:
-        """The routes of a scope, in the order of the chain, by rulebook id.
-
-        Args:
-            scope: The scope.
-            rulebook_id: The one rulebook id to look for; None for all.
-
-        Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
-        """
-        with self._ledger.changes.reading(scope.scope_id) as reader:
-            return _by_rulebook(reader.routes(rulebook_id))
-
-    def base(self, scope: InScope, rulebook_id: str) -> Registered | None:
-        """The version that a rulebook id leads to; None where it has no route.
-
-        Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
-        """
-        route = self._ledger.changes.active(scope.scope_id, rulebook_id).route
-        return None if route is None else self._ledger.rulebooks.find(scope.scope_id, route["to"]["hash"])
-
-    def rulebook(self, scope: InScope, registered: Registered) -> Rulebook:
-        """A registered rulebook.
-
-        Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it is not stored as it was registered.
-        """
-        return self._sources.registered_rulebook(scope.scope_id, registered.hash)
-
-    def dependency(
-        self, scope: Scope, rulebook: Rulebook, adapters: Sequence[AdapterDependency]
-    ) -> AdapterDependency | None:
-        """The adapter that makes the facts of a candidate; None where callers send them.
-
-        A version that is registered keeps its adapter. Else it is that of the version in force, in the version that the
-        migration names of it; and for a first route, the one adapter that the migration names.
-
-        Args:
-            scope: The scope.
-            rulebook: The candidate.
-            adapters: The adapters that the migration names.
-
-        Raises:
-            OperatorError: MIGRATION_ADAPTER_UNCLEAR: several could be meant.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
-        """
-        known = self._ledger.rulebooks.find(scope.scope_id, rulebook.hash)
-        if known is not None:
-            return known.metadata.get("adapter_dependency")
-        base = self.base(scope, rulebook.rulebook_id)
-        if base is not None:
-            bound = base.metadata.get("adapter_dependency")
-            same = [of for of in adapters if bound is not None and of["adapter_id"] == bound["adapter_id"]]
-            return same[0] if same else bound
-        if len(adapters) > 1:
-            raise OperatorError(
-                "MIGRATION_ADAPTER_UNCLEAR",
-                f"The migration names several adapters, and {rulebook.rulebook_id} has no version in force that says "
-                f"which of them makes its facts. Register it first with `gate rulebook register --adapter`.",
-            )
-        return adapters[0] if adapters else None
-
-    def document(self, scope: InScope, stored: StoredMigration) -> dict[str, Any]:
-        """A migration as `migration_document` says. The evidence of one that is no longer open is of its own day.
-
-        Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
-        """
-        stale: Sequence[str] = ()
-        if stored.standing.state in ("proposed", "approved"):
-            with self._ledger.changes.reading(scope.scope_id) as reader:
-                today = self._today(reader, stored.evidence)
-            stale = find_staleness(stored.evidence, today, self._rules.max_new_share)
-        return migration_document(stored, stale)
-
-    def candidates(self, scope: InScope, standing_: Standing) -> list[ProposedRulebook]:
-        """The candidates of a migration.
-
-        Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
-        """
-        return [self._candidate(scope, of["hash"]) for of in standing_.proposed["candidates"]]
-
-    def _candidate(self, scope: InScope, hash_: str) -> ProposedRulebook:
-        with self._ledger.changes.reading(scope.scope_id) as reader:
-            document = _document(reader, hash_)
-        rulebook = load(document.get("rulebook"))
-        if rulebook.hash != hash_:
-            raise damaged(f"candidate {hash_}")
-        return ProposedRulebook(rulebook, document["annotations"], document["adapter_dependency"])
-
     def _decide(
         self, scope: Scope, user: User, migration_id: str, event: Event, evidence_hash: str | None, note: str
     ) -> Standing:
-        require_act(user, scope, *(("approve", "draft") if self._rules.self_approval else ("approve",)))
+        require_act(user, scope, *(("approve", "draft") if self._self_approval else ("approve",)))
         require_note(note)
         now = self._clock()
         with self._ledger.changes.changing(scope.scope_id, scope.name, now) as change:
-            found = require_open(self._standing(change, migration_id), migration_id, to=event)
+            found = require_open(standing_in(change, migration_id), migration_id, to=event)
             if event == "approved":
                 self._require_approvable(change, user, found, str(evidence_hash))
             entry = migration_entry(
@@ -574,7 +380,7 @@ class Migrations:
             return self._append(change, entry)
 
     def _require_approvable(self, change: Change, user: User, found: Standing, evidence_hash: str) -> None:
-        if found.author == user.name and not self._rules.self_approval:
+        if found.author == user.name and not self._self_approval:
             raise AccessForbidden(
                 "MIGRATION_FORBIDDEN",
                 f"{user.name} proposed the migration {found.migration_id}, and nobody approves a migration of their "
@@ -586,7 +392,7 @@ class Migrations:
                 f"{evidence_hash} is not the latest evidence of {found.migration_id}. Read its report, which names "
                 f"that evidence, before you decide: `gate migrate report {found.migration_id}`.",
             )
-        evidence = _document(change, found.evidence_hash)
+        evidence = stored_document(change, found.evidence_hash)
         require_gate(evidence, found.migration_id)
         self._require_fresh(change, evidence, found.migration_id)
 
@@ -610,8 +416,8 @@ class Migrations:
             )
         require_gate(stored.evidence, migration_id)
 
-    def _require_fresh(self, reader: ChangeReader, evidence: Mapping[str, Any], migration_id: str) -> None:
-        stale = find_staleness(evidence, self._today(reader, evidence), self._rules.max_new_share)
+    def _require_fresh(self, change: Change, evidence: Mapping[str, Any], migration_id: str) -> None:
+        stale = self._migrations.staleness(change, evidence)
         if stale:
             raise OperatorError(
                 "EVIDENCE_STALE",
@@ -619,30 +425,8 @@ class Migrations:
                 f"migrate propose`, and have it approved on the new evidence.",
             )
 
-    def _today(self, reader: ChangeReader, evidence: Mapping[str, Any]) -> Today:
-        active: dict[str, Version | None] = {}
-        decided_since = {}
-        for of in evidence["rulebooks"]:
-            routes = reader.routes(of["rulebook_id"])
-            active[of["rulebook_id"]] = routes[-1]["to"] if routes else None
-            after = of["history"]["read_at"]["chain_position"]
-            decided_since[of["rulebook_id"]] = reader.count_decided(of["rulebook_id"], after=after)
-        ours = evidence["corpus"]["published"]
-        return Today(active, self._corpus_hash if ours else None, decided_since)
-
-    def _require_free(self, scope: Scope, rulebook: Rulebook) -> None:
-        """Requires that the version of a candidate names no other rulebook."""
-        known = self._ledger.rulebooks.find_version(scope.scope_id, rulebook.rulebook_id, rulebook.version)
-        if known is not None and known.hash != rulebook.hash:
-            raise version_conflict(rulebook, known.hash)
-
-    def _standing(self, reader: ChangeReader, migration_id: str) -> Standing | None:
-        entries = reader.migrations(migration_id)
-        cited = [route for route in reader.routes() if route["migration_id"] == migration_id] if entries else []
-        return standing(entries, cited)
-
     def _route(
-        self, change: Change, candidate: Candidate, cause: str, found: Standing, user: User, note: str, now: datetime
+        self, change: Change, candidate: Candidate, found: Standing, user: User, note: str, now: datetime
     ) -> RouteEntry:
         routes = change.routes(candidate["rulebook_id"])
         approval = found.approval
@@ -664,7 +448,7 @@ class Migrations:
 
     def _supersede(self, change: Change, applied_: Standing, user: User, now: datetime) -> None:
         ids = {of["rulebook_id"] for of in applied_.proposed["candidates"]}
-        for found in _standings(change.migrations(), change.routes()):
+        for found in standings_in(change):
             about = {of["rulebook_id"] for of in found.proposed["candidates"]}
             if found.migration_id != applied_.migration_id and found.state in ("proposed", "approved") and ids & about:
                 entry = migration_entry(
@@ -686,7 +470,7 @@ class Migrations:
         change.log(f"migration.{entry['event']}", entry["migration_id"], **details)
         if entry["event"] in ("rejected", "superseded"):
             change.stop_shadow(entry["migration_id"], entry["actor"]["id"])
-        found = self._standing(change, entry["migration_id"])
+        found = standing_in(change, entry["migration_id"])
         return cast("Standing", found)
 
     def _append_route(self, change: Change, entry: RouteEntry) -> None:
@@ -698,32 +482,6 @@ class Migrations:
             migration_id=entry["migration_id"],
             by=entry["actor"]["id"],
         )
-
-
-def _standings(entries: Iterable[MigrationEntry], routes: Iterable[RouteEntry]) -> list[Standing]:
-    by_id: dict[str, list[MigrationEntry]] = {}
-    for entry in entries:
-        by_id.setdefault(entry["migration_id"], []).append(entry)
-    cited: dict[str, list[RouteEntry]] = {}
-    for route in routes:
-        cited.setdefault(route["migration_id"], []).append(route)
-    found = [standing(of, cited.get(migration_id, [])) for migration_id, of in by_id.items()]
-    there = [of for of in found if of is not None]
-    return sorted(there, key=lambda of: of.proposed["migration_entry_id"], reverse=True)
-
-
-def _by_rulebook(routes: Iterable[RouteEntry]) -> dict[str, list[RouteEntry]]:
-    found: dict[str, list[RouteEntry]] = {}
-    for route in routes:
-        found.setdefault(route["rulebook_id"], []).append(route)
-    return dict(sorted(found.items()))
-
-
-def _document(reader: ChangeReader, hash_: str) -> Any:
-    found = reader.document(hash_)
-    if found is None:
-        raise damaged(f"document {hash_}")
-    return found
 
 
 def _actor(user: User) -> Actor:

@@ -22,10 +22,11 @@ def require_act(user: User, scope: Scope, *acts: Act) -> None:
         needed = {"draft": "author", "approve": "approver"}
         roles = " or ".join(needed[act] for act in acts if act in needed)
         has = "no role" if role is None else f"the role {role}"
+        grant = f"`gate users grant {user.name} --scope {scope.name} --role {needed[acts[0]]}`"
         raise AccessForbidden(
             "MIGRATION_FORBIDDEN",
             f"{user.name} has {has} in the scope {scope.name}, and this needs the role {roles}. An operator grants it "
-            f"with `gate users grant`.",
+            f"with {grant}.",
         )
 
 

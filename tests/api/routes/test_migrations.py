@@ -108,7 +108,7 @@ class TestRoutes:
         second = at.route("prices_2", candidate("2"))
         other = at.route("refunds_1", candidate("7", rulebook_id="a_policy"))
         assert reader.routes() == {"count": 2, "routes": [other, second]}
-        back = at.migrations.rollback(scope, at.approver, POLICY, "too many approvals")
+        back = at.acts.rollback(scope, at.approver, POLICY, "too many approvals")
         assert reader.routes()["routes"] == [other, back]
         assert reader.routes(rulebook_id=POLICY) == {"count": 1, "routes": [back], "history": [back, second, first]}
         assert reader.routes(rulebook_id="a_policy") == {"count": 1, "routes": [other], "history": [other]}
@@ -125,7 +125,7 @@ class TestRoutes:
         for number in range(2):
             at.route(f"prices_{number}", candidate(str(number)))
         for number in range(10):
-            at.migrations.rollback(scope, at.author, POLICY, "")
+            at.acts.rollback(scope, at.author, POLICY, "")
             at.route(f"again_{number}", candidate("1"))
         history = reader.routes(rulebook_id=POLICY, limit=1000)["history"]
         assert len(history) == 22
@@ -165,7 +165,7 @@ class TestMigrations:
         at.approve(proposed)
         (shown,) = reader.migrations()["migrations"]
         assert (shown["state"], shown["status"], shown["decided_by"]) == ("approved", "approved", "ben")
-        at.migrations.apply(at.scope, at.author, "prices_1", "")
+        at.acts.apply(at.scope, at.author, "prices_1", "")
         (shown,) = reader.migrations()["migrations"]
         assert (shown["state"], shown["status"], shown["decided_by"]) == ("applied", "approved", "ben")
 
@@ -175,7 +175,7 @@ class TestMigrations:
         at.propose("proposed", candidate("3"))
         at.approve(at.propose("approved", candidate("4")))
         at.propose("rejected", candidate("5"))
-        at.migrations.reject(scope, at.approver, "rejected", "no")
+        at.acts.reject(scope, at.approver, "rejected", "no")
         states = ("proposed", "approved", "rejected", "superseded", "applied")
         for state in states:
             assert [of["migration_id"] for of in reader.migrations(state=state)["migrations"]] == [state]
@@ -246,7 +246,7 @@ class TestMigration:
         at.route("others", candidate("7", rulebook_id="a_policy"))
         assert reader.migration("others")["stale"] == []
         waiting = at.proposal("prices_2", candidate("2"))
-        at.migrations.propose(at.scope, at.author, waiting, "")
+        at.acts.propose(at.scope, at.author, waiting, "")
         at.route("prices_3", candidate("3"))
         # Superseded by then, and no longer asked for anything.
         assert (reader.migration("prices_2")["state"], reader.migration("prices_2")["stale"]) == ("superseded", [])
@@ -304,7 +304,7 @@ class TestReport:
     def test_the_json_is_the_evidence_of_the_latest_proposal(self, reader: Reader, at: Desk) -> None:
         at.propose("prices_1", candidate("1"))
         proposal = at.proposal("prices_1", candidate("2"), unexpected=[{"fixture": "x", "fields": ["rulebook"]}])
-        at.migrations.propose(at.scope, at.author, proposal, "again")
+        at.acts.propose(at.scope, at.author, proposal, "again")
         found = reader.get(f"{MIGRATIONS}/prices_1/report").get_json()
         assert found == proposal.evidence
         rest = {name: value for name, value in found.items() if name != "evidence_hash"}
@@ -335,7 +335,7 @@ class TestReport:
         proposal = at.proposal(
             "prices_1", candidate(version), failures=[name], unexpected=[{"fixture": name, "fields": []}]
         )
-        at.migrations.propose(at.scope, at.author, proposal, name)
+        at.acts.propose(at.scope, at.author, proposal, name)
         page = reader.get(f"{MIGRATIONS}/prices_1/report", accept="text/html").text
         for element in ("<script", "<img", "<svg", "<iframe", "<!--"):
             assert element not in page

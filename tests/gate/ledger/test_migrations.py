@@ -12,7 +12,8 @@ import pytest
 from sqlalchemy import text, update
 
 from gate.clock import utc_now
-from gate.decisions.migrations.acts import ApprovalRules, Migrations
+from gate.decisions.migrations.acts import MigrationActs
+from gate.decisions.migrations.reading import Migrations
 from gate.encoding.canonical import content_hash
 from gate.errors import AccessForbidden, GateError, RulebookRefused
 from gate.instance.audit import check_chain
@@ -80,16 +81,16 @@ def test_an_applied_migration_decides_and_a_rollback_goes_back(
     assert decided() == ("2", "no")
     at.route("prices_3", candidate("3", 10))
     assert decided() == ("3", "yes")
-    back = at.migrations.rollback(scope, at.approver, POLICY, "too many approvals")
+    back = at.acts.rollback(scope, at.approver, POLICY, "too many approvals")
     assert (back["cause"], back["migration_id"], back["note"]) == ("rollback", "prices_2", "too many approvals")
     assert decided() == ("2", "no")
-    at.migrations.rollback(scope, at.author, POLICY, "")
+    at.acts.rollback(scope, at.author, POLICY, "")
     assert decided() == ("1", "yes")
-    error = refusal(lambda: at.migrations.rollback(scope, at.author, POLICY, ""))
+    error = refusal(lambda: at.acts.rollback(scope, at.author, POLICY, ""))
     assert (error.code, "applied first" in error.message) == ("ROLLBACK_IMPOSSIBLE", True)
-    assert refusal(lambda: at.migrations.rollback(scope, at.author, "another", "")).code == "ROUTE_UNKNOWN"
+    assert refusal(lambda: at.acts.rollback(scope, at.author, "another", "")).code == "ROUTE_UNKNOWN"
     # Forward again only by a migration of its own.
-    assert refusal(lambda: at.migrations.apply(scope, at.author, "prices_3", "")).code == "MIGRATION_NOT_OPEN"
+    assert refusal(lambda: at.acts.apply(scope, at.author, "prices_3", "")).code == "MIGRATION_NOT_OPEN"
     at.route("prices_4", candidate("3", 10))
     assert decided() == ("3", "yes")
     causes = [(route["cause"], route["to"]["version"]) for route in at.migrations.routes(scope)[POLICY]]
@@ -106,7 +107,7 @@ def test_a_route_holds_at_once_for_a_process_that_remembers_another(
     assert version(elsewhere.decide(authority, by_route(), request_id="req_0").record) == "1"
     at.route("prices_2", candidate("2"))
     assert version(elsewhere.decide(authority, by_route(), request_id="req_0").record) == "2"
-    at.migrations.rollback(scope, at.approver, POLICY, "")
+    at.acts.rollback(scope, at.approver, POLICY, "")
     again = elsewhere.decide(authority, by_route(), request_id="req_0", idempotency_key="order-1")
     assert version(again.record) == "1"
     at.route("prices_3", candidate("3"))
@@ -157,47 +158,43 @@ def test_current_replays_and_counterfactuals_follow_the_route(
 
 
 def test_an_author_proposes_and_another_user_approves(at: Desk, scope: Scope) -> None:
-    migrations = at.migrations
+    acts = at.acts
     proposed = at.propose("prices", candidate("1"))
     assert (proposed.state, proposed.author) == ("proposed", "ada")
     viewer, stranger = user("vic", scope, "viewer"), user("sue", scope, None)
     for who in (viewer, stranger, at.approver):
-        error = refusal(lambda who=who: migrations.propose(scope, who, at.proposal("other", candidate("1")), ""))  # type: ignore[misc]
+        error = refusal(lambda who=who: acts.propose(scope, who, at.proposal("other", candidate("1")), ""))  # type: ignore[misc]
         assert (type(error), error.code) == (AccessForbidden, "MIGRATION_FORBIDDEN")
     for who in (viewer, stranger, at.author):
-        error = refusal(lambda who=who: migrations.approve(scope, who, "prices", proposed.evidence_hash, ""))  # type: ignore[misc]
+        error = refusal(lambda who=who: acts.approve(scope, who, "prices", proposed.evidence_hash, ""))  # type: ignore[misc]
         assert (type(error), error.code) == (AccessForbidden, "MIGRATION_FORBIDDEN")
-        error = refusal(lambda who=who: migrations.reject(scope, who, "prices", ""))  # type: ignore[misc]
+        error = refusal(lambda who=who: acts.reject(scope, who, "prices", ""))  # type: ignore[misc]
         assert error.code == "MIGRATION_FORBIDDEN"
     # The author is still the author where somebody made an approver of them since.
     promoted = user("ada", scope, "approver")
-    error = refusal(lambda: migrations.approve(scope, promoted, "prices", proposed.evidence_hash, ""))
+    error = refusal(lambda: acts.approve(scope, promoted, "prices", proposed.evidence_hash, ""))
     assert (error.code, "of their own" in error.message) == ("MIGRATION_FORBIDDEN", True)
-    assert refusal(lambda: migrations.apply(scope, viewer, "prices", "")).code == "MIGRATION_FORBIDDEN"
-    assert refusal(lambda: migrations.apply(scope, at.author, "prices", "")).code == "MIGRATION_NOT_APPROVED"
-    assert refusal(lambda: migrations.approve(scope, at.approver, "prices", "0" * 64, "")).code == "EVIDENCE_MISMATCH"
+    assert refusal(lambda: acts.apply(scope, viewer, "prices", "")).code == "MIGRATION_FORBIDDEN"
+    assert refusal(lambda: acts.apply(scope, at.author, "prices", "")).code == "MIGRATION_NOT_APPROVED"
+    assert refusal(lambda: acts.approve(scope, at.approver, "prices", "0" * 64, "")).code == "EVIDENCE_MISMATCH"
     approved = at.approve(proposed)
     assert (approved.state, approved.approval and approved.approval["actor"]) == (
         "approved",
         {"type": "user", "id": "ben"},
     )
     assert refusal(lambda: at.approve(proposed)).code == "MIGRATION_NOT_OPEN"
-    assert refusal(lambda: migrations.approve(scope, at.approver, "none", "0" * 64, "")).code == "MIGRATION_UNKNOWN"
+    assert refusal(lambda: acts.approve(scope, at.approver, "none", "0" * 64, "")).code == "MIGRATION_UNKNOWN"
 
 
 def test_a_setting_lets_authors_approve(instance: Instance, at: Desk, scope: Scope) -> None:
-    lenient = Migrations(
-        instance.ledger,
-        instance.gate().sources,
-        utc_now,
-        "",
-        ApprovalRules(self_approval=True),
-    )
+    sources = instance.gate().sources
     proposed = at.propose("prices", candidate("1"))
+    release = Migrations(instance.ledger, sources, "0" * 64)
+    lenient = MigrationActs(instance.ledger, sources, utc_now, release, self_approval=True)
     assert refusal(lambda: lenient.approve(scope, at.author, "prices", proposed.evidence_hash, "")).code == (
         "EVIDENCE_STALE"
     )
-    lenient._corpus_hash = at.migrations._corpus_hash
+    lenient = MigrationActs(instance.ledger, sources, utc_now, at.migrations, self_approval=True)
     approved = lenient.approve(scope, at.author, "prices", proposed.evidence_hash, "my own")
     assert (approved.state, approved.author) == ("approved", "ada")
     assert refusal(lambda: lenient.approve(scope, user("vic", scope, "viewer"), "prices", "", "")).code == (
@@ -207,9 +204,9 @@ def test_a_setting_lets_authors_approve(instance: Instance, at: Desk, scope: Sco
 
 def test_rejected_and_superseded_migrations_can_be_proposed_again_and_applied_ones_not(at: Desk, scope: Scope) -> None:
     at.approve(at.propose("prices", candidate("1")))
-    rejected = at.migrations.reject(scope, at.approver, "prices", "not yet")
+    rejected = at.acts.reject(scope, at.approver, "prices", "not yet")
     assert rejected.state == "rejected"
-    assert refusal(lambda: at.migrations.apply(scope, at.author, "prices", "")).code == "MIGRATION_NOT_OPEN"
+    assert refusal(lambda: at.acts.apply(scope, at.author, "prices", "")).code == "MIGRATION_NOT_OPEN"
     at.propose("prices", candidate("1"))
     other = at.propose("others", candidate("2"))
     at.route("first", candidate("0"))
@@ -228,19 +225,19 @@ def test_stale_evidence_voids_an_approval(instance: Instance, authority: Authori
     decide(instance, authority, sample_request())
     at.approve(proposed)
     decide(instance, authority, sample_request())
-    error = refusal(lambda: at.migrations.apply(scope, at.author, "prices", ""))
+    error = refusal(lambda: at.acts.apply(scope, at.author, "prices", ""))
     assert error.code == "EVIDENCE_STALE"
     assert "2 decisions of pricing_exception came after the 20 that the evidence saw" in error.message
     assert "more than the 5% that may" in error.message
     again = at.propose("prices", candidate("1"))
     assert again.approval is None
-    assert refusal(lambda: at.migrations.apply(scope, at.author, "prices", "")).code == "MIGRATION_NOT_APPROVED"
+    assert refusal(lambda: at.acts.apply(scope, at.author, "prices", "")).code == "MIGRATION_NOT_APPROVED"
     at.route("others", candidate("2"))
-    error = refusal(lambda: at.migrations.propose(scope, at.author, _of_before(at, again), ""))
+    error = refusal(lambda: at.acts.propose(scope, at.author, _of_before(at, again), ""))
     assert (error.code, "its route now leads to 2" in error.message) == ("EVIDENCE_STALE", True)
     changed = at.proposal("prices", candidate("1"))
     changed.evidence["corpus"]["corpus_hash"] = "0" * 64
-    error = refusal(lambda: at.migrations.propose(scope, at.author, _hashed(changed), ""))
+    error = refusal(lambda: at.acts.propose(scope, at.author, _hashed(changed), ""))
     assert (error.code, "about the corpus 0000" in error.message) == ("EVIDENCE_STALE", True)
 
 
@@ -260,16 +257,14 @@ def test_evidence_about_anything_else_is_refused(at: Desk, scope: Scope) -> None
     def propose(change: Callable[[Any], object], *, hashed: bool = True) -> str:
         proposal = copy.deepcopy(at.proposal("prices", candidate("1")))
         change(proposal)
-        return refusal(
-            lambda: at.migrations.propose(scope, at.author, _hashed(proposal) if hashed else proposal, "")
-        ).code
+        return refusal(lambda: at.acts.propose(scope, at.author, _hashed(proposal) if hashed else proposal, "")).code
 
     assert propose(lambda of: of.evidence.update(manifest_hash="0" * 64)) == "EVIDENCE_INVALID"
     assert propose(lambda of: of.evidence["rulebooks"][0]["candidate"].update(version="2")) == "EVIDENCE_INVALID"
     assert propose(lambda of: of.evidence["rulebooks"].clear()) == "EVIDENCE_INVALID"
     assert propose(lambda of: of.evidence.update(more=1), hashed=False) == "EVIDENCE_INVALID"
     assert propose(lambda of: of.manifest.update(status="approved")) == "MIGRATION_STATUS_INVALID"
-    error = refusal(lambda: at.migrations.propose(scope, at.author, at.proposal("p", candidate("1")), "x" * 2001))
+    error = refusal(lambda: at.acts.propose(scope, at.author, at.proposal("p", candidate("1")), "x" * 2001))
     assert error.code == "NOTE_INVALID"
 
 
@@ -293,7 +288,7 @@ def test_only_what_is_proved_to_change_nothing_needs_no_approval(at: Desk, scope
     error = refusal(lambda: at.propose("prices", candidate("2", 20), approval="not_required"))
     assert error.code == "MIGRATION_APPROVAL_REQUIRED"
     at.propose("same", candidate("2"), approval="not_required", equal=True)
-    (route,) = at.migrations.apply(scope, at.author, "same", "")
+    (route,) = at.acts.apply(scope, at.author, "same", "")
     assert (route["approval_hash"], route["to"]["version"]) == (None, "2")
     assert check_chain(at.instance, scope.scope_id)[1] is None
 
@@ -301,7 +296,7 @@ def test_only_what_is_proved_to_change_nothing_needs_no_approval(at: Desk, scope
 def test_several_rulebooks_are_routed_at_one_moment(at: Desk, scope: Scope, authority: Authority) -> None:
     other = candidate("1", rulebook_id="other_policy")
     at.approve(at.propose("both", candidate("1"), other))
-    routes = at.migrations.apply(scope, at.author, "both", "")
+    routes = at.acts.apply(scope, at.author, "both", "")
     assert [route["rulebook_id"] for route in routes] == ["other_policy", POLICY]
     request = {**by_route(), "rulebook_ref": {"rulebook_id": "other_policy"}}
     assert version(decide(at.instance, authority, request)) == "1"
@@ -317,7 +312,7 @@ def test_a_candidate_never_rebinds_a_registered_version(
     taken = sample_request()
     taken["rulebook"]["version"] = "1"
     instance.gate().sources.register(scope.scope_id, candidate("1", 30))
-    assert refusal(lambda: at.migrations.apply(scope, at.author, "prices", "")).code == "RULEBOOK_VERSION_CONFLICT"
+    assert refusal(lambda: at.acts.apply(scope, at.author, "prices", "")).code == "RULEBOOK_VERSION_CONFLICT"
     assert at.migrations.routes(scope) == {}
 
 
@@ -327,7 +322,7 @@ def test_of_two_approvals_at_once_one_counts(at: Desk, scope: Scope) -> None:
 
     def approve(number: int) -> str:
         try:
-            at.migrations.approve(scope, approvers[number], "prices", proposed.evidence_hash, "")
+            at.acts.approve(scope, approvers[number], "prices", proposed.evidence_hash, "")
         except GateError as error:
             return error.code
         return "approved"
@@ -448,7 +443,7 @@ def test_under_load_routes_and_decisions_agree_in_the_order_of_the_chain(
         if number == 3:
             for step in range(1, 6):
                 at.route(f"prices_{step}", candidate(str(step)))
-            at.migrations.rollback(scope, at.approver, POLICY, "")
+            at.acts.rollback(scope, at.approver, POLICY, "")
             return []
         return [version(gates[number].decide(authority, by_route(), request_id="req_0").record) for _ in range(40)]
 
@@ -462,7 +457,7 @@ def test_under_load_routes_and_decisions_agree_in_the_order_of_the_chain(
 def test_the_audit_finds_routes_that_rest_on_nothing(at: Desk, scope: Scope) -> None:
     """Written with all hashes and links in order, by who can write to the database."""
     at.approve(at.propose("prices", candidate("1")))
-    at.migrations.apply(scope, at.author, "prices", "")
+    at.acts.apply(scope, at.author, "prices", "")
     (stored,) = at.migrations.routes(scope)[POLICY]
 
     def finding_of(**changes_: Any) -> str:

@@ -32,7 +32,7 @@ def refusal(attempt: Callable[[], object]) -> GateError:
 
 
 def start(at: Desk, migration_id: str) -> Shadow:
-    return at.migrations.start_shadow(at.scope, at.author, migration_id)
+    return at.acts.start_shadow(at.scope, at.author, migration_id)
 
 
 def running(at: Desk) -> list[str]:
@@ -67,7 +67,7 @@ def test_a_shadow_runs_from_the_next_decision_until_it_is_stopped(
 
     instance.ledger.shadows.keep(shadow, found_of(proposed, 7), utc_now())
     at.approve(proposed)
-    stopped = at.migrations.stop_shadow(scope, at.approver, "prices_1")
+    stopped = at.acts.stop_shadow(scope, at.approver, "prices_1")
     assert stopped.found == found_of(proposed, 7)
     assert running(at) == []
     assert [entry[1:] for entry in logged(at)] == [
@@ -80,14 +80,14 @@ def test_a_shadow_runs_from_the_next_decision_until_it_is_stopped(
 def test_what_cannot_be_done_with_a_shadow_is_told(at: Desk, scope: Scope) -> None:
     at.propose("prices_1", candidate("1"))
     assert refusal(lambda: start(at, "prices_9")).code == "MIGRATION_UNKNOWN"
-    stop = lambda: at.migrations.stop_shadow(scope, at.author, "prices_1")  # noqa: E731
+    stop = lambda: at.acts.stop_shadow(scope, at.author, "prices_1")  # noqa: E731
     assert refusal(stop).code == "SHADOW_NOT_RUNNING"
-    assert refusal(lambda: at.migrations.stop_shadow(scope, at.author, "prices_9")).code == "MIGRATION_UNKNOWN"
+    assert refusal(lambda: at.acts.stop_shadow(scope, at.author, "prices_9")).code == "MIGRATION_UNKNOWN"
     start(at, "prices_1")
     error = refusal(lambda: start(at, "prices_1"))
     assert (error.code, "ada started it" in error.message) == ("SHADOW_RUNNING", True)
     viewer = user("eve", scope, "viewer")
-    for attempt in (at.migrations.start_shadow, at.migrations.stop_shadow):
+    for attempt in (at.acts.start_shadow, at.acts.stop_shadow):
         error = refusal(lambda attempt=attempt: attempt(scope, viewer, "prices_1"))  # type: ignore[misc]
         assert (type(error), error.code) == (AccessForbidden, "MIGRATION_FORBIDDEN")
     assert running(at) == ["prices_1"]
@@ -102,13 +102,13 @@ def test_applying_rejecting_and_superseding_end_a_shadow(at: Desk, scope: Scope)
     for number in (1, 2, 3):
         at.propose(f"prices_{number}", candidate(str(number)))
         start(at, f"prices_{number}")
-    at.migrations.reject(scope, at.approver, "prices_1", "")
+    at.acts.reject(scope, at.approver, "prices_1", "")
     assert running(at) == ["prices_2", "prices_3"]
     standing = at.migrations.standing(scope, "prices_2")
     assert standing is not None
     at.approve(standing)
     assert running(at) == ["prices_2", "prices_3"]
-    at.migrations.apply(scope, at.author, "prices_2", "")
+    at.acts.apply(scope, at.author, "prices_2", "")
     assert running(at) == []
     for number in (1, 2, 3):
         assert refusal(lambda number=number: start(at, f"prices_{number}")).code == "MIGRATION_NOT_OPEN"  # type: ignore[misc]
@@ -140,7 +140,7 @@ def test_a_look_that_ends_after_its_shadow_was_started_anew_is_not_kept(at: Desk
     at.instance.ledger.shadows.keep(earlier, found_of(proposed, 7), utc_now())
     at.instance.ledger.shadows.fail(earlier, "It failed.")
     assert at.migrations.shadows(scope) == {"prices_1": shadow}
-    at.migrations.stop_shadow(scope, at.author, "prices_1")
+    at.acts.stop_shadow(scope, at.author, "prices_1")
     at.instance.ledger.shadows.keep(shadow, found_of(proposed, 7), utc_now())
     assert running(at) == []
 
@@ -174,5 +174,5 @@ def test_shadows_of_one_scope_are_no_other_scopes(at: Desk, instance: Instance) 
     assert running(other) == []
     assert refusal(lambda: start(other, "prices_1")).code == "MIGRATION_UNKNOWN"
     with pytest.raises(OperatorError):
-        other.migrations.stop_shadow(other.scope, other.author, "prices_1")
+        other.acts.stop_shadow(other.scope, other.author, "prices_1")
     assert running(at) == ["prices_1"]

@@ -123,7 +123,7 @@ def test_migrations_and_routes_are_rows_of_their_own(
     export()
     at = desk(instance, scope)
     chain.route(scope, "2")
-    back = at.migrations.rollback(scope, at.approver, "pricing_exception", "too many")
+    back = at.acts.rollback(scope, at.approver, "pricing_exception", "too many")
     export()
     found = rows(snapshot())
     entries = at.migrations.migration(scope, "prices_2").entries

@@ -79,7 +79,7 @@ def started(at: Desk, migration_id: str = "prices_2", margin: float = 20) -> Sha
     """Routes to a floor of 15, proposes another, and starts the shadow of that."""
     at.route("prices_1", candidate("1", 15))
     at.propose(migration_id, candidate("2", margin))
-    return at.migrations.start_shadow(at.scope, at.author, migration_id)
+    return at.acts.start_shadow(at.scope, at.author, migration_id)
 
 
 def figures(at: Desk, migration_id: str = "prices_2") -> dict[str, Any]:
@@ -156,7 +156,7 @@ def test_a_first_route_is_held_against_what_was_decided(
     instance: Instance, at: Desk, chain: Chain, export: Export
 ) -> None:
     at.propose("prices_2", candidate("2", 20))
-    at.migrations.start_shadow(at.scope, at.author, "prices_2")
+    at.acts.start_shadow(at.scope, at.author, "prices_2")
     for margin in MARGINS:
         chain.decide(discount_percent=10, margin_percent=margin)
     export()
@@ -175,7 +175,7 @@ def test_the_version_in_force_now_is_what_a_candidate_is_held_against(
     watcher(instance).look()
     assert figures(at)["changed"]["decisions"] == 4
     # Back to the floor that the candidate has.
-    at.migrations.rollback(at.scope, at.author, POLICY, "")
+    at.acts.rollback(at.scope, at.author, POLICY, "")
     export()
     watcher(instance).look()
     assert (figures(at)["base"]["version"], figures(at)["verdict_changed"]["decisions"]) == ("0", 0)
@@ -355,7 +355,7 @@ class TestSentences:
     ) -> None:
         at.route("prices_0", candidate("0", 20))
         started(at)
-        at.migrations.rollback(at.scope, at.author, POLICY, "")
+        at.acts.rollback(at.scope, at.author, POLICY, "")
         export()
         watcher(instance).look()
         stored = at.migrations.migration(at.scope, "prices_2")

@@ -118,7 +118,7 @@ class TestRoles:
         ):
             code, message = desk.refusal(*arguments, by="vic")
             assert (code, "vic has the role viewer" in message) == ("MIGRATION_FORBIDDEN", True)
-            assert "An operator grants it with `gate users grant`." in message
+            assert "An operator grants it with `gate users grant vic --scope acme --role " in message
 
     def test_what_nobody_may_propose_is_refused_before_the_work(
         self, desk: CommandDesk, monkeypatch: pytest.MonkeyPatch

@@ -1,0 +1,297 @@
+"""What is stored of migrations: where each stands, what it cites, and which versions the routes lead to. Nothing here
+changes anything.
+
+    migrations.find(scope, migration_id)    a migration, with its manifest, evidence and entries
+    migrations.routes(scope)                the routes of each rulebook id, in the order of the chain
+    migrations.base(scope, rulebook_id)     the version in force
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from gate.decisions.migrations.documents import (
+    ProposedRulebook,
+    StoredMigration,
+    damaged,
+    is_evidence,
+    migration_document,
+)
+from gate.decisions.sources import Sources
+from gate.encoding.canonical import content_hash
+from gate.errors import OperatorError
+from gate.ledger import Ledger
+from gate.ledger.access.authority import Scope
+from gate.ledger.chain.changes import ChangeReader
+from gate.ledger.rulebooks import Registered, version_conflict
+from gate.ledger.shadows import Shadow
+from gate.migration.approval import MAX_NEW_SHARE, Today, find_staleness
+from gate.migration.standing import Standing, standing, unknown
+from gate.records.changes import MigrationEntry, RouteEntry, Version
+from gate.rulebooks.documents import AdapterDependency
+from gate.rulebooks.rulebook import Rulebook, load
+
+
+class InScope(Protocol):
+    """Whoever reads in a scope: the scope itself, or a caller's authority."""
+
+    @property
+    def scope_id(self) -> str:
+        """The scope's internal id."""
+
+
+class Migrations:
+    """The migrations of scopes, to read."""
+
+    def __init__(
+        self, ledger: Ledger, sources: Sources, corpus_hash: str, max_new_share: float = MAX_NEW_SHARE
+    ) -> None:
+        """Composes it.
+
+        Args:
+            ledger: Where entries are kept.
+            sources: What reads registered rulebooks.
+            corpus_hash: The hash of this release's golden corpus.
+            max_new_share: How many more decisions of a rulebook there may be than its evidence saw, as a share of
+                those.
+        """
+        self._ledger = ledger
+        self._sources = sources
+        self._corpus_hash = corpus_hash
+        self._max_new_share = max_new_share
+
+    def shadows(self, scope: InScope) -> dict[str, Shadow]:
+        """The shadows that run in a scope, by the ids of their migrations.
+
+        What one found before its migration was proposed anew is left out: it is about other candidates.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        with self._ledger.changes.reading(scope.scope_id) as reader:
+            running = reader.shadows()
+            standings = {of: standing_in(reader, of) for of in running}
+        return {
+            migration_id: running[migration_id].of_evidence(found.evidence_hash)
+            for migration_id, found in standings.items()
+            if found is not None
+        }
+
+    def migration(self, scope: InScope, migration_id: str) -> StoredMigration:
+        """A migration of a scope.
+
+        Raises:
+            OperatorError: MIGRATION_UNKNOWN.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        found = self.find(scope, migration_id)
+        if found is None:
+            raise unknown(migration_id)
+        return found
+
+    def find(self, scope: InScope, migration_id: str) -> StoredMigration | None:
+        """A migration of a scope; None where the scope has none of that id.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        with self._ledger.changes.reading(scope.scope_id) as reader:
+            entries, cited = _entries(reader, migration_id)
+            found = standing(entries, cited)
+            if found is None:
+                return None
+            manifest = stored_document(reader, found.proposed["manifest_hash"])
+            evidence = stored_document(reader, found.evidence_hash)
+        if content_hash(manifest) != found.proposed["manifest_hash"] or not is_evidence(evidence, found.evidence_hash):
+            raise damaged(f"documents of the migration {migration_id}")
+        return StoredMigration(found, manifest, evidence, entries, cited)
+
+    def standing(self, scope: InScope, migration_id: str) -> Standing | None:
+        """Where a migration of a scope stands; None where the scope has none of that id.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        with self._ledger.changes.reading(scope.scope_id) as reader:
+            return standing_in(reader, migration_id)
+
+    def migrations(self, scope: InScope) -> list[Standing]:
+        """All migrations of a scope, those proposed last first.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        with self._ledger.changes.reading(scope.scope_id) as reader:
+            return standings_in(reader)
+
+    def routes(self, scope: InScope, rulebook_id: str | None = None) -> dict[str, list[RouteEntry]]:
+        """The routes of a scope, in the order of the chain, by rulebook id.
+
+        Args:
+            scope: The scope.
+            rulebook_id: The one rulebook id to look for; None for all.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        with self._ledger.changes.reading(scope.scope_id) as reader:
+            return _by_rulebook(reader.routes(rulebook_id))
+
+    def base(self, scope: InScope, rulebook_id: str) -> Registered | None:
+        """The version that a rulebook id leads to; None where it has no route.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        route = self._ledger.changes.active(scope.scope_id, rulebook_id).route
+        return None if route is None else self._ledger.rulebooks.find(scope.scope_id, route["to"]["hash"])
+
+    def rulebook(self, scope: InScope, registered: Registered) -> Rulebook:
+        """A registered rulebook.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it is not stored as it was registered.
+        """
+        return self._sources.registered_rulebook(scope.scope_id, registered.hash)
+
+    def dependency(
+        self, scope: Scope, rulebook: Rulebook, adapters: Sequence[AdapterDependency]
+    ) -> AdapterDependency | None:
+        """The adapter that makes the facts of a candidate; None where callers send them.
+
+        A version that is registered keeps its adapter. Else it is that of the version in force, in the version that the
+        migration names of it; and for a first route, the one adapter that the migration names.
+
+        Args:
+            scope: The scope.
+            rulebook: The candidate.
+            adapters: The adapters that the migration names.
+
+        Raises:
+            OperatorError: MIGRATION_ADAPTER_UNCLEAR: several could be meant.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        known = self._ledger.rulebooks.find(scope.scope_id, rulebook.hash)
+        if known is not None:
+            return known.metadata.get("adapter_dependency")
+        base = self.base(scope, rulebook.rulebook_id)
+        if base is not None:
+            bound = base.metadata.get("adapter_dependency")
+            same = [of for of in adapters if bound is not None and of["adapter_id"] == bound["adapter_id"]]
+            return same[0] if same else bound
+        if len(adapters) > 1:
+            raise OperatorError(
+                "MIGRATION_ADAPTER_UNCLEAR",
+                f"The migration names several adapters, and {rulebook.rulebook_id} has no version in force that says "
+                f"which of them makes its facts. Register it first with `gate rulebook register --adapter`.",
+            )
+        return adapters[0] if adapters else None
+
+    def document(self, scope: InScope, stored: StoredMigration) -> dict[str, Any]:
+        """A migration as `migration_document` says. The evidence of one that is no longer open is of its own day.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        stale: Sequence[str] = ()
+        if stored.standing.state in ("proposed", "approved"):
+            with self._ledger.changes.reading(scope.scope_id) as reader:
+                stale = self.staleness(reader, stored.evidence)
+        return migration_document(stored, stale)
+
+    def candidates(self, scope: InScope, standing_: Standing) -> list[ProposedRulebook]:
+        """The candidates of a migration.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        with self._ledger.changes.reading(scope.scope_id) as reader:
+            return [_candidate(reader, of["hash"]) for of in standing_.proposed["candidates"]]
+
+    def require_free(self, scope: InScope, rulebooks: Sequence[Rulebook]) -> None:
+        """Requires that no version of some candidates names another rulebook.
+
+        Raises:
+            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        for rulebook in rulebooks:
+            known = self._ledger.rulebooks.find_version(scope.scope_id, rulebook.rulebook_id, rulebook.version)
+            if known is not None and known.hash != rulebook.hash:
+                raise version_conflict(rulebook, known.hash)
+
+    def staleness(self, reader: ChangeReader, evidence: Mapping[str, Any]) -> list[str]:
+        """Why evidence is no longer of today, one sentence each; empty where it is.
+
+        Args:
+            reader: What reads the scope's chain, in a transaction of its own or that of a change.
+            evidence: The evidence.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        return find_staleness(evidence, self._today(reader, evidence), self._max_new_share)
+
+    def _today(self, reader: ChangeReader, evidence: Mapping[str, Any]) -> Today:
+        active: dict[str, Version | None] = {}
+        decided_since = {}
+        for of in evidence["rulebooks"]:
+            routes = reader.routes(of["rulebook_id"])
+            active[of["rulebook_id"]] = routes[-1]["to"] if routes else None
+            after = of["history"]["read_at"]["chain_position"]
+            decided_since[of["rulebook_id"]] = reader.count_decided(of["rulebook_id"], after=after)
+        ours = evidence["corpus"]["published"]
+        return Today(active, self._corpus_hash if ours else None, decided_since)
+
+
+def standing_in(reader: ChangeReader, migration_id: str) -> Standing | None:
+    """Where a migration stands, read in a transaction that is open; None where there is none of that id."""
+    return standing(*_entries(reader, migration_id))
+
+
+def standings_in(reader: ChangeReader) -> list[Standing]:
+    """Where all migrations stand, read in a transaction that is open; those proposed last first."""
+    by_id: dict[str, list[MigrationEntry]] = {}
+    for entry in reader.migrations():
+        by_id.setdefault(entry["migration_id"], []).append(entry)
+    cited: dict[str, list[RouteEntry]] = {}
+    for route in reader.routes():
+        cited.setdefault(route["migration_id"], []).append(route)
+    found = [standing(of, cited.get(migration_id, [])) for migration_id, of in by_id.items()]
+    there = [of for of in found if of is not None]
+    return sorted(there, key=lambda of: of.proposed["migration_entry_id"], reverse=True)
+
+
+def stored_document(reader: ChangeReader, hash_: str) -> Any:
+    """A stored document, by its hash.
+
+    Raises:
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: an entry cites it, and it is not there.
+    """
+    found = reader.document(hash_)
+    if found is None:
+        raise damaged(f"document {hash_}")
+    return found
+
+
+def _entries(reader: ChangeReader, migration_id: str) -> tuple[Sequence[MigrationEntry], list[RouteEntry]]:
+    entries = reader.migrations(migration_id)
+    # Routes are looked up by rulebook id alone.
+    cited = [route for route in reader.routes() if route["migration_id"] == migration_id] if entries else []
+    return entries, cited
+
+
+def _candidate(reader: ChangeReader, hash_: str) -> ProposedRulebook:
+    document = stored_document(reader, hash_)
+    rulebook = load(document.get("rulebook"))
+    if rulebook.hash != hash_:
+        raise damaged(f"candidate {hash_}")
+    return ProposedRulebook(rulebook, document["annotations"], document["adapter_dependency"])
+
+
+def _by_rulebook(routes: Iterable[RouteEntry]) -> dict[str, list[RouteEntry]]:
+    found: dict[str, list[RouteEntry]] = {}
+    for route in routes:
+        found.setdefault(route["rulebook_id"], []).append(route)
+    return dict(sorted(found.items()))
