@@ -20,3 +20,11 @@ Altair takes longer to load than everything else here together, and exporting, s
 Every title is a sentence of `workbench.engines.findings`. Each channel is given as its class, `x=alt.X("low:Q")`: of a
 plain string Altair hashes all of its schemas to find the class, which takes longer than all else about a chart.
 """
+
+from __future__ import annotations
+
+import sys
+
+# Altair loads jsonschema. Where this package is installed, that builds a grammar of addresses with it, which takes
+# longer than drawing all charts, and no chart has a format to check.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]

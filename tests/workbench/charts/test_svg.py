@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 from xml.etree.ElementTree import Element, fromstring
@@ -252,3 +256,10 @@ def test_moments_are_drawn_in_utc_wherever_the_machine_is() -> None:
     ((row,),) = spec["datasets"].values()
     # Without a zone: one that is stated would be moved to that of the machine.
     assert row == {"at": "2026-01-01T03:00:00", "there": "2026-01-01T03:00:00"}
+
+
+def test_it_waits_for_no_grammar_of_addresses() -> None:
+    """Jsonschema, which Altair loads, builds one for seconds where it can."""
+    assert find_spec("lark"), "Nothing is shown where it is not installed."
+    code = "import sys, workbench.charts.svg; assert 'lark' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[3])
