@@ -14,12 +14,13 @@ from api.cli.migrate.check import workers
 from api.cli.migrate.lines import summary as gate_summary
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json
 from api.cli.output import counted, print_json, progress, say
-from api.cli.rulebook.files import read_rulebook
+from api.cli.rulebook.files import RulebookFile, read_rulebook
 from gate.errors import OperatorError
 from gate.migration.drafting import draft_manifest, expecting
 from gate.migration.drift import CorpusResult, check_drift
 from gate.migration.folder import read_draft
 from gate.migration.manifest import NamedRulebook, read_manifest
+from gate.rulebooks.advice import find_warnings
 
 
 def new(
@@ -59,10 +60,15 @@ def new(
     """Write the manifest of a migration beside its candidates.
 
     The candidates decide the corpus, and every fixture and field that drifts goes into expected_drift. Read them: that
-    they drift does not mean that they should. Nothing is approved, and no file is ever overwritten.
+    they drift does not mean that they should. Warnings about the candidates are shown, as by gate rulebook check.
+    Nothing is approved, and no file is ever overwritten.
     """
     file = out or candidate[0].parent / f"{migration_id}.json"
-    named = [NamedRulebook(_rulebook_id(path), _below(path, file, "The candidate")) for path in candidate]
+    rulebooks = [_valid(path) for path in candidate]
+    named = [
+        NamedRulebook(rulebook.authored.body["rulebook_id"], _below(path, file, "The candidate"))
+        for path, rulebook in zip(candidate, rulebooks, strict=True)
+    ]
     index = None if corpus is None else _below(corpus, file, "The corpus")
     draft = draft_manifest(migration_id, named, compatibility_class=compatibility_class, summary=summary, corpus=index)
     read = read_draft(draft, file)
@@ -71,28 +77,43 @@ def new(
     body = expecting(draft, found.drift)
     read_manifest(body)
     _write(file, json.dumps(body, indent=2, ensure_ascii=False) + "\n")
+    warnings = [(rulebook, find_warnings(rulebook.authored.body)) for rulebook in rulebooks]
     if as_json:
-        print_json({"migration_id": migration_id, "file": str(file), "manifest": body, "errors": list(found.errors)})
+        print_json(
+            {
+                "migration_id": migration_id,
+                "file": str(file),
+                "manifest": body,
+                "warnings": [
+                    {"file": rulebook.name, **finding.to_dict()}
+                    for rulebook, of in warnings
+                    for finding in rulebook.document.findings(of)
+                ],
+                "errors": list(found.errors),
+            }
+        )
     else:
+        for rulebook, of in warnings:
+            rulebook.tell([], of)
         _tell(file, found)
 
 
-def _rulebook_id(path: Path) -> str:
-    """The id of the rulebook in a file.
+def _valid(path: Path) -> RulebookFile:
+    """The valid rulebook in a file.
 
     Raises:
         OperatorError: FILE_UNREADABLE or RULEBOOK_INVALID.
         MaterialRefused: SVC_API_JSON_INVALID or YAML_INVALID.
     """
-    authored = read_rulebook(path).authored
-    if authored.errors:
-        first = authored.errors[0]
+    read = read_rulebook(path)
+    if read.authored.errors:
+        first = read.authored.errors[0]
         raise OperatorError(
             "RULEBOOK_INVALID",
             f"{path} is no valid rulebook: {first.field or 'the file'}: {first.message} `gate rulebook check {path}` "
             f"shows everything.",
         )
-    return authored.body["rulebook_id"]
+    return read
 
 
 def _below(path: Path, manifest: Path, what: str) -> str:

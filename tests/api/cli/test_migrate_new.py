@@ -129,3 +129,17 @@ def test_a_candidate_that_keeps_a_version_is_told_of(tmp_path: Path) -> None:
         "migrate", "new", ID, "--candidate", str(tmp_path / "pricing.json"), "--corpus", str(tmp_path / "index.json")
     )
     assert "has its version 2026-06-11; give it a new version." in " ".join(done.stdout.split())
+
+
+def test_it_warns_of_a_misspelt_field_where_the_candidate_says_it(tmp_path: Path) -> None:
+    rulebook = sample_rulebook()
+    rulebook["rules"][0]["condition"]["field"] = "margin_percnt"
+    file = tmp_path / "pricing.json"
+    file.write_text(json.dumps(rulebook, indent=2))
+    line = 1 + next(at for at, text in enumerate(file.read_text().splitlines()) if "margin_percnt" in text)
+    done = run_gate("migrate", "new", ID, "--candidate", str(file))
+    assert done.returncode == 0
+    assert f"{file}:{line}: warning: rules[0].condition.field: " in done.stdout
+    (tmp_path / f"{ID}.json").unlink()
+    told = json.loads(run_gate("migrate", "new", ID, "--candidate", str(file), "--json").stdout)["warnings"]
+    assert [(of["file"], of["line"], of["code"]) for of in told] == [(str(file), line, "undeclared_field")]
