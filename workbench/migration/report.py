@@ -213,7 +213,7 @@ def _changed_facts(history: _Part) -> Iterator[dict[str, Any]]:
 
 def _earlier(history: _Part) -> str:
     """A sentence about decisions of earlier versions, which are not the candidate's doing."""
-    others = sum(of["decisions"] for of in history["earlier"])
+    others = sum(of["decisions"] for of in history["earlier"]) + history["left_out"]["earlier"]
     if not others or history["base"] is None:
         return ""
     named = ", ".join(f"{of['policy_version']} ({of['decisions']:,})" for of in history["earlier"][:3])
@@ -315,6 +315,8 @@ def _markdown_of(of: _Part) -> Iterator[str]:
     yield ""
     for sentence in _outcomes(history["outcomes"]):
         yield f"- {_plain(sentence)}"
+    if earlier := _earlier(history):
+        yield f"- {_plain(earlier)}"
     for lost in history["not_redecided"]:
         yield f"- {lost['decisions']:,} not decided anew: {LOST[lost['reason']]}."
 

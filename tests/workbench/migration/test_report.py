@@ -121,6 +121,17 @@ def test_a_page_says_what_keeps_a_migration_from_being_approved() -> None:
         assert "The fixture name drifts in name, which the manifest does not expect." in page.replace("\\", "")
 
 
+def test_a_page_counts_apart_what_earlier_versions_decided_otherwise() -> None:
+    evidence = copy.deepcopy(dict(PLAIN.evidence))
+    history = evidence["rulebooks"][0]["history"]
+    history["earlier"] = [{"policy_version": "2025-01-01", "decisions": 1200, "of": 4000, "decision_ids": []}]
+    history["left_out"]["earlier"] = 34
+    document = migration_document(PLAIN, [])
+    for page in (as_html(document, evidence), as_markdown(document, evidence)):
+        assert "1,234 decisions of earlier versions were decided otherwise" in page
+        assert "2025-01-01 (1,200)" in page.replace("\\", "")
+
+
 def test_a_first_route_has_no_version_in_force_and_a_release_names_no_rulebook() -> None:
     first = Example().stored[1]
     assert "<code>none</code>" in as_html(migration_document(first, []), first.evidence)
