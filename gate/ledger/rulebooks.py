@@ -48,6 +48,23 @@ class Registered:
 
 
 @dataclass(frozen=True, slots=True)
+class Listed:
+    """A registration in a list.
+
+    Attributes:
+        rulebook_id: The rulebook's id.
+        version: Its version.
+        hash: Its hash.
+        registered_at: When it was registered.
+    """
+
+    rulebook_id: str
+    version: str
+    hash: str
+    registered_at: str
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorAct:
     """A change that an operator makes, for the operator log.
 
@@ -115,6 +132,12 @@ class RulebookRegistry:
         with self._store.read() as connection:
             values = {"scope": scope_id, "rulebook": rulebook_id, "limit": limit}
             return list(connection.execute(_VERSIONS, values).scalars())
+
+    def listed(self, scope_id: str, *, limit: int) -> list[Listed]:
+        """The registrations of a scope, at most `limit`, by rulebook id; of each, those registered last first."""
+        with self._store.read() as connection:
+            rows = connection.execute(_LISTED, {"scope": scope_id, "limit": limit})
+            return [Listed(row.rulebook_id, row.version, row.hash, row.registered_at) for row in rows]
 
     def annotations(self, scope_id: str, hash_: str) -> Annotations:
         """The annotations of a registered rulebook; {} where it has none."""
@@ -247,6 +270,12 @@ _VERSIONS: Final = (
     select(rulebooks.c.version)
     .where(rulebooks.c.scope_id == bindparam("scope"), rulebooks.c.rulebook_id == bindparam("rulebook"))
     .order_by(rulebooks.c.registered_at.desc(), rulebooks.c.version.desc())
+    .limit(bindparam("limit"))
+)
+_LISTED: Final = (
+    select(rulebooks.c.rulebook_id, rulebooks.c.version, rulebooks.c.hash, rulebooks.c.registered_at)
+    .where(rulebooks.c.scope_id == bindparam("scope"))
+    .order_by(rulebooks.c.rulebook_id, rulebooks.c.registered_at.desc(), rulebooks.c.version.desc())
     .limit(bindparam("limit"))
 )
 _ANNOTATIONS: Final = select(rulebook_annotations.c.annotations).where(

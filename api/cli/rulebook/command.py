@@ -17,7 +17,7 @@ from api.cli.rulebook.documents import read_document
 from api.cli.rulebook.files import File, RulebookFile, read_rulebook
 from api.cli.rulebook.lines import LEGEND, has_not, nodes, tree_lines
 from api.cli.rulebook.proposals import propose_cases
-from api.cli.rulebook.registered import show
+from api.cli.rulebook.registered import list_rulebooks, show
 from api.cli.rulebook.testing import run_tests
 from gate.encoding.strict_json import MAX_VALUES, MAX_VERIFY_DEPTH
 from gate.errors import FieldError, OperatorError
@@ -31,7 +31,8 @@ from gate.rulebooks.testing.advice import find_fact_warnings
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Check, test, analyse, explain and register rulebook files. Only `register` and `show` need an instance.",
+    help="Check, test, analyse, explain and register rulebook files. Only `register`, `list` and `show` need an "
+    "instance.",
 )
 
 app.command()(analyse)
@@ -40,6 +41,7 @@ Strict = Annotated[bool, typer.Option("--strict", help="Treat warnings as errors
 
 app.command("test")(run_tests)
 app.command("cases")(propose_cases)
+app.command("list")(list_rulebooks)
 app.command()(show)
 
 

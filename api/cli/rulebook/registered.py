@@ -1,17 +1,54 @@
-"""gate rulebook show: a version that a scope has registered, printed or written to a file."""
+"""gate rulebook list, show: the versions that a scope has registered, and one of them, printed or written to a file."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
-from api.cli.output import note, print_json
+from api.cli.output import minute, note, print_json, table
 from gate.errors import OperatorError
 from gate.records.documents import RulebookPointer
+
+_LISTED: Final = 1000
+
+
+def list_rulebooks(
+    scope: Annotated[str, typer.Option("--scope", help="The scope.", show_default=False)],
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """List the rulebooks that are registered in a scope, the versions registered last first."""
+    with instance_at(home, database_url) as instance:
+        of = instance.ledger.directory.scope(scope)
+        found = instance.ledger.rulebooks.listed(of.scope_id, limit=_LISTED + 1)
+        in_force = {routes[-1]["to"]["hash"] for routes in instance.migrations().routes(of).values()}
+    shown, more = found[:_LISTED], len(found) > _LISTED
+    if as_json:
+        rulebooks = [{**asdict(each), "routed": each.hash in in_force} for each in shown]
+        print_json({"rulebooks": rulebooks, "more": more})
+        return
+    rows = [
+        [
+            each.rulebook_id,
+            each.version,
+            minute(each.registered_at),
+            "leads here" if each.hash in in_force else None,
+            each.hash,
+        ]
+        for each in shown
+    ]
+    table(["rulebook", "version", "registered (UTC)", "route", "hash"], rows)
+    if more:
+        note(f"There are more than these {_LISTED:,}.")
+    if shown:
+        command = f"gate rulebook show RULEBOOK_ID --scope {scope} --version VERSION --output FILE"
+        note(f"To draft the next version: `{command}`.")
 
 
 def show(

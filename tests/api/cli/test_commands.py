@@ -194,6 +194,7 @@ def test_a_table_of_usual_names_fits_a_hundred_columns(gate: Gate, made: dict[st
         ["rulebook", "check"],
         ["rulebook", "hash"],
         ["rulebook", "explain"],
+        ["rulebook", "list"],
         ["rulebook", "show"],
         ["migrate", "new"],
         ["migrate", "check"],

@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 from flask.testing import FlaskClient
 
+from api.cli.rulebook import registered
 from gate.clock import utc_now
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
@@ -422,3 +423,49 @@ class TestShow:
     def test_a_version_that_is_not_registered_is_refused(self, show: Any) -> None:
         done = show("pricing_exception", "--version", "1")
         assert (done.returncode, json.loads(done.stderr)["error"]) == (2, "RULEBOOK_REF_UNKNOWN")
+
+
+class TestList:
+    """gate rulebook list."""
+
+    @pytest.fixture
+    def listed(self, home: Path, scope: Scope) -> Any:
+        """Lists the rulebooks of the scope."""
+
+        def run(*arguments: str) -> CompletedProcess[str]:
+            return run_gate("rulebook", "list", "--scope", scope.name, "--home", str(home), *arguments)
+
+        return run
+
+    def test_it_shows_each_version_the_latest_first_and_where_a_route_leads(
+        self, listed: Any, instance: Instance, scope: Scope
+    ) -> None:
+        routed = load(sample_rulebook())
+        desk(instance, scope).route("pricing.first", routed)
+        for rulebook_id, version in (("pricing_exception", "2026-09-01"), ("another", "1")):
+            rulebook = load({**sample_rulebook(), "rulebook_id": rulebook_id, "version": version})
+            instance.gate().sources.register_file(scope, rulebook, {}, None)
+        found = printed(listed("--json"))
+        shown = [(of["rulebook_id"], of["version"], of["routed"]) for of in found["rulebooks"]]
+        assert shown == [
+            ("another", "1", False),
+            ("pricing_exception", "2026-09-01", False),
+            ("pricing_exception", "2026-06-11", True),
+        ]
+        assert (found["rulebooks"][-1]["hash"], found["more"]) == (routed.hash, False)
+        lines = [line for line in listed().stdout.splitlines() if "leads here" in line]
+        assert [line.split()[:2] for line in lines] == [["pricing_exception", "2026-06-11"]]
+
+    def test_it_says_where_it_stops(
+        self, listed: Any, instance: Instance, scope: Scope, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for number in range(3):
+            rulebook = load({**sample_rulebook(), "version": str(number)})
+            instance.gate().sources.register_file(scope, rulebook, {}, None)
+        monkeypatch.setattr(registered, "_LISTED", 2)
+        done = listed()
+        assert "There are more than these 2." in done.stderr
+        assert f"gate rulebook show RULEBOOK_ID --scope {scope.name}" in done.stderr
+
+    def test_a_scope_without_rulebooks_has_an_empty_list(self, listed: Any) -> None:
+        assert printed(listed("--json")) == {"rulebooks": [], "more": False}
