@@ -65,7 +65,10 @@ def history_lines(of: _Part) -> list[Line]:
 def _what(of: _Part) -> Iterator[Line]:
     base, candidate = of["base"], of["candidate"]["version"]
     if base is None:
-        yield Line(f"{of['rulebook_id']}: version {candidate} would be the first that its route leads to.")
+        yield Line(
+            f"{of['rulebook_id']}: version {candidate} would be the first that its route leads to. Without a version "
+            f"in force, it is compared with what was decided, by whichever version."
+        )
     else:
         yield Line(f"{of['rulebook_id']}: version {candidate} would replace {base['version']}.")
 
@@ -107,6 +110,11 @@ def _how_many(of: _Part) -> Iterator[Line]:
             f"The most frequent change, {counted(transition['decisions'], 'decision')}: {before} "
             f"({transition['verdict']}) becomes {after} ({transition['then_verdict']})."
         )
+    versions = [of for of in history["versions"] if of["redecided"]]
+    if history["base"] is None and len(versions) > 1:
+        named = [f"{of['changed']:,} of {of['redecided']:,} by {of['policy_version']}" for of in versions[:_NAMED]]
+        more = [f"{len(versions) - _NAMED} more"] if len(versions) > _NAMED else []
+        yield Line(f"What would change, by the version that decided: {joined([*named, *more])}.")
 
 
 def _window(history: _Part) -> str:
