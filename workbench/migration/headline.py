@@ -176,10 +176,12 @@ def _cases(of: _Part) -> Line:
     if tests is None:
         return Line("The author gave no cases.", "warning")
     if tests["failed"]:
+        # Why is said where the gate is told.
         verb = "fails" if tests["failed"] == 1 else "fail"
+        names = [failure["case"] for failure in tests["failures"][:_NAMED]]
+        more = [f"{tests['failed'] - _NAMED:,} more"] if tests["failed"] > _NAMED else []
         return Line(
-            f"{tests['failed']:,} of {counted(tests['cases'], 'case')} {verb}: {tests['failures'][0]['message']}",
-            "danger",
+            f"{tests['failed']:,} of {counted(tests['cases'], 'case')} {verb}: {joined([*names, *more])}.", "danger"
         )
     if tests["cases"] == 1:
         return Line("The one case holds.", "good")

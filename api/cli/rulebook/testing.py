@@ -96,7 +96,8 @@ def _tell(run: FileRun | UnusableFile) -> None:
     failures = run.failures
     held = len(run.cases) - len(failures)
     style = "red" if failures else "green"
-    say(f"{run.name}: {held:,} of {counted(len(run.cases), 'case')} hold{'s' if held == 1 else ''}", style=style)
+    verb = "holds" if 1 in (held, len(run.cases)) else "hold"
+    say(f"{run.name}: {held:,} of {counted(len(run.cases), 'case')} {verb}", style=style)
     for case in failures:
         say(f"{run.name}:{case.line}: {case.result.case.name}", style="bold")
         for line in failure_lines(case):

@@ -122,7 +122,7 @@ class TestPeople:
         good, bad = cases(folder, HOLDS), cases(folder, FAILS, name="bad.json")
         done = run_gate("rulebook", "test", good, bad)
         assert done.returncode == 1
-        assert f"{good}: 1 of 1 case holds\n{bad}: 0 of 1 case hold\n" in done.stdout
+        assert f"{good}: 1 of 1 case holds\n{bad}: 0 of 1 case holds\n" in done.stdout
         done = run_gate("rulebook", "test", str(folder / "none.json"), bad, good)
         assert done.returncode == 2
         assert "none.json cannot be read: No such file or directory. (FILE_UNREADABLE)" in done.stdout

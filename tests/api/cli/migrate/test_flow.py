@@ -137,7 +137,7 @@ def test_cases_that_hold_and_a_first_day_are_in_the_evidence(desk: CommandDesk) 
     failing = desk.folder / "failing.json"
     failing.write_text(json.dumps(_cases("no")))
     told = desk.done("dry-run", file, "--cases", str(failing), code=1)
-    assert "1 of 1 case fails: thin: " in told
+    assert "1 of 1 case fails: thin.\n" in told
     assert "The gate: A case of pricing_exception fails: thin: " in told
     assert "Next:" not in told
 
