@@ -110,8 +110,7 @@ def require_open(found: Standing | None, migration_id: str, *, to: Event) -> Sta
     if found.state not in allowed[to]:
         raise OperatorError(
             "MIGRATION_NOT_OPEN",
-            f"The migration {migration_id} was {found.sentence()}, so that it cannot be {to} now. "
-            f"{_instead(found, to)}",
+            f"The migration {migration_id} was {found.sentence()}, so it cannot be {to} now. {_instead(found, to)}",
         )
     return found
 

@@ -219,7 +219,7 @@ class MigrationActs:
         if not candidates:
             raise OperatorError(
                 "MIGRATION_WITHOUT_ROUTE",
-                f"The migration {migration_id} names no rulebook, so that there is no route to change. A release "
+                f"The migration {migration_id} names no rulebook, so there is no route to change. A release "
                 f"brings other evaluators and adapters along.",
             )
         self._require_applicable(scope, stored)
@@ -277,14 +277,14 @@ class MigrationActs:
             if active not in (None, current["to"]["version"]):
                 raise OperatorError(
                     "ROUTE_MOVED",
-                    f"{rulebook_id} leads to {current['to']['version']}, and not to {active}, so that nothing was "
+                    f"{rulebook_id} leads to {current['to']['version']}, and not to {active}, so nothing was "
                     f"rolled back. `gate migrate status --scope {scope.name}` shows who moved it, and when.",
                 )
             if target is None:
                 raise OperatorError(
                     "ROLLBACK_IMPOSSIBLE",
-                    f"{rulebook_id} {current['to']['version']} was applied first, so that there is no version to go "
-                    f"back to. Apply a migration to another version.",
+                    f"{rulebook_id} {current['to']['version']} was applied first, so there is no version to go back "
+                    f"to. Apply a migration to another version.",
                 )
             entry = route_entry(
                 entry_id=new_id("rte", now),
@@ -365,7 +365,7 @@ class MigrationActs:
         with self._ledger.changes.changing(scope.scope_id, scope.name, now) as change:
             found = require_open(standing_in(change, migration_id), migration_id, to=event)
             if event == "approved":
-                self._require_approvable(change, user, found, str(evidence_hash))
+                self._require_approvable(change, scope, user, found, str(evidence_hash))
             entry = migration_entry(
                 entry_id=new_id("mig", now),
                 migration_id=migration_id,
@@ -379,7 +379,9 @@ class MigrationActs:
             )
             return self._append(change, entry)
 
-    def _require_approvable(self, change: Change, user: User, found: Standing, evidence_hash: str) -> None:
+    def _require_approvable(
+        self, change: Change, scope: Scope, user: User, found: Standing, evidence_hash: str
+    ) -> None:
         if found.author == user.name and not self._self_approval:
             raise AccessForbidden(
                 "MIGRATION_FORBIDDEN",
@@ -390,7 +392,7 @@ class MigrationActs:
             raise OperatorError(
                 "EVIDENCE_MISMATCH",
                 f"{evidence_hash} is not the latest evidence of {found.migration_id}. Read its report, which names "
-                f"that evidence, before you decide: `gate migrate report {found.migration_id}`.",
+                f"that evidence, before you decide: `gate migrate report {found.migration_id} --scope {scope.name}`.",
             )
         evidence = stored_document(change, found.evidence_hash)
         require_gate(evidence, found.migration_id)
@@ -406,7 +408,7 @@ class MigrationActs:
             )
             raise OperatorError(
                 "MIGRATION_NOT_OPEN",
-                f"The migration {migration_id} was {found.sentence()}, so that it cannot be applied now. {then}",
+                f"The migration {migration_id} was {found.sentence()}, so it cannot be applied now. {then}",
             )
         if found.approval is None and needs_approval(stored.manifest, stored.evidence):
             raise OperatorError(

@@ -323,7 +323,7 @@ class TestStates:
         code, message = desk.refusal(*back, by="ben")
         assert (code, desk.active()) == ("ROUTE_MOVED", "2")
         assert message == (
-            "pricing_exception leads to 2, and not to 3, so that nothing was rolled back. `gate migrate status "
+            "pricing_exception leads to 2, and not to 3, so nothing was rolled back. `gate migrate status "
             "--scope acme` shows who moved it, and when."
         )
 
