@@ -69,6 +69,8 @@ def _what(of: _Part) -> Iterator[Line]:
             f"{of['rulebook_id']}: version {candidate} would be the first that its route leads to. Without a version "
             f"in force, it is compared with what was decided, by whichever version."
         )
+    elif base["hash"] == of["candidate"]["hash"]:
+        yield Line(f"{of['rulebook_id']}: version {candidate} is in force already.")
     else:
         yield Line(f"{of['rulebook_id']}: version {candidate} would replace {base['version']}.")
 
@@ -111,10 +113,14 @@ def _how_many(of: _Part) -> Iterator[Line]:
             f"({transition['verdict']}) becomes {after} ({transition['then_verdict']})."
         )
     versions = [of for of in history["versions"] if of["redecided"]]
-    if history["base"] is None and len(versions) > 1:
-        named = [f"{of['changed']:,} of {of['redecided']:,} by {of['policy_version']}" for of in versions[:_NAMED]]
+    turned = [of["newly_approved"] + of["newly_blocked"] for of in versions]
+    if history["base"] is None and len(versions) > 1 and any(turned):
+        named = [
+            f"{number:,} of {of['redecided']:,} by {of['policy_version']}"
+            for number, of in zip(turned[:_NAMED], versions[:_NAMED], strict=True)
+        ]
         more = [f"{len(versions) - _NAMED} more"] if len(versions) > _NAMED else []
-        yield Line(f"What would change, by the version that decided: {joined([*named, *more])}.")
+        yield Line(f"Approvals that would begin or end, by the version that decided: {joined([*named, *more])}.")
 
 
 def _window(history: _Part) -> str:

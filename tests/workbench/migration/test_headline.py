@@ -69,16 +69,33 @@ def test_an_equal_candidate_is_told_as_such_and_nothing_else_of_its_effect() -> 
 
 
 def test_a_first_route_is_told_by_the_version_that_decided() -> None:
-    version = {"decisions": 9, "newly_approved": 0, "newly_blocked": 0, "decision_ids": []}
     versions = [
-        {"policy_version": name, "changed": changed, "redecided": redecided, **version}
-        for name, changed, redecided in (("B", 3, 9), ("A", 1200, 4000), ("gone", 0, 0))
+        {
+            "policy_version": name,
+            "decisions": redecided,
+            "redecided": redecided,
+            "changed": redecided,
+            "newly_approved": begin,
+            "newly_blocked": end,
+            "decision_ids": [],
+        }
+        for name, begin, end, redecided in (("B", 1, 2, 9), ("A", 1200, 0, 4000), ("gone", 0, 0, 0))
     ]
     found = evidence(base=None, versions=versions)
     found["rulebooks"][0] |= {"base": None, "difference": None}
     lines = told(found)
     assert any("it is compared with what was decided, by whichever version" in line for line in lines)
-    assert "What would change, by the version that decided: 3 of 9 by B and 1,200 of 4,000 by A." in lines
+    assert (
+        "Approvals that would begin or end, by the version that decided: 3 of 9 by B and 1,200 of 4,000 by A." in lines
+    )
     assert not any("by the version that decided" in line for line in told(evidence(versions=versions)))
     found["rulebooks"][0]["history"]["versions"] = versions[:1]
     assert not any("by the version that decided" in line for line in told(found))
+
+
+def test_a_version_that_is_in_force_already_replaces_nothing() -> None:
+    found = evidence()
+    of = found["rulebooks"][0]
+    assert f"pricing_exception: version 2026-12-01 would replace {of['base']['version']}." in told(found)
+    of["base"] = of["candidate"]
+    assert "pricing_exception: version 2026-12-01 is in force already." in told(found)
