@@ -23,7 +23,7 @@ def shadow_lines(shadow: Shadow) -> list[Line]:
 
 def _lines(shadow: Shadow) -> Iterator[Line]:
     yield Line(
-        f"The shadow of {shadow.migration_id} runs since {shadow.started_at}, from chain position "
+        f"The shadow of {shadow.migration_id} has run since {shadow.started_at}, from chain position "
         f"{shadow.from_position:,} on; {shadow.started_by} started it."
     )
     if shadow.failure is not None:

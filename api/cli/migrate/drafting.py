@@ -155,7 +155,10 @@ def _tell(file: Path, found: CorpusResult) -> None:
         say(line)
     for error in found.errors:
         say(error, style="red")
-    say(f"Next: `gate migrate check {file}` shows each fixture that drifts.")
+    if found.ok:
+        say(f"Next: `gate migrate dry-run {file} --scope SCOPE` proves it on the past.")
+    else:
+        say(f"Next: `gate migrate check {file}` shows each fixture that drifts.")
 
 
 def _lines(file: Path, found: CorpusResult) -> Sequence[str]:

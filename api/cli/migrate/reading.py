@@ -205,6 +205,6 @@ def _print_obstacles(obstacles: Sequence[str]) -> None:
 
 def _shadowed(shadow: Shadow, scope: str) -> str:
     return (
-        f"A shadow of {shadow.migration_id} runs since {minute(shadow.started_at)} UTC; `gate migrate shadow show "
+        f"A shadow of {shadow.migration_id} has run since {minute(shadow.started_at)} UTC; `gate migrate shadow show "
         f"{shadow.migration_id} --scope {scope}` shows what it found."
     )

@@ -116,10 +116,11 @@ def test_a_person_is_told_what_it_expects_and_what_comes_next(tmp_path: Path) ->
         f"Next: `gate migrate check {mine}` shows each fixture that drifts.",
     ]
     done = run_gate("migrate", "new", ID, "--candidate", candidate, "--out", str(theirs))
-    assert done.stdout.splitlines()[0] == (
+    assert done.stdout.splitlines() == [
         f"Wrote {theirs}. No fixture of rulebook_v1_golden_replay_v1 has a rulebook of the candidate, so it expects no "
-        "drift, and the corpus shows nothing."
-    )
+        "drift, and the corpus shows nothing.",
+        f"Next: `gate migrate dry-run {theirs} --scope SCOPE` proves it on the past.",
+    ]
 
 
 def test_a_candidate_that_keeps_a_version_is_told_of(tmp_path: Path) -> None:

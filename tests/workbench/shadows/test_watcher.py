@@ -322,7 +322,7 @@ class TestSentences:
         by_route(chain, 30)
         export()
         watcher(instance).look()
-        assert f"runs since {shadow.started_at}" in self.told(at)
+        assert f"has run since {shadow.started_at}" in self.told(at)
         assert "ada started it." in self.told(at)
         assert "version 2 beside version 1, which is in force; 1 decision so far." in self.told(at)
         assert "The decision would be the same." in self.told(at)
