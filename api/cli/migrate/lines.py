@@ -80,7 +80,7 @@ def advice(result: CorpusResult, *, allow_drift: bool) -> Iterator[str]:
             "Correct the candidate. If the drift is intended, add the fixtures and fields to expected_drift, under the "
             "policy requires_approval."
         )
-    elif result.errors:
+    elif result.errors and not result.gate_passed:
         yield "Correct the candidate or the manifest, and check again."
     elif result.as_expected and not result.gate_passed:
         yield (

@@ -249,6 +249,16 @@ class TestPeople:
             "Correct the candidate or the manifest, and check again.",
         ]
 
+    def test_what_did_not_happen_is_told_where_nothing_drifts_and_the_gate_passes(self, tmp_path: Path) -> None:
+        told = lines(
+            proposed(tmp_path, sample_rulebook(), expected_drift=expecting("deals.thin", fields=("rulebook",)))
+        )
+        assert told == [
+            "The expected fixture deals.thin did not drift; remove it from expected_drift.fixtures.",
+            "The expected field rulebook drifted in no fixture; remove it from expected_drift.fields.",
+            f"gate passed: nothing drifts, 5 of 5 fixtures of {LABEL} concerned",
+        ]
+
     def test_only_so_many_fixtures_are_listed_as_anyone_reads(self, tmp_path: Path) -> None:
         documents = published()["/replay/operators.json"].document["rulebooks"]
         bodies = {body["rulebook_id"]: {**body, "version": "9"} for body in documents}
