@@ -54,13 +54,18 @@ def notebook(
     if list_:
         _list(as_json)
         return
-    if name is None or out is None:
+    if name is None:
         raise OperatorError(
             "USAGE_INVALID",
             "Name a notebook and the file to make, as in `gate notebook effectiveness --scope acme --policy "
             "refund_policy --out refunds.ipynb`; `gate notebook --list` shows all notebooks.",
         )
     source = load(name)
+    if out is None:
+        raise OperatorError(
+            "USAGE_INVALID",
+            f"Name the file to make: `gate notebook {name} --scope SCOPE --policy ID --out {name}.ipynb`.",
+        )
     if out.suffix not in _FORMATS:
         raise OperatorError("USAGE_INVALID", f"--out {out} must end in {' or '.join(_FORMATS)}.")
     if not force and (out.exists() or out.is_symlink()):

@@ -148,7 +148,9 @@ def test_what_is_not_there_is_refused_with_what_there_is(
 @pytest.mark.parametrize("out", [[], ["--out", "mine"], ["--out", "mine.txt"], ["--out", ".ipynb"]])
 def test_a_file_has_to_be_named_as_one_of_the_two_formats(lakes: Path, out: list[str]) -> None:
     command = ("notebook", "effectiveness", "--home", str(lakes), "--scope", "other", *out, "--json")
-    assert refused(run_gate(*command))[0] == "USAGE_INVALID"
+    code, message = refused(run_gate(*command))
+    assert code == "USAGE_INVALID"
+    assert out or "`gate notebook effectiveness --scope SCOPE --policy ID --out effectiveness.ipynb`" in message
 
 
 def test_a_file_that_is_there_is_written_over_only_where_that_is_said(lakes: Path, tmp_path: Path) -> None:
