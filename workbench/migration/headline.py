@@ -175,6 +175,12 @@ def _findings(of: _Part) -> Iterator[Line]:
     findings = [of for of in every if of["severity"] == "danger" and of["kind"] != "undeclared_field"]
     for finding in findings[:3]:
         yield Line(f"The analysis of the candidate: {finding['message']}", "danger")
+    warnings = [
+        of for of in every if of["severity"] == "warning" and of["kind"] != "undeclared_field" and not of["accepted"]
+    ]
+    for finding in warnings[:1]:
+        more = f" It has {counted(len(warnings) - 1, 'more warning')}." if len(warnings) > 1 else ""
+        yield Line(f"The analysis of the candidate: {finding['message']}{more}", "warning")
 
 
 def _cases(of: _Part) -> Line:
@@ -204,7 +210,11 @@ def _how_sure(of: _Part) -> Iterator[Line]:
     if lacking:
         named = [f"{field['field']} ({field['decisions']:,})" for field in lacking[:_NAMED]]
         more = [f"{len(lacking) - _NAMED} more"] if len(lacking) > _NAMED else []
-        yield Line(f"Past decisions lack facts that the candidate requires: {joined([*named, *more])}.", "warning")
+        lack = f"Past decisions lack facts that the candidate requires: {joined([*named, *more])}."
+        if history["base"] is None or history["needs_input"]["decisions"]:
+            yield Line(lack, "warning")
+        else:
+            yield Line(f"{lack} None of these decisions satisfies the version in force either.")
     if history["metric"] is not None and history["redecided"] and not history["money"]:
         yield Line(f"No past decision has a value of {history['metric']}: check the metric's name.", "warning")
     undecided = [] if difference is None else list(difference["undecided"])

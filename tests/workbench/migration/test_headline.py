@@ -99,3 +99,34 @@ def test_a_version_that_is_in_force_already_replaces_nothing() -> None:
     assert f"pricing_exception: version 2026-12-01 would replace {of['base']['version']}." in told(found)
     of["base"] = of["candidate"]
     assert "pricing_exception: version 2026-12-01 is in force already." in told(found)
+
+
+def test_the_first_warning_of_the_analysis_is_told_and_the_others_are_counted() -> None:
+    found = evidence()
+    warning: dict[str, Any] = {
+        "kind": "rule_never_matches",
+        "severity": "warning",
+        "rule_ids": [],
+        "path": "",
+        "witness": None,
+    }
+    findings = [
+        {**warning, "message": "Said to be meant.", "accepted": True},
+        {**warning, "message": "The rule a never matches.", "accepted": False},
+        {**warning, "message": "The rule b never matches.", "accepted": False},
+    ]
+    found["rulebooks"][0]["analysis"]["findings"] = findings
+    assert "The analysis of the candidate: The rule a never matches. It has 1 more warning." in told(found)
+    found["rulebooks"][0]["analysis"]["findings"] = findings[:2]
+    assert "The analysis of the candidate: The rule a never matches." in told(found)
+    found["rulebooks"][0]["analysis"]["findings"] = findings[:1]
+    assert not any("The analysis" in line for line in told(found))
+
+
+def test_facts_that_the_version_in_force_needs_as_well_are_no_warning() -> None:
+    lacking = [{"field": "amount", "required": True, "decisions": 17, "share": 0.1, "decision_ids": []}]
+    said = "Past decisions lack facts that the candidate requires: amount (17)."
+    of = {line.text: line.level for line in headline(evidence(missing_facts=lacking, needs_input={"decisions": 3}))}
+    assert of[said] == "warning"
+    of = {line.text: line.level for line in headline(evidence(missing_facts=lacking, needs_input={"decisions": 0}))}
+    assert of[f"{said} None of these decisions satisfies the version in force either."] == "note"
