@@ -34,19 +34,20 @@ def rate(of: _Figure) -> str:
 def _good_newly_blocked(of: _Figure) -> str:
     if not of["of"]:
         return "No decision was approved and succeeded, so nothing is known about good ones that would be lost."
-    return (
-        f"Of {counted(of['of'], 'approved decision')} that succeeded, {of['decisions']:,} ({rate(of)}) would now be "
-        f"blocked or held."
-    )
+    return f"Of {_approved(of['of'])} succeeded, {of['decisions']:,} ({rate(of)}) would now be blocked or held."
 
 
 def _bad_newly_blocked(of: _Figure) -> str:
     if not of["of"]:
-        return "No approved decision ended badly, so nothing is known about bad ones that would be stopped."
+        return "No decision was approved and ended badly, so nothing is known about bad ones that would be stopped."
     return (
-        f"Of {counted(of['of'], 'approved decision')} that did not succeed in full, {of['decisions']:,} ({rate(of)}) "
-        f"would now be blocked or held."
+        f"Of {_approved(of['of'])} did not succeed in full, {of['decisions']:,} ({rate(of)}) would now be blocked or "
+        f"held."
     )
+
+
+def _approved(number: int) -> str:
+    return f"{counted(number, 'decision')} that {'was' if number == 1 else 'were'} approved and"
 
 
 def _bad_newly_approved(of: _Figure) -> str:

@@ -264,7 +264,8 @@ def test_a_planted_bad_candidate_is_caught_with_its_rule_its_region_and_its_outc
     assert run.difference is not None
     assert run.difference.regions[region["region"]].condition == '50 < amount <= 100 and region is not "XX"'
     assert body["outcomes"]["good_newly_blocked"]["sentence"] == (
-        "Of 4 approved decisions that succeeded, 2 (50.0 %, 95 % interval 15.0 to 85.0 %) would now be blocked or held."
+        "Of 4 decisions that were approved and succeeded, 2 (50.0 %, 95 % interval 15.0 to 85.0 %) would now be "
+        "blocked or held."
     )
     assert body["outcomes"]["bad_newly_blocked"]["of"] == body["outcomes"]["bad_newly_blocked"]["decisions"] == 2
     (moved,) = [row for row in body["money"] if row["verdict"] != row["then_verdict"]]
