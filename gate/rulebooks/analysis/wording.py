@@ -57,8 +57,9 @@ def _limit_words(limit: Limit) -> list[str]:
         for value, wanted in ((values[index], wanted) for index, wanted in answers.items())
     ]
     within = limit.allowed & limit.possible
-    if _is_absent(limit, within):
-        # Unlike not_contains, which is false there.
+    wanted_of = {*limit.parts.values(), *limit.items.values()}
+    if True not in wanted_of and _is_absent(limit, within):
+        # Unlike not_contains, which is false there. What contains something is never absent.
         asked = [f"{limit.name} is absent or {words.removeprefix(f'{limit.name} ')}" for words in asked]
     if True in limit.parts.values():
         within &= _of_kind(limit, "string")

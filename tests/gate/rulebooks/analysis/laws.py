@@ -12,6 +12,8 @@ from typing import Any
 from gate.rulebooks.advice import find_warnings
 from gate.rulebooks.analysis import analyse
 from gate.rulebooks.analysis.finding import Finding
+from gate.rulebooks.analysis.wording import condition_words
+from gate.rulebooks.evaluation import ABSENT as NOTHING
 from gate.rulebooks.evaluation import compile_rulebook
 from tests.reference import evaluator as reference
 from tests.support.brute_force import (
@@ -181,6 +183,9 @@ def hold_the_difference(before: Any, after: Any, others: Sequence[dict[str, Any]
         assert _outcome(after, region.witness) == _of(region.after), region
         assert region.holds(region.witness), region
         assert region.condition
+        for limit in region.region.limits:
+            words = condition_words([limit])
+            assert "is absent" not in words or limit.holds(NOTHING), words
     tried = [*zip(grid, expected, strict=True), *zip(others, transitions(before, after, others), strict=True)]
     for facts, (first, second) in tried:
         here = {(_of(region.before), _of(region.after)) for region in difference.regions if region.holds(facts)}
