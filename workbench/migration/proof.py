@@ -89,11 +89,12 @@ def prove(
     corpus = check_drift(migration.candidate, migration.corpus, manifest.expected, False, make_facts)
     adapters = [find_adapter(registered(), of.adapter_id, of.version) for of in manifest.adapters]
     named = [adapter.dependency for adapter in adapters if adapter is not None]
+    made_by = migrations.dependencies(scope, [of.rulebook for of in migration.rulebooks], named)
     proposed, found, runs = [], [], {}
     total = snapshot.position * len(migration.rulebooks)
     for number, candidate in enumerate(migration.rulebooks):
         before = number * snapshot.position
-        dependency = migrations.dependency(scope, candidate.rulebook, named)
+        dependency = made_by[candidate.rulebook.rulebook_id]
         evidence, run = _proved(
             scope,
             candidate,

@@ -155,38 +155,48 @@ class Migrations:
         """
         return self._sources.registered_rulebook(scope.scope_id, registered.hash)
 
-    def dependency(
-        self, scope: Scope, rulebook: Rulebook, adapters: Sequence[AdapterDependency]
-    ) -> AdapterDependency | None:
-        """The adapter that makes the facts of a candidate; None where callers send them.
+    def dependencies(
+        self, scope: Scope, rulebooks: Sequence[Rulebook], adapters: Sequence[AdapterDependency]
+    ) -> dict[str, AdapterDependency | None]:
+        """The adapters that make the facts of candidates, by rulebook id; None where callers send them.
 
-        A version that is registered keeps its adapter. Else it is that of the version in force, in the version that the
-        migration names of it; and for a first route, the one adapter that the migration names.
+        A version that is registered keeps its adapter. Any other has that of the version in force or, without one, of
+        the version that was registered last, in the version of it that the migration names. A rulebook of which nothing
+        is registered has the one adapter that the migration names. Never does a candidate lose an adapter unseen.
 
         Args:
             scope: The scope.
-            rulebook: The candidate.
+            rulebooks: The candidates.
             adapters: The adapters that the migration names.
 
         Raises:
-            OperatorError: MIGRATION_ADAPTER_UNCLEAR: several could be meant.
+            OperatorError: MIGRATION_ADAPTER_UNCLEAR: several could be meant, or one makes the facts of no candidate.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
-        known = self._ledger.rulebooks.find(scope.scope_id, rulebook.hash)
-        if known is not None:
-            return known.metadata.get("adapter_dependency")
-        base = self.base(scope, rulebook.rulebook_id)
-        if base is not None:
-            bound = base.metadata.get("adapter_dependency")
-            same = [of for of in adapters if bound is not None and of["adapter_id"] == bound["adapter_id"]]
-            return same[0] if same else bound
-        if len(adapters) > 1:
-            raise OperatorError(
-                "MIGRATION_ADAPTER_UNCLEAR",
-                f"The migration names several adapters, and {rulebook.rulebook_id} has no version in force that says "
-                f"which of them makes its facts. Register it first with `gate rulebook register --adapter`.",
+        found: dict[str, AdapterDependency | None] = {}
+        for rulebook in rulebooks:
+            known = self._ledger.rulebooks.find(scope.scope_id, rulebook.hash)
+            before = (
+                known
+                or self.base(scope, rulebook.rulebook_id)
+                or self._ledger.rulebooks.latest(scope.scope_id, rulebook.rulebook_id)
             )
-        return adapters[0] if adapters else None
+            if before is None:
+                found[rulebook.rulebook_id] = _only_one(rulebook, len(rulebooks), adapters)
+                continue
+            bound = before.metadata.get("adapter_dependency")
+            same = [of for of in adapters if bound is not None and of["adapter_id"] == bound["adapter_id"]]
+            found[rulebook.rulebook_id] = same[0] if same and known is None else bound
+        used = {of["adapter_id"] for of in found.values() if of is not None}
+        for adapter in adapters if found else ():
+            if adapter["adapter_id"] not in used:
+                raise OperatorError(
+                    "MIGRATION_ADAPTER_UNCLEAR",
+                    f"The migration names the adapter {adapter['adapter_id']}, which made the facts of none of its "
+                    f"rulebooks so far. Take it out of the manifest; or register the candidate first, with `gate "
+                    f"rulebook register FILE --scope {scope.name} --adapter {adapter['adapter_id']}`.",
+                )
+        return found
 
     def document(self, scope: InScope, stored: StoredMigration) -> dict[str, Any]:
         """A migration as `migration_document` says. The evidence of one that is no longer open is of its own day.
@@ -295,3 +305,13 @@ def _by_rulebook(routes: Iterable[RouteEntry]) -> dict[str, list[RouteEntry]]:
     for route in routes:
         found.setdefault(route["rulebook_id"], []).append(route)
     return dict(sorted(found.items()))
+
+
+def _only_one(rulebook: Rulebook, candidates: int, adapters: Sequence[AdapterDependency]) -> AdapterDependency | None:
+    if len(adapters) > 1 or (adapters and candidates > 1):
+        raise OperatorError(
+            "MIGRATION_ADAPTER_UNCLEAR",
+            f"Nothing says whether an adapter that the migration names makes the facts of {rulebook.rulebook_id}, of "
+            f"which no version is registered. Register it first, with `gate rulebook register`.",
+        )
+    return adapters[0] if adapters else None

@@ -11,6 +11,7 @@ import orjson
 import pytest
 from sqlalchemy import text, update
 
+from gate.adapters.registry import registered
 from gate.clock import utc_now
 from gate.decisions.migrations.acts import MigrationActs
 from gate.decisions.migrations.reading import Migrations
@@ -22,8 +23,10 @@ from gate.ledger.access.authority import Authority, Scope
 from gate.ledger.packing import pack, unpack
 from gate.ledger.tables import changes, entries, migration_documents
 from gate.records.changes import MIGRATIONS, ROUTES, RouteEntry, entry_hash
+from gate.rulebooks.documents import AdapterDependency
+from gate.rulebooks.rulebook import load
 from tests.support.migrations import Desk, candidate, desk, user
-from tests.support.samples import in_threads, sample_request
+from tests.support.samples import in_threads, sample_request, sample_rulebook
 
 POLICY = "pricing_exception"
 
@@ -500,3 +503,62 @@ def _cut(at: Desk, before: Any) -> None:
             ),
             values,
         )
+
+
+REFUNDS, SOLANA = (adapter.dependency for adapter in registered())
+NEWER: AdapterDependency = {**REFUNDS, "version": "1.1.0", "manifest_hash": "1" * 64}
+
+
+def bound(at: Desk, rulebook_id: str, number: str, adapter: AdapterDependency | None) -> None:
+    """Registers a version whose facts are made by an adapter."""
+    rulebook = load({**sample_rulebook(), "rulebook_id": rulebook_id, "version": number})
+    at.instance.gate().sources.register_file(at.scope, rulebook, {}, adapter)
+
+
+def made_by(at: Desk, number: str, *adapters: AdapterDependency) -> AdapterDependency | None:
+    """What makes the facts of another version, in a migration that names some adapters."""
+    return at.migrations.dependencies(at.scope, [candidate(number)], adapters)[POLICY]
+
+
+def test_a_first_route_keeps_the_adapter_of_the_version_that_was_registered_last(at: Desk) -> None:
+    bound(at, POLICY, "1", None)
+    bound(at, POLICY, "2", REFUNDS)
+    assert made_by(at, "3") == REFUNDS
+    assert made_by(at, "3", NEWER) == NEWER
+
+
+def test_a_candidate_keeps_the_adapter_of_the_version_in_force(at: Desk) -> None:
+    at.route("prices_1", candidate("1"))
+    bound(at, POLICY, "2", REFUNDS)
+    assert made_by(at, "3") is None
+    assert refusal(lambda: made_by(at, "3", REFUNDS)).code == "MIGRATION_ADAPTER_UNCLEAR"
+
+
+def test_a_version_that_is_registered_keeps_its_adapter(at: Desk) -> None:
+    known = candidate("2")
+    at.instance.gate().sources.register_file(at.scope, known, {}, REFUNDS)
+    assert at.migrations.dependencies(at.scope, [known], [NEWER])[POLICY] == REFUNDS
+
+
+def test_a_rulebook_of_which_nothing_is_registered_has_the_one_adapter_that_is_named(at: Desk) -> None:
+    assert made_by(at, "1") is None
+    assert made_by(at, "1", REFUNDS) == REFUNDS
+    assert refusal(lambda: made_by(at, "1", REFUNDS, SOLANA)).code == "MIGRATION_ADAPTER_UNCLEAR"
+    other = load({**sample_rulebook(), "rulebook_id": "another"})
+    both = [candidate("1"), other]
+    error = refusal(lambda: at.migrations.dependencies(at.scope, both, [REFUNDS]))
+    assert error.code == "MIGRATION_ADAPTER_UNCLEAR"
+
+
+def test_an_adapter_that_makes_the_facts_of_no_candidate_is_refused(at: Desk) -> None:
+    bound(at, POLICY, "1", None)
+    error = refusal(lambda: made_by(at, "2", REFUNDS))
+    assert error.code == "MIGRATION_ADAPTER_UNCLEAR"
+    assert "names the adapter refund_facts, which made the facts of none of its rulebooks so far." in error.message
+    bound(at, POLICY, "2", REFUNDS)
+    bound(at, "another", "1", SOLANA)
+    other = load({**sample_rulebook(), "rulebook_id": "another", "version": "2"})
+    both = [candidate("3"), other]
+    assert at.migrations.dependencies(at.scope, both, [NEWER, SOLANA]) == {POLICY: NEWER, "another": SOLANA}
+    assert refusal(lambda: made_by(at, "3", NEWER, SOLANA)).code == "MIGRATION_ADAPTER_UNCLEAR"
+    assert at.migrations.dependencies(at.scope, [], [SOLANA]) == {}
