@@ -82,7 +82,12 @@ def _gate_faults(evidence: Mapping[str, Any]) -> Iterator[str]:
     if not corpus["ok"]:
         yield from corpus["errors"]
     for of in evidence["rulebooks"]:
-        tests = of["tests"]
+        history, tests = of["history"], of["tests"]
+        if not history["decisions"] and (history["since"] or history["until"]):
+            yield (
+                f"No decision of {of['rulebook_id']} was made in the time that was looked at, so nothing is proved. "
+                f"Look at all of the past, or at more of it."
+            )
         for failure in () if tests is None else tests["failures"]:
             yield f"A case of {of['rulebook_id']} fails: {failure['message']}"
 

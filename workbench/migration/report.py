@@ -39,6 +39,17 @@ _BEGINNINGS: Final = re.compile(r"^([0-9]+(?=[.)])|(?=[-+=>]))")
 _Part = Mapping[str, Any]
 
 
+_LOOKED_AT: Final = 1 << 20
+_WRITTEN: Final[Mapping[str, Callable[[bytes], bool]]] = {
+    ".html": lambda held: held.startswith(b"<!doctype html>"),
+    ".md": lambda held: held.startswith(b"# Migration "),
+    ".json": lambda held: b'"evidence_version"' in held,
+    ".parquet": lambda held: held.startswith(b"PAR1"),
+    ".csv": lambda held: b"decision_id" in held.partition(b"\n")[0],
+}
+"""How a file that was written here is known again, by the ending of its name."""
+
+
 def as_html(document: _Part, evidence: _Part) -> str:
     """The report as one HTML file.
 
@@ -71,6 +82,26 @@ def as_markdown(document: _Part, evidence: _Part) -> str:
     return "\n".join(_markdown(document, evidence)) + "\n"
 
 
+def require_replaceable(path: Path) -> None:
+    """Requires that a file is not there yet, or is empty, or looks like one that this module wrote.
+
+    Raises:
+        OperatorError: FILE_UNWRITABLE: it holds something else, such as the candidate or its manifest.
+    """
+    if not path.is_file():
+        return
+    try:
+        with path.open("rb") as file:
+            held = file.read(_LOOKED_AT)
+    except OSError as error:
+        raise OperatorError("FILE_UNWRITABLE", f"{path} cannot be written: {error.strerror}.") from error
+    if held and not _WRITTEN[path.suffix](held):
+        raise OperatorError(
+            "FILE_UNWRITABLE",
+            f"{path} holds something other than a report of a migration, and is kept; name another file.",
+        )
+
+
 def write_report(path: Path, document: _Part, evidence: _Part) -> None:
     """Writes the report as its file's name says: .html, .md or .json, which is the evidence.
 
@@ -86,6 +117,7 @@ def write_report(path: Path, document: _Part, evidence: _Part) -> None:
         raise OperatorError(
             "REPORT_FORMAT_UNKNOWN", f"{path} names no format of reports; end its name with {', '.join(made)}."
         )
+    require_replaceable(path)
     _write(path, made[path.suffix]().encode())
 
 
@@ -110,6 +142,7 @@ def write_decisions(path: Path, runs: Mapping[str, HistoryRun]) -> None:
         raise OperatorError(
             "REPORT_FORMAT_UNKNOWN", f"{path} names no format of decisions; end its name with {', '.join(writes)}."
         )
+    require_replaceable(path)
     try:
         writes[path.suffix]()
     except OSError as error:

@@ -17,6 +17,7 @@ from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import note as tell
 from api.cli.output import print_json, progress, say
 from api.cli.rulebook.runs import UnusableFile, run_file
+from gate.clock import utc_now
 from gate.errors import OperatorError
 from gate.migration.folder import Migration, read_migration
 from gate.rulebooks.testing.cases import Case
@@ -86,8 +87,8 @@ def dry_run(
     from workbench.migration.report import write_decisions, write_report
 
     # Before the work, so that nobody waits in vain.
-    _require_ending("--report", report, REPORT_ENDINGS)
-    _require_ending("--decisions", decisions, DECISIONS_ENDINGS)
+    _require_place("--report", report, REPORT_ENDINGS)
+    _require_place("--decisions", decisions, DECISIONS_ENDINGS)
     read = read_migration(manifest, corpus=corpus)
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
@@ -175,13 +176,18 @@ def _options(corpus: Path | None, cases: Sequence[Path], metric: str | None, sin
     return "".join(f" {option} {shlex.quote(str(value))}" for option, value in given if value is not None)
 
 
-def _require_ending(option: str, path: Path | None, endings: Sequence[str]) -> None:
-    if path is not None and path.suffix not in endings:
+def _require_place(option: str, path: Path | None, endings: Sequence[str]) -> None:
+    from workbench.migration.report import require_replaceable
+
+    if path is None:
+        return
+    if path.suffix not in endings:
         *first, last = endings
         raise OperatorError(
             "REPORT_FORMAT_UNKNOWN",
             f"{path} names no format; give {option} a file whose name ends with {', '.join(first)} or {last}.",
         )
+    require_replaceable(path)
 
 
 _STYLES = {"danger": "red", "warning": "yellow", "good": "green", "note": ""}
@@ -261,6 +267,11 @@ def _day(text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
-        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+        day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError as error:
         raise OperatorError("DATE_INVALID", f"{text!r} is not a date; write --since 2026-06-01.") from error
+    if day > utc_now():
+        raise OperatorError(
+            "DATE_INVALID", f"{text} is yet to come, so no decision was made since; write an earlier day."
+        )
+    return day

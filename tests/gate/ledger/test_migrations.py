@@ -282,6 +282,11 @@ def test_a_migration_that_fails_the_gate_cannot_be_approved(at: Desk) -> None:
         error = refusal(lambda found=found: at.approve(at.propose("prices", candidate("1"), **found)))  # type: ignore[misc]
         assert error.code == "MIGRATION_GATE_FAILED"
         assert told in error.message
+    nothing = at.proposal("empty", candidate("1"))
+    nothing.evidence["rulebooks"][0]["history"] |= {"decisions": 0, "since": "2026-06-01T00:00:00.000Z"}
+    proposed = at.acts.propose(at.scope, at.author, _hashed(nothing), "")
+    error = refusal(lambda: at.approve(proposed))
+    assert (error.code, "so nothing is proved" in error.message) == ("MIGRATION_GATE_FAILED", True)
 
 
 def test_only_what_is_proved_to_change_nothing_needs_no_approval(at: Desk, scope: Scope) -> None:

@@ -368,6 +368,25 @@ class TestProposals:
         code, message = desk.refusal("propose", desk.write(version("1")), "--note", "x" * 2001, by="ada")
         assert (code, "write a shorter one" in message) == ("NOTE_INVALID", True)
 
+    def test_a_report_in_place_of_anything_but_a_report(self, desk: CommandDesk, tmp_path: Path) -> None:
+        file = desk.write(version("1"))
+        desk.propose(version("1"))
+        mine = {name: f"{tmp_path}/mine{name}" for name in (".html", ".md", ".json", ".csv", ".parquet")}
+        for ending, name in mine.items():
+            option = "--decisions" if ending in (".csv", ".parquet") else "--report"
+            desk.done("dry-run", file, option, name)
+            # A report is made again and again.
+            desk.done("dry-run", file, option, name)
+            Path(name).write_text("What a person wrote.")
+            code, message = desk.refusal("dry-run", file, option, name)
+            assert (code, f"{name} holds something other than" in message) == ("FILE_UNWRITABLE", True)
+            if option == "--report":
+                assert desk.refusal("report", "prices", "--output", name)[0] == "FILE_UNWRITABLE"
+            assert Path(name).read_text() == "What a person wrote."
+        before = Path(file).read_bytes()
+        assert desk.refusal("dry-run", file, "--report", file)[0] == "FILE_UNWRITABLE"
+        assert Path(file).read_bytes() == before
+
     def test_a_report_or_a_day_without_a_known_form(self, desk: CommandDesk, tmp_path: Path) -> None:
         file = desk.write(version("1"))
         for option, name, endings in (
@@ -382,5 +401,7 @@ class TestProposals:
             assert (code, str(tmp_path / name) in message) == ("FILE_UNWRITABLE", True)
         code, message = desk.refusal("dry-run", file, "--since", "yesterday")
         assert (code, "write --since 2026-06-01." in message) == ("DATE_INVALID", True)
+        code, message = desk.refusal("dry-run", file, "--since", "2999-01-01")
+        assert (code, "is yet to come" in message) == ("DATE_INVALID", True)
         desk.propose(version("1"))
         assert desk.refusal("report", "prices", "--output", str(tmp_path / "r.txt"))[0] == "REPORT_FORMAT_UNKNOWN"
