@@ -32,6 +32,22 @@ def rollback_target(routes: Sequence[RouteEntry]) -> RouteEntry | None:
     return stack[-2] if len(stack) > 1 else None
 
 
+def taken_back(routes: Sequence[RouteEntry]) -> dict[str, RouteEntry]:
+    """The rollback that took the apply of each migration back, by migration id.
+
+    Args:
+        routes: All route entries of one rulebook id, in the order of the chain.
+    """
+    stack: list[RouteEntry] = []
+    found: dict[str, RouteEntry] = {}
+    for route in routes:
+        if route["cause"] == "apply":
+            stack.append(route)
+        elif stack:
+            found[stack.pop()["migration_id"]] = route
+    return found
+
+
 def find_break(routes: Sequence[RouteEntry]) -> tuple[int, str] | None:
     """The first route, by its index, that does not follow from those before it, and why; None where all do.
 

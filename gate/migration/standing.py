@@ -27,11 +27,13 @@ class Standing:
         proposed: Its latest proposal.
         decided: What was decided about that proposal; None where nothing was yet.
         applied: Whether it was applied.
+        rolled_back: The rollback that took that back last; None where it was not.
     """
 
     proposed: MigrationEntry
     decided: MigrationEntry | None
     applied: bool
+    rolled_back: RouteEntry | None = None
 
     @property
     def migration_id(self) -> str:
@@ -63,10 +65,19 @@ class Standing:
         """The approval of the latest proposal."""
         return self.decided if self.status == "approved" else None
 
+    def instead_of_another_apply(self) -> str:
+        """What to do for a person who wants to apply it once more."""
+        if self.rolled_back is not None:
+            return "To apply its candidates again, propose them as a migration of another id."
+        return "Give a further change a migration of its own."
+
     def sentence(self) -> str:
         """Its state for a person: `approved by ada at 2026-11-25T12:00:00.000Z`."""
         entry = self.decided or self.proposed
         done = f"{entry['event']} by {entry['actor']['id']} at {entry['recorded_at']}"
+        if self.rolled_back is not None:
+            back = f"rolled back by {self.rolled_back['actor']['id']} at {self.rolled_back['recorded_at']}"
+            return f"{done}, applied, and {back}"
         return f"{done}, and applied" if self.applied else done
 
 
@@ -75,7 +86,7 @@ def standing(entries: Sequence[MigrationEntry], routes: Sequence[RouteEntry]) ->
 
     Args:
         entries: The entries about it, in the order of the chain.
-        routes: The route entries that cite it.
+        routes: The route entries that cite it, and the rollbacks that took it back, in the order of the chain.
     """
     proposed = decided = None
     for entry in entries:
@@ -85,7 +96,9 @@ def standing(entries: Sequence[MigrationEntry], routes: Sequence[RouteEntry]) ->
             decided = entry
     if proposed is None:
         return None
-    return Standing(proposed, decided, any(route["cause"] == "apply" for route in routes))
+    back = [route for route in routes if route["migration_id"] != proposed["migration_id"]]
+    applied = any(route["cause"] == "apply" for route in routes)
+    return Standing(proposed, decided, applied, back[-1] if back else None)
 
 
 def require_open(found: Standing | None, migration_id: str, *, to: Event) -> Standing:
@@ -118,7 +131,7 @@ def require_open(found: Standing | None, migration_id: str, *, to: Event) -> Sta
 def _instead(found: Standing, to: Event) -> str:
     """What to do where an event may not come next."""
     if found.applied:
-        return "Give a further change a migration of its own."
+        return found.instead_of_another_apply()
     if to == "approved" and found.status == "approved":
         return "Nothing is left to approve: `gate migrate apply` routes to it."
     if to == found.status:

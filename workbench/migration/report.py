@@ -181,14 +181,22 @@ _STATES: Final[Mapping[str, str]] = {
 def _state(document: _Part, evidence: _Part) -> str:
     if "shadow" in evidence:
         return live_line(evidence["shadow"]).text
+    if any(_took_back(document, route) for route in document.get("routes", ())):
+        return "Applied, and rolled back."
     return _STATES.get(document["state"], document["state"])
+
+
+def _took_back(document: _Part, route: _Part) -> bool:
+    """Whether a route of a migration's document is the rollback of that migration; else it cites it."""
+    return bool(route["migration_id"] != document["migration_id"])
 
 
 def _acts(document: _Part) -> Iterator[tuple[str, str]]:
     """Who did what to a stored migration, in the order in which it happened."""
     acts = [(entry["recorded_at"], str(entry["event"]), entry) for entry in document.get("entries", ())]
-    causes = {"apply": "applied", "rollback": "rolled back to"}
-    acts += [(route["recorded_at"], causes[route["cause"]], route) for route in document.get("routes", ())]
+    for route in document.get("routes", ()):
+        back = "rolled back" if _took_back(document, route) else "rolled back to"
+        acts.append((route["recorded_at"], "applied" if route["cause"] == "apply" else back, route))
     # A stable sort: two acts of one millisecond keep the order of the chain.
     for recorded_at, act, entry in sorted(acts, key=lambda each: each[0]):
         note = f": {entry['note']}" if entry["note"] else ""

@@ -38,20 +38,21 @@ def list_migrations(
         raise OperatorError("USAGE_INVALID", f"{state!r} is no state of migrations; it is one of {', '.join(STATES)}.")
     with instance_at(home, database_url) as instance:
         found = instance.migrations().migrations(instance.ledger.directory.scope(scope))
-    shown = [migration_summary(of) for of in found if state in (None, of.state)]
+    listed = [of for of in found if state in (None, of.state)]
+    shown = [migration_summary(of) for of in listed]
     if as_json:
         print_json({"migrations": shown})
         return
     rows = [
         [
             of["migration_id"],
-            of["state"],
+            of["state"] if standing.rolled_back is None else "rolled back",
             ", ".join(f"{each['rulebook_id']} {each['version']}" for each in of["candidates"]),
             of["proposed_by"],
             minute(of["proposed_at"]),
             of["decided_by"],
         ]
-        for of in shown
+        for of, standing in zip(shown, listed, strict=True)
     ]
     table(["migration", "state", "candidates", "author", "proposed (UTC)", "decided by"], rows, wraps=("candidates",))
 

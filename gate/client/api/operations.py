@@ -1146,7 +1146,8 @@ def get_migration(migration_id: str, *, request_id: str | None = None) -> Call[M
     """Fetch a migration.
 
     The manifest of a migration with its status and approval as they are now, every entry of the chain about it, the
-    routes that cite it, and whether its evidence is still of today. A migration of another scope is not found.
+    routes that cite it or took it back, and whether its evidence is still of today. A migration of another scope is
+    not found.
 
     Args:
         migration_id: `migration_id` of a migration of the caller's scope.

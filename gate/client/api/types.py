@@ -2739,7 +2739,9 @@ class Migration(TypedDict):
     entries: list[MigrationEntry]
     """All entries of the chain about it, in the order of the chain."""
     routes: list[Route]
-    """The routes that cite it, in the order of the chain, as decision-routes.schema.json has them."""
+    """The routes that cite it, and the rollbacks that took it back, in the order of the chain, as
+    decision-routes.schema.json has them.
+    """
     stale: list[str]
     """Why the evidence of an open migration, one that is proposed or approved, is stale now, as sentences; empty
     where it is not. Nobody can approve or apply a migration whose evidence is stale.

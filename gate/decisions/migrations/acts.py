@@ -402,7 +402,7 @@ class MigrationActs:
         found, migration_id = stored.standing, stored.standing.migration_id
         if found.applied or found.status in ("rejected", "superseded"):
             then = (
-                "Give a further change a migration of its own."
+                found.instead_of_another_apply()
                 if found.applied
                 else "Propose it again with `gate migrate propose`, and have it approved."
             )

@@ -64,7 +64,7 @@ class StoredMigration:
         manifest: Its manifest, as it was proposed last.
         evidence: The evidence of that proposal.
         entries: All entries about it, in the order of the chain.
-        routes: The routes that cite it.
+        routes: The routes that cite it, and the rollbacks that took it back, in the order of the chain.
     """
 
     standing: Standing

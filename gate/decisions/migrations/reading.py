@@ -27,6 +27,7 @@ from gate.ledger.chain.changes import ChangeReader
 from gate.ledger.rulebooks import Registered, version_conflict
 from gate.ledger.shadows import Shadow
 from gate.migration.approval import MAX_NEW_SHARE, Today, find_staleness
+from gate.migration.routes import taken_back
 from gate.migration.standing import Standing, standing, unknown
 from gate.records.changes import MigrationEntry, RouteEntry, Version
 from gate.rulebooks.documents import AdapterDependency
@@ -265,10 +266,8 @@ def standings_in(reader: ChangeReader) -> list[Standing]:
     by_id: dict[str, list[MigrationEntry]] = {}
     for entry in reader.migrations():
         by_id.setdefault(entry["migration_id"], []).append(entry)
-    cited: dict[str, list[RouteEntry]] = {}
-    for route in reader.routes():
-        cited.setdefault(route["migration_id"], []).append(route)
-    found = [standing(of, cited.get(migration_id, [])) for migration_id, of in by_id.items()]
+    routes = _by_migration(reader.routes())
+    found = [standing(of, routes.get(migration_id, [])) for migration_id, of in by_id.items()]
     there = [of for of in found if of is not None]
     return sorted(there, key=lambda of: of.proposed["migration_entry_id"], reverse=True)
 
@@ -288,8 +287,18 @@ def stored_document(reader: ChangeReader, hash_: str) -> Any:
 def _entries(reader: ChangeReader, migration_id: str) -> tuple[Sequence[MigrationEntry], list[RouteEntry]]:
     entries = reader.migrations(migration_id)
     # Routes are looked up by rulebook id alone.
-    cited = [route for route in reader.routes() if route["migration_id"] == migration_id] if entries else []
-    return entries, cited
+    return entries, _by_migration(reader.routes()).get(migration_id, []) if entries else []
+
+
+def _by_migration(routes: Iterable[RouteEntry]) -> dict[str, list[RouteEntry]]:
+    """The routes that cite each migration, and the rollbacks that took it back, in the order of the chain."""
+    every = list(routes)
+    found: dict[str, list[RouteEntry]] = {}
+    taken = [pair for of in _by_rulebook(every).values() for pair in taken_back(of).items()]
+    for migration_id, route in [*((route["migration_id"], route) for route in every), *taken]:
+        found.setdefault(migration_id, []).append(route)
+    at = {route["route_entry_id"]: index for index, route in enumerate(every)}
+    return {name: sorted(of, key=lambda route: at[route["route_entry_id"]]) for name, of in found.items()}
 
 
 def _candidate(reader: ChangeReader, hash_: str) -> ProposedRulebook:

@@ -567,3 +567,20 @@ def test_an_adapter_that_makes_the_facts_of_no_candidate_is_refused(at: Desk) ->
     assert at.migrations.dependencies(at.scope, both, [NEWER, SOLANA]) == {POLICY: NEWER, "another": SOLANA}
     assert refusal(lambda: made_by(at, "3", NEWER, SOLANA)).code == "MIGRATION_ADAPTER_UNCLEAR"
     assert at.migrations.dependencies(at.scope, [], [SOLANA]) == {}
+
+
+def test_a_migration_that_was_rolled_back_says_so_and_how_its_candidate_comes_again(at: Desk, scope: Scope) -> None:
+    at.route("prices_1", candidate("1"))
+    at.route("prices_2", candidate("2", 20))
+    back = at.acts.rollback(scope, at.approver, POLICY, "Too strict.")
+    first, second = (at.migrations.migration(scope, name) for name in ("prices_1", "prices_2"))
+    assert [(route["cause"], route["to"]["version"]) for route in second.routes] == [("apply", "2"), ("rollback", "1")]
+    assert [route["cause"] for route in first.routes] == ["apply", "rollback"]
+    assert (first.standing.rolled_back, second.standing.rolled_back) == (None, back)
+    assert second.standing.sentence().endswith(f"applied, and rolled back by ben at {back['recorded_at']}")
+    assert second.standing.state == "applied"
+    assert [of.rolled_back for of in at.migrations.migrations(scope)] == [back, None]
+    error = refusal(lambda: at.acts.apply(scope, at.author, "prices_2", ""))
+    assert (error.code, "propose them as a migration of another id" in error.message) == ("MIGRATION_NOT_OPEN", True)
+    at.route("prices_3", candidate("2", 20))
+    assert at.migrations.routes(scope)[POLICY][-1]["to"]["version"] == "2"
