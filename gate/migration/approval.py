@@ -81,6 +81,8 @@ def _gate_faults(evidence: Mapping[str, Any]) -> Iterator[str]:
         yield f"The fixture {found['fixture']} drifts in {fields}, which the manifest does not expect."
     if not corpus["ok"]:
         yield from corpus["errors"]
+    if evidence["rulebooks"] and all(_is_in_force(of) for of in evidence["rulebooks"]):
+        yield "Every candidate is in force already, so there is nothing to apply."
     for of in evidence["rulebooks"]:
         history, tests = of["history"], of["tests"]
         if not history["decisions"] and (history["since"] or history["until"]):
@@ -90,6 +92,10 @@ def _gate_faults(evidence: Mapping[str, Any]) -> Iterator[str]:
             )
         for failure in () if tests is None else tests["failures"]:
             yield f"A case of {of['rulebook_id']} fails: {failure['message']}"
+
+
+def _is_in_force(of: Mapping[str, Any]) -> bool:
+    return of["base"] is not None and bool(of["base"]["hash"] == of["candidate"]["hash"])
 
 
 def needs_approval(manifest: Mapping[str, Any], evidence: Mapping[str, Any]) -> bool:

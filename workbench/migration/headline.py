@@ -6,6 +6,7 @@ that is, and how sure it is.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
@@ -35,7 +36,10 @@ class Line:
 def headline(evidence: Mapping[str, Any]) -> list[Line]:
     """The sentences of a migration's evidence, those of each rulebook together."""
     lines = [line for of in evidence["rulebooks"] for line in rulebook_lines(of)]
-    return [*lines, corpus_line(evidence["corpus"])]
+    corpus = evidence["corpus"]
+    # Whatever does not drift passes the gate, also where drift is expected: often of another candidate.
+    unmet = [Line(f"The corpus: {error}", "warning") for error in corpus["errors"][:_NAMED] if corpus["ok"]]
+    return [*lines, corpus_line(corpus), *unmet]
 
 
 def live_line(shadow: _Part) -> Line:
@@ -90,15 +94,14 @@ def _how_many(of: _Part) -> Iterator[Line]:
     if not history["changed"]["decisions"]:
         yield Line(f"None of {counted(redecided, 'past decision')} would change.", "good")
         return
-    verb = "would get another verdict"
-    yield Line(
-        f"Of {counted(redecided, 'past decision')}, {changed['decisions']:,} {verb} ({rate(changed)}).", "warning"
-    )
-    blocked, approved = history["newly_blocked"], history["newly_approved"]["decisions"]
+    would = f"{changed['decisions']:,} would get another verdict ({rate(changed)})"
+    yield Line(f"Of {counted(redecided, 'past decision')}{_weeks(history)}, {would}.", "warning")
+    blocked, approved = history["newly_blocked"], history["newly_approved"]
     if blocked["decisions"]:
         yield Line(f"{_that(blocked['decisions'], 'approved')} would be {_parts(blocked)}.", "warning")
-    if approved:
-        yield Line(f"{_that(approved, 'blocked or held')} would be approved.", "danger")
+    if approved["decisions"]:
+        of = {"to_no": approved["from_no"], "to_review": approved["from_review"]}
+        yield Line(f"{_that(approved['decisions'], _parts(of))} would be approved.", "danger")
     refused = history["otherwise_refused"]
     for to, are, would in (("to_no", "held", "blocked"), ("to_review", "blocked", "held")):
         if refused[to]:
@@ -129,12 +132,21 @@ def _window(history: _Part) -> str:
     return " and ".join(f"{word} {at}" for word, at in ends if at is not None)
 
 
+def _weeks(history: _Part) -> str:
+    """From when to when decisions were made, by the week."""
+    weeks = history["weeks"]
+    if not weeks or history["left_out"]["weeks"]:
+        return ""
+    first, last = weeks[0]["week"], weeks[-1]["week"]
+    return f" (week of {first})" if first == last else f" (weeks of {first} to {last})"
+
+
 def _that(number: int, are: str) -> str:
     return f"{counted(number, 'decision')} that {'is' if number == 1 else 'are'} {are}"
 
 
 def _parts(blocked: _Part) -> str:
-    """Where approvals go: `held`, or `blocked (3) or held (4)`."""
+    """Where approvals go, or what is approved comes from: `held`, or `blocked (3) or held (4)`."""
     parts = [(word, blocked[to]) for to, word in (("to_no", "blocked"), ("to_review", "held")) if blocked[to]]
     return parts[0][0] if len(parts) == 1 else " or ".join(f"{word} ({number:,})" for word, number in parts)
 
@@ -151,6 +163,12 @@ def _how_dangerous(of: _Part) -> Iterator[Line]:
             )
         else:
             yield Line("For all facts: nothing that is refused or held now would be approved.", "good")
+        ends = [region["to"]["decision"] for region in difference["regions"] if region["from"]["decision"] == "yes"]
+        fewer = Counter(end for end in ends if end != "yes")
+        if fewer:
+            where = counted(sum(fewer.values()), "region")
+            parts = _parts({"to_no": fewer["no"], "to_review": fewer["review"]})
+            yield Line(f"For all facts: in {where}, what is approved now would be {parts}.", "warning")
     outcomes = of["history"]["outcomes"]
     for name in ("good_newly_blocked", "bad_newly_approved", "bad_newly_blocked"):
         if outcomes[name]["decisions"]:

@@ -259,7 +259,8 @@ def _earlier(history: _Part) -> str:
         return ""
     named = ", ".join(f"{of['policy_version']} ({of['decisions']:,})" for of in history["earlier"][:3])
     return (
-        f"{counted(others, 'decision')} of earlier versions were decided otherwise than the version in force would: "
+        f"{counted(others, 'decision')} of earlier versions {'was' if others == 1 else 'were'} decided otherwise than "
+        f"the version in force would: "
         f"{named}. These differences are not the candidate's, and are not counted above."
     )
 
@@ -279,10 +280,10 @@ def _coverage(tests: _Part | None) -> str:
 
 def _identity(evidence: _Part) -> Iterator[tuple[str, str]]:
     # A live report is no evidence: its figures are the shadow's.
-    yield (
-        ("evidence of the proposal, not of this report" if "shadow" in evidence else "evidence"),
-        evidence["evidence_hash"],
-    )
+    if "shadow" in evidence:
+        yield "evidence of the proposal, not of this report", evidence["proposal_evidence_hash"]
+    else:
+        yield "evidence", evidence["evidence_hash"]
     yield "manifest", evidence["manifest_hash"]
     for of in evidence["rulebooks"]:
         read_at = of["history"]["read_at"]

@@ -80,7 +80,7 @@ def _found(history: Mapping[str, Any]) -> Iterator[Line]:
 def live_evidence(evidence: Mapping[str, Any], shadow: Shadow) -> dict[str, Any]:
     """What the report of a migration is made of, with the shadow's decisions in the place of the past ones.
 
-    It is no evidence, and cannot be approved: `evidence_hash` names the proposal, and does not cover it.
+    It is no evidence, cannot be approved, and has no `evidence_hash`; `proposal_evidence_hash` is the proposal's.
 
     Args:
         evidence: The evidence of the latest proposal.
@@ -116,4 +116,5 @@ def live_evidence(evidence: Mapping[str, Any], shadow: Shadow) -> dict[str, Any]
         "decisions": sum(history["decisions"] for history in histories.values()),
     }
     rulebooks = [{**of, "history": histories[of["rulebook_id"]]} for of in evidence["rulebooks"]]
-    return {**evidence, "rulebooks": rulebooks, "shadow": told}
+    rest = {name: value for name, value in evidence.items() if name != "evidence_hash"}
+    return {**rest, "rulebooks": rulebooks, "shadow": told, "proposal_evidence_hash": evidence["evidence_hash"]}

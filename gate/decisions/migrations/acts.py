@@ -31,6 +31,7 @@ from gate.decisions.migrations.rules import (
     no_shadow,
     require_about,
     require_act,
+    require_another,
     require_gate,
     require_note,
     require_proposed,
@@ -38,7 +39,7 @@ from gate.decisions.migrations.rules import (
 )
 from gate.decisions.sources import Sources
 from gate.encoding.canonical import canonical, content_hash
-from gate.errors import AccessForbidden, OperatorError
+from gate.errors import OperatorError
 from gate.ids import timestamp
 from gate.ledger import Ledger
 from gate.ledger.access.authority import Scope
@@ -240,6 +241,8 @@ class MigrationActs:
             routes = [
                 self._route(change, of.candidate, found, user, note, now)
                 for of in sorted(candidates, key=lambda of: of.rulebook.rulebook_id)
+                # A route to where it leads already would only be in the way of a rollback.
+                if not _leads_to(change.routes(of.rulebook.rulebook_id), of.rulebook)
             ]
             self._supersede(change, found, user, now)
             change.stop_shadow(migration_id, user.name)
@@ -359,13 +362,17 @@ class MigrationActs:
     def _decide(
         self, scope: Scope, user: User, migration_id: str, event: Event, evidence_hash: str | None, note: str
     ) -> Standing:
-        require_act(user, scope, *(("approve", "draft") if self._self_approval else ("approve",)))
         require_note(note)
         now = self._clock()
         with self._ledger.changes.changing(scope.scope_id, scope.name, now) as change:
-            found = require_open(standing_in(change, migration_id), migration_id, to=event)
+            there = standing_in(change, migration_id)
+            # Said first: a role that an operator grants for this would not help.
+            if event == "approved" and there is not None and not self._self_approval:
+                require_another(user, there)
+            require_act(user, scope, *(("approve", "draft") if self._self_approval else ("approve",)))
+            found = require_open(there, migration_id, to=event)
             if event == "approved":
-                self._require_approvable(change, scope, user, found, str(evidence_hash))
+                self._require_approvable(change, scope, found, str(evidence_hash))
             entry = migration_entry(
                 entry_id=new_id("mig", now),
                 migration_id=migration_id,
@@ -379,15 +386,7 @@ class MigrationActs:
             )
             return self._append(change, entry)
 
-    def _require_approvable(
-        self, change: Change, scope: Scope, user: User, found: Standing, evidence_hash: str
-    ) -> None:
-        if found.author == user.name and not self._self_approval:
-            raise AccessForbidden(
-                "MIGRATION_FORBIDDEN",
-                f"{user.name} proposed the migration {found.migration_id}, and nobody approves a migration of their "
-                f"own; ask another user with the role approver.",
-            )
+    def _require_approvable(self, change: Change, scope: Scope, found: Standing, evidence_hash: str) -> None:
         if evidence_hash != found.evidence_hash:
             raise OperatorError(
                 "EVIDENCE_MISMATCH",
@@ -484,6 +483,10 @@ class MigrationActs:
             migration_id=entry["migration_id"],
             by=entry["actor"]["id"],
         )
+
+
+def _leads_to(routes: Sequence[RouteEntry], rulebook: Rulebook) -> bool:
+    return bool(routes) and routes[-1]["to"]["hash"] == rulebook.hash
 
 
 def _actor(user: User) -> Actor:

@@ -22,11 +22,22 @@ def require_act(user: User, scope: Scope, *acts: Act) -> None:
         needed = {"draft": "author", "approve": "approver"}
         roles = " or ".join(needed[act] for act in acts if act in needed)
         has = "no role" if role is None else f"the role {role}"
+        instead = "" if role is None else ", in place of that one"
         grant = f"`gate users grant {user.name} --scope {scope.name} --role {needed[acts[0]]}`"
         raise AccessForbidden(
             "MIGRATION_FORBIDDEN",
             f"{user.name} has {has} in the scope {scope.name}, and this needs the role {roles}. An operator grants it "
-            f"with {grant}.",
+            f"with {grant}{instead}.",
+        )
+
+
+def require_another(user: User, found: Standing) -> None:
+    """Requires that a user is not the one who proposed a migration."""
+    if found.author == user.name:
+        raise AccessForbidden(
+            "MIGRATION_FORBIDDEN",
+            f"{user.name} proposed the migration {found.migration_id}, and nobody approves a migration of their own; "
+            f"ask another user with the role approver.",
         )
 
 

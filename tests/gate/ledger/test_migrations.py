@@ -584,3 +584,15 @@ def test_a_migration_that_was_rolled_back_says_so_and_how_its_candidate_comes_ag
     assert (error.code, "propose them as a migration of another id" in error.message) == ("MIGRATION_NOT_OPEN", True)
     at.route("prices_3", candidate("2", 20))
     assert at.migrations.routes(scope)[POLICY][-1]["to"]["version"] == "2"
+
+
+def test_a_version_that_is_in_force_already_is_not_applied_again(at: Desk, scope: Scope) -> None:
+    first, other = candidate("1"), load({**sample_rulebook(), "rulebook_id": "another"})
+    at.route("prices_1", first)
+    error = refusal(lambda: at.approve(at.propose("again", first)))
+    assert (error.code, "in force already" in error.message) == ("MIGRATION_GATE_FAILED", True)
+    at.approve(at.propose("both", first, other))
+    (route,) = at.acts.apply(scope, at.author, "both", "")
+    assert route["rulebook_id"] == "another"
+    # So a rollback leads to another version, or nowhere.
+    assert refusal(lambda: at.acts.rollback(scope, at.approver, POLICY, "")).code == "ROLLBACK_IMPOSSIBLE"

@@ -30,7 +30,7 @@ def test_a_danger_is_a_danger() -> None:
     lines = headline(EXAMPLE)
     assert worst(lines) == "danger"
     assert [line.text for line in lines if line.level == "danger"] == [
-        "7 decisions that are blocked or held would be approved.",
+        "7 decisions that are blocked would be approved.",
         "For all facts, not only past ones: in 1 region, what is refused or held now would be approved.",
     ]
 
@@ -130,3 +130,39 @@ def test_facts_that_the_version_in_force_needs_as_well_are_no_warning() -> None:
     assert of[said] == "warning"
     of = {line.text: line.level for line in headline(evidence(missing_facts=lacking, needs_input={"decisions": 0}))}
     assert of[f"{said} None of these decisions satisfies the version in force either."] == "note"
+
+
+def test_new_approvals_are_told_by_where_they_come_from() -> None:
+    both = {"decisions": 7, "from_no": 3, "from_review": 4}
+    assert "7 decisions that are blocked (3) or held (4) would be approved." in told(evidence(newly_approved=both))
+    held = {"decisions": 1, "from_no": 0, "from_review": 1}
+    assert "1 decision that is held would be approved." in told(evidence(newly_approved=held))
+
+
+def test_approvals_that_end_for_all_facts_are_told_also_where_the_past_is_silent() -> None:
+    found = evidence(changed={"decisions": 0})
+    difference = found["rulebooks"][0]["difference"]
+    region = difference["regions"][0]
+    ends = [{**region, "severity": "warning", "from": {**region["from"], "decision": "yes"}} for _ in range(3)]
+    for end, decision in zip(ends, ("no", "review", "review"), strict=True):
+        end["to"] = {**region["to"], "decision": decision}
+    difference["regions"] = ends[1:]
+    assert "For all facts: in 2 regions, what is approved now would be held." in told(found)
+    difference["regions"] = ends
+    assert "For all facts: in 3 regions, what is approved now would be blocked (1) or held (2)." in told(found)
+    difference["regions"] = [{**ends[0], "to": {**region["to"], "decision": "yes"}}]
+    assert not any("what is approved now" in line for line in told(found))
+
+
+def test_the_weeks_of_the_decisions_are_told() -> None:
+    weeks = [{**EXAMPLE["rulebooks"][0]["history"]["weeks"][0], "week": day} for day in ("2025-12-29", "2026-03-02")]
+    assert any("past decisions (weeks of 2025-12-29 to 2026-03-02), " in line for line in told(evidence(weeks=weeks)))
+    assert any("past decisions (week of 2025-12-29), " in line for line in told(evidence(weeks=weeks[:1])))
+    cut = evidence(weeks=weeks, left_out={"weeks": 3})
+    assert any("past decisions, " in line for line in told(cut))
+
+
+def test_expected_drift_that_did_not_happen_is_told_where_nothing_drifts() -> None:
+    found = evidence()
+    found["corpus"] |= {"ok": True, "errors": ["The expected fixture a did not drift."]}
+    assert told(found)[-1] == "The corpus: The expected fixture a did not drift."

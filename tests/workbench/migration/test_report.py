@@ -96,7 +96,7 @@ def test_a_page_states_the_headline_facts() -> None:
         "2026-06-11",
         "2026-12-01",
         document["candidates"][0]["hash"],
-        "7 decisions that are blocked or held would be approved.",
+        "7 decisions that are blocked would be approved.",
         "No fixture of the corpus rulebook_v1_golden_replay_v1 concerns the candidate.",
         "The seven new approvals are of the winter sale.",
     ]

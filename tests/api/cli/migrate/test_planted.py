@@ -80,7 +80,7 @@ class TestLoosened:
 
     def test_the_history_shows_what_it_would_have_approved(self, routed: CommandDesk) -> None:
         told = routed.done("dry-run", routed.write(loosened()))
-        assert "2 decisions that are blocked or held would be approved.\n" in told
+        assert "2 decisions that are blocked would be approved.\n" in told
         assert f"2 decisions: block_below_margin_floor (no) becomes {LOOSE} (yes).\n" in told
 
     def test_the_gate_lets_nobody_approve_it(self, routed: CommandDesk) -> None:

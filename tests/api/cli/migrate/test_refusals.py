@@ -146,8 +146,11 @@ class TestRoles:
     def test_the_author_cannot_approve(self, desk: CommandDesk) -> None:
         evidence = desk.propose(version("1"))
         code, message = desk.refusal("approve", "prices", "--evidence", evidence, by="ada")
+        # Not that she lacks a role: with it, she could not approve it either.
+        assert (code, "nobody approves a migration of their own" in message) == ("MIGRATION_FORBIDDEN", True)
+        code, message = desk.refusal("reject", "prices", by="ada")
         assert (code, "ada has the role author" in message) == ("MIGRATION_FORBIDDEN", True)
-        assert desk.refusal("reject", "prices", by="ada")[0] == "MIGRATION_FORBIDDEN"
+        assert message.endswith("--role approver`, in place of that one.")
 
     def test_the_author_cannot_approve_as_an_approver_either(self, desk: CommandDesk) -> None:
         evidence = desk.propose(version("1"))

@@ -62,7 +62,8 @@ def test_a_shadow_from_its_start_to_its_end(desk: CommandDesk, tmp_path: Path) -
     written = desk.done("report", "second", "--shadow")
     lines = written.splitlines()
     assert any(line.startswith(said) for line in lines[:5])
-    assert "Of 4 past decisions, 1 would get another verdict" in written
+    assert "Of 4 past decisions (week of " in written
+    assert "), 1 would get another verdict" in written
     assert "This report is live" not in desk.done("report", "second")
     page = tmp_path / "live.html"
     desk.migrate("report", "second", "--shadow", "--output", str(page))
