@@ -232,7 +232,7 @@ def _how_sure(of: _Part) -> Iterator[Line]:
         if history["base"] is None or history["needs_input"]["decisions"]:
             yield Line(lack, "warning")
         else:
-            yield Line(f"{lack} None of these decisions satisfies the version in force either.")
+            yield Line(f"{lack} The version in force does not accept them either.")
     if history["metric"] is not None and history["redecided"] and not history["money"]:
         yield Line(f"No past decision has a value of {history['metric']}: check the metric's name.", "warning")
     undecided = [] if difference is None else list(difference["undecided"])

@@ -86,4 +86,4 @@ def unknowable(of: _Figure) -> str:
     """
     sentence = "An action that was not carried out has no outcome, so nobody knows how it would have ended."
     among = f"{of['decisions']:,} of {counted(of['of'], 'newly approved decision')}"
-    return f"{sentence} No final outcome was reported of {among}." if of["decisions"] else sentence
+    return f"{sentence} No final outcome was reported for {among}." if of["decisions"] else sentence

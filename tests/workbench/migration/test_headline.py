@@ -129,7 +129,7 @@ def test_facts_that_the_version_in_force_needs_as_well_are_no_warning() -> None:
     of = {line.text: line.level for line in headline(evidence(missing_facts=lacking, needs_input={"decisions": 3}))}
     assert of[said] == "warning"
     of = {line.text: line.level for line in headline(evidence(missing_facts=lacking, needs_input={"decisions": 0}))}
-    assert of[f"{said} None of these decisions satisfies the version in force either."] == "note"
+    assert of[f"{said} The version in force does not accept them either."] == "note"
 
 
 def test_new_approvals_are_told_by_where_they_come_from() -> None:
