@@ -164,7 +164,7 @@ def _tell(file: Path, found: CorpusResult) -> None:
 def _lines(file: Path, found: CorpusResult) -> Sequence[str]:
     if not found.concerned:
         return (
-            f"Wrote {file}. No fixture of {found.label} has a rulebook of the candidate, so it expects no drift, and "
+            f"Wrote {file}. It expects no drift: no fixture of {found.label} has a rulebook of the candidate, so "
             f"the corpus shows nothing.",
         )
     if found.ok:

@@ -251,9 +251,8 @@ def _cases(read: Migration, files: Sequence[Path]) -> dict[str, list[Case]]:
     for file in files:
         run = run_file(file)
         if isinstance(run, UnusableFile):
-            raise OperatorError(
-                "CASES_UNUSABLE", f"{file} cannot be used: {run.error.message} `gate rulebook test {file}` shows more."
-            )
+            fault = run.error.message if str(file) in run.error.message else f"{file} is unusable: {run.error.message}"
+            raise OperatorError("CASES_UNUSABLE", f"{fault} `gate rulebook test {file}` shows more.")
         if run.rulebook.rulebook_id not in ids:
             raise OperatorError(
                 "CASES_UNUSABLE",

@@ -11,7 +11,7 @@ import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import minute, note, print_json, table
-from gate.errors import OperatorError
+from gate.errors import OperatorError, RulebookRefused
 from gate.records.documents import RulebookPointer
 
 _LISTED: Final = 1000
@@ -73,7 +73,10 @@ def show(
         reference["version"] = version
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
-        rulebook = instance.gate().sources.referenced(of.scope_id, reference)
+        try:
+            rulebook = instance.gate().sources.referenced(of.scope_id, reference)
+        except RulebookRefused as error:
+            raise _unknown(scope, reference, error) from error
     if output is None:
         print_json(rulebook.body)
         return
@@ -83,6 +86,21 @@ def show(
         print_json({**named, "file": str(output)})
     else:
         note(f"Wrote {rulebook.rulebook_id} {rulebook.version} to {output}.")
+
+
+def _unknown(scope: str, asked: RulebookPointer, error: RulebookRefused) -> OperatorError:
+    """What the service says of a reference in a request, for a person who named it by options."""
+    known = ", ".join(error.details.get("registered_versions", ()))
+    if not known:
+        there = "No version of it is registered in the scope"
+    elif "version" in asked:
+        there = f"It is no registered version. Registered are, newest first: {known}"
+    else:
+        there = f"It has no route, so name a version with --version. Registered are, newest first: {known}"
+    named = " ".join(str(name) for name in asked.values())
+    return OperatorError(
+        error.code, f"{named}: {there}. `gate rulebook list --scope {scope}` shows what is registered."
+    )
 
 
 def _write(file: Path, text: str) -> None:

@@ -117,8 +117,8 @@ def test_a_person_is_told_what_it_expects_and_what_comes_next(tmp_path: Path) ->
     ]
     done = run_gate("migrate", "new", ID, "--candidate", candidate, "--out", str(theirs))
     assert done.stdout.splitlines() == [
-        f"Wrote {theirs}. No fixture of rulebook_v1_golden_replay_v1 has a rulebook of the candidate, so it expects no "
-        "drift, and the corpus shows nothing.",
+        f"Wrote {theirs}. It expects no drift: no fixture of rulebook_v1_golden_replay_v1 has a rulebook of the "
+        "candidate, so the corpus shows nothing.",
         f"Next: `gate migrate dry-run {theirs} --scope SCOPE` proves it on the past.",
     ]
 

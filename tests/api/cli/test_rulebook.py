@@ -416,7 +416,8 @@ class TestShow:
     ) -> None:
         done = show("pricing_exception")
         assert (done.returncode, json.loads(done.stderr)["error"]) == (2, "RULEBOOK_REF_UNKNOWN")
-        assert "Registered versions, newest first: 2026-09-01, 2026-06-11." in json.loads(done.stderr)["message"]
+        message = json.loads(done.stderr)["message"]
+        assert "name a version with --version. Registered are, newest first: 2026-09-01, 2026-06-11." in message
         desk(instance, scope).route("pricing.first", load(sample_rulebook()))
         assert printed(show("pricing_exception")) == sample_rulebook()
 
