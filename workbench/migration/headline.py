@@ -206,7 +206,7 @@ def _cases(of: _Part) -> Line:
     if tests is None:
         return Line("The author gave no cases.", "warning")
     if tests["failed"]:
-        # Why is said where the gate is told.
+        # The line of the gate says why.
         verb = "fails" if tests["failed"] == 1 else "fail"
         names = [failure["case"] for failure in tests["failures"][:_NAMED]]
         more = [f"{tests['failed'] - _NAMED:,} more"] if tests["failed"] > _NAMED else []
@@ -221,9 +221,16 @@ def _cases(of: _Part) -> Line:
 def _how_sure(of: _Part) -> Iterator[Line]:
     history, difference = of["history"], of["difference"]
     for lost in history["not_redecided"]:
-        yield Line(
-            f"{counted(lost['decisions'], 'past decision')} cannot be decided anew: {LOST[lost['reason']]}.", "warning"
-        )
+        number = counted(lost["decisions"], "past decision")
+        if lost["reason"] == "adapter_changed" and history["adapter_manifest_hash"] is None:
+            # Whoever decides could then claim what the adapter looks up.
+            yield Line(
+                f"An adapter made the facts of {number}, and callers would send those of the candidate. These "
+                f"decisions cannot be decided anew.",
+                "danger",
+            )
+        else:
+            yield Line(f"{number} cannot be decided anew: {LOST[lost['reason']]}.", "warning")
     lacking = [field for field in history["missing_facts"] if field["required"]]
     if lacking:
         named = [f"{field['field']} ({field['decisions']:,})" for field in lacking[:_NAMED]]

@@ -23,6 +23,7 @@ from gate.decisions.migrations.documents import (
     EVIDENCE,
     MANIFEST,
     Proposal,
+    ProposedRulebook,
     StoredMigration,
     candidate_document,
 )
@@ -111,7 +112,9 @@ class MigrationActs:
         self.require_proposable(scope, user, manifest, [of.rulebook for of in proposal.rulebooks], note)
         candidates = sorted((of.candidate for of in proposal.rulebooks), key=lambda of: of["rulebook_id"])
         require_about(evidence, manifest, candidates)
-        if manifest["approval"]["status"] == "not_required" and needs_approval(manifest, evidence):
+        if manifest["approval"]["status"] == "not_required" and (
+            needs_approval(manifest, evidence) or any(self._moves_facts(scope, of) for of in proposal.rulebooks)
+        ):
             raise OperatorError(
                 "MIGRATION_APPROVAL_REQUIRED",
                 f"The manifest of {migration_id} says that no approval is required, and the evidence does not prove "
@@ -139,6 +142,11 @@ class MigrationActs:
                 recorded_at=timestamp(now),
             )
             return self._append(change, entry)
+
+    def _moves_facts(self, scope: Scope, proposed: ProposedRulebook) -> bool:
+        """Whether something else makes the facts of a candidate than of the version in force: equal rules hide it."""
+        base = self._migrations.base(scope, proposed.rulebook.rulebook_id)
+        return base is None or base.metadata.get("adapter_dependency") != proposed.dependency
 
     def require_proposable(
         self, scope: Scope, user: User, manifest: Mapping[str, Any], rulebooks: Sequence[Rulebook], note: str

@@ -9,7 +9,7 @@ changes anything.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from gate.decisions.migrations.documents import (
     ProposedRulebook,
@@ -32,6 +32,9 @@ from gate.migration.standing import Standing, standing, unknown
 from gate.records.changes import MigrationEntry, RouteEntry, Version
 from gate.rulebooks.documents import AdapterDependency
 from gate.rulebooks.rulebook import Rulebook, load
+
+_LOOKED_THROUGH: Final = 200
+"""How many versions of a rulebook are looked through for its adapter, the latest first."""
 
 
 class InScope(Protocol):
@@ -161,9 +164,9 @@ class Migrations:
     ) -> dict[str, AdapterDependency | None]:
         """The adapters that make the facts of candidates, by rulebook id; None where callers send them.
 
-        A version that is registered keeps its adapter. Any other has that of the version in force or, without one, of
-        the version that was registered last, in the version of it that the migration names. A rulebook of which nothing
-        is registered has the one adapter that the migration names. Never does a candidate lose an adapter unseen.
+        A version that is registered keeps its adapter, or has none. Any other has that of the version in force or,
+        without one, the adapter that was registered last for its rulebook id, in the version of it that the migration
+        names. A rulebook of which nothing is registered has the one adapter that the migration names.
 
         Args:
             scope: The scope.
@@ -177,11 +180,7 @@ class Migrations:
         found: dict[str, AdapterDependency | None] = {}
         for rulebook in rulebooks:
             known = self._ledger.rulebooks.find(scope.scope_id, rulebook.hash)
-            before = (
-                known
-                or self.base(scope, rulebook.rulebook_id)
-                or self._ledger.rulebooks.latest(scope.scope_id, rulebook.rulebook_id)
-            )
+            before = known or self.base(scope, rulebook.rulebook_id) or self._bound_last(scope, rulebook.rulebook_id)
             if before is None:
                 found[rulebook.rulebook_id] = _only_one(rulebook, len(rulebooks), adapters)
                 continue
@@ -198,6 +197,14 @@ class Migrations:
                     f"rulebook register FILE --scope {scope.name} --adapter {adapter['adapter_id']}`.",
                 )
         return found
+
+    def _bound_last(self, scope: Scope, rulebook_id: str) -> Registered | None:
+        """The registration with an adapter that was made last, else the last one; None where nothing is registered."""
+        registry = self._ledger.rulebooks
+        names = registry.versions(scope.scope_id, rulebook_id, limit=_LOOKED_THROUGH)
+        found = [of for name in names if (of := registry.find_version(scope.scope_id, rulebook_id, name)) is not None]
+        # Not simply the last one: a key with `register` could take the adapter away by registering another version.
+        return next((of for of in found if "adapter_dependency" in of.metadata), found[0] if found else None)
 
     def document(self, scope: InScope, stored: StoredMigration) -> dict[str, Any]:
         """A migration as `migration_document` says. The evidence of one that is no longer open is of its own day.

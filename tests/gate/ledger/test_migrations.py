@@ -525,9 +525,11 @@ def made_by(at: Desk, number: str, *adapters: AdapterDependency) -> AdapterDepen
     return at.migrations.dependencies(at.scope, [candidate(number)], adapters)[POLICY]
 
 
-def test_a_first_route_keeps_the_adapter_of_the_version_that_was_registered_last(at: Desk) -> None:
-    bound(at, POLICY, "1", None)
+def test_a_first_route_keeps_the_adapter_that_was_registered_last(at: Desk) -> None:
+    bound(at, POLICY, "1", SOLANA)
     bound(at, POLICY, "2", REFUNDS)
+    # Whoever may register could take the adapter away, if the last version said it.
+    bound(at, POLICY, "2a", None)
     assert made_by(at, "3") == REFUNDS
     assert made_by(at, "3", NEWER) == NEWER
 
@@ -596,3 +598,12 @@ def test_a_version_that_is_in_force_already_is_not_applied_again(at: Desk, scope
     assert route["rulebook_id"] == "another"
     # So a rollback leads to another version, or nowhere.
     assert refusal(lambda: at.acts.rollback(scope, at.approver, POLICY, "")).code == "ROLLBACK_IMPOSSIBLE"
+
+
+def test_who_makes_the_facts_changes_by_approval_alone(at: Desk, scope: Scope) -> None:
+    at.route("prices_1", candidate("1"))
+    equal = at.proposal("equal", candidate("2"), approval="not_required", equal=True)
+    moved = replace(equal, rulebooks=[replace(of, dependency=REFUNDS) for of in equal.rulebooks])
+    error = refusal(lambda: at.acts.propose(scope, at.author, moved, ""))
+    assert error.code == "MIGRATION_APPROVAL_REQUIRED"
+    assert at.acts.propose(scope, at.author, equal, "").state == "proposed"

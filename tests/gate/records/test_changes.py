@@ -154,7 +154,7 @@ def test_the_entries_fit_the_published_schemas_which_are_closed() -> None:
 
 
 def test_the_published_examples_have_the_members_of_the_frozen_entries() -> None:
-    """Their evidence is told in sentences, which may be put better; the frozen entries never change."""
+    """Their hashes change with the wording of their evidence; those of the frozen entries never do."""
     made: list[Any] = Example().changes
     assert [kind_of(entry) for entry in made] == [kind_of(entry) for entry in ENTRIES]
     for entry, frozen in zip(made, ENTRIES, strict=True):

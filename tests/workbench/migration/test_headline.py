@@ -166,3 +166,12 @@ def test_expected_drift_that_did_not_happen_is_told_where_nothing_drifts() -> No
     found = evidence()
     found["corpus"] |= {"ok": True, "errors": ["The expected fixture a did not drift."]}
     assert told(found)[-1] == "The corpus: The expected fixture a did not drift."
+
+
+def test_facts_that_callers_would_send_in_place_of_an_adapter_are_a_danger() -> None:
+    lost = [{"reason": "adapter_changed", "decisions": 310, "decision_ids": []}]
+    said = "An adapter made the facts of 310 past decisions, and callers would send those of the candidate."
+    lines = headline(evidence(not_redecided=lost, adapter_manifest_hash=None))
+    assert [line.level for line in lines if line.text.startswith(said)] == ["danger"]
+    lines = headline(evidence(not_redecided=lost, adapter_manifest_hash="a" * 64))
+    assert [line.level for line in lines if "another adapter made their facts, or none did" in line.text] == ["warning"]
