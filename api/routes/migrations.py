@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, get_args
+from typing import Final
 
 from flask import Blueprint, Response
 
@@ -12,7 +12,7 @@ from api.http.state import state
 from gate.decisions.migrations.documents import migration_summary, routes_document
 from gate.errors import FieldError, NotFound, RequestRefused
 from gate.ledger.access.authority import Authority
-from gate.migration.standing import State
+from gate.migration.standing import STATES
 from gate.policy.questions import MigrationReportQuestion
 
 blueprint = Blueprint("migrations", __name__)
@@ -50,7 +50,7 @@ def list_routes() -> Response:
 def list_migrations() -> Response:
     """A page of the scope's migrations, those proposed last first."""
     authority = authenticate("read")
-    wanted = query_choice("state", get_args(State))
+    wanted = query_choice("state", STATES)
     limit, before = query_integer("limit", default=20, lowest=1, highest=1000), query_entry_cursor("mig")
     found = [
         of

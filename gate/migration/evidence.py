@@ -10,6 +10,7 @@ it tells when, where or by whom it was made. schemas/rulebook-migration-evidence
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final, TypedDict
 
 from gate.encoding.canonical import content_hash
@@ -17,6 +18,7 @@ from gate.labels import MIGRATION_EVIDENCE
 from gate.records.changes import Version
 from gate.rulebooks.analysis import Analysis, NotDecided, Questions
 from gate.rulebooks.analysis.difference import Difference
+from gate.rulebooks.edits import find_edits
 from gate.rulebooks.rulebook import Rulebook
 from gate.rulebooks.testing.cases import Case
 from gate.rulebooks.testing.coverage import GOAL_KINDS, measure
@@ -34,12 +36,13 @@ MAX_HOLES: Final = 50
 class RulebookEvidence(TypedDict):
     """What is known of one candidate.
 
-    The difference and the history compare it with the base: the version that its route leads to.
+    The edits, the difference and the history compare it with the base: the version that its route leads to.
     """
 
     rulebook_id: str
     base: Version | None
     candidate: Version
+    edits: list[dict[str, str]] | None
     difference: dict[str, Any] | None
     analysis: dict[str, Any]
     tests: dict[str, Any] | None
@@ -80,6 +83,7 @@ def rulebook_evidence(
         "rulebook_id": candidate.rulebook_id,
         "base": None if base is None else _version(base),
         "candidate": _version(candidate),
+        "edits": None if base is None else [asdict(edit) for edit in find_edits(base.body, candidate.body)],
         "difference": None if difference is None else difference.to_dict(),
         "analysis": {name: value for name, value in analysis.to_dict().items() if name != "difference"},
         "tests": None if cases is None else _tests(candidate, cases),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 from gate.errors import OperatorError
 from gate.records.changes import Event, MigrationEntry, RouteEntry
@@ -16,7 +16,10 @@ from gate.records.changes import Event, MigrationEntry, RouteEntry
 Status: TypeAlias = Event
 """proposed, approved, rejected or superseded, as the manifest has it."""
 
-State: TypeAlias = Literal["proposed", "approved", "rejected", "superseded", "applied"]
+State: TypeAlias = Literal["proposed", "approved", "rejected", "superseded", "applied", "rolled_back"]
+
+STATES: Final[tuple[State, ...]] = get_args(State)
+"""All states, in the order of a migration's life."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,9 @@ class Standing:
 
     @property
     def state(self) -> State:
-        """Its status, or `applied`."""
+        """Its status until it is applied; then `applied`, or `rolled_back` once a rollback took that back."""
+        if self.rolled_back is not None:
+            return "rolled_back"
         return "applied" if self.applied else self.status
 
     @property

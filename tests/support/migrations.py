@@ -88,6 +88,7 @@ def evidence(
         after: Version = {"version": rulebook.version, "hash": rulebook.hash}
         about = copy.deepcopy(example)
         about |= {"rulebook_id": rulebook.rulebook_id, "base": base, "candidate": after}
+        about["edits"] = None if base is None else [] if equal else about["edits"]
         if base is None or equal:
             about["history"]["regions"] = []
         if base is None:

@@ -68,6 +68,7 @@ def as_html(document: _Part, evidence: _Part) -> str:
         "acts": list(_acts(document)),
         "headline": [*_headline(document, evidence)],
         "rulebooks": [_shown(of) for of in evidence["rulebooks"]],
+        "rows": _ROWS,
         "corpus": evidence["corpus"],
         "corpus_line": corpus_line(evidence["corpus"]).text,
         "identity": list(_identity(evidence)),
@@ -175,14 +176,13 @@ _STATES: Final[Mapping[str, str]] = {
     "rejected": "Rejected.",
     "superseded": "Superseded: another migration of its rulebooks was applied.",
     "applied": "Applied.",
+    "rolled_back": "Applied, and rolled back.",
 }
 
 
 def _state(document: _Part, evidence: _Part) -> str:
     if "shadow" in evidence:
         return live_line(evidence["shadow"]).text
-    if any(_took_back(document, route) for route in document.get("routes", ())):
-        return "Applied, and rolled back."
     return _STATES.get(document["state"], document["state"])
 
 
@@ -322,6 +322,10 @@ def _markdown_of(of: _Part) -> Iterator[str]:
     history, difference = of["history"], of["difference"]
     yield ""
     yield f"## {_plain(of['rulebook_id'])} {_plain(of['candidate']['version'])}"
+    if of["edits"]:
+        yield ""
+        for edit in of["edits"][:_ROWS]:
+            yield f"- {_plain(edit['text'])}"
     if difference is not None and difference["regions"]:
         traffic = {region["region"]: region for region in history["regions"]}
         yield ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,13 +13,11 @@ from api.cli.migrate.signing import ScopeName
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import minute, note, print_json, print_text, records, say, table
 from gate.errors import OperatorError
+from gate.migration.standing import STATES
 
 if TYPE_CHECKING:
     from gate.decisions.migrations.documents import StoredMigration
     from gate.ledger.shadows import Shadow
-
-STATES: Final = ("proposed", "approved", "rejected", "superseded", "applied")
-"""The states in which migrations are."""
 
 
 def list_migrations(
@@ -38,21 +36,20 @@ def list_migrations(
         raise OperatorError("USAGE_INVALID", f"{state!r} is no state of migrations; it is one of {', '.join(STATES)}.")
     with instance_at(home, database_url) as instance:
         found = instance.migrations().migrations(instance.ledger.directory.scope(scope))
-    listed = [of for of in found if state in (None, of.state)]
-    shown = [migration_summary(of) for of in listed]
+    shown = [migration_summary(of) for of in found if state in (None, of.state)]
     if as_json:
         print_json({"migrations": shown})
         return
     rows = [
         [
             of["migration_id"],
-            of["state"] if standing.rolled_back is None else "rolled back",
+            of["state"].replace("_", " "),
             ", ".join(f"{each['rulebook_id']} {each['version']}" for each in of["candidates"]),
             of["proposed_by"],
             minute(of["proposed_at"]),
             of["decided_by"],
         ]
-        for of, standing in zip(shown, listed, strict=True)
+        for of in shown
     ]
     table(["migration", "state", "candidates", "author", "proposed (UTC)", "decided by"], rows, wraps=("candidates",))
 

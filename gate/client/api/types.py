@@ -20,7 +20,7 @@ EntryType = Literal["decision", "execution", "outcome", "crm_sync", "erasure", "
 ExecutionFlag = Literal["DECISION_NOT_APPROVED", "ACTION_BINDING_MISMATCH", "ACTION_TAKEN_MISMATCH"]
 ExecutionStatus = Literal["executed", "queued", "skipped", "failed", "blocked", "reviewed", "reverted"]
 KeySource = Literal["server", "registry", "public_key", "hmac_secret", "request", "none"]
-MigrationState = Literal["proposed", "approved", "rejected", "superseded", "applied"]
+MigrationState = Literal["proposed", "approved", "rejected", "superseded", "applied", "rolled_back"]
 MigrationStatus = Literal["proposed", "approved", "rejected", "superseded"]
 Mode = Literal["rulebook", "single", "multi", "runtime"]
 OutcomeStatus = Literal["succeeded", "failed", "partial", "reverted", "pending", "review"]
@@ -2652,7 +2652,7 @@ class MigrationSummary(TypedDict):
     migration_id: str
     """The id that its author gave it."""
     state: MigrationState
-    """Its status, or `applied`."""
+    """Its status until it is applied; then `applied`, or `rolled_back`."""
     status: MigrationStatus
     """What was last said of it, as its manifest has it."""
     candidates: list[MigrationCandidate]
@@ -2717,7 +2717,7 @@ class Migration(TypedDict):
     migration_id: str
     """The id that its author gave it."""
     state: MigrationState
-    """Its status, or `applied`."""
+    """Its status until it is applied; then `applied`, or `rolled_back`."""
     status: MigrationStatus
     """What was last said of it."""
     candidates: list[MigrationCandidate]
@@ -2755,6 +2755,27 @@ class MigrationEvidenceVersion(TypedDict):
     """The version label."""
     hash: str
     """The rulebook's hash."""
+
+
+class MigrationEvidenceEdit(TypedDict):
+    """One thing that the author changed. What comes of it is in the difference."""
+
+    kind: Literal[
+        "rule_added",
+        "rule_removed",
+        "condition",
+        "priority",
+        "outcome",
+        "default_outcome",
+        "field_added",
+        "field_removed",
+        "field_changed",
+    ]
+    """What kind of thing."""
+    name: str
+    """The rule's id or the fact's name; empty for the default outcome."""
+    text: str
+    """A sentence for people."""
 
 
 class MigrationEvidenceResult(TypedDict):
@@ -3471,7 +3492,7 @@ class MigrationEvidenceHistory(TypedDict):
 
 
 class MigrationEvidenceRulebook(TypedDict):
-    """What is known of a candidate. The difference and the history compare it with the base."""
+    """What is known of a candidate. The edits, the difference and the history compare it with the base."""
 
     rulebook_id: str
     """The rulebook's id."""
@@ -3479,6 +3500,10 @@ class MigrationEvidenceRulebook(TypedDict):
     """The version that its route leads to; null for a first route."""
     candidate: MigrationEvidenceVersion
     """The version that is proposed."""
+    edits: list[MigrationEvidenceEdit] | None
+    """What its author changed in the base, one edit after another: rules, the default outcome, then facts; null
+    without a base.
+    """
     difference: MigrationEvidenceDifference | None
     """The exact difference of the rulebooks, for all facts and not only those of the past; null without a base."""
     analysis: MigrationEvidenceAnalysis

@@ -193,10 +193,10 @@ class MigrationActs:
         return self._decide(scope, user, migration_id, "approved", evidence_hash, note)
 
     def reject(self, scope: Scope, user: User, migration_id: str, note: str) -> Standing:
-        """Rejects a migration, or takes an approval back before it is applied.
+        """Rejects a migration, or takes an approval back before it is applied. An author withdraws their own so.
 
         Raises:
-            AccessForbidden: MIGRATION_FORBIDDEN: the user may not approve in the scope.
+            AccessForbidden: MIGRATION_FORBIDDEN: the user may not approve in the scope, and did not propose it.
             OperatorError: MIGRATION_UNKNOWN or MIGRATION_NOT_OPEN.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
         """
@@ -377,7 +377,9 @@ class MigrationActs:
             # Said first: a role that an operator grants for this would not help.
             if event == "approved" and there is not None and not self._self_approval:
                 require_another(user, there)
-            require_act(user, scope, *(("approve", "draft") if self._self_approval else ("approve",)))
+            withdrawn = event == "rejected" and there is not None and there.author == user.name
+            may_draft = self._self_approval or withdrawn
+            require_act(user, scope, *(("approve", "draft") if may_draft else ("approve",)))
             found = require_open(there, migration_id, to=event)
             if event == "approved":
                 self._require_approvable(change, scope, found, str(evidence_hash))

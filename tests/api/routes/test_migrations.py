@@ -22,6 +22,7 @@ from gate.instance.instance import Instance
 from gate.ledger.access.authority import ACCESS, FULL_ACCESS, Scope
 from gate.ledger.packing import pack
 from gate.ledger.tables import entries, migration_documents
+from gate.migration.standing import STATES
 from gate.verify import verify_packet
 from tests.independent import verifier
 from tests.support.migrations import Desk, Example, candidate, desk
@@ -172,14 +173,15 @@ class TestMigrations:
     def test_a_state_filters_the_list(self, reader: Reader, at: Desk, scope: Scope) -> None:
         at.propose("superseded", candidate("1"))
         at.route("applied", candidate("2"))
+        at.route("rolled_back", candidate("6"))
+        at.acts.rollback(scope, at.approver, POLICY, "")
         at.propose("proposed", candidate("3"))
         at.approve(at.propose("approved", candidate("4")))
         at.propose("rejected", candidate("5"))
         at.acts.reject(scope, at.approver, "rejected", "no")
-        states = ("proposed", "approved", "rejected", "superseded", "applied")
-        for state in states:
+        for state in STATES:
             assert [of["migration_id"] for of in reader.migrations(state=state)["migrations"]] == [state]
-        assert {of["migration_id"] for of in reader.migrations()["migrations"]} == set(states)
+        assert {of["migration_id"] for of in reader.migrations()["migrations"]} == set(STATES)
 
     def test_pages_hold_every_migration_once_while_more_are_proposed(self, reader: Reader, at: Desk) -> None:
         made = [f"prices_{number}" for number in range(5)]

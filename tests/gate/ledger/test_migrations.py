@@ -171,6 +171,7 @@ def test_an_author_proposes_and_another_user_approves(at: Desk, scope: Scope) ->
     for who in (viewer, stranger, at.author):
         error = refusal(lambda who=who: acts.approve(scope, who, "prices", proposed.evidence_hash, ""))  # type: ignore[misc]
         assert (type(error), error.code) == (AccessForbidden, "MIGRATION_FORBIDDEN")
+    for who in (viewer, stranger, user("cy", scope, "author")):
         error = refusal(lambda who=who: acts.reject(scope, who, "prices", ""))  # type: ignore[misc]
         assert error.code == "MIGRATION_FORBIDDEN"
     # The author is still the author where somebody made an approver of them since.
@@ -203,6 +204,17 @@ def test_a_setting_lets_authors_approve(instance: Instance, at: Desk, scope: Sco
     assert refusal(lambda: lenient.approve(scope, user("vic", scope, "viewer"), "prices", "", "")).code == (
         "MIGRATION_FORBIDDEN"
     )
+
+
+def test_an_author_withdraws_their_own_migration_and_proposes_it_again(at: Desk, scope: Scope) -> None:
+    at.approve(at.propose("prices", candidate("1")))
+    withdrawn = at.acts.reject(scope, at.author, "prices", "a slip")
+    assert (withdrawn.state, withdrawn.decided and withdrawn.decided["actor"]["id"]) == ("rejected", "ada")
+    assert refusal(lambda: at.acts.apply(scope, at.approver, "prices", "")).code == "MIGRATION_NOT_OPEN"
+    # Who may no longer draft there withdraws nothing either.
+    at.propose("prices", candidate("1"))
+    dismissed = user("ada", scope, "viewer")
+    assert refusal(lambda: at.acts.reject(scope, dismissed, "prices", "")).code == "MIGRATION_FORBIDDEN"
 
 
 def test_rejected_and_superseded_migrations_can_be_proposed_again_and_applied_ones_not(at: Desk, scope: Scope) -> None:
@@ -580,7 +592,7 @@ def test_a_migration_that_was_rolled_back_says_so_and_how_its_candidate_comes_ag
     assert [route["cause"] for route in first.routes] == ["apply", "rollback"]
     assert (first.standing.rolled_back, second.standing.rolled_back) == (None, back)
     assert second.standing.sentence().endswith(f"applied, and rolled back by ben at {back['recorded_at']}")
-    assert second.standing.state == "applied"
+    assert second.standing.state == "rolled_back"
     assert [of.rolled_back for of in at.migrations.migrations(scope)] == [back, None]
     error = refusal(lambda: at.acts.apply(scope, at.author, "prices_2", ""))
     assert (error.code, "propose them as a migration of another id" in error.message) == ("MIGRATION_NOT_OPEN", True)

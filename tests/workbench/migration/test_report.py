@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from gate.decisions.migrations.documents import migration_document
+from gate.migration.standing import STATES
 from tests.support.migrations import Example
 from tests.workbench.hostile import NAMES
 from workbench.engines.rendering import on_one_line
@@ -108,7 +109,7 @@ def test_a_page_states_the_headline_facts() -> None:
         assert fact in written, fact
 
 
-@pytest.mark.parametrize("state", ["proposed", "approved", "rejected", "superseded", "applied"])
+@pytest.mark.parametrize("state", STATES)
 def test_a_page_of_an_open_migration_says_whether_its_evidence_is_stale(state: str) -> None:
     document = {**migration_document(PLAIN, ["The corpus changed."]), "state": state}
     for page in (as_html(document, PLAIN.evidence), as_markdown(document, PLAIN.evidence)):
