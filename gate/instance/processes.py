@@ -7,15 +7,45 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from typing import Any
+
+_CTRL_C = frozenset({signal.SIGINT})
 
 
-def begin_worker() -> None:
-    """Lets a spawned process end with the command that it works for, and with nothing else."""
-    # Ctrl-C reaches every process of the command; the first one stops the others.
+class WorkerPool(ProcessPoolExecutor):
+    """Spawned processes that end with the command that they work for, and with nothing else."""
+
+    def __init__(self, processes: int, begin: Callable[..., None] | None = None, *arguments: Any) -> None:
+        """Starts no process yet.
+
+        Args:
+            processes: How many there are at most.
+            begin: What each calls first; None for nothing.
+            arguments: What it is called with.
+        """
+        super().__init__(processes, multiprocessing.get_context("spawn"), _begin_worker, (begin, arguments))
+
+    def submit(self, *work: Any, **named: Any) -> Future[Any]:
+        """As any executor; starts processes where some are missing."""
+        # A process has the mask of the thread that starts it: Ctrl-C, which reaches every process of the command, would
+        # end one that only loads its modules yet, with a traceback.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _CTRL_C)
+        try:
+            return super().submit(*work, **named)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin_worker(begin: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:
+    # The first process of the command stops the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _CTRL_C)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    if begin is not None:
+        begin(*arguments)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, wait
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -24,7 +24,7 @@ from gate.encoding.strict_json import parse
 from gate.errors import OperatorError
 from gate.instance.instance import Instance, create_instance
 from gate.instance.keys import write_private
-from gate.instance.processes import begin_worker
+from gate.instance.processes import WorkerPool
 from gate.instance.settings import FILE_NAME, load_settings
 from gate.ledger import Ledger
 from gate.ledger.access.authority import FULL_ACCESS
@@ -210,7 +210,6 @@ _shared: list[_Shared] = []
 
 
 def _begin(shared: _Shared) -> None:
-    begin_worker()
     _shared.append(shared)
 
 
@@ -224,7 +223,7 @@ def _in_processes(
     # A forked process would inherit locks and descriptors; a spawned one starts clean.
     context = multiprocessing.get_context("spawn")
     shared = _Shared(context)
-    with ProcessPoolExecutor(len(groups), context, _begin, (shared,)) as pool:
+    with WorkerPool(len(groups), _begin, shared) as pool:
         makers = [pool.submit(_make_shared, home, plan, group) for group in groups]
         try:
             while wait(makers, _POLL_SECONDS, FIRST_EXCEPTION).not_done:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import gc
-import multiprocessing
 from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Final
 
 from gate.errors import OperatorError
 from gate.instance.audit.stretch import Auditor, Judged
-from gate.instance.processes import begin_worker, calm_collector
+from gate.instance.processes import WorkerPool, calm_collector
 from gate.ledger import open_ledger
 from gate.verify import Trust
 
@@ -46,8 +45,7 @@ def judge_in_processes(
         OperatorError: CHECK_INTERRUPTED: a process was ended.
         ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
     """
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(processes, context, _begin, (ledger_url, trust))
+    pool = WorkerPool(processes, _begin, ledger_url, trust)
     waiting: deque[tuple[Task, Future[Judged]]] = deque()
     try:
         for task in tasks:
@@ -72,7 +70,6 @@ _auditor: list[Auditor] = []
 
 
 def _begin(ledger_url: str, trust: Trust) -> None:
-    begin_worker()
     # What was loaded stays: no collection has to look at it.
     gc.freeze()
     _auditor.append(Auditor(open_ledger(ledger_url), trust))

@@ -7,15 +7,14 @@ with Renderers() as renderers:
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from threading import Lock
 from types import TracebackType
 from typing import Final, Self
 
-from gate.instance.processes import begin_worker
+from gate.instance.processes import WorkerPool
 from workbench.charts.inline.plans import Plan, drawn
 
 _PROCESSES: Final = 2
@@ -60,7 +59,7 @@ class Renderers:
 
         return wait
 
-    def _begun(self, plan: Plan) -> tuple[Future[str], ProcessPoolExecutor]:
+    def _begun(self, plan: Plan) -> tuple[Future[str], WorkerPool]:
         pool = self._pool
         try:
             return pool.submit(drawn, plan), pool
@@ -68,13 +67,13 @@ class Renderers:
             self._replace(pool)
             return self._pool.submit(drawn, plan), self._pool
 
-    def _replace(self, broken: ProcessPoolExecutor) -> None:
+    def _replace(self, broken: WorkerPool) -> None:
         with self._lock:
             if self._pool is broken:
                 self._pool = self._started()
 
-    def _started(self) -> ProcessPoolExecutor:
-        pool = ProcessPoolExecutor(self._processes, multiprocessing.get_context("spawn"), begin_worker)
+    def _started(self) -> WorkerPool:
+        pool = WorkerPool(self._processes)
         # Each of these starts a process, since none is idle yet.
         for _ in range(self._processes):
             pool.submit(drawn, _EMPTY)
