@@ -13,6 +13,7 @@ The evaluator runs every witness before it is shown. A question that hits a boun
     difference    two rulebooks: the regions in which their results differ
     examination   one rulebook: rules that never match or contend, tests that decide nothing, the default outcome
     absence       what a rulebook makes of facts that are missing or of a wrong type
+    flips         the smallest changes of facts that give another verdict
     questions     facts on demand, for coverage and boundary cases
     finding       a finding
     regions       the points of a formula, as few wide conditions
@@ -26,8 +27,9 @@ The evaluator runs every witness before it is shown. A question that hits a boun
 docs/testing-rulebooks.md has the guarantee and its limits.
 """
 
+from gate.rulebooks.analysis.flips import Flip, nearest_flips
 from gate.rulebooks.analysis.questions import Questions
 from gate.rulebooks.analysis.report import Analysis, analyse, compare, find_difference
 from gate.rulebooks.analysis.solver import NotDecided
 
-__all__ = ["Analysis", "NotDecided", "Questions", "analyse", "compare", "find_difference"]
+__all__ = ["Analysis", "Flip", "NotDecided", "Questions", "analyse", "compare", "find_difference", "nearest_flips"]
