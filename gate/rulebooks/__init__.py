@@ -8,6 +8,7 @@
     evaluation    operators, conditions, priorities, and the explanation of every test
     explanation   conditions as trees of sentences, each node with the reason of its result
     comparison    two versions side by side: rules, fields and default outcome that differ
+    edits         what an author changed between them, in sentences
     facts         the values that a rulebook decides over, and where they came from
     testing/      cases of a rulebook, and what they cover
     analysis/     what holds of a rulebook for all facts

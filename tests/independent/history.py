@@ -19,8 +19,8 @@ from typing import Any, Final
 import rfc8785
 from scipy.stats import t as student
 
-from gate.rulebooks.analysis.classes import FieldClasses
 from gate.rulebooks.analysis.difference import Difference
+from gate.rulebooks.analysis.formulas.classes import FieldClasses
 from gate.rulebooks.analysis.regions import Limit
 from gate.rulebooks.analysis.wording import condition_words
 from gate.rulebooks.conditions import tests_of

@@ -16,7 +16,7 @@ import polars as pl
 
 from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import Json
-from gate.rulebooks.analysis.classes import FieldClasses
+from gate.rulebooks.analysis.formulas.classes import FieldClasses
 from gate.rulebooks.analysis.regions import Limit, Region
 from gate.rulebooks.analysis.wording import condition_words
 from gate.rulebooks.conditions import tests_of

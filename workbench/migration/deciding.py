@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import polars as pl
 
 from gate.policy.questions import VERDICTS
-from gate.rulebooks.analysis.encoding import REFUSED, Result, result_of
+from gate.rulebooks.analysis.formulas.encoding import REFUSED, Result, result_of
 from gate.rulebooks.evaluation import Outcome
 from gate.rulebooks.rulebook import Rulebook
 from workbench.evaluator import DEFAULT, FAILED, VectorEvaluator, compile_frame_evaluator

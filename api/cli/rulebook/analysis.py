@@ -18,8 +18,8 @@ from gate.rulebooks.rulebook import Rulebook
 if TYPE_CHECKING:
     from gate.rulebooks.analysis import Analysis
     from gate.rulebooks.analysis.difference import ChangedRegion, Difference
-    from gate.rulebooks.analysis.encoding import Result
     from gate.rulebooks.analysis.finding import Finding
+    from gate.rulebooks.analysis.formulas.encoding import Result
 
 _STYLES = {"danger": "red", "warning": "yellow", "note": ""}
 _DEFAULTS_SHOWN = 3

@@ -18,18 +18,14 @@ The evaluator runs every witness before it is shown. A question that hits a boun
     finding       a finding
     regions       the points of a formula, as few wide conditions
     wording       such conditions in words
-    encoding      rulebooks as formulas
-    space         the classes of all fields as variables, and facts from a solution
-    classes       the values of a field, divided into classes
-    numbers       numbers, cut at the constants of tests
-    solver        the SAT solver and its bounds
+    formulas/     rulebooks as formulas, which a SAT solver answers
 
 docs/testing-rulebooks.md has the guarantee and its limits.
 """
 
 from gate.rulebooks.analysis.flips import Flip, nearest_flips
+from gate.rulebooks.analysis.formulas.solver import NotDecided
 from gate.rulebooks.analysis.questions import Questions
 from gate.rulebooks.analysis.report import Analysis, analyse, compare, find_difference
-from gate.rulebooks.analysis.solver import NotDecided
 
 __all__ = ["Analysis", "Flip", "NotDecided", "Questions", "analyse", "compare", "find_difference", "nearest_flips"]

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
 from gate.encoding.strict_json import JsonObject
-from gate.rulebooks.analysis.classes import Kind, kind_of
-from gate.rulebooks.analysis.encoding import Encoded, EncodedRule, Encoder, Result, result_of
 from gate.rulebooks.analysis.finding import Finding, Inconsistent, Severity
-from gate.rulebooks.analysis.solver import NotDecided, Solver
-from gate.rulebooks.analysis.space import Space
+from gate.rulebooks.analysis.formulas.classes import Kind, kind_of
+from gate.rulebooks.analysis.formulas.encoding import Encoded, EncodedRule, Encoder, Result, result_of
+from gate.rulebooks.analysis.formulas.solver import NotDecided, Solver
+from gate.rulebooks.analysis.formulas.space import Space
 from gate.rulebooks.conditions import replaced, test_nodes, walk
 from gate.rulebooks.documents import Condition
 from gate.rulebooks.evaluation import Evaluator, compile_rulebook, value_at

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from gate.encoding.strict_json import JsonObject
-from gate.rulebooks.analysis.encoding import REFUSED, Encoded, Encoder, Result, result_of
 from gate.rulebooks.analysis.finding import Inconsistent, Severity
+from gate.rulebooks.analysis.formulas.encoding import REFUSED, Encoded, Encoder, Result, result_of
+from gate.rulebooks.analysis.formulas.solver import TRUE, NotDecided, Solver
 from gate.rulebooks.analysis.regions import Region, Regions
-from gate.rulebooks.analysis.solver import TRUE, NotDecided, Solver
 from gate.rulebooks.evaluation import Evaluator, compile_rulebook
 
 MAX_REGIONS: Final = 200

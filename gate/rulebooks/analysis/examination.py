@@ -11,11 +11,11 @@ from typing import Final
 
 from gate.encoding.strict_json import JsonObject
 from gate.rulebooks.advice import undeclared_fields
-from gate.rulebooks.analysis.encoding import Encoded, EncodedRule, Encoder
 from gate.rulebooks.analysis.finding import Finding, Inconsistent, Severity
+from gate.rulebooks.analysis.formulas.encoding import Encoded, EncodedRule, Encoder
+from gate.rulebooks.analysis.formulas.solver import NotDecided, Solver
+from gate.rulebooks.analysis.formulas.space import Space
 from gate.rulebooks.analysis.regions import Regions
-from gate.rulebooks.analysis.solver import NotDecided, Solver
-from gate.rulebooks.analysis.space import Space
 from gate.rulebooks.conditions import test_nodes
 from gate.rulebooks.documents import Condition
 from gate.rulebooks.evaluation import Evaluator, compile_rulebook

@@ -18,12 +18,12 @@ from typing import Final, TypeGuard, cast
 
 from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import Json, JsonObject
-from gate.rulebooks.analysis.classes import kind_of
-from gate.rulebooks.analysis.encoding import Encoder, Result, result_of
 from gate.rulebooks.analysis.finding import Inconsistent
-from gate.rulebooks.analysis.numbers import Span
-from gate.rulebooks.analysis.solver import Solver
-from gate.rulebooks.analysis.space import FieldVariables, Space
+from gate.rulebooks.analysis.formulas.classes import kind_of
+from gate.rulebooks.analysis.formulas.encoding import Encoder, Result, result_of
+from gate.rulebooks.analysis.formulas.numbers import Span
+from gate.rulebooks.analysis.formulas.solver import Solver
+from gate.rulebooks.analysis.formulas.space import FieldVariables, Space
 from gate.rulebooks.documents import RulebookBody
 from gate.rulebooks.evaluation import ABSENT, Evaluator, compile_rulebook, value_at
 from gate.rulebooks.explanation import shown

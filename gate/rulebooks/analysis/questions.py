@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gate.encoding.strict_json import JsonObject
-from gate.rulebooks.analysis.encoding import Encoded, EncodedRule, Encoder, result_of
 from gate.rulebooks.analysis.finding import Inconsistent
-from gate.rulebooks.analysis.solver import TRUE, Solver
-from gate.rulebooks.analysis.space import Space
+from gate.rulebooks.analysis.formulas.encoding import Encoded, EncodedRule, Encoder, result_of
+from gate.rulebooks.analysis.formulas.solver import TRUE, Solver
+from gate.rulebooks.analysis.formulas.space import Space
 from gate.rulebooks.conditions import test_nodes
 from gate.rulebooks.documents import Condition, RulebookBody
 from gate.rulebooks.evaluation import ABSENT, Evaluator, compile_rulebook, value_at

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from gate.encoding.strict_json import JsonObject
-from gate.rulebooks.analysis.classes import FieldClasses
-from gate.rulebooks.analysis.encoding import Encoder
-from gate.rulebooks.analysis.space import FieldVariables
+from gate.rulebooks.analysis.formulas.classes import FieldClasses
+from gate.rulebooks.analysis.formulas.encoding import Encoder
+from gate.rulebooks.analysis.formulas.space import FieldVariables
 from gate.rulebooks.analysis.wording import condition_words
 from gate.rulebooks.evaluation import value_at
 

@@ -9,11 +9,11 @@ from typing import cast
 from gate.encoding.strict_json import JsonObject
 from gate.rulebooks.analysis.absence import Absences
 from gate.rulebooks.analysis.difference import Comparer, Difference
-from gate.rulebooks.analysis.encoding import Encoder
 from gate.rulebooks.analysis.examination import Examiner
 from gate.rulebooks.analysis.finding import Finding
-from gate.rulebooks.analysis.solver import NotDecided, Solver
-from gate.rulebooks.analysis.space import Space
+from gate.rulebooks.analysis.formulas.encoding import Encoder
+from gate.rulebooks.analysis.formulas.solver import NotDecided, Solver
+from gate.rulebooks.analysis.formulas.space import Space
 from gate.rulebooks.documents import DeclaredField, RulebookBody
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
-from gate.rulebooks.analysis.classes import FieldClasses, ValueClass
+from gate.rulebooks.analysis.formulas.classes import FieldClasses, ValueClass
 from gate.rulebooks.explanation import shown
 
 _LISTED: Final = 12

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gate.encoding.canonical import canonical
 from gate.rulebooks.analysis import compare
-from gate.rulebooks.analysis.classes import FieldClasses
+from gate.rulebooks.analysis.formulas.classes import FieldClasses
 from gate.rulebooks.evaluation import ABSENT
 from tests.reference.strategies import facts as any_facts
 from tests.reference.strategies import json_values, rulebooks_and_facts

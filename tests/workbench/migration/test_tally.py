@@ -137,7 +137,7 @@ def test_classes_of_numbers_beyond_the_bound_are_one(monkeypatch: Any) -> None:
 
 
 def test_results_of_the_analysis_are_compared_as_outcomes_are() -> None:
-    from gate.rulebooks.analysis.encoding import REFUSED, Result
+    from gate.rulebooks.analysis.formulas.encoding import REFUSED, Result
 
     assert told_result(REFUSED)[-1] == FAILED
     assert told_result(Result("no", "V", "a", "R", "x"))[-1] == "rule:x"

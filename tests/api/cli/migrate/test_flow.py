@@ -99,7 +99,7 @@ def test_machines_are_told_the_same(desk: CommandDesk) -> None:
     assert desk.answer("status")["routes"] == [route]
     desk.route(version("2"), "second")
     assert desk.answer("rollback", POLICY, by="ben")["route"]["to"] == route["to"]
-    assert [of["state"] for of in desk.answer("list")["migrations"]] == ["applied", "applied"]
+    assert [of["state"] for of in desk.answer("list")["migrations"]] == ["rolled_back", "applied"]
 
 
 @pytest.mark.parametrize("command", ["dry-run", "report"])
@@ -160,7 +160,8 @@ def test_only_those_in_a_state_are_listed(desk: CommandDesk) -> None:
     assert [listed(state) for state in ("applied", "proposed", "rejected")] == [["first"], ["second"], ["third"]]
     assert desk.refusal("list", "--state", "waiting") == (
         "USAGE_INVALID",
-        "'waiting' is no state of migrations; it is one of proposed, approved, rejected, superseded, applied.",
+        "'waiting' is no state of migrations; it is one of proposed, approved, rejected, superseded, applied, "
+        "rolled_back.",
     )
 
 

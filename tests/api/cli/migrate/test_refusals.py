@@ -148,9 +148,18 @@ class TestRoles:
         code, message = desk.refusal("approve", "prices", "--evidence", evidence, by="ada")
         # Not that she lacks a role: with it, she could not approve it either.
         assert (code, "nobody approves a migration of their own" in message) == ("MIGRATION_FORBIDDEN", True)
-        code, message = desk.refusal("reject", "prices", by="ada")
-        assert (code, "ada has the role author" in message) == ("MIGRATION_FORBIDDEN", True)
+
+    def test_an_author_rejects_no_migration_of_somebody_else(self, desk: CommandDesk) -> None:
+        desk.propose(version("1"))
+        desk.gate("users", "grant", "ben", "--scope", SCOPE, "--role", "author")
+        desk.gate("users", "sign-in", "ben", "--token-file", str(desk.token("ben")), stdin=f"{PASSWORD}\n")
+        code, message = desk.refusal("reject", "prices", by="ben")
+        assert (code, "ben has the role author" in message) == ("MIGRATION_FORBIDDEN", True)
         assert message.endswith("--role approver`, in place of that one.")
+
+    def test_an_author_withdraws_their_own(self, desk: CommandDesk) -> None:
+        desk.propose(version("1"))
+        assert desk.done("reject", "prices", by="ada") == ("Withdrew prices as ada. Its author can propose it again.\n")
 
     def test_the_author_cannot_approve_as_an_approver_either(self, desk: CommandDesk) -> None:
         evidence = desk.propose(version("1"))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gate.rulebooks.analysis import NotDecided, Questions, analyse, report
-from gate.rulebooks.analysis.solver import Solver
+from gate.rulebooks.analysis.formulas.solver import Solver
 from gate.rulebooks.rulebook import find_errors
 from gate.rulebooks.testing.answers import Undecided
 from gate.rulebooks.testing.exact import ExactJudge

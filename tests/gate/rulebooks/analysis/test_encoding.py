@@ -7,9 +7,9 @@ from typing import Any
 
 from hypothesis import given, settings
 
-from gate.rulebooks.analysis.encoding import Encoder
-from gate.rulebooks.analysis.solver import Solver
-from gate.rulebooks.analysis.space import Space
+from gate.rulebooks.analysis.formulas.encoding import Encoder
+from gate.rulebooks.analysis.formulas.solver import Solver
+from gate.rulebooks.analysis.formulas.space import Space
 from tests.support.random_rulebooks import rulebooks
 from tests.support.tiers import examples
 from tests.support.torture import size

@@ -9,10 +9,10 @@ from typing import Any, Final, TypeAlias
 
 import pytest
 
-from gate.rulebooks.analysis import classes, encoding, space
-from gate.rulebooks.analysis.classes import FieldClasses, ValueClass
-from gate.rulebooks.analysis.numbers import Span, spans
-from gate.rulebooks.analysis.space import FieldVariables, Space
+from gate.rulebooks.analysis.formulas import classes, encoding, space
+from gate.rulebooks.analysis.formulas.classes import FieldClasses, ValueClass
+from gate.rulebooks.analysis.formulas.numbers import Span, spans
+from gate.rulebooks.analysis.formulas.space import FieldVariables, Space
 from gate.rulebooks.evaluation import is_of_type
 from tests.gate.rulebooks.analysis.laws import hold_the_difference, hold_the_findings
 from tests.support.rulebooks import compare, outcome, rule, rulebook

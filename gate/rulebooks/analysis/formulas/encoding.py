@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from gate.rulebooks.analysis.solver import TRUE, Solver
-from gate.rulebooks.analysis.space import FieldVariables, Space
+from gate.rulebooks.analysis.formulas.solver import TRUE, Solver
+from gate.rulebooks.analysis.formulas.space import FieldVariables, Space
 from gate.rulebooks.documents import Condition, DeclaredOutcome, DeclaredRule, RulebookBody
 from gate.rulebooks.evaluation import NEEDS_INPUT, Outcome, is_of_type
 

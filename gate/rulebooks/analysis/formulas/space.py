@@ -13,8 +13,8 @@ from typing import Final, cast
 
 from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import Json, JsonObject
-from gate.rulebooks.analysis.classes import Asked, FieldClasses, Place
-from gate.rulebooks.analysis.solver import TRUE, NotDecided, Solver
+from gate.rulebooks.analysis.formulas.classes import Asked, FieldClasses, Place
+from gate.rulebooks.analysis.formulas.solver import TRUE, NotDecided, Solver
 from gate.rulebooks.conditions import tests_of
 from gate.rulebooks.documents import Condition, RulebookBody
 from gate.rulebooks.evaluation import is_of_type, value_at

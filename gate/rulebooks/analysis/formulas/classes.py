@@ -15,8 +15,8 @@ from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import Json
-from gate.rulebooks.analysis.numbers import Span, spans
-from gate.rulebooks.analysis.solver import NotDecided
+from gate.rulebooks.analysis.formulas.numbers import Span, spans
+from gate.rulebooks.analysis.formulas.solver import NotDecided
 from gate.rulebooks.documents import Condition
 from gate.rulebooks.evaluation import ABSENT, is_of_type, predicate_of
 
