@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,7 +19,7 @@ from api.cli.rulebook.lines import LEGEND, has_not, nodes, tree_lines
 from api.cli.rulebook.proposals import propose_cases
 from api.cli.rulebook.registered import list_rulebooks, show
 from api.cli.rulebook.testing import run_tests
-from gate.encoding.strict_json import MAX_VALUES, MAX_VERIFY_DEPTH
+from gate.encoding.strict_json import MAX_VALUES, MAX_VERIFY_DEPTH, JsonObject
 from gate.errors import FieldError, OperatorError
 from gate.rulebooks.advice import find_warnings
 from gate.rulebooks.documents import Annotations, DeclaredOutcome
@@ -27,6 +27,9 @@ from gate.rulebooks.evaluation import Explained
 from gate.rulebooks.explanation import ExplainedRule, explain_rules
 from gate.rulebooks.rulebook import Rulebook
 from gate.rulebooks.testing.advice import find_fact_warnings
+
+if TYPE_CHECKING:
+    from gate.rulebooks.analysis import Flip
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -36,6 +39,16 @@ app = typer.Typer(
 )
 
 app.command()(analyse)
+
+
+class FlipTo(Enum):
+    """The verdict that a change of facts is to give."""
+
+    ANY = "any"
+    YES = "yes"
+    NO = "no"
+    REVIEW = "review"
+
 
 Strict = Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")]
 
@@ -179,6 +192,10 @@ def register(
 def explain(
     file: File,
     facts: Annotated[Path | None, typer.Option(help="A file with facts in JSON or YAML; - for stdin.")] = None,
+    flip: Annotated[
+        FlipTo | None,
+        typer.Option(help="Also show the smallest changes of the facts that give another verdict, or this one."),
+    ] = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
@@ -187,6 +204,8 @@ def explain(
     read = read_rulebook(file)
     rulebook = read.valid(as_json=as_json)
     if facts is None:
+        if flip is not None:
+            raise OperatorError("USAGE_INVALID", "--flip changes facts; name a file that holds them with --facts.")
         _print_rules(rulebook, read, as_json)
         return
     document = read_document(facts, max_depth=MAX_VERIFY_DEPTH, max_values=MAX_VALUES)
@@ -196,14 +215,42 @@ def explain(
     explained = rulebook.evaluator.explain(given)
     rules = explain_rules(rulebook.body, explained.evaluation)
     warnings = document.findings(find_fact_warnings(rulebook.body, given))
+    flips = None if flip is None else _flips(rulebook, given, flip)
     if as_json:
-        print_json(
-            _document(explained, rules, read.annotations) | {"warnings": [finding.to_dict() for finding in warnings]}
-        )
+        told: dict[str, object] = {"warnings": [finding.to_dict() for finding in warnings]}
+        told |= {} if flips is None else {"flips": [each.to_dict() for each in flips]}
+        print_json(_document(explained, rules, read.annotations) | told)
         return
     _print_explained(explained, rules, read.annotations)
+    if flips is not None:
+        _print_flips(flips, flip, explained.outcome.decision)
     for finding in warnings:
         say(f"{document.name}:{finding.line}: warning: {finding.fault.field}: {finding.fault.message}", style="yellow")
+
+
+def _flips(rulebook: Rulebook, facts: JsonObject, to: FlipTo) -> list[Flip]:
+    # Loaded where it is used: no other command needs the solver.
+    from gate.rulebooks.analysis import NotDecided, nearest_flips
+
+    try:
+        return nearest_flips(rulebook.body, facts, to=None if to is FlipTo.ANY else to.value)
+    except NotDecided as error:
+        raise OperatorError(
+            "RULEBOOK_TOO_LARGE", f"The smallest changes cannot be found, for {error}. Leave --flip out."
+        ) from error
+
+
+def _print_flips(flips: list[Flip], to: FlipTo | None, decision: str) -> None:
+    verdict = "another verdict" if to is None or to is FlipTo.ANY else to.value
+    if verdict == decision:
+        say(f"  it is {decision} already")
+        return
+    if not flips:
+        say(f"  no change of at most 6 facts gives {verdict}")
+        return
+    say(f"  the smallest changes that give {verdict}:")
+    for flip in flips:
+        say(f"    {flip.text}")
 
 
 def _but(warnings: list[FieldError]) -> str:

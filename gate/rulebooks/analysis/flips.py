@@ -44,16 +44,24 @@ class ChangedFact:
         field: The fact.
         before: Its value; `ABSENT` where it was not there.
         after: Its value then; `ABSENT` where it is to be left out.
+        among: Which other values would do as well, in words: `above 50`; empty where no near one would.
     """
 
     field: str
     before: object
     after: object
+    among: str = ""
 
     @property
     def text(self) -> str:
-        """The change for people: `amount 60 -> 50`."""
-        return f"{self.field} {_said(self.before)} -> {_said(self.after)}"
+        """The change for people: `amount 60 -> 50`, or `amount 30 -> above 50 (such as 51)`."""
+        after = f"{self.among} (such as {_said(self.after)})" if self.among else _said(self.after)
+        return f"{self.field} {_said(self.before)} -> {after}"
+
+    def to_dict(self) -> dict[str, object]:
+        """{field, before, after}, each side where the fact is there."""
+        sides = {"before": self.before, "after": self.after}
+        return {"field": self.field, **{name: value for name, value in sides.items() if value is not ABSENT}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,15 @@ class Flip:
         changed = " and ".join(change.text for change in self.changes)
         give = "gives" if len(self.changes) == 1 else "give"
         return f"{changed} {give} {self.result.decision} ({self.result.reason_code})"
+
+    def to_dict(self) -> dict[str, object]:
+        """{changes: [{field, before, after}], facts, result, text}; an absent side of a change is left out."""
+        return {
+            "changes": [change.to_dict() for change in self.changes],
+            "facts": self.facts,
+            "result": self.result.to_dict(),
+            "text": self.text,
+        }
 
 
 def nearest_flips(
@@ -178,8 +195,19 @@ class _Search:
                 nearer = self._nearer(facts, self._space.fields[name])
                 if nearer is not None:
                     facts, again = nearer, len(names) > 1
-        changes = [ChangedFact(name, value_at(self._facts, name), value_at(facts, name)) for name in sorted(names)]
+        changes = [self._change(name, value_at(facts, name)) for name in sorted(names)]
         return Flip(tuple(_told(changes)), facts, self._require_wanted(facts))
+
+    def _change(self, name: str, after: object) -> ChangedFact:
+        before, of = value_at(self._facts, name), self._space.fields[name].of
+        one = of.classes[of.place(after).index]
+        if one.is_open and one.kind == "string" and not (of.parts or before is ABSENT):
+            return ChangedFact(name, before, after, "another text")
+        if _is_number(after) and _is_number(before):
+            for span in one.spans:
+                if span.low < after < span.high:
+                    return ChangedFact(name, before, after, _limit(span, before))
+        return ChangedFact(name, before, after)
 
     def _nearer(self, facts: JsonObject, field: FieldVariables) -> JsonObject | None:
         """Facts in which one field is nearer to what it was, and the verdict still as wanted; None where none is."""
@@ -285,6 +313,11 @@ def _nearest_in(span: Span, near: object) -> Json:
         if span.low < plain < span.high and span.whole in (None, float(plain).is_integer()):
             return plain
     return span.sample
+
+
+def _limit(span: Span, near: float) -> str:
+    """Where a span begins for who comes from a number outside of it."""
+    return f"above {shown(span.low)}" if near <= span.low else f"below {shown(span.high)}"
 
 
 def _decimals(number: float) -> int:

@@ -208,6 +208,22 @@ class TestExplain:
         )
         assert shown["rules"][1]["tree"]["reason"] == "1 of 2 inside is false"
 
+    def test_the_smallest_changes_that_flip_the_verdict_are_told(self) -> None:
+        facts = json.dumps({"discount_percent": 30, "margin_percent": 22})
+        arguments = ("rulebook", "explain", SAMPLE, "--facts", "-", "--flip")
+        told = run_gate(*arguments, "any", stdin=facts).stdout.splitlines()
+        assert told[-3:] == [
+            "  the smallest changes that give another verdict:",
+            "    margin_percent 22 -> below 15 (such as 14) gives no (MARGIN_FLOOR_BREACH)",
+            "    discount_percent 30 -> 15 gives yes (STANDARD_EXCEPTION_ALLOWED)",
+        ]
+        (flip,) = printed(run_gate(*arguments, "yes", "--json", stdin=facts))["flips"]
+        assert (flip["facts"], flip["result"]["decision"]) == ({"discount_percent": 15, "margin_percent": 22}, "yes")
+        told = run_gate(*arguments, "review", stdin=facts).stdout.splitlines()
+        assert told[-1] == "  it is review already"
+        done = run_gate("rulebook", "explain", SAMPLE, "--flip", "any")
+        assert (done.returncode, "--facts" in done.stderr) == (2, True)
+
     def test_a_misspelt_fact_is_told(self, tmp_path: Path) -> None:
         facts = written(tmp_path, {"discount_percent": 1, "margn_percent": 22}, "facts.json")
         told = run_gate("rulebook", "explain", SAMPLE, "--facts", facts).stdout.splitlines()[-1]

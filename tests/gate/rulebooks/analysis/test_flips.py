@@ -78,10 +78,10 @@ def test_the_numbers_of_a_flip_are_the_nearest_with_no_more_decimals() -> None:
     body = sample_rulebook()
     assert texts(body, {"discount_percent": 20, "margin_percent": 40}) == [
         "discount_percent 20 -> 15 gives yes (STANDARD_EXCEPTION_ALLOWED)",
-        "margin_percent 40 -> 14 gives no (MARGIN_FLOOR_BREACH)",
+        "margin_percent 40 -> below 15 (such as 14) gives no (MARGIN_FLOOR_BREACH)",
     ]
     assert texts(body, {"discount_percent": 10.25, "margin_percent": 15}, to="review") == [
-        "discount_percent 10.25 -> 15.01 gives review (NO_RULE_MATCHED)"
+        "discount_percent 10.25 -> above 15 (such as 15.01) gives review (NO_RULE_MATCHED)"
     ]
     assert texts(body, {"discount_percent": 16.5, "margin_percent": 14.2}, to="yes") == [
         "discount_percent 16.5 -> 15 and margin_percent 14.2 -> 15 give yes (STANDARD_EXCEPTION_ALLOWED)"
@@ -92,6 +92,23 @@ def test_facts_that_are_missing_are_told_with_what_they_would_have_to_be() -> No
     assert texts(sample_rulebook(), {"discount_percent": 10}, to="yes") == [
         "margin_percent absent -> 15 gives yes (STANDARD_EXCEPTION_ALLOWED)"
     ]
+
+
+def test_a_flip_is_told_to_machines_without_the_sides_that_are_absent() -> None:
+    body: Any = sample_rulebook()
+    (found,) = nearest_flips(body, {"discount_percent": 10}, to="yes")
+    assert found.to_dict() == {
+        "changes": [{"field": "margin_percent", "after": 15}],
+        "facts": {"discount_percent": 10, "margin_percent": 15},
+        "result": {
+            "decision": "yes",
+            "verdict": "APPROVE",
+            "action": "approve_discount",
+            "reason_code": "STANDARD_EXCEPTION_ALLOWED",
+            "rule_id": "approve_standard_exception",
+        },
+        "text": found.text,
+    }
 
 
 def test_only_the_facts_that_may_change_do() -> None:
@@ -106,6 +123,7 @@ def test_only_the_facts_that_may_change_do() -> None:
     ("condition", "facts", "expected"),
     [
         (compare("risk", "eq", "low"), {"risk": "high"}, 'risk "high" -> "low"'),
+        (compare("risk", "neq", "high"), {"risk": "high"}, 'risk "high" -> another text (such as "other")'),
         (compare("tags", "contains", "vip"), {"tags": ["new"]}, 'tags ["new"] -> ["vip"]'),
         (compare("order.total", "gte", 50), {"order": {"total": 49.5}}, "order.total 49.5 -> 50"),
         (compare("order.total", "gte", 50), {"order": {"id": 7}}, "order.total absent -> 50"),
