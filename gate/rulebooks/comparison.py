@@ -72,7 +72,7 @@ def compare(before: RulebookBody, after: RulebookBody) -> Comparison:
     return Comparison(
         _rules(before, after),
         _fields(before["input_schema"], after["input_schema"]),
-        None if _same(old, new) else Change("", old, new),
+        None if same(old, new) else Change("", old, new),
     )
 
 
@@ -88,12 +88,12 @@ def _rules(before: RulebookBody, after: RulebookBody) -> tuple[Change[ExplainedR
 def _differs(before: ExplainedRule | None, after: ExplainedRule | None) -> tuple[str, ...]:
     if before is None or after is None:
         return ()
-    same = {
-        "condition": _same(before.rule["condition"], after.rule["condition"]),
-        "outcome": _same(before.rule["outcome"], after.rule["outcome"]),
+    alike = {
+        "condition": same(before.rule["condition"], after.rule["condition"]),
+        "outcome": same(before.rule["outcome"], after.rule["outcome"]),
         "priority": before.priority == after.priority,
     }
-    return tuple(name for name, alike in same.items() if not alike)
+    return tuple(name for name, is_alike in alike.items() if not is_alike)
 
 
 def _fields(before: InputSchema, after: InputSchema) -> tuple[Change[Field], ...]:
@@ -109,6 +109,6 @@ def _field(schema: InputSchema, name: str) -> Field | None:
     return Field(None if declared is None else declared["type"], required)
 
 
-def _same(one: object, other: object) -> bool:
-    # As they are hashed: True is not 1 there.
+def same(one: object, other: object) -> bool:
+    """Whether two JSON values are hashed alike: 1 is 1.0 there, and no true."""
     return canonical(one) == canonical(other)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from gate.encoding.canonical import canonical
-from gate.rulebooks.comparison import Change, Field, compare
+from gate.rulebooks.comparison import Change, Field, compare, same
 from gate.rulebooks.documents import Condition, DeclaredOutcome, RulebookBody
 from gate.rulebooks.explanation import ExplainedRule, shown, test_words
 
@@ -66,8 +66,7 @@ def find_edits(before: RulebookBody, after: RulebookBody) -> list[Edit]:
 
 def condition_in_words(condition: Condition) -> str:
     """A whole condition in words: `amount lte 50 and (risk eq "low" or not quarantined eq true)`; a long one is cut."""
-    text = _words(condition)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return _cut(_words(condition))
 
 
 def _rule_edits(change: Change[ExplainedRule]) -> Iterator[Edit]:
@@ -93,8 +92,7 @@ def _rule_edits(change: Change[ExplainedRule]) -> Iterator[Edit]:
 
 def _kept_rule_edits(name: str, before: ExplainedRule, after: ExplainedRule, differs: Sequence[str]) -> Iterator[Edit]:
     if "condition" in differs:
-        told = "; ".join(_condition_edits(before.rule["condition"], after.rule["condition"]))
-        told = told if len(told) <= _LONGEST else f"{told[:_LONGEST]}..."
+        told = _cut("; ".join(_condition_edits(before.rule["condition"], after.rule["condition"])))
         yield Edit("condition", name, f"In the rule {name}, {told}.")
     if "priority" in differs:
         yield Edit("priority", name, f"The rule {name} has priority {after.priority} (it was {before.priority}).")
@@ -104,8 +102,8 @@ def _kept_rule_edits(name: str, before: ExplainedRule, after: ExplainedRule, dif
 
 
 def _condition_edits(before: Condition, after: Condition) -> Iterator[str]:
-    """What is other in a condition, as near to the tests as both have the same shape."""
-    if _same(before, after):
+    """What changed in a condition, told of single tests as far as both have the same shape."""
+    if same(before, after):
         return
     if "not" in before and "not" in after:
         yield from _condition_edits(before["not"], after["not"])
@@ -121,7 +119,7 @@ def _condition_edits(before: Condition, after: Condition) -> Iterator[str]:
 
 
 def _children_edits(before: Sequence[Condition], after: Sequence[Condition], joined: str) -> Iterator[str]:
-    """What is other among the children of a combinator; `joined` is what each is to it."""
+    """What changed among the children of an `all`, each of which is required, or of an `any`, where each is enough."""
     kept = {canonical(child) for child in before} & {canonical(child) for child in after}
     old = [child for child in before if canonical(child) not in kept]
     new = [child for child in after if canonical(child) not in kept]
@@ -143,6 +141,10 @@ def _children_edits(before: Sequence[Condition], after: Sequence[Condition], joi
         yield f"{_part(child)} is no longer {joined}"
     for child in new:
         yield f"{_part(child)} is {joined} as well"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def _about(condition: Condition) -> str | None:
@@ -201,7 +203,3 @@ def _type(field: Field) -> str:
 
 def _need(field: Field) -> str:
     return "required" if field.required else "optional"
-
-
-def _same(one: object, other: object) -> bool:
-    return canonical(one) == canonical(other)

@@ -223,7 +223,7 @@ def _how_sure(of: _Part) -> Iterator[Line]:
     for lost in history["not_redecided"]:
         number = counted(lost["decisions"], "past decision")
         if lost["reason"] == "adapter_changed" and history["adapter_manifest_hash"] is None:
-            # Whoever decides could then claim what the adapter looks up.
+            # Callers could then claim facts that the adapter looks up.
             yield Line(
                 f"An adapter made the facts of {number}, and callers would send those of the candidate. These "
                 f"decisions cannot be decided anew.",

@@ -49,7 +49,7 @@ def reject(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Reject a migration, or take its approval back before it is applied; its author withdraws it so."""
+    """Reject a migration, or take its approval back before it is applied; its author withdraws it this way."""
     with instance_at(home, database_url) as instance:
         found = instance.ledger.directory.scope(scope)
         who = signed_in(instance, user, token_file)
@@ -57,8 +57,9 @@ def reject(
     if as_json:
         print_json({"migration_id": migration_id, "status": standing.status, "entry": standing.decided})
     else:
-        done = "Withdrew" if standing.author == who.name else "Rejected"
-        say(f"{done} {migration_id} as {who.name}. Its author can propose it again.")
+        own = standing.author == who.name
+        done, again = ("Withdrew", "You can") if own else ("Rejected", "Its author can")
+        say(f"{done} {migration_id} as {who.name}. {again} propose it again.")
 
 
 def apply(

@@ -236,17 +236,19 @@ def _flips(rulebook: Rulebook, facts: JsonObject, to: FlipTo) -> list[Flip]:
         return nearest_flips(rulebook.body, facts, to=None if to is FlipTo.ANY else to.value)
     except NotDecided as error:
         raise OperatorError(
-            "RULEBOOK_TOO_LARGE", f"The smallest changes cannot be found, for {error}. Leave --flip out."
+            "RULEBOOK_TOO_LARGE", f"The smallest changes cannot be found: {error}. Leave --flip out."
         ) from error
 
 
 def _print_flips(flips: list[Flip], to: FlipTo | None, decision: str) -> None:
+    from gate.rulebooks.analysis.flips import MAX_CHANGED
+
     verdict = "another verdict" if to is None or to is FlipTo.ANY else to.value
     if verdict == decision:
-        say(f"  it is {decision} already")
+        say(f"  the verdict is {decision} already")
         return
     if not flips:
-        say(f"  no change of at most 6 facts gives {verdict}")
+        say(f"  no change of at most {MAX_CHANGED} facts gives {verdict}")
         return
     say(f"  the smallest changes that give {verdict}:")
     for flip in flips:

@@ -193,7 +193,7 @@ class MigrationActs:
         return self._decide(scope, user, migration_id, "approved", evidence_hash, note)
 
     def reject(self, scope: Scope, user: User, migration_id: str, note: str) -> Standing:
-        """Rejects a migration, or takes an approval back before it is applied. An author withdraws their own so.
+        """Rejects a migration, or takes an approval back before it is applied. Authors withdraw their own this way.
 
         Raises:
             AccessForbidden: MIGRATION_FORBIDDEN: the user may not approve in the scope, and did not propose it.

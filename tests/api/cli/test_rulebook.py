@@ -220,7 +220,7 @@ class TestExplain:
         (flip,) = printed(run_gate(*arguments, "yes", "--json", stdin=facts))["flips"]
         assert (flip["facts"], flip["result"]["decision"]) == ({"discount_percent": 15, "margin_percent": 22}, "yes")
         told = run_gate(*arguments, "review", stdin=facts).stdout.splitlines()
-        assert told[-1] == "  it is review already"
+        assert told[-1] == "  the verdict is review already"
         done = run_gate("rulebook", "explain", SAMPLE, "--flip", "any")
         assert (done.returncode, "--facts" in done.stderr) == (2, True)
 

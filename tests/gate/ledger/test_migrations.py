@@ -540,7 +540,7 @@ def made_by(at: Desk, number: str, *adapters: AdapterDependency) -> AdapterDepen
 def test_a_first_route_keeps_the_adapter_that_was_registered_last(at: Desk) -> None:
     bound(at, POLICY, "1", SOLANA)
     bound(at, POLICY, "2", REFUNDS)
-    # Whoever may register could take the adapter away, if the last version said it.
+    # A version registered last without an adapter takes it away from no candidate.
     bound(at, POLICY, "2a", None)
     assert made_by(at, "3") == REFUNDS
     assert made_by(at, "3", NEWER) == NEWER

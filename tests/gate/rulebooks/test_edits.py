@@ -29,7 +29,7 @@ def sentences(before: Any, after: Any) -> list[str]:
 
 
 def told(before: Any, after: Any) -> str:
-    """What is told of a rule `one` whose condition changes."""
+    """The sentence about a rule `one` with another condition, without its beginning."""
     (found,) = find_edits(rulebook(rule("one", before)), rulebook(rule("one", after)))
     assert (found.kind, found.name) == ("condition", "one")
     return found.text.removeprefix("In the rule one, ")

@@ -159,7 +159,7 @@ class TestRoles:
 
     def test_an_author_withdraws_their_own(self, desk: CommandDesk) -> None:
         desk.propose(version("1"))
-        assert desk.done("reject", "prices", by="ada") == ("Withdrew prices as ada. Its author can propose it again.\n")
+        assert desk.done("reject", "prices", by="ada") == ("Withdrew prices as ada. You can propose it again.\n")
 
     def test_the_author_cannot_approve_as_an_approver_either(self, desk: CommandDesk) -> None:
         evidence = desk.propose(version("1"))
