@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import httpx
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 from flask.testing import FlaskClient
 from prometheus_client.parser import text_string_to_metric_families
 from typer.main import get_command

@@ -9,10 +9,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from gate.encoding.strict_json import parse
 from gate.errors import MaterialRefused, member
+
+Steps: TypeAlias = tuple[str | int, ...]
+"""What leads to a value: the names of members and the indices of items."""
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},:]|[^][{},:"\s]+')
 
@@ -36,12 +39,47 @@ def lines_of(text: str, paths: Iterable[str]) -> dict[str, int]:
     return {path: next(found[one] for one in around if one in found) for path, around in wanted.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where a value stands in a text.
+
+    Attributes:
+        begin: The offset at which its member begins, name included; of an item, that of the value.
+        start: The offset of the value's first character.
+        end: The offset behind its last one.
+    """
+
+    begin: int
+    start: int
+    end: int
+
+
+def spans_of(text: str) -> dict[Steps, Span]:
+    """Where each value of a JSON text stands, by the steps that lead to it.
+
+    Args:
+        text: JSON that `strict_json.parse` accepts.
+    """
+    found: dict[Steps, Span] = {}
+    names: dict[Steps, int] = {}
+    opened: dict[Steps, int] = {}
+    for place in _places(text):
+        if place.kind == "name":
+            names[place.steps] = place.start
+        elif place.kind == "open":
+            opened[place.steps] = place.start
+        else:
+            start = opened.get(place.steps, place.start)
+            found[place.steps] = Span(names.get(place.steps, start), start, place.end)
+    return found
+
+
 def line_of_refusal(text: str) -> int | None:
     """The line on which a text has what `strict_json` refuses in well-formed JSON: a second member of one name in an
     object, or an unusable number or string. None where nothing is found.
     """
     for place in _places(text):
-        if place.repeated or (place.scalar is not None and not _is_usable(place.scalar)):
+        if place.repeated or (place.kind in ("name", "scalar") and not _is_usable(place.text)):
             return place.line
     return None
 
@@ -56,11 +94,26 @@ def outwards(path: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A member's name, or the first character of a value: its line, its path, and the text of a scalar."""
+    """A member's name, a scalar, or the first or last character of an object or array.
 
+    Attributes:
+        kind: Which of these.
+        line: Its line, from 1.
+        path: The path of the member or value.
+        start: Its offset.
+        end: The offset behind it.
+        text: What stands there.
+        steps: The path, a name or an index for each step.
+        repeated: Of a name: whether the object has it already.
+    """
+
+    kind: Literal["name", "scalar", "open", "close"]
     line: int
     path: str
-    scalar: str | None = None
+    steps: Steps
+    start: int
+    end: int
+    text: str
     repeated: bool = False
 
 
@@ -69,16 +122,23 @@ class _Open:
     """An object or array that is not closed yet."""
 
     path: str
+    steps: Steps
     # Of an object: its names so far. Of an array: None.
     names: set[str] | None
     index: int = 0
-    # The path of the member whose value comes next; None where its name comes next.
+    # The path of the member whose value comes next, and its name; None where its name comes next.
     value: str | None = None
+    name: str = ""
 
     @property
     def next_path(self) -> str:
         """The path of the value that comes next."""
         return f"{self.path}[{self.index}]" if self.value is None else self.value
+
+    @property
+    def next_steps(self) -> Steps:
+        """The steps of the value that comes next."""
+        return (*self.steps, self.index if self.value is None else self.name)
 
 
 def _places(text: str) -> Iterator[_Place]:
@@ -91,7 +151,8 @@ def _places(text: str) -> Iterator[_Place]:
         if found in ("}", "]"):
             if not around:
                 return
-            around.pop()
+            closed = around.pop()
+            yield _Place("close", line, closed.path, closed.steps, *match.span(), found)
         elif found == ",":
             if inner is not None:
                 inner.index, inner.value = inner.index + 1, None
@@ -105,16 +166,18 @@ def _places(text: str) -> Iterator[_Place]:
                 name = json.loads(found, strict=False) if "\\" in found else found[1:-1]
             except json.JSONDecodeError:
                 return
-            inner.value = member(inner.path, name)
-            yield _Place(line, inner.value, found, repeated=name in inner.names)
+            inner.value, inner.name = member(inner.path, name), name
+            yield _Place(
+                "name", line, inner.value, inner.next_steps, *match.span(), found, repeated=name in inner.names
+            )
             inner.names.add(name)
         else:
-            path = inner.next_path if inner is not None else ""
+            path, steps = (inner.next_path, inner.next_steps) if inner is not None else ("", ())
             if found in ("{", "["):
-                yield _Place(line, path)
-                around.append(_Open(path, set() if found == "{" else None))
+                yield _Place("open", line, path, steps, *match.span(), found)
+                around.append(_Open(path, steps, set() if found == "{" else None))
             else:
-                yield _Place(line, path, found)
+                yield _Place("scalar", line, path, steps, *match.span(), found)
 
 
 def _is_usable(scalar: str) -> bool:

@@ -17,10 +17,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import yaml
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.events import (
+from ruamel.yaml.resolver import VersionedResolver
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString
+from yaml.events import (
     AliasEvent,
     DocumentStartEvent,
     MappingEndEvent,
@@ -29,16 +31,15 @@ from ruamel.yaml.events import (
     SequenceEndEvent,
     SequenceStartEvent,
 )
-from ruamel.yaml.reader import ReaderError
-from ruamel.yaml.resolver import VersionedResolver
-from ruamel.yaml.scalarstring import DoubleQuotedScalarString
+from yaml.reader import ReaderError
 
 from gate.encoding.canonical import canonical
+from gate.encoding.positions import Span, Steps
 from gate.encoding.strict_json import MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES, Json, JsonObject, parse
 from gate.errors import MaterialRefused, member
 
 MAX_YAML: Final = 128 * 1024
-"""How many bytes a YAML text may take: one of the costliest kind is then read in about ten seconds."""
+"""How many bytes a YAML text may take: one of the costliest kind is then read in a second, and rewritten in ten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +50,14 @@ class YamlDocument:
         value: Its JSON value.
         lines: The line, from 1, of each member and item, by its path as `shapes.dotted` writes paths.
         comments: The text of each comment, with its #, by its line.
+        spans: Where each value stands in the text, by the steps that lead to it; in a text without a byte order mark
+            whose lines end in line feeds.
     """
 
     value: Json
     lines: Mapping[str, int]
     comments: Mapping[int, str]
+    spans: Mapping[Steps, Span]
 
 
 def read_yaml(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH, max_values: int = MAX_REQUEST_VALUES) -> YamlDocument:
@@ -78,19 +82,18 @@ def read_yaml(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH, max_values: in
         raise _not_allowed(text, doubtful.start())
     reader = _Reader(max_depth, max_values)
     try:
-        # The round-trip reader marks the folds of a scalar with characters of its own; compiled ones read YAML 1.1.
-        for event in YAML(typ="safe", pure=True).parse(io.StringIO(text)):
+        for event in yaml.parse(text, Loader=yaml.CLoader):
             reader.take(event)
     except ReaderError as error:
-        raise _not_allowed(text, error.position) from error
-    except MarkedYAMLError as error:
-        raise _malformed(error, len(text)) from error
-    except (YAMLError, ValueError, OverflowError) as error:
-        # The library's escapes beyond Unicode are errors of the language's own.
+        # The compiled reader counts bytes.
+        raise _not_allowed(text, len(text.encode()[: error.position].decode(errors="ignore"))) from error
+    except yaml.MarkedYAMLError as error:
+        raise _malformed(error, text) from error
+    except yaml.YAMLError as error:
         raise _refused("It is not YAML.", reader.line) from error
     if not reader.done:
         raise _refused("It is empty.")
-    return YamlDocument(reader.value, reader.lines, dict(_comments(text, reader.scalars)))
+    return YamlDocument(reader.value, reader.lines, dict(_comments(text, reader.scalars)), reader.spans)
 
 
 def write_yaml(value: Json) -> str:
@@ -105,6 +108,11 @@ def write_yaml(value: Json) -> str:
     if (size := len(written.encode())) > MAX_YAML:
         raise _refused(f"In YAML it would take {size} bytes; a YAML file may take {MAX_YAML}. Keep it in JSON.")
     return written
+
+
+def inline(value: Json) -> str:
+    """A JSON value as it may stand in a line of YAML, also within braces and brackets."""
+    return _written(_in_line(value)).rstrip("\n").removesuffix("\n...")
 
 
 def rewrite_yaml(text: str) -> str:
@@ -164,14 +172,23 @@ class _Open:
     """A list or a mapping that is not closed yet."""
 
     path: str
+    steps: Steps
     value: list[Json] | JsonObject
-    # Of a mapping: the key whose value comes next; None where a key does.
+    # Where it stands: its member, itself, and what of it was read last.
+    begin: int
+    start: int
+    end: int
+    # Of a mapping: the key whose value comes next, and where it stands; None where a key does.
     key: str | None = None
+    key_start: int = 0
 
     def next_path(self) -> str:
         if isinstance(self.value, list):
             return f"{self.path}[{len(self.value)}]"
         return member(self.path, self.key or "")
+
+    def next_steps(self) -> Steps:
+        return (*self.steps, len(self.value) if isinstance(self.value, list) else self.key or "")
 
 
 @dataclass(slots=True)
@@ -185,12 +202,13 @@ class _Reader:
     line: int = 1
     lines: dict[str, int] = field(default_factory=lambda: {"": 1})
     scalars: list[tuple[int, int]] = field(default_factory=list)
+    spans: dict[Steps, Span] = field(default_factory=dict)
     _open: list[_Open] = field(default_factory=list)
     _values: int = 0
 
     def take(self, event: Any) -> None:
         """Takes the next event of the parser."""
-        self.line = event.start_mark.line + 1
+        self.line, ends = event.start_mark.line + 1, (event.start_mark.index, event.end_mark.index)
         if isinstance(event, AliasEvent) or getattr(event, "anchor", None) is not None:
             raise _refused(
                 "It has an anchor or an alias (& or *); write the value out, or quote it if it is text.", self.line
@@ -198,13 +216,13 @@ class _Reader:
         if isinstance(event, DocumentStartEvent):
             self._begin(event)
         elif isinstance(event, MappingEndEvent | SequenceEndEvent):
-            self._open.pop()
+            self._close(event)
         elif isinstance(event, MappingStartEvent | SequenceStartEvent | ScalarEvent):
             self._count()
             if event.tag is not None:
                 raise _refused(f"It has the tag {event.tag}; leave tags out.", self.line)
             if isinstance(event, ScalarEvent):
-                self.scalars.append((event.start_mark.index, event.end_mark.index))
+                self.scalars.append(ends)
             inner = self._open[-1] if self._open else None
             if inner is not None and isinstance(inner.value, dict) and inner.key is None:
                 self._take_key(inner, event)
@@ -217,6 +235,17 @@ class _Reader:
         if event.tags or (event.version is not None and tuple(event.version) != (1, 2)):
             raise _refused("It has a directive; only %YAML 1.2 is read.", self.line)
 
+    def _close(self, event: Any) -> None:
+        done = self._open.pop()
+        # One in block style ends with what is in it: the reader notices where the next thing begins.
+        is_block = event.start_mark.index == event.end_mark.index
+        self._end(done.steps, Span(done.begin, done.start, done.end if is_block else event.end_mark.index))
+
+    def _end(self, steps: Steps, span: Span) -> None:
+        self.spans[steps] = span
+        if self._open:
+            self._open[-1].end = span.end
+
     def _count(self) -> None:
         self._values += 1
         if self._values > self.max_values:
@@ -226,15 +255,15 @@ class _Reader:
         key = _scalar(event, self.line) if isinstance(event, ScalarEvent) else None
         if not isinstance(key, str):
             raise _refused("A key is no string; write it in quotes.", self.line)
-        if key == "<<" and event.style is None:
+        if key == "<<" and not event.style:
             raise _refused("It has the merge key <<; write the members out.", self.line)
         if isinstance(inner.value, dict) and key in inner.value:
             raise _refused(f"The field {key[:40]!r} appears twice in one object; remove one of the two.", self.line)
-        inner.key = key
+        inner.key, inner.key_start = key, event.start_mark.index
         self.lines.setdefault(inner.next_path(), self.line)
 
     def _take_value(self, inner: _Open | None, event: Any) -> None:
-        path = "" if inner is None else inner.next_path()
+        path, steps = ("", ()) if inner is None else (inner.next_path(), inner.next_steps())
         self.lines.setdefault(path, self.line)
         value: Json = {} if isinstance(event, MappingStartEvent) else []
         if isinstance(event, ScalarEvent):
@@ -244,6 +273,8 @@ class _Reader:
             raise _refused(
                 f"It nests deeper than {self.max_depth} levels of lists and mappings; flatten it.", self.line
             )
+        start = event.start_mark.index
+        begin = inner.key_start if inner is not None and inner.key is not None else start
         if inner is None:
             self.value, self.done = value, True
         elif isinstance(inner.value, list):
@@ -252,7 +283,9 @@ class _Reader:
             inner.value[inner.key or ""] = value
             inner.key = None
         if isinstance(value, list | dict):
-            self._open.append(_Open(path, value))
+            self._open.append(_Open(path, steps, value, begin, start, start))
+        else:
+            self._end(steps, Span(begin, start, event.end_mark.index))
 
 
 _NULL: Final = ("~", "null", "Null", "NULL")
@@ -267,7 +300,7 @@ _CORE_NUMBER: Final = re.compile(
 
 def _scalar(event: Any, line: int) -> Json:
     text: str = event.value
-    if event.style is not None:
+    if event.style:
         return _string(text, line)
     if not text:
         # The core schema reads null here, and an author may have forgotten the value.
@@ -364,6 +397,13 @@ def _styled(value: Json) -> Any:
     return text.replace("e", ".0e") if _POINTLESS.fullmatch(text) else text
 
 
+def _in_line(value: Json) -> Any:
+    styled = _styled(value)
+    if isinstance(styled, CommentedMap | CommentedSeq):
+        styled.fa.set_flow_style()
+    return styled
+
+
 def _set_short(made: Any, value: list[Json] | JsonObject) -> None:
     items = value.values() if isinstance(value, dict) else value
     flat = not any(isinstance(item, dict) or (isinstance(item, list) and isinstance(value, list)) for item in items)
@@ -382,26 +422,38 @@ def _not_allowed(text: str, position: int) -> MaterialRefused:
     )
 
 
-def _malformed(error: MarkedYAMLError, end: int) -> MaterialRefused:
+def _malformed(error: yaml.MarkedYAMLError, text: str) -> MaterialRefused:
     """The refusal for an error of the library."""
     began, found = error.context_mark, error.problem_mark
     # Where an end or a colon is missing, the reader notices further down.
-    late = found is None or found.index >= end or "simple key" in (error.context or "")
+    late = found is None or found.index >= len(text) or "simple key" in (error.context or "")
     mark = began if began is not None and late else found
     words = (error.problem or error.context or "it cannot be read").replace("\n", " ").strip().removesuffix(".")
     hint = next((hint for part, hint in _HINTS.items() if part in words), f"The parser says: {words}.")
-    return _refused(hint, None if mark is None else mark.line + 1)
+    if "cannot start any token" in words and found is not None and text[found.index : found.index + 1] == "\t":
+        hint = _TAB
+    if "expected node content" in words and late:
+        hint = _OPEN
+    # The end of a text may be the line behind its last one.
+    return _refused(hint, None if mark is None else min(mark.line, text.rstrip("\n").count("\n")) + 1)
 
 
+_TAB: Final = "This line is indented with a tab; use spaces."
+_OPEN: Final = "A bracket or brace is not closed."
 # The library's words, and what authors should look for.
 _HINTS: Final = {
-    "'\\t'": "This line is indented with a tab; use spaces.",
+    "tab character": _TAB,
     "mapping values are not allowed": "A second colon, or a wrong indentation; put text that has ': ' in quotes.",
     "expected <block end>": "The indentation does not match the lines above.",
+    "did not find expected key": "The indentation does not match the lines above, or a quote is not closed.",
     "could not find expected ':'": "A colon is missing after a key, or the indentation is wrong.",
     "unexpected end of stream": "A quote is not closed.",
-    "stream end": "A bracket or brace is not closed.",
+    "expected ',' or": "A bracket or brace is not closed, or a comma is missing in it.",
+    "expected node content": "A value is missing before this; write it, or null.",
+    "expected <document start>": "A value stands behind the end of the text; check the indentation and the quotes.",
     "cannot start any token": "A text cannot begin with this character; put it in quotes.",
+    "Unicode character escape code": "An escape is half of a surrogate pair, or beyond Unicode; write the character.",
+    "block sequence entries are not allowed": "A list cannot begin here; put its first dash on a line of its own.",
 }
 
 

@@ -96,6 +96,24 @@ def test_texts_are_texts_to_a_reader_of_yaml_1_1_too(texts: list[str]) -> None:
     assert reader.load(io.StringIO(write_yaml(value))) == value
 
 
+PIECES = [
+    "a: 1\n", "b: [1, 2]\n", "  - x\n", "- y\n", "{a: 1, b: c}", "'q'", '"d\\n"', ": ", "- ", "# c\n", "\n", "  ",
+    "    ", "|\n", "> \n", "|-\n", "key", "x: y", ",", "]", "[", "{", "}", "no", "1.5", "~", "-", "a:1", "a::b",
+    "[a:1]", "{a:1}", '{"a":1}', "x#y", " #z", "\\", "''", '""', "é", "\U0001f600", "a? b", "- - 1\n", "|2\n", "|+\n",
+    "-1", "1:2", "c:\n",
+]  # fmt: skip
+
+
+@settings(max_examples=examples(size(300, 20_000)), deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=9).map(lambda pieces: "k:\n  " + "".join(pieces)))
+def test_what_is_read_is_what_another_reader_of_yaml_1_2_reads(text: str) -> None:
+    try:
+        value = read_yaml(text.encode()).value
+    except MaterialRefused:
+        return
+    assert same_json(YAML(typ="safe", pure=True).load(io.StringIO(text)), value)
+
+
 def test_comments_and_the_spelling_of_values_survive_a_rewrite() -> None:
     text = "# about a\na: 1.50 # of it\nb:\n- 'x' # one\n# before c\nc: {d: no}\n"
     written = rewrite_yaml(text)
