@@ -11,6 +11,7 @@
     replay             the parts of making it again, and where the result drifts
     counterfactuals    scenarios over its context
     export             the packet of a decision
+    drafts             what people do with drafts of rulebooks
     migrations         what people do with migrations: propose, approve, reject, apply, roll back
     erasure            what is personal leaves a decision
 

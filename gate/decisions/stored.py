@@ -19,7 +19,7 @@ from gate.proof.chain import Linked, RecordLink, link_material
 from gate.records.documents import DecisionBody, Record, Report
 from gate.records.envelope import compact_verdict, envelope, erased_members, output_material, receipt_material
 from gate.records.receipts import Kind, report_hash
-from gate.verify.members import uncovered_members
+from gate.verify.members import at, uncovered_members
 from gate.verify.reports import uncovered_members as uncovered_members_of_report
 
 
@@ -208,3 +208,14 @@ def _lost_facts(record: Record) -> bool:
 
 
 _OUTCOME: Final = ("action", "reason_code", "matched_rule_id")
+
+
+def stored_facts(record: Mapping[str, Any], request: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """The facts that a decision was made over: an adapter's, or those that its request sent."""
+    if "adapter_facts" in record:
+        facts: Mapping[str, Any] | None = record["adapter_facts"]
+        return facts
+    if request is None:
+        return None
+    inputs = at(request, "context", "inputs")
+    return inputs if isinstance(inputs, dict) else {}

@@ -5,6 +5,7 @@
     instance    laying an instance out, opening it, and composing the ledger, the gate and the lifecycle
     audit       `gate chain check`: the ledger recomputed from its own bytes
     processes   the processes that share one command's work
+    fixtures    the facts of fixtures that adapters make
     backup      an instance in one file, and laid out anew from it
 
     checkpoints         signing and keeping checkpoints of every chain

@@ -16,6 +16,7 @@ from gate.adapters.worker import Workers
 from gate.clock import utc_now
 from gate.contract.published import corpus_hash
 from gate.decisions.decide import DecisionGate
+from gate.decisions.drafts import DraftActs
 from gate.decisions.lifecycle import Lifecycle
 from gate.decisions.migrations.acts import MigrationActs
 from gate.decisions.migrations.reading import Migrations
@@ -127,6 +128,10 @@ class Instance:
         self_approval = self.settings.migration_approval == "author"
         sources = self.gate(clock).sources
         return MigrationActs(self.ledger, sources, clock, self.migrations(), self_approval=self_approval)
+
+    def draft_acts(self, clock: Callable[[], datetime] = utc_now) -> DraftActs:
+        """What users do with the drafts of this instance's scopes."""
+        return DraftActs(self.ledger, clock)
 
     def lifecycle(self, clock: Callable[[], datetime] = utc_now) -> Lifecycle:
         """What takes reports about this instance's decisions."""

@@ -26,20 +26,33 @@ class WorkerPool(ProcessPoolExecutor):
             begin: What each calls first; None for nothing.
             arguments: What it is called with.
         """
-        super().__init__(processes, multiprocessing.get_context("spawn"), _begin_worker, (begin, arguments))
+        super().__init__(processes, multiprocessing.get_context("spawn"), begin_worker, (begin, arguments))
 
     def submit(self, *work: Any, **named: Any) -> Future[Any]:
         """As any executor; starts processes where some are missing."""
-        # A process has the mask of the thread that starts it: Ctrl-C, which reaches every process of the command, would
-        # end one that only loads its modules yet, with a traceback.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _CTRL_C)
-        try:
+        with starting():
             return super().submit(*work, **named)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _begin_worker(begin: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:
+@contextmanager
+def starting() -> Iterator[None]:
+    """Holds Ctrl-C back while the block starts processes, which `begin_worker` lets through again."""
+    # A process has the mask of the thread that starts it: Ctrl-C, which reaches every process of the command, would end
+    # one that only loads its modules yet, with a traceback.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _CTRL_C)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def begin_worker(begin: Callable[..., None] | None = None, arguments: tuple[Any, ...] = ()) -> None:
+    """What a process that works for a command does first: it ends with that, and leaves Ctrl-C to it.
+
+    Args:
+        begin: What it calls then; None for nothing.
+        arguments: What that is called with.
+    """
     # The first process of the command stops the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _CTRL_C)

@@ -11,6 +11,7 @@
     rulebooks                  the registry of each scope
     routes                     where rulebook ids lead, as a process remembers it
     shadows                    migrations whose candidates decide new decisions anew
+    drafts                     rulebooks that authors write in the workbench, with everything they were before
     stores                     SQLite and PostgreSQL as the same few verbs
     chain                      the only writer: claims, caps, links and rows in one transaction
     access                     scopes, keys, limits, users, the operator log
@@ -38,6 +39,8 @@ from gate.ledger.chain.entries import Entries
 from gate.ledger.chain.erasures import Erasures
 from gate.ledger.chain.outcomes import OutcomeCounts
 from gate.ledger.chain.reservations import Reservations
+from gate.ledger.drafts.cases import DraftCases
+from gate.ledger.drafts.drafts import Drafts
 from gate.ledger.reads.audited import AuditedLedger
 from gate.ledger.reads.decisions import Decisions
 from gate.ledger.reads.tail import Tail
@@ -66,6 +69,8 @@ class Ledger:
         benchmarks: Which scopes take part in benchmarks.
         users: The people who sign in to the workbench, and their roles in scopes.
         dismissals: The anomalies that they dismissed and reopened.
+        drafts: The rulebooks that they draft.
+        draft_cases: The cases that they hold their drafts to.
         store: The database beneath them.
     """
 
@@ -87,6 +92,8 @@ class Ledger:
         self.benchmarks: Final = BenchmarkChoices(store)
         self.users: Final = Users(store)
         self.dismissals: Final = Dismissals(store)
+        self.drafts: Final = Drafts(store)
+        self.draft_cases: Final = DraftCases(store)
 
     def close(self) -> None:
         """Closes every connection."""

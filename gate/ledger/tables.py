@@ -320,6 +320,48 @@ anomaly_dismissals: Final = Table(
     Column("acted_at", _TIME, nullable=False),
 )
 
+# What authors draft in the workbench. `edition` counts every time that the text was saved.
+drafts: Final = Table(
+    "drafts",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("draft_id", _ID, primary_key=True),
+    Column("name", Utf8, nullable=False),
+    Column("edition", _BIG, nullable=False),
+    # What it was made from, as JSON.
+    Column("origin", LargeBinary, nullable=False),
+    Column("created_by", Utf8, nullable=False),
+    Column("created_at", _TIME, nullable=False),
+    Column("closed_at", _TIME),
+)
+
+# The text of a draft: a row for each sitting of an author, numbered from 1. The last one grows while they type.
+draft_revisions: Final = Table(
+    "draft_revisions",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("draft_id", _ID, primary_key=True),
+    Column("number", _BIG, primary_key=True, autoincrement=False),
+    Column("edition", _BIG, nullable=False),
+    Column("text", LargeBinary, nullable=False),
+    Column("saved_by", Utf8, nullable=False),
+    Column("begun_at", _TIME, nullable=False),
+    Column("saved_at", _TIME, nullable=False),
+)
+
+# The cases of a draft, numbered in the order in which they were added.
+draft_cases: Final = Table(
+    "draft_cases",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("draft_id", _ID, primary_key=True),
+    Column("number", _BIG, primary_key=True, autoincrement=False),
+    Column("name", Utf8, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("saved_by", Utf8, nullable=False),
+    Column("saved_at", _TIME, nullable=False),
+)
+
 # What operators did, each row bound to the one before it.
 operator_log: Final = Table(
     "operator_log",

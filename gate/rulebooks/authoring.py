@@ -64,6 +64,51 @@ def read_authored(document: object) -> Authored:
     return Authored(body, {} if oversize else annotations, oversize)
 
 
+def annotated(body: RulebookBody, annotations: Annotations) -> JsonObject:
+    """The authoring form of a rulebook: what `read_authored` reads as this body with these annotations.
+
+    Its members stand in the order in which authors write them.
+    """
+    document = cast("JsonObject", _in_order(cast("Json", body)))
+    about = annotations.get("rules", {})
+    for rule in cast("list[JsonObject]", document["rules"]):
+        described = about.get(cast("str", rule["rule_id"]), {})
+        _describe(rule, described.get("description"))
+        _describe(cast("JsonObject", rule["outcome"]), described.get("outcome"))
+    _describe(cast("JsonObject", document["default_outcome"]), annotations.get("default_outcome"))
+    _describe(document, annotations.get("description"))
+    return {"$schema": annotations["schema"], **document} if "schema" in annotations else document
+
+
+_ORDER: Final = (
+    "$schema", "schema_version", "rulebook_id", "rule_id", "version", "description", "input_schema", "rules",
+    "default_outcome", "priority", "condition", "outcome", "required", "properties", "decision", "verdict", "action",
+    "reason_code", "field", "operator", "type", "value",
+)  # fmt: skip
+
+
+def _in_order(value: Json) -> Json:
+    """A copy of a value, with the members of its objects in the order of `_ORDER`, and others behind these."""
+    if isinstance(value, list):
+        return [_in_order(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return _sorted({name: _in_order(item) for name, item in value.items()})
+
+
+def _sorted(value: JsonObject) -> JsonObject:
+    names = [name for name in _ORDER if name in value]
+    return {name: value[name] for name in (*names, *(name for name in value if name not in names))}
+
+
+def _describe(document: JsonObject, description: str | None) -> None:
+    """Puts a description where authors write it: behind what names the thing."""
+    if description is not None:
+        members = _sorted({"description": description, **document})
+        document.clear()
+        document.update(members)
+
+
 def _stripped(document: object) -> object:
     if not isinstance(document, dict):
         return document

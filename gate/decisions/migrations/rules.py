@@ -16,7 +16,12 @@ from gate.migration.standing import Standing
 from gate.records.changes import MAX_NOTE, Candidate
 
 
-def require_act(user: User, scope: Scope, *acts: Act) -> None:
+def require_act(user: User, scope: Scope, *acts: Act, code: str = "MIGRATION_FORBIDDEN") -> None:
+    """Requires that a user may do one of some acts in a scope.
+
+    Raises:
+        AccessForbidden: With the code.
+    """
     role = user.roles.get(scope.scope_id)
     if not any(may(role, act) for act in acts):
         needed = {"draft": "author", "approve": "approver"}
@@ -25,7 +30,7 @@ def require_act(user: User, scope: Scope, *acts: Act) -> None:
         instead = "" if role is None else ", in place of that one"
         grant = f"`gate users grant {user.name} --scope {scope.name} --role {needed[acts[0]]}`"
         raise AccessForbidden(
-            "MIGRATION_FORBIDDEN",
+            code,
             f"{user.name} has {has} in the scope {scope.name}, and this needs the role {roles}. An operator grants it "
             f"with {grant}{instead}.",
         )

@@ -14,7 +14,7 @@ from gate.contract.published import contract_index
 from gate.encoding import resources
 from gate.encoding.canonical import canonical, content_hash
 from gate.encoding.strict_json import parse
-from gate.rulebooks.authoring import MAX_ANNOTATIONS, read_authored
+from gate.rulebooks.authoring import MAX_ANNOTATIONS, annotated, read_authored
 from gate.rulebooks.rulebook import find_errors, load
 from tests.reference.strategies import rulebooks
 from tests.support.rulebooks import change
@@ -51,6 +51,22 @@ def test_comments_change_no_hash_and_are_kept(body: dict[str, Any], text: str) -
         "rules": {rule["rule_id"]: about for rule in body["rules"]},
         "default_outcome": text,
     }
+    assert annotated(authored.body, authored.annotations) == document
+
+
+def test_the_authoring_form_stands_in_the_order_in_which_authors_write() -> None:
+    made = annotated(parse(canonical(sample_rulebook())), {"description": "About it."})
+    assert list(made) == [
+        "schema_version",
+        "rulebook_id",
+        "version",
+        "description",
+        "input_schema",
+        "rules",
+        "default_outcome",
+    ]
+    assert list(made["rules"][0]) == ["rule_id", "priority", "condition", "outcome"]  # type: ignore[index, arg-type]
+    assert read_authored(made).body == sample_rulebook()
 
 
 def test_a_rulebook_without_comments_is_its_own_authoring_form() -> None:
