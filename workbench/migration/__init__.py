@@ -1,6 +1,7 @@
 """Migrations over the lake: what a candidate would have decided, and the documents about it.
 
 proof        everything about a migration at once, as its author proposes it
+drafted      the same of a draft, without files
 report       the same as HTML and as Markdown
 headline     the sentences that a person reads first
 asked        the history dry run as analysts ask for it

@@ -61,7 +61,27 @@ def as_html(document: _Part, evidence: _Part) -> str:
     # Drawing takes half a second to load, and the other forms draw nothing.
     from workbench.charts import colours
 
-    shown = {
+    styles = {
+        "css": Markup((_TEMPLATES / "report.css").read_text(encoding="utf-8")),  # noqa: S704 - the product's own file
+        "chart_css": Markup(colours.stylesheet()),  # noqa: S704 - made of constants
+    }
+    return _environment().get_template("report.html").render({**_context(document, evidence), **styles})
+
+
+def as_fragment(document: _Part, evidence: _Part, link: Callable[[str], str]) -> Markup:
+    """The report as a part of a page, which has the title and the styles.
+
+    Args:
+        document: As `as_html`.
+        evidence: The evidence.
+        link: The address of a decision, by its id.
+    """
+    context = {**_context(document, evidence), "titled": False, "link": link}
+    return Markup(_environment().get_template("report_main.html").render(context))  # noqa: S704 - escaped by it
+
+
+def _context(document: _Part, evidence: _Part) -> dict[str, Any]:
+    return {
         "migration_id": document["migration_id"],
         "state": _state(document, evidence),
         "summary": document["manifest"].get("summary"),
@@ -72,10 +92,9 @@ def as_html(document: _Part, evidence: _Part) -> str:
         "corpus": evidence["corpus"],
         "corpus_line": corpus_line(evidence["corpus"]).text,
         "identity": list(_identity(evidence)),
-        "css": Markup((_TEMPLATES / "report.css").read_text(encoding="utf-8")),  # noqa: S704 - the product's own file
-        "chart_css": Markup(colours.stylesheet()),  # noqa: S704 - made of constants
+        "titled": True,
+        "link": None,
     }
-    return _environment().get_template("report.html").render(shown)
 
 
 def as_markdown(document: _Part, evidence: _Part) -> str:

@@ -15,6 +15,7 @@ from typing import Final, Protocol
 import polars as pl
 
 from gate.encoding.strict_json import parse_document
+from gate.rulebooks.documents import RulebookBody
 from workbench.facts import (
     FACT_TYPE,
     WITHHELD,
@@ -34,6 +35,8 @@ OUTCOME: Final = ("verdict", "application_verdict", "action", "reason_code", "ru
 
 FACT: Final = "inputs."
 """What the name of a metric begins with where it is a fact."""
+
+_VALUES: Final = 200
 
 _DECISION: Final = ("position", "decision_id", "created_at", "week", "policy_version", *OUTCOME, "outcome_status")
 
@@ -144,6 +147,19 @@ class LakeHistory:
         """As `History.ids`."""
         rows = self.snapshot.at("decisions", positions).select("position", "decision_id").collect(engine="streaming")
         return dict(rows.iter_rows())
+
+
+def known_values(snapshot: Snapshot, body: RulebookBody) -> list[str]:
+    """What can be summed over the decisions of a rulebook: what outcomes measured, and its facts that are numbers.
+
+    Args:
+        snapshot: The chain.
+        body: The rulebook.
+    """
+    names = snapshot.metrics(body["rulebook_id"]).select(pl.col("name").cast(pl.String).unique().sort())
+    properties = body["input_schema"]["properties"].items()
+    facts = [f"{FACT}{name}" for name, declared in properties if declared.get("type") in ("number", "integer")]
+    return [*names.collect(engine="streaming")["name"].to_list(), *facts][:_VALUES]
 
 
 def fact_value(metric: str) -> pl.Expr:
