@@ -12,12 +12,14 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tests.support.browser import browser
+from tests.workbench.dashboard.changing import change
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, ViewportSize
@@ -42,9 +44,20 @@ def main() -> None:
     shutil.rmtree(PICTURES, ignore_errors=True)
     PICTURES.mkdir(parents=True)
     IMAGES.mkdir(exist_ok=True)
-    with _dashboard() as (url, link), browser() as started:
+    with tempfile.TemporaryDirectory() as directory, browser() as started:
+        # A copy, in which a change is put on its way.
+        home = Path(directory, "home")
+        shutil.copytree(DEMO, home)
+        changing = change(home, "harbor-supply", "pricing_exception")
+        _take(started, home, changing)
+    sys.stdout.write(f"{len(list(PICTURES.iterdir()))} pictures in {PICTURES.relative_to(ROOT)}\n")
+
+
+def _take(started: Browser, home: Path, changing: dict[str, str]) -> None:
+    """Takes a picture of every page, in every way in which it is shown."""
+    with _dashboard(home) as (url, link):
         state = _signed_in(started, link)
-        pages = _pages(started, url, state)
+        pages = _pages(started, url, state, changing)
         themes: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
         for theme in themes:
             for width, size in (("1280", _WIDE), ("390", _NARROW)):
@@ -59,16 +72,15 @@ def main() -> None:
                         # Paper has no theme, and the browser lays the page out for it.
                         page.pdf(path=PICTURES / f"{name}.pdf", format="A4", print_background=True)
                 context.close()
-    sys.stdout.write(f"{len(list(PICTURES.iterdir()))} pictures in {PICTURES.relative_to(ROOT)}\n")
 
 
 @contextmanager
-def _dashboard() -> Iterator[tuple[str, str]]:
+def _dashboard(home: Path) -> Iterator[tuple[str, str]]:
     """A dashboard over the demo: its address, and the link that signs in."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [str(ROOT / ".venv" / "bin" / "gate"), "workbench", "--home", str(DEMO), "--port", str(port)]
+    command = [str(ROOT / ".venv" / "bin" / "gate"), "workbench", "--home", str(home), "--port", str(port)]
     process = subprocess.Popen([*command, "--demo", "--json"], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -101,7 +113,7 @@ def _signed_in(started: Browser, link: str) -> Any:
     return state
 
 
-def _pages(started: Browser, url: str, state: Any) -> dict[str, str]:
+def _pages(started: Browser, url: str, state: Any, changing: dict[str, str]) -> dict[str, str]:
     """Every page by name; those of one anomaly and one decision are found by following the lists."""
     context = started.new_context(storage_state=state)
     page = context.new_page()
@@ -116,13 +128,14 @@ def _pages(started: Browser, url: str, state: Any) -> dict[str, str]:
         "held": f"/held?{_ROLLOUT}",
         "nothing-found": f"/decisions?{_ROLLOUT}&target=nowhere",
         "not-there": f"/policy?{_ROLLOUT}&polcy=misspelt",
-        "sign-out": "/sign-out",
+        **changing,
     }
     for name, listed in (("anomaly", "anomalies"), ("decision", "decisions")):
         _open(page, f"{url}{found[listed]}")
         found[name] = str(page.locator(f"main a[href^='/{name}?']").first.get_attribute("href"))
+    found["whatif-of-a-decision"] = found["decision"].replace("/decision?", "/whatif?")
     context.close()
-    return found
+    return {**found, "sign-out": "/sign-out"}
 
 
 def _open(page: Page, url: str) -> None:

@@ -19,7 +19,7 @@ FLOORS = (
     ("errors", "labels", "ids"),
     ("clock", "encoding"),
     ("proof", "rulebooks", "policy"),
-    ("records", "adapters"),
+    ("records", "adapters", "drafting"),
     ("verify", "ledger"),
     ("contract",),
     ("migration",),
@@ -40,6 +40,7 @@ PURE = (
     "policy",
     "contract",
     "migration",
+    "drafting",
 )
 """The rooms that take values and return values."""
 

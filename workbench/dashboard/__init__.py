@@ -1,7 +1,9 @@
 """The dashboard: how each policy does, what went wrong, and the decisions that show it, in a browser.
 
     store    what pages ask for: snapshots of the lake, reports over them, reads of the ledger; knows nothing of pages
+    studio   what authors work with: a draft in hand, the facts at hand, processes for what takes longer
     views    pure: what was asked and what was found in, sentences, tables and charts as HTML out
+    acts     what people do on pages, each act by its name
     pages    what each page loads, and the session that shows it, in Panel
     app      the server: routes, sign-in, security headers, downloads, health
 

@@ -126,7 +126,7 @@ class Window:
             AssertionError: Something did.
         """
         faults, self.faults = self.faults, []
-        assert faults == []
+        assert not faults, faults
 
     def close(self) -> None:
         """Closes it."""

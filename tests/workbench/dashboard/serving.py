@@ -172,6 +172,7 @@ def served(
             started.set()
         found.server.io_loop.start()
         found.server.stop()
+        found.workshop.close()
 
     thread = Thread(target=run, name="dashboard under test")
     thread.start()
@@ -284,6 +285,7 @@ class Channel:
         self._site = site
         self._turn = 0
         self._asked = 0
+        self._acts = 0
         self._over = False
         self._socket: WebSocketClientConnection = site.run(_connected(site, token, cookie))
         if self.receive()["msgtype"] != "ACK":
@@ -338,6 +340,25 @@ class Channel:
                         continue
                     return Seen(told["url"], told["title"], "\n".join(html))
                 html.extend(unescape(text) for text in _texts(event.get("new")))
+
+    def say(self, said: str) -> None:
+        """Says something as a page does whose reader acts, whatever it is."""
+        self.change(self._ids["said"], "value", said)
+
+    def act(self, act: str, /, **more: Any) -> dict[str, Any]:
+        """Does something on the page, and waits for the answer."""
+        self._acts += 1
+        self.say(json.dumps({"n": self._acts, "act": act, **more}))
+        return self.told(self._acts)
+
+    def told(self, number: int) -> dict[str, Any]:
+        """Waits for the answer to what was said under a number."""
+        while True:
+            for event in self.reply("PATCH-DOC").get("events", []):
+                if event.get("model") == {"id": self._ids["told"]}:
+                    told: dict[str, Any] = json.loads(event["new"])
+                    if told.get("n") == number:
+                        return told
 
     def ready(self) -> None:
         """Says that the page is drawn, as a browser does."""

@@ -13,6 +13,7 @@ import pytest
 from tests.support.browser import browser
 from tests.support.command_line import run_gate
 from tests.workbench.dashboard.browsing import Demo, Window, demo
+from tests.workbench.dashboard.changing import change
 from tests.workbench.dashboard.serving import PASSWORD, Site, served
 from tests.workbench.support import Shared
 
@@ -66,12 +67,13 @@ def window(_window: Window) -> Iterator[Window]:
 
 
 @pytest.fixture(scope="module")
-def paths(_window: Window) -> dict[str, str]:
+def paths(_window: Window, shown: Demo) -> dict[str, str]:
     """Every page by name; those of one anomaly and one decision are found by following the lists."""
-    found = dict(PAGES)
+    found = PAGES | change(shown.home, "lumen-retail", "refund_policy")
     for name, listed in (("anomaly", "anomalies"), ("decision", "decisions")):
         page = _window.go(found[listed])
         found[name] = str(page.locator(f"main a[href^='/{name}?']").first.get_attribute("href"))
+    found["whatif of a decision"] = found["decision"].replace("/decision?", "/whatif?")
     return found
 
 

@@ -131,6 +131,23 @@ class DryRunDownload(Download):
         return name, "application/x-ipynb+json", partial(self.store.dry_run, who, policy, anomaly, version)
 
 
+class ReportDownload(Download):
+    """GET /download/report?scope&id&format: the report of a migration, as html, md or json, which is the evidence."""
+
+    def file(self, who: Access) -> tuple[str, str, Callable[[], bytes]]:
+        """The report."""
+        migration_id, ending = self.argument("id"), self.argument("format") or "html"
+        if ending not in _REPORTS:
+            raise NotFound(
+                "REPORT_FORMAT_UNKNOWN", f"There is no report as {ending}; choose {', '.join(_REPORTS)} instead."
+            )
+        name = f"{safe(migration_id)}.{ending}"
+        return name, _REPORTS[ending], partial(self.store.migration_report, who, migration_id, ending)
+
+
+_REPORTS: Final = {"html": "text/html; charset=utf-8", "md": "text/markdown; charset=utf-8", "json": "application/json"}
+
+
 def safe(name: str) -> str:
     """A name as part of a file's name."""
     return "".join(each if each.isascii() and (each.isalnum() or each in "._-") else "_" for each in name) or "file"

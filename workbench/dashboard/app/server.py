@@ -31,6 +31,7 @@ from workbench.dashboard.app.downloads import (
     NotebookDownload,
     PacketDownload,
     RecordDownload,
+    ReportDownload,
 )
 from workbench.dashboard.app.headers import SecurityHeaders
 from workbench.dashboard.app.opened import OpenPages
@@ -51,6 +52,8 @@ from workbench.dashboard.app.throttle import Throttle
 from workbench.dashboard.pages.looks import Looks
 from workbench.dashboard.pages.session import Observer, Services, Session
 from workbench.dashboard.store.store import Store
+from workbench.dashboard.studio.proofs import Proofs
+from workbench.dashboard.studio.workshop import Workshop
 from workbench.dashboard.views.location import PAGES, Location, LocationInvalid
 
 if TYPE_CHECKING:
@@ -58,7 +61,9 @@ if TYPE_CHECKING:
 
 _HANDLE: Final = "sign_in"
 _THREADS: Final = 4
-_MESSAGE: Final = 1024 * 1024
+_BODY: Final = 1024 * 1024
+# A draft, twice in what JSON makes of it: as it is, and as its author began with it.
+_MESSAGE: Final = 8 * 1024 * 1024
 _UNUSED_MS: Final = 15_000
 _CHECK_MS: Final = 5_000
 # A page whose connection was not opened for so long must be loaded again, in seconds.
@@ -74,10 +79,12 @@ class Dashboard:
     Attributes:
         server: The server; its port is taken.
         link: The path of a link that signs the demo's user in once; None without one.
+        workshop: What does what takes longer than a click may.
     """
 
     server: Server
     link: str | None
+    workshop: Workshop
 
     def run(self) -> None:
         """Serves until the process is asked to end."""
@@ -85,6 +92,7 @@ class Dashboard:
         self.server.start()
         self.server.io_loop.start()
         self.server.stop()
+        self.workshop.close()
 
 
 def dashboard(
@@ -123,6 +131,7 @@ def dashboard(
     cookie = sign_in_cookie(port, secure=_is_secure(public_url))
     sign_ins = SignIns(users, sessions, Throttle(), origins, secret, cookie, _is_secure(public_url), clock)
     link = None if demo_user is None else sign_ins.link_for(demo_user)
+    workshop = Workshop()
     services = Services(
         store,
         sessions.user,
@@ -133,6 +142,8 @@ def dashboard(
         libraries.later,
         libraries.once_drawn,
         sessions.over,
+        workshop,
+        Proofs(workshop),
         draw,
     )
     libraries.keep_only((r"/?", r"/ws"))
@@ -154,7 +165,7 @@ def dashboard(
     libraries.transform_responses(server, SecurityHeaders)
     libraries.answer_unknown(server, Nowhere, **shared)
     libraries.log_no_requests(server)
-    return Dashboard(server, link)
+    return Dashboard(server, link, workshop)
 
 
 def _safeguards(sign_ins: SignIns, key: bytes) -> dict[str, Any]:
@@ -179,7 +190,7 @@ def _safeguards(sign_ins: SignIns, key: bytes) -> dict[str, Any]:
         "check_unused_sessions_milliseconds": _CHECK_MS,
         "use_index": False,
         # Tornado would take the client's own X-Real-Ip before the proxy's X-Forwarded-For.
-        "http_server_kwargs": {"xheaders": False, "max_body_size": _MESSAGE},
+        "http_server_kwargs": {"xheaders": False, "max_body_size": _BODY},
     }
 
 
@@ -199,6 +210,7 @@ def _patterns(shared: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         (r"/download/keys", KeysDownload, downloads),
         (r"/download/notebook", NotebookDownload, downloads),
         (r"/download/dry-run", DryRunDownload, downloads),
+        (r"/download/report", ReportDownload, downloads),
         (r"/health", Health),
         (rf"{path}/(.*)", StaticFileHandler, {"path": str(files)}),
         (r"/assets/charts.css", ChartColours),

@@ -6,5 +6,9 @@
     fields     a page's filters and forms as Panel's widgets
     looks      Panel's components in the dashboard's colours
 
-The others are one page each: overview, policy, anomalies and anomaly, benchmarks, decisions and decision, held.
+    decided     decisions: a list, those that are held, and one of them
+    drafting    drafts: their list, the studio, cases, revisions, comparing
+    migrations  migrations: their list, one of them, a draft that is to become one
+
+The others are one page each: overview, policy, anomalies and anomaly, benchmarks.
 """

@@ -6,7 +6,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from workbench.dashboard.pages import anomalies, anomaly, benchmarks, decision, decisions, held, overview, policy
+from workbench.dashboard.pages import anomalies, anomaly, benchmarks, overview, policy
+from workbench.dashboard.pages.decided import decision, decisions, held, whatif
+from workbench.dashboard.pages.drafting import cases, compare, drafts, revisions
+from workbench.dashboard.pages.migrations import listing, one, proposing
 from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views.page import Form, Page
@@ -21,6 +24,15 @@ _LOADS: Final[Mapping[str, Callable[[Store, Visit], Page]]] = MappingProxyType(
         "decisions": decisions.load,
         "decision": decision.load,
         "held": held.load,
+        "drafts": drafts.load,
+        "draft": drafts.load_one,
+        "cases": cases.load,
+        "revisions": revisions.load,
+        "compare": compare.load,
+        "whatif": whatif.load,
+        "propose": proposing.load,
+        "migrations": listing.load,
+        "migration": one.load,
     }
 )
 

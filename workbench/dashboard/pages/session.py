@@ -25,12 +25,15 @@ from markupsafe import Markup
 from gate.errors import AccessRefused, GateError
 from gate.ledger.access.users import User
 from workbench.charts.inline.plans import Draw, drawn_here
+from workbench.dashboard.acts.talk import Talk
 from workbench.dashboard.pages.fields import Fields
 from workbench.dashboard.pages.looks import Looks
 from workbench.dashboard.pages.routes import act, load
 from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.access import SIGNED_OUT, access
 from workbench.dashboard.store.store import Store
+from workbench.dashboard.studio.proofs import Proofs
+from workbench.dashboard.studio.workshop import Workshop
 from workbench.dashboard.views import failure, header
 from workbench.dashboard.views.location import Location, LocationInvalid
 from workbench.dashboard.views.page import Form, Page
@@ -63,6 +66,8 @@ class Services:
         later: Runs work beside a document (`app.libraries.later`).
         once_drawn: Calls back once a browser has drawn a document (`app.libraries.once_drawn`).
         over: Why the session of a handle is over, as a word; None where it is not.
+        workshop: Does what takes longer than a click may.
+        proofs: The dry runs of drafts.
         draw: Draws charts.
         ahead: Held while a page is computed ahead of its session: one at a time, whatever number of pages is opened.
     """
@@ -76,6 +81,8 @@ class Services:
     later: Callable[[Document, Callable[[], Awaitable[None]]], None]
     once_drawn: Callable[[Document, Callable[[], None]], None]
     over: Callable[[str], str | None]
+    workshop: Workshop
+    proofs: Proofs
     draw: Draw = drawn_here
     ahead: Lock = field(default_factory=Lock)
 
@@ -126,11 +133,16 @@ class Session:
         self._refused: Final = refused
         self._document = document
         self._handle: Final = handle
+        # How many times something was shown: a browser draws what it was sent a moment later.
+        self._times = 0
         self._services: Final = services
         self._later: Final = services.later
         self._asked = TextInput(name="location")
         self._shown = TextInput(name="shown")
         self._width = TextInput(name="width", value="wide")
+        self._said = TextInput(name="said")
+        self._told = TextInput(name="told")
+        self._talk = Talk(services, handle, self._answer)
         self._header = looks.html("header")
         self._main = looks.html("main")
         self._fields = Fields(looks, self._narrowed, self._act)
@@ -139,7 +151,7 @@ class Session:
         self._url = ""
         self._moved = False
         self._turn = 0
-        self._said = 0
+        self._answers = 0
         self._wanted = False
         self._loading = False
         self._acting = False
@@ -148,9 +160,13 @@ class Session:
         services.once_drawn(document, self._become_ready)
         self._asked.on_change("value", lambda attr, old, new: self._turned(new))
         self._width.on_change("value", lambda attr, old, new: self._again())
+        self._said.on_change("value", lambda attr, old, new: self._talk.hear(document, new, self._url))
+        document.on_session_destroyed(lambda context: self._talk.leave())
         parts = (self._header, self._fields.filters, self._main, self._fields.forms)
         self.layout: Final = pn.Column(*parts, sizing_mode="stretch_width", **looks.column)
-        document.add_root(Column(children=[self._asked, self._shown, self._width], visible=False))
+        document.add_root(
+            Column(children=[self._asked, self._shown, self._width, self._said, self._told], visible=False)
+        )
         document.add_root(self.layout.get_root(document))
 
     def compute_ahead(self, url: str) -> None:
@@ -182,6 +198,8 @@ class Session:
         turn, _, url = asked.partition(" ")
         if turn.isascii() and turn.isdecimal() and len(turn) <= _DIGITS:
             self._turn, self._moved = int(turn), False
+            # What goes on for a page ends with it.
+            self._talk.leave()
             self._ask(url)
 
     def _ask(self, url: str) -> None:
@@ -268,7 +286,7 @@ class Session:
         except Exception as error:  # noqa: BLE001  whatever it is, the session goes on
             self._services.observer.failed("page", error)
             location = Location() if loaded is None else loaded.page.location
-            self._main.object = str(header.main(failure.unforeseen(location)))
+            self._put_main(failure.unforeseen(location))
             self._tell(location.url, "This page cannot be shown", location.page, turn)
 
     def _put(self, loaded: _Loaded | None, turn: _Turn) -> None:
@@ -281,13 +299,21 @@ class Session:
         page = self._page = loaded.page
         self._header.object = str(loaded.head)
         self._fields.show(page.filters, page.links, page.forms, page.location)
-        self._main.object = str(header.main(page))
+        self._put_main(page)
         self._tell(loaded.url, page.title, page.location.page, turn)
+
+    def _put_main(self, page: Page) -> None:
+        self._times += 1
+        self._main.object = str(header.main(page, self._times))
 
     def _tell(self, url: str, title: str, page: str, turn: _Turn) -> None:
         # Panel puts off what changed until the browser has said that it is ready, and this comes after all of it.
-        told = {"url": url, "title": title, "page": page}
+        told = {"url": url, "title": title, "page": page, "time": self._times}
         self._document.add_next_tick_callback(partial(self._say, told, turn))
+
+    def _answer(self, told: str) -> None:
+        # On a later tick, as `_tell`.
+        self._document.add_next_tick_callback(partial(setattr, self._told, "value", told))
 
     def _tell_waiting(self) -> None:
         """Lets the browser show that something is going on which it did not ask for itself.
@@ -297,9 +323,9 @@ class Session:
         self._say({"waiting": True}, _Turn(self._turn, self._moved))
 
     def _say(self, told: Mapping[str, object], turn: _Turn) -> None:
-        self._said += 1
+        self._answers += 1
         # The last number makes each message another value than the one before.
-        self._shown.value = json.dumps({**told, "turn": turn.number, "moved": turn.moved, "said": self._said})
+        self._shown.value = json.dumps({**told, "turn": turn.number, "moved": turn.moved, "said": self._answers})
 
     def _act(self, form: Form, note: str) -> None:
         """Does what a form says, once the user may do it, and shows the page anew."""

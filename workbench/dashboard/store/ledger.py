@@ -9,7 +9,14 @@ from typing import Any, Final
 import orjson
 
 from gate.decisions.export import MAX_BYTES, PacketExport, Parts, require_verifiable
-from gate.decisions.stored import decision_not_found, require_as_made, stored_record, stored_report, stored_request
+from gate.decisions.stored import (
+    decision_not_found,
+    require_as_made,
+    stored_facts,
+    stored_record,
+    stored_report,
+    stored_request,
+)
 from gate.decisions.verification import verify_decision
 from gate.encoding.canonical import content_hash
 from gate.errors import ServiceUnavailable
@@ -23,7 +30,6 @@ from gate.rulebooks.comparison import Comparison, compare
 from gate.rulebooks.documents import Annotations, RulebookBody
 from gate.rulebooks.explanation import ExplainedRule, explain_rules
 from gate.verify import Verification
-from gate.verify.members import at
 
 MOST_REPORTS: Final = 100
 """How many reports of a kind a story shows, the newest."""
@@ -131,7 +137,7 @@ class LedgerReads:
         erasures, _ = self._ledger.entries.reports(scope_id, decision_id, "erasure", limit=1, room=MAX_BYTES)
         return Story(
             record,
-            _facts(record, request),
+            stored_facts(record, request),
             request,
             rulebook,
             () if rulebook is None else _explained(rulebook, record.get("evaluation")),
@@ -144,6 +150,19 @@ class LedgerReads:
             self._ledger.entries.head(scope_id),
             self._instance.settings.base_url,
         )
+
+    def decided(self, scope_id: str, decision_id: str) -> tuple[Record, Mapping[str, Any] | None]:
+        """The record of a decision, and the facts that it was made over; None where they were erased.
+
+        Raises:
+            NotFound: SVC_DECISION_NOT_FOUND.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be read, or is not as it was made.
+        """
+        entry = self._ledger.entries.decision(scope_id, decision_id)
+        if entry is None:
+            raise decision_not_found()
+        record = stored_record(entry)
+        return record, stored_facts(record, stored_request(self._ledger, scope_id, entry))
 
     def holds(self, scope_id: str, decision_id: str) -> bool:
         """Whether the ledger has a decision in a scope.
@@ -170,6 +189,17 @@ class LedgerReads:
             return VersionChange(version, None, None)
         old, new = (self._version(scope_id, rulebook_id, name) for name in (earlier[0], version))
         return VersionChange(version, earlier[0], None if old is None or new is None else compare(old, new))
+
+    def rulebook_versions(self, scope_id: str) -> dict[str, list[str]]:
+        """The registered versions of each rulebook of a scope, those registered last first.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        found: dict[str, list[str]] = {}
+        for each in self._ledger.rulebooks.listed(scope_id, limit=MOST_VERSIONS):
+            found.setdefault(each.rulebook_id, []).append(each.version)
+        return found
 
     def record_file(self, scope_id: str, decision_id: str) -> bytes:
         """The full record of a decision, as JSON.
@@ -230,14 +260,3 @@ def _explained(rulebook: RulebookBody, evaluation: Any) -> tuple[ExplainedRule, 
     except (KeyError, TypeError, AttributeError):
         return ()
     return tuple(tried.get(each.rule["rule_id"], each) for each in every)
-
-
-def _facts(record: Mapping[str, Any], request: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """The facts that a decision was made over: an adapter's, or those that its request sent."""
-    if "adapter_facts" in record:
-        facts: Mapping[str, Any] | None = record["adapter_facts"]
-        return facts
-    if request is None:
-        return None
-    inputs = at(request, "context", "inputs")
-    return inputs if isinstance(inputs, dict) else {}

@@ -17,6 +17,7 @@ from gate.policy.questions import (
     BenchmarksQuestion,
     EffectivenessQuestion,
 )
+from gate.rulebooks.rulebook import Rulebook
 from workbench.dashboard.store.memo import Memo
 from workbench.dashboard.store.snapshots import Seen, Snapshots
 from workbench.engines import benchmarks, effectiveness
@@ -34,6 +35,7 @@ from workbench.engines.listing import (
 )
 from workbench.lake.cohorts import frozen_months
 from workbench.lake.reader import Snapshot
+from workbench.migration.source import known_values
 
 Answer = TypeVar("Answer")
 
@@ -139,6 +141,10 @@ class ScopeReports:
     def names(self) -> Names:
         """Policies, versions, reasons and rules, for lists to choose from."""
         return self._kept(("names",), lambda: decision_names(self.snapshot))
+
+    def known_values(self, rulebook: Rulebook) -> list[str]:
+        """What can be summed over the decisions of a rulebook, by the names that a dry run takes."""
+        return self._kept(("values", rulebook.hash), lambda: known_values(self.snapshot, rulebook.body))
 
     def effectiveness(self, policy_id: str, of: Slice = EVERYTHING) -> effectiveness.EffectivenessReport:
         """How well a policy does."""

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
+from gate.decisions.drafts import DraftActs
+from gate.decisions.migrations.acts import MigrationActs
+from gate.decisions.migrations.reading import Migrations
+from gate.errors import NotFound
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Scope
 from gate.ledger.access.dismissals import Dismissals
+from gate.ledger.drafts.cases import DraftCases
+from gate.ledger.drafts.drafts import Drafts
+from gate.rulebooks.rulebook import Rulebook
 from workbench.analytics import Analytics
 from workbench.dashboard.store.access import Access
 from workbench.dashboard.store.health import Health, health
@@ -21,7 +29,10 @@ from workbench.dashboard.store.reports import ReportStore, ScopeReports, unknown
 from workbench.dashboard.store.snapshots import FRESH_FOR, SCOPES, Snapshots, reading
 from workbench.engines.anomalies.report import AnomalyReport
 from workbench.lake.entries import Personal
+from workbench.migration.report import as_html, as_markdown
 from workbench.notebooks import as_ipynb, load, written_for
+
+_REVISION: Final = re.compile(r"revision ([0-9]{1,4})")
 
 
 class Store:
@@ -30,6 +41,11 @@ class Store:
     Attributes:
         ledger: Decisions as the ledger has them.
         dismissals: Anomalies that somebody dismissed.
+        drafts: Rulebooks that authors write.
+        draft_cases: The cases that they hold them to.
+        draft_acts: What authors do with them.
+        migrations: The migrations of scopes, and their routes.
+        migration_acts: What authors and approvers do with migrations.
     """
 
     def __init__(
@@ -51,6 +67,11 @@ class Store:
         self._healths: Final = Memo(SCOPES)
         self.ledger: Final = LedgerReads(instance, Analytics(instance.ledger, lake, personal, instance.migrations()))
         self.dismissals: Final[Dismissals] = instance.ledger.dismissals
+        self.drafts: Final[Drafts] = instance.ledger.drafts
+        self.draft_cases: Final[DraftCases] = instance.ledger.draft_cases
+        self.draft_acts: Final[DraftActs] = instance.draft_acts(clock)
+        self.migrations: Final[Migrations] = instance.migrations()
+        self.migration_acts: Final[MigrationActs] = instance.migration_acts(clock)
 
     def reports(self, access: Access) -> ScopeReports:
         """Answers about the scope of an access.
@@ -59,6 +80,77 @@ class Store:
             ServiceUnavailable: SVC_REPORT_UNAVAILABLE or SVC_STORAGE_UNAVAILABLE.
         """
         return self._reports.of(access.scope_id)
+
+    def version_figures(self, access: Access, policies: Iterable[str]) -> dict[tuple[str, str], dict[str, Any]]:
+        """How each version of some policies did: {decisions, success}, by policy and version; those alone that
+        decided something.
+
+        Raises:
+            ServiceUnavailable: SVC_REPORT_UNAVAILABLE or SVC_STORAGE_UNAVAILABLE.
+        """
+        found = {}
+        reports = self.reports(access)
+        for policy_id in policies:
+            for of in reports.effectiveness(policy_id).body["versions"]:
+                found[policy_id, of["policy_version"]] = {"decisions": of["decisions"], "success": of["success_rate"]}
+        return found
+
+    def other_text(self, scope: Scope, draft_id: str, base: str) -> str:
+        """The text that a draft is compared with: `revision 3`, or a rulebook's id and version.
+
+        Raises:
+            NotFound: DRAFT_REVISION_UNKNOWN or RULEBOOK_VERSION_UNKNOWN.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        if (revision := _REVISION.fullmatch(base)) is not None:
+            return self.drafts.revision(scope.scope_id, draft_id, int(revision[1])).text
+        rulebook_id, _, version = base.partition(" ")
+        if not version:
+            raise NotFound(
+                "RULEBOOK_VERSION_UNKNOWN", "Name what to compare with: a revision, or a rulebook's id and version."
+            )
+        return self.draft_acts.registered_text(scope, rulebook_id, version)
+
+    def rulebook_for(self, scope: Scope, policy_id: str, version: str | None) -> Rulebook:
+        """A registered rulebook: of the version, or of the one that decided last where None.
+
+        Raises:
+            NotFound: RULEBOOK_VERSION_UNKNOWN.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        if version is None:
+            found = self._instance.ledger.rulebooks.latest(scope.scope_id, policy_id)
+        else:
+            found = self._instance.ledger.rulebooks.find_version(scope.scope_id, policy_id, version)
+        if found is None:
+            raise NotFound(
+                "RULEBOOK_VERSION_UNKNOWN", f"The scope has no version {version or ''} of {policy_id}; choose another."
+            )
+        return self.migrations.rulebook(scope, found)
+
+    def migration_report(self, access: Access, migration_id: str, ending: str) -> bytes:
+        """The report of a migration as a file: html, md, or json, which is the evidence.
+
+        Raises:
+            OperatorError: MIGRATION_UNKNOWN.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        stored = self.migrations.migration(access, migration_id)
+        if ending == "json":
+            return orjson.dumps(stored.evidence, option=orjson.OPT_INDENT_2) + b"\n"
+        document = self.migrations.document(access, stored)
+        return {"html": as_html, "md": as_markdown}[ending](document, stored.evidence).encode()
+
+    @property
+    def self_approval(self) -> bool:
+        """Whether authors may approve migrations of their own."""
+        return self._instance.settings.migration_approval == "author"
+
+    @property
+    def instance_address(self) -> dict[str, str]:
+        """What another process opens the instance by: {home, database_url}."""
+        settings = self._instance.settings
+        return {"home": str(settings.home), "database_url": settings.database_url}
 
     def scope(self, access: Access) -> Scope:
         """The scope of an access, as the ledger has it.

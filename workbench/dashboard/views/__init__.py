@@ -11,6 +11,8 @@
     shares      how a whole divides into parts, as a bar
     links       where marks, rows and names lead
     flagged     anomalies: their list, and one of them
+    migrations  migrations: their list with the routes, one of them, a draft that is to become one
+    drafting    drafts: their list, the studio and its parts, cases, revisions
     decided     decisions: searched, held, and the story of one
 
 The others are one page each: overview, policy, benchmarks. All templates lie in `templates`.

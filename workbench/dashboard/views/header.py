@@ -19,6 +19,9 @@ _NAVIGATION: Final = (
     ("benchmarks", "Benchmarks", ("benchmarks",)),
     ("decisions", "Decisions", ("decisions", "decision")),
     ("held", "Held", ("held",)),
+    ("drafts", "Drafts", ("drafts", "draft", "cases", "revisions", "compare", "propose")),
+    ("whatif", "What if", ("whatif",)),
+    ("migrations", "Migrations", ("migrations", "migration")),
 )
 # What goes along from page to page.
 _CARRIED: Final = ("scope", "policy", "since", "until")
@@ -37,9 +40,9 @@ def view(location: Location, user: User | None) -> Markup:
     return render("header.html", context)
 
 
-def main(page: Page) -> Markup:
-    """A page's heading and all beneath it."""
-    return render("main.html", {"title": page.title, "html": page.html, "page": page.location.page})
+def main(page: Page, time: int) -> Markup:
+    """A page's heading and all beneath it; `time` tells it from what was shown before."""
+    return render("main.html", {"title": page.title, "html": page.html, "page": page.location.page, "time": time})
 
 
 def links(urls: Mapping[str, str], location: Location) -> Markup:

@@ -43,6 +43,15 @@ PAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "benchmarks": (*_COMMON,),
         "decisions": (*_COMMON, *_LISTED, "state", "outcome", "ref", "anomaly"),
         "decision": ("scope", "id"),
+        "drafts": ("scope", "policy", "version"),
+        "draft": ("scope", "id"),
+        "cases": ("scope", "id"),
+        "revisions": ("scope", "id"),
+        "propose": ("scope", "id"),
+        "whatif": (*_COMMON, "verdict", *_PERIOD, "id", "by"),
+        "migrations": ("scope", "policy"),
+        "migration": ("scope", "id"),
+        "compare": ("scope", "id", "base"),
         "held": ("scope", "policy", "reason", "target", "age", "before", "after"),
     }
 )
@@ -71,6 +80,8 @@ class _Parameters:
     show: str | None = None
     id: str | None = None
     anomaly: str | None = None
+    base: str | None = None
+    by: str | None = None
     before: str | None = None
     after: str | None = None
 
@@ -98,6 +109,8 @@ class Location(_Parameters):
         show: `open` for the anomalies that are open, `dismissed` for those that were dismissed, too.
         id: The id of what a page is about.
         anomaly: The id of an anomaly whose decisions are listed.
+        by: The version of the policy that decides anew; the one that was registered last where None.
+        base: What a draft is compared with: `revision 3`, or a rulebook's id and version.
         before: The chain position before which a list goes on.
         after: The chain position after which a list goes on.
     """

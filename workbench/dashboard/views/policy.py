@@ -112,6 +112,7 @@ def view(location: Location, found: Found, figures: Figures, *, now: datetime) -
     context = {
         "shown": _shown(location),
         "all_url": _widest(location),
+        "whatif_url": location.to("whatif").url,
         "summary": _summary(location, found),
         "flagged": _flagged(location, found),
         "changes": None if found.change is None else changes(found.change),

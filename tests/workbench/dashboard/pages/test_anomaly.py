@@ -15,7 +15,8 @@ from gate.ledger.access.dismissals import FlaggedAnomaly
 from tests.workbench.dashboard.pages.conftest import HOSTILE
 from tests.workbench.dashboard.showing import NOW, MadeUpStore, read, require_harmless, visit
 from tests.workbench.rollouts import POLICY, pricing, rollout
-from workbench.dashboard.pages import anomaly, decisions
+from workbench.dashboard.pages import anomaly
+from workbench.dashboard.pages.decided import decisions
 from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.memo import Memo
 from workbench.dashboard.views.location import Location

@@ -33,7 +33,19 @@ class Asked:
 def session_of(asked: Asked, executor: ThreadPoolExecutor, ahead: Lock, refused: GateError | None = None) -> Session:
     unused: Any = None
     services = Services(
-        unused, asked.user, executor, utc_now, asked, unused, unused, lambda document, work: None, unused, ahead=ahead
+        unused,
+        asked.user,
+        executor,
+        utc_now,
+        asked,
+        unused,
+        unused,
+        lambda document, work: None,
+        unused,
+        unused,
+        unused,
+        unused,
+        ahead=ahead,
     )
     return Session(Document(), "handle", services, Looks(""), refused)
 

@@ -1,8 +1,8 @@
 // Connects the page to its session: where the reader goes is sent to the server, and what the server shows comes back.
 //
 // Three models of the document carry it, found by their names: `location` (the URL that is asked for, after the number of
-// this turn), `shown` (what the server shows, with the turn that it answers) and `width` (wide or narrow). No other script
-// runs.
+// this turn), `shown` (what the server shows, with the turn that it answers) and `width` (wide or narrow). What people do
+// on a page is for acts.js, by `said` and `told`. No other script runs.
 "use strict";
 
 const NARROW = 700;
@@ -74,11 +74,13 @@ const followed = (event) => {
 const connect = (views) => {
   const doc = Bokeh.documents[0];
   const [asked, shown, wide] = ["location", "shown", "width"].map((name) => doc.get_model_by_name(name));
+  const go = (url) => { if (url !== here()) history.pushState(null, "", url); ask(); };
+  const arrive = acts({ find, go, lost, said: doc.get_model_by_name("said"), told: doc.get_model_by_name("told") });
   let page = null;
   let turn = 0;
   const ask = () => { wait(); turn += 1; asked.value = `${turn} ${here()}`; };
   const show = () => {
-    const { url, title, page: now, turn: answered, moved, waiting: still } = JSON.parse(shown.value);
+    const { url, title, page: now, turn: answered, moved, waiting: still, time } = JSON.parse(shown.value);
     // The reader has gone on since.
     if (answered !== turn) return;
     if (still) { wait(); return; }
@@ -89,21 +91,31 @@ const connect = (views) => {
     }
     document.title = `${title} · Decision Gate workbench`;
     document.body.dataset.shown = url;
-    // A reader who went to another page begins at its heading; one who changed a filter stays there.
-    if (page !== null && page !== now) {
-      window.scrollTo(0, 0);
-      setTimeout(() => { const heading = find("h1"); if (heading) heading.focus(); }, 0);
-    }
-    page = now;
-    done();
+    drawn(time, () => {
+      // A reader who went to another page begins at its heading; one who changed a filter stays there.
+      if (page !== null && page !== now) {
+        window.scrollTo(0, 0);
+        find("h1").focus();
+      }
+      page = now;
+      done();
+      arrive();
+    });
+  };
+  // Components draw what they are sent a moment after it came.
+  let looking = null;
+  const drawn = (time, then) => {
+    clearTimeout(looking);
+    const main = find("main");
+    if (main && Number(main.dataset.time) === time) then();
+    else looking = setTimeout(drawn, 5, time, then);
   };
   shown.properties.value.change.connect(show);
   document.addEventListener("click", (event) => {
     const href = followed(event);
     if (href === null) return;
     event.preventDefault();
-    if (href !== here()) history.pushState(null, "", href);
-    ask();
+    go(href);
   });
   document.addEventListener("click", within);
   document.addEventListener("keydown", (event) => {

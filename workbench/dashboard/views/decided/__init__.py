@@ -8,5 +8,6 @@ decision    the page of one
 why         the reason in words, with the facts that decided
 rules       its rules as they were tried
 checks      its verification in words
+whatif      what decisions would be with other facts
 changes     what a version of a policy changed, which the policy page shows
 """

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from gate.ids import parse_timestamp
+from gate.ledger.drafts.drafts import DraftSummary
 from gate.records.receipts import ACTION_TAKEN_MISMATCH, BINDING_MISMATCH, KINDS, NOT_APPROVED, Kind
 from gate.verify.members import at
 from workbench.dashboard.store.ledger import Reported, Story
@@ -24,6 +25,7 @@ from workbench.engines.wording import counted, in_words, joined, moment, phrase
 MOST_FACTS: Final = 200
 """How many facts are shown."""
 
+_DRAFTS_SHOWN: Final = 50
 _TONES: Final = {"yes": "good", "no": "bad", "review": "warn"}
 _FLAGS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -61,12 +63,13 @@ _HASHES: Final = (
 )
 
 
-def view(location: Location, story: Story) -> Page:
+def view(location: Location, story: Story, drafts: Sequence[DraftSummary] = ()) -> Page:
     """The page of a decision.
 
     Args:
         location: Where it is.
         story: The decision.
+        drafts: The drafts that it may be made a case of, the one that was saved last first.
     """
     record = story.record
     decision_id = location.id or ""
@@ -94,6 +97,8 @@ def view(location: Location, story: Story) -> Page:
         "policy_url": links.policy(location, record["policy_id"]),
         "version_url": location.to("policy", policy=record["policy_id"], version=record["policy_version"]).url,
         "why": why(story),
+        "whatif_url": None if story.facts is None else Location("whatif", scope=location.scope, id=decision_id).url,
+        "drafts": [] if story.facts is None else [(draft.draft_id, draft.name) for draft in drafts[:_DRAFTS_SHOWN]],
         "target": at(record, "action_binding", "resource"),
         "target_url": _target_url(location, story),
         "question": at(story.request, "question"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from workbench.dashboard.pages.decisions import part
+from workbench.dashboard.pages.decided.decisions import part
 from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.reports import Part
 from workbench.dashboard.store.store import Store

@@ -23,4 +23,5 @@ def load(store: Store, visit: Visit) -> Page:
             "DASHBOARD_DECISION_UNKNOWN",
             "This scope has no decision with that id. Check the id and the scope, or search the list of decisions.",
         ) from error
-    return decision.view(visit.location, story)
+    drafts = store.drafts.of(visit.access.scope_id) if visit.access.may("draft") else []
+    return decision.view(visit.location, story, drafts)

@@ -1,0 +1,168 @@
+"""What people do on pages, as a browser says it, or as somebody writes it: roles, scopes and nonsense."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gate.clock import utc_now
+from gate.encoding.yaml_text import write_yaml
+from gate.ledger.access.authority import Scope
+from gate.ledger.drafts.drafts import Draft, Origin
+from tests.support.migrations import candidate, desk
+from tests.support.samples import sample_rulebook
+from tests.workbench.dashboard.serving import Site
+from workbench.dashboard.acts.routes import ACTS
+from workbench.dashboard.acts.turn import MAX_MESSAGE
+
+TEXT = write_yaml(sample_rulebook())
+CASE = {"name": "a", "facts": {"discount_percent": 1, "margin_percent": 40}, "expect": {"verdict": "yes"}}
+
+# What only looks changes nothing, whoever does it.
+LOOKS = {
+    "look", "complete", "give", "take_facts", "examine", "cancel", "measure", "boundaries", "compare", "what_if",
+    "flips", "watch_proof",
+}  # fmt: skip
+APPROVER = {"approve", "roll_back"}
+
+
+@pytest.fixture
+def draft(site: Site, acme: Scope) -> Iterator[Draft]:
+    """A draft in acme, with a case."""
+    ledger = site.instance.ledger
+    made = ledger.drafts.create(acme, "prices", TEXT, Origin("empty"), "cem", utc_now())
+    yield made
+    ledger.drafts.close(acme, made.draft_id, "cem", utc_now())
+
+
+@pytest.fixture(scope="module")
+def migration(_site: Site, decided: Any) -> tuple[str, str]:
+    """A migration of acme that waits, by ada: its id and the hash of its evidence."""
+    standing = desk(_site.instance, decided.scope).propose("acts.waiting", candidate("2099-01-01", 16))
+    return standing.migration_id, standing.evidence_hash
+
+
+def act(site: Site, user: str, act: str, /, **more: Any) -> dict[str, Any]:
+    """What a user is answered who does something on the page of a scope."""
+    browser = site.browser(user)
+    with browser.open("/drafts?scope=acme") as channel:
+        channel.go("/drafts?scope=acme")
+        return channel.act(act, **more)
+
+
+def messages(draft: Draft, migration: tuple[str, str], decision: str = "dec_0") -> dict[str, dict[str, Any]]:
+    """Everything that changes something, as a page says it."""
+    of, named = {"draft": draft.draft_id}, {"migration": migration[0]}
+    return {
+        "new_draft": {"name": "mine"},
+        "rename_draft": {**of, "name": "mine"},
+        "close_draft": of,
+        "reopen_draft": of,
+        "type": {**of, "text": "a: 1"},
+        "merge": {**of, "text": "a: 1"},
+        "fork": {**of, "text": "a: 1", "name": "mine"},
+        "edit": {**of, "text": TEXT, "do": "add_rule"},
+        "keep_case": {**of, "name": "b", "facts": "{}", "verdict": "no"},
+        "remove_case": {**of, "name": "a"},
+        "take_cases": {**of, "cases": [CASE]},
+        "case_of": {**of, "decision": decision},
+        "dry_run": {**of, "migration_id": "acts.mine"},
+        "stop_proof": of,
+        "propose": of,
+        "approve": {**named, "evidence": migration[1]},
+        "reject": named,
+        "apply": named,
+        "roll_back": {"rulebook": "pricing_exception", "active": "0" * 64, **named},
+        "start_shadow": named,
+        "stop_shadow": named,
+    }
+
+
+def state(site: Site, scope: Scope) -> tuple[Any, ...]:
+    """All that an act could change."""
+    ledger = site.instance.ledger
+    drafts = ledger.drafts.of(scope.scope_id) + ledger.drafts.of(scope.scope_id, closed=True)
+    cases = [ledger.draft_cases.of(scope.scope_id, each.draft_id) for each in drafts]
+    return drafts, cases, ledger.entries.head(scope.scope_id), site.instance.migrations().shadows(scope)
+
+
+def test_every_act_either_looks_or_is_held_to_a_role(draft: Draft, migration: tuple[str, str]) -> None:
+    assert set(messages(draft, migration)) | LOOKS == set(ACTS)
+
+
+def test_a_viewer_changes_nothing(site: Site, acme: Scope, draft: Draft, migration: tuple[str, str]) -> None:
+    before = state(site, acme)
+    walked = site.instance.ledger.entries.walk(acme.scope_id, up_to=1)
+    for name, more in messages(draft, migration, next(walked).entry_id).items():
+        told = act(site, "ana", name, **more)
+        assert "ana" in told.get("fault", ""), (name, told)
+        assert "role" in told["fault"] or "may" in told["fault"], (name, told)
+    assert state(site, acme) == before
+
+
+def test_of_a_user_of_another_scope_a_draft_is_not_there(site: Site, acme: Scope, draft: Draft) -> None:
+    before = state(site, acme)
+    with site.browser("eve").open("/drafts?scope=other") as channel:
+        channel.go("/drafts?scope=other")
+        for name in ("type", "watch_proof", "compare", "boundaries"):
+            told = channel.act(name, draft=draft.draft_id, text="a: 1", base="revision 1")
+            assert "no draft" in told["fault"], (name, told)
+        # Nor does the address of a page let anybody into its scope.
+        channel.go("/drafts?scope=acme")
+        told = channel.act("type", draft=draft.draft_id, text="a: 1")
+        assert "fault" in told
+    assert state(site, acme) == before
+
+
+def test_an_author_writes_and_cannot_approve(site: Site, acme: Scope, draft: Draft, migration: tuple[str, str]) -> None:
+    told = act(site, "cem", "type", draft=draft.draft_id, text="# mine\n" + TEXT)
+    assert told["saved"] is True
+    assert site.instance.ledger.drafts.draft(acme.scope_id, draft.draft_id).text == "# mine\n" + TEXT
+    before = state(site, acme)
+    told = act(site, "cem", "approve", **messages(draft, migration)["approve"])
+    assert "cem" in told["fault"]
+    assert "approve" in told["fault"]
+    assert state(site, acme) == before
+
+
+def test_what_a_page_must_send_is_asked_for(site: Site, acme: Scope, draft: Draft) -> None:
+    before = state(site, acme)
+    with site.browser("cem").open("/drafts?scope=acme") as channel:
+        channel.go("/drafts?scope=acme")
+        for name in sorted(set(ACTS) - {"cancel", "examine", "look"}):
+            told = channel.act(name)
+            assert told["fault"].endswith(("load the page again.", "mend it first.")), (name, told)
+        for value in (1, None, [], {}, True):
+            assert "fault" in channel.act("type", draft=draft.draft_id, text=value)
+    assert state(site, acme) == before
+
+
+def test_a_decision_that_is_not_there_is_told_by_its_id(site: Site, draft: Draft) -> None:
+    told = act(site, "cem", "case_of", draft=draft.draft_id, decision="dec_0")
+    assert told["fault"] == "The scope acme has no decision dec_0; check the id."
+
+
+def test_what_is_no_message_is_passed_over_and_the_next_one_is_heard(site: Site, draft: Draft) -> None:
+    with site.browser("cem").open("/drafts?scope=acme") as channel:
+        channel.go("/drafts?scope=acme")
+        deep = "[" * 100_000
+        nonsense = ["", "{", "[]", "null", "1", deep, json.dumps({"act": "type"}), json.dumps({"n": 1, "act": "no"})]
+        for said in (*nonsense, json.dumps({"n": 1, "act": "type", "text": "x" * MAX_MESSAGE})):
+            channel.say(said)
+        told = channel.act("type", draft=draft.draft_id, text=TEXT)
+        assert told["saved"] is True
+
+
+def test_only_the_last_of_what_was_typed_is_answered(site: Site, acme: Scope, draft: Draft) -> None:
+    with site.browser("cem").open("/drafts?scope=acme") as channel:
+        channel.go("/drafts?scope=acme")
+        for number in range(40):
+            channel.say(
+                json.dumps({"n": number, "act": "type", "draft": draft.draft_id, "text": f"{TEXT}# {number}\n"})
+            )
+        told = channel.told(39)
+        assert told["saved"] is True
+    assert site.instance.ledger.drafts.draft(acme.scope_id, draft.draft_id).text == f"{TEXT}# 39\n"

@@ -1,0 +1,140 @@
+"""Migrations: a draft is proved and proposed; somebody else approves; it is applied, and undone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from gate.decisions.migrations.documents import Proposal, ProposedRulebook
+from gate.decisions.migrations.rules import require_act
+from gate.drafting.diagnosis import diagnose
+from gate.encoding.strict_json import JsonObject
+from gate.errors import OperatorError
+from gate.ids import timestamp
+from gate.migration.drafting import draft_manifest
+from gate.migration.manifest import NamedRulebook, read_manifest
+from workbench.dashboard.acts.turn import Answer, Turn
+from workbench.dashboard.studio.proofs import Asked, DryRun, Key
+from workbench.dashboard.views.location import Location
+from workbench.dashboard.views.migrations import proving
+
+
+def dry_run(turn: Turn) -> Answer:
+    """Begins the dry run of a draft: {draft, migration_id, summary?, metric?, since?}."""
+    draft = turn.store.drafts.draft(turn.who.scope_id, turn.text("draft"))
+    found = diagnose(draft.text)
+    if found.rulebook is None or found.authored is None:
+        raise OperatorError("DRAFT_NOT_VALID", "The draft is not valid yet, so it cannot be proved; mend it first.")
+    rulebook, user = found.rulebook, turn.who.user
+    migration_id, summary = turn.text("migration_id").strip(), (turn.word("summary") or "").strip()
+    manifest = draft_manifest(
+        migration_id, [NamedRulebook(rulebook.rulebook_id, "candidate.yaml")], summary=summary or None
+    )
+    # Before the work, so that nobody waits in vain.
+    read_manifest(manifest)
+    turn.store.migration_acts.require_proposable(turn.scope, user, manifest, [rulebook], "")
+    cases = [each.case for each in turn.store.draft_cases.of(turn.who.scope_id, draft.draft_id)]
+    metric, since = turn.word("metric"), turn.word("since")
+    arguments = {
+        **turn.store.instance_address,
+        "scope": turn.who.scope,
+        "migration_id": migration_id,
+        "summary": summary,
+        "body": rulebook.body,
+        "annotations": found.authored.annotations,
+        "cases": [{"name": case.name, "facts": case.facts, "expect": case.expect} for case in cases],
+        "metric": metric,
+        "since": since,
+    }
+    asked = Asked(migration_id, summary, metric, since, rulebook.hash, user.name, timestamp(turn.now))
+    turn.proofs.begin(_key(turn), asked, cast("JsonObject", arguments))
+    return watch(turn)
+
+
+def watch(turn: Turn) -> Answer:
+    """Shows the dry run of a draft, now and as it goes on: {draft}."""
+    key, seat, scope = _key(turn), turn.seat, turn.who.scope
+    seat.stop_watching()
+    draft = turn.store.drafts.draft(*key)
+    rulebook = diagnose(draft.text).rulebook
+    hash_ = None if rulebook is None else rulebook.hash
+
+    def show(run: DryRun) -> None:
+        seat.tell({"parts": {"proof": str(proving.proof(run, draft.draft_id, scope, hash_))}})
+
+    seat.watching = turn.proofs.watch(key, show)
+    run = turn.proofs.find(key)
+    return {} if run is None else {"parts": {"proof": str(proving.proof(run, draft.draft_id, scope, hash_))}}
+
+
+def stop(turn: Turn) -> Answer:
+    """Ends the dry run of a draft, whoever began it: {draft}."""
+    require_act(turn.who.user, turn.scope, "draft", code="DRAFT_FORBIDDEN")
+    turn.proofs.cancel(_key(turn))
+    return {}
+
+
+def propose(turn: Turn) -> Answer:
+    """Proposes a draft with the evidence of its dry run: {draft, note?}."""
+    require_act(turn.who.user, turn.scope, "draft", code="DRAFT_FORBIDDEN")
+    run = turn.proofs.find(_key(turn))
+    if run is None or run.result is None:
+        raise OperatorError(
+            "DRY_RUN_MISSING", "There is no dry run of this draft any more, such as after a restart; make it again."
+        )
+    found = diagnose(turn.store.drafts.draft(turn.who.scope_id, turn.text("draft")).text)
+    if found.rulebook is None or found.authored is None or found.rulebook.hash != run.asked.hash:
+        raise OperatorError("DRY_RUN_STALE", "The draft was changed after its dry run; make the dry run again.")
+    result: Mapping[str, Any] = run.result
+    proposed = ProposedRulebook(found.rulebook, found.authored.annotations, result["dependency"])
+    proposal = Proposal(result["manifest"], [proposed], result["evidence"])
+    turn.store.migration_acts.propose(turn.scope, turn.who.user, proposal, turn.word("note") or "")
+    return {"go": _address(turn, run.asked.migration_id)}
+
+
+def approve(turn: Turn) -> Answer:
+    """Approves a migration on the evidence that the page shows: {migration, evidence, note?}."""
+    turn.store.migration_acts.approve(
+        turn.scope, turn.who.user, turn.text("migration"), turn.text("evidence"), turn.word("note") or ""
+    )
+    return {"go": _address(turn, turn.text("migration"))}
+
+
+def reject(turn: Turn) -> Answer:
+    """Rejects a migration, or withdraws one's own: {migration, note?}."""
+    turn.store.migration_acts.reject(turn.scope, turn.who.user, turn.text("migration"), turn.word("note") or "")
+    return {"go": _address(turn, turn.text("migration"))}
+
+
+def apply(turn: Turn) -> Answer:
+    """Routes to the candidates of an approved migration: {migration, note?}."""
+    turn.store.migration_acts.apply(turn.scope, turn.who.user, turn.text("migration"), turn.word("note") or "")
+    return {"go": _address(turn, turn.text("migration"))}
+
+
+def roll_back(turn: Turn) -> Answer:
+    """Routes a rulebook id back to the version before: {migration, rulebook, active, note?}."""
+    turn.store.migration_acts.rollback(
+        turn.scope, turn.who.user, turn.text("rulebook"), turn.word("note") or "", active=turn.text("active")
+    )
+    return {"go": _address(turn, turn.text("migration"))}
+
+
+def start_shadow(turn: Turn) -> Answer:
+    """Starts the shadow of a migration: {migration}."""
+    turn.store.migration_acts.start_shadow(turn.scope, turn.who.user, turn.text("migration"))
+    return {"go": _address(turn, turn.text("migration"))}
+
+
+def stop_shadow(turn: Turn) -> Answer:
+    """Stops the shadow of a migration: {migration}."""
+    turn.store.migration_acts.stop_shadow(turn.scope, turn.who.user, turn.text("migration"))
+    return {"go": _address(turn, turn.text("migration"))}
+
+
+def _key(turn: Turn) -> Key:
+    return turn.who.scope_id, turn.text("draft")
+
+
+def _address(turn: Turn, migration_id: str) -> str:
+    return Location("migration", scope=turn.who.scope, id=migration_id).url

@@ -1,0 +1,72 @@
+"""The facts at hand: what a draft decides over them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, cast
+
+from gate.drafting.given import MAX_FACTS, fields_of, read_given
+from gate.encoding.strict_json import JsonObject
+from gate.errors import NotFound, OperatorError
+from workbench.dashboard.acts.turn import Answer, Turn
+from workbench.dashboard.views.drafting import parts
+
+
+def give(turn: Turn) -> Answer:
+    """Takes the facts of the form: {lines: {field: {is, text}}}."""
+    rulebook = turn.rulebook
+    lines = turn.values("lines")
+    if sum(len(str(line)) for line in lines.values()) > MAX_FACTS:
+        raise OperatorError("FACTS_TOO_LARGE", f"Facts may take {MAX_FACTS:,} characters together; give fewer.")
+    given = read_given(fields_of(rulebook.body, turn.seat.given), lines, turn.seat.given)
+    turn.seat.given = given.facts
+    return {
+        "parts": {"explained": str(parts.explained(rulebook, given.facts))},
+        "faults": dict(given.faults),
+        "say": "",
+    }
+
+
+def take(turn: Turn) -> Answer:
+    """Takes the facts of a stored decision, of a case, or facts that a finding shows: {decision} | {draft, case} |
+    {facts}.
+    """
+    rulebook = turn.rulebook
+    if (decision_id := turn.word("decision")) is not None:
+        _, facts = decided(turn, decision_id.strip())
+        said = f"These are the facts of {decision_id.strip()}."
+    elif (name := turn.word("case")) is not None:
+        kept = turn.store.draft_cases.of(turn.who.scope_id, turn.text("draft"))
+        found = next((each.case.facts for each in kept if each.case.name == name), None)
+        if found is None:
+            raise NotFound("CASE_UNKNOWN", "The draft has this case no more; load the page again.")
+        facts, said = found, f"These are the facts of the case {name}."
+    else:
+        facts, said = cast("JsonObject", turn.values("facts")), "These are facts that show it."
+    turn.seat.given = copy.deepcopy(facts)
+    form = parts.given(rulebook.body, facts, {})
+    return {
+        "parts": {"explained": str(parts.explained(rulebook, facts)), "given": str(form.html)},
+        "form": {"of": form.of, "html": str(form.html)},
+        "say": said,
+    }
+
+
+def decided(turn: Turn, decision_id: str) -> tuple[Mapping[str, Any], JsonObject]:
+    """The record of a stored decision, and the facts that it was made over.
+
+    Raises:
+        NotFound: SVC_DECISION_NOT_FOUND.
+        OperatorError: FACTS_ERASED.
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+    """
+    try:
+        record, facts = turn.store.ledger.decided(turn.who.scope_id, decision_id)
+    except NotFound as error:
+        raise NotFound(
+            error.code, f"The scope {turn.who.scope} has no decision {decision_id}; check the id."
+        ) from error
+    if facts is None:
+        raise OperatorError("FACTS_ERASED", f"The facts of {decision_id} were erased; choose another decision.")
+    return record, dict(facts)

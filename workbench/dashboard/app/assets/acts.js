@@ -1,0 +1,381 @@
+// What people do on a page: buttons and forms that name an act, and the editor of a draft. What is done is sent to the
+// server with a number, and its answer carries the same one: parts of the page, a sentence, or where to go.
+"use strict";
+
+const PAUSE = 80;
+
+// eslint-disable-next-line no-unused-vars
+const acts = ({ find, go, lost, said, told }) => {
+  let number = 0;
+  // The last act that sent the draft's text: what an earlier one answered is about a text that is no more.
+  let latest = 0;
+  let open = null;
+  let beside = null;
+  let pausing = null;
+  let giving = null;
+  const asked = new Map();
+
+  const send = (act, more = {}) => {
+    number += 1;
+    asked.set(number, { act, text: more.text });
+    if (more.text !== undefined && act !== "complete") latest = number;
+    // What the text began with is told once; from then on the server knows it.
+    const draft = open ? { draft: open.draft, edition: open.edition, ...(open.known ? {} : { base: open.begun.text }) } : {};
+    said.value = JSON.stringify({ n: number, act, ...draft, ...more });
+    document.body.dataset.acting = number;
+    return number;
+  };
+
+  const say = (text, fault) => {
+    const place = find("#saved");
+    if (!place) return;
+    place.textContent = text;
+    place.classList.toggle("fault", Boolean(fault));
+  };
+
+  // --- Parts of the page ---------------------------------------------------------------------------------------------
+
+  // The element that has the focus, in whatever shadow it is.
+  const focused = () => {
+    let at = document.activeElement;
+    while (at && at.shadowRoot && at.shadowRoot.activeElement) at = at.shadowRoot.activeElement;
+    return at;
+  };
+  const put = (id, html) => {
+    const part = find(`#part-${id}`);
+    if (!part) return;
+    const at = focused();
+    const key = at && part.contains(at) ? at.dataset.key : null;
+    const opened = [...part.querySelectorAll("details")].map((each) => each.open);
+    part.innerHTML = html;
+    part.classList.remove("stale");
+    part.querySelectorAll("details").forEach((each, place) => { if (opened[place]) each.open = true; });
+    refocus(part, key);
+  };
+  // The table of rules: whole, or each row as HTML or as the place where it is now. While the text is not valid, the rules
+  // of before stay, and cannot be changed: their places in the text are not known. (`inert` would do, but it costs a
+  // restyle of all that a large table holds, at a keystroke.)
+  const table = ({ html, rows }) => {
+    const part = find("#part-rules");
+    if (!part) return;
+    const known = html !== undefined || rows !== undefined;
+    if (html !== undefined) put("rules", html);
+    if (rows !== undefined) arrange(part, rows);
+    const before = !known && part.querySelector("table") !== null;
+    part.classList.toggle("stale", before);
+    find("#rules-of-before").hidden = !before;
+  };
+  const arrange = (part, rows) => {
+    const body = part.querySelector("tbody");
+    const had = [...body.children];
+    const at = focused();
+    const key = at && part.contains(at) ? at.dataset.key : null;
+    const made = document.createElement("template");
+    const all = rows.map((each) => {
+      if (typeof each === "number") return had[each];
+      made.innerHTML = each;
+      return made.content.firstElementChild;
+    });
+    const stay = all.length === had.length && rows.every((each, place) => typeof each !== "number" || each === place);
+    if (stay) all.forEach((row, place) => { if (row !== had[place]) had[place].replaceWith(row); });
+    else body.replaceChildren(...all);
+    // What was refused in a cell that stays is not in the text.
+    for (const cell of body.querySelectorAll("input[data-path]")) {
+      if (cell === focused() || cell.value === cell.defaultValue) continue;
+      cell.value = cell.dataset.was = cell.defaultValue;
+    }
+    refocus(part, key);
+  };
+  const refocus = (part, key) => {
+    if (!key || part.contains(focused())) return;
+    const again = [...part.querySelectorAll("[data-key]")].find((each) => each.dataset.key === key);
+    if (again) again.focus();
+  };
+  const form = ({ of, html }) => {
+    const part = find("#part-given");
+    if (!part || part.dataset.form === of) return;
+    part.dataset.form = of;
+    part.innerHTML = html;
+  };
+  const stale = (id) => {
+    const part = find(`#part-${id}`);
+    if (!part) return;
+    part.classList.add("stale");
+    const note = part.querySelector(".stale-note");
+    if (note) note.hidden = false; else part.innerHTML = '<p class="few">Examining all facts… <button type="button" data-act="cancel" data-work="findings">Stop</button></p>';
+  };
+
+  // --- The editor ----------------------------------------------------------------------------------------------------
+
+  let loading = null;
+  const loadEditor = () => {
+    loading ??= new Promise((loaded, failed) => {
+      const script = document.createElement("script");
+      script.src = "/assets/editor.js";
+      script.onload = loaded;
+      script.onerror = failed;
+      document.head.append(script);
+    });
+    return loading;
+  };
+  // What is typed is kept here until the server has saved it: a session that ends loses nothing.
+  const kept = (draft) => `draft:${draft}`;
+  const keep = (text) => {
+    try { sessionStorage.setItem(kept(open.draft), JSON.stringify({ text, base: open.begun.text, edition: open.edition })); } catch { say("This browser keeps no copy of unsaved text.", true); }
+  };
+  const unsaved = (draft) => {
+    try { return JSON.parse(sessionStorage.getItem(kept(draft))); } catch { return null; }
+  };
+  const send_text = () => { clearTimeout(pausing); pausing = null; send(open.begun.writes ? "type" : "look", { text: open.editor.text() }); };
+  const offer = (sentence) => {
+    const box = document.createElement("div");
+    box.className = "conflict";
+    box.setAttribute("role", "alert");
+    box.append(`${sentence} `);
+    for (const [act, label] of [["merge", "Merge the two"], ["fork", "Keep mine as a draft of its own"]]) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = label;
+      button.addEventListener("click", () => send(act, { text: open.editor.text(), ...(act === "fork" ? { name: `${open.begun.name} (fork)`.slice(0, 120) } : {}) }));
+      box.append(button, " ");
+    }
+    find("#part-state").prepend(box);
+  };
+  const arrive = async () => {
+    // A part that is told of as it goes on asks for it.
+    const watch = find("[data-watch]");
+    if (watch) { const { watch: act, ...more } = watch.dataset; send(act, more); }
+    if (beside && !beside.place.isConnected) { beside.view.close(); beside = null; }
+    const texts = find("#comparison");
+    if (texts && !beside) {
+      await loadEditor();
+      if (texts.isConnected && !beside) {
+        const { before, after, labels, yaml } = JSON.parse(texts.dataset.shown);
+        beside = { place: texts, view: Editor.compare(texts, { before, after, labels, isYaml: yaml, root: texts.getRootNode() }) };
+      }
+    }
+    const place = find("#editor");
+    if (open && (!place || !place.contains(open.element))) { open.editor.close(); open = null; clearTimeout(pausing); }
+    if (!place || open) return;
+    const begun = JSON.parse(place.dataset.begun);
+    await loadEditor();
+    if (!place.isConnected || open || find("#editor") !== place) return;
+    const element = document.createElement("div");
+    place.append(element);
+    const left = begun.writes ? unsaved(begun.draft) : null;
+    open = { element, draft: begun.draft, begun, edition: begun.edition };
+    open.editor = Editor.open(element, {
+      text: begun.text, label: "The draft's text", isYaml: begun.yaml, readOnly: !begun.writes, root: place.getRootNode(),
+      changed: (text) => {
+        keep(text);
+        say("Saving…");
+        clearTimeout(pausing);
+        pausing = setTimeout(send_text, PAUSE);
+      },
+      complete: (text, offset) => new Promise((found) => { open.completing = { n: send("complete", { text, offset }), found }; }),
+    });
+    if (left && left.text !== begun.text) {
+      open.begun.text = left.base;
+      open.edition = left.edition;
+      open.editor.replace(left.text);
+      say("Your text of before was not saved yet; it is here again.");
+    }
+    send_text();
+  };
+
+  // --- Answers -------------------------------------------------------------------------------------------------------
+
+  const answer = () => {
+    const found = JSON.parse(told.value);
+    const { act, text: sent } = asked.get(found.n) || {};
+    for (const before of asked.keys()) if (before <= found.n) asked.delete(before);
+    // The text comes back only where it is another than was sent.
+    const text = found.text === undefined ? sent : found.text;
+    if (found.n !== undefined) document.body.dataset.answered = found.n;
+    if (found.proposals !== undefined) { if (open && open.completing && open.completing.n === found.n) open.completing.found(found.proposals); return; }
+    if (found.signed_out) { say(`${found.fault} What you typed is kept in this tab.`, true); find("#saved")?.insertAdjacentHTML("beforeend", ` <a href="/sign-in?next=${encodeURIComponent(location.pathname + location.search)}" data-outside>Sign in</a>`); busy(false); return; }
+    if (found.fault) { busy(false); fault(act, found.fault); return; }
+    // Whatever else was typed since goes on from what is saved now.
+    if (found.saved && open && found.draft === open.draft) { open.edition = found.edition; open.begun.text = text; }
+    if (found.want === "base") { open.known = false; open.busy = false; busy(false); send_text(); return; }
+    if (found.draft && open) open.known = true;
+    if (found.stale) stale(found.stale);
+    // The next change of the table builds on this one, even where the text has moved on.
+    if (found.table) table(found.table);
+    const late = pausing !== null || (found.n !== undefined && found.n !== latest);
+    if (found.draft && late) return;
+    for (const [id, html] of Object.entries(found.parts || {})) put(id, html);
+    if (found.form) form(found.form);
+    if (found.faults) for (const each of (find("#part-given") || find(".whatif")).querySelectorAll("[data-fault]")) each.textContent = found.faults[each.dataset.fault] || "";
+    if (found.say !== undefined) say(found.say, Boolean(found.conflict));
+    if (open && found.draft) {
+      busy(false);
+      if (found.draft !== open.draft) { sessionStorage.removeItem(kept(open.draft)); go(`/draft?${new URLSearchParams({ scope: new URLSearchParams(location.search).get("scope") || "", id: found.draft })}`); return; }
+      if (text !== open.editor.text()) open.editor.replace(text);
+      open.editor.speak(found.yaml);
+      open.editor.show(found.marks);
+      if (found.conflict) offer(found.conflict); else if (found.saved) sessionStorage.removeItem(kept(open.draft));
+    } else if (open && found.marks) { open.editor.speak(found.yaml); open.editor.show(found.marks); }
+    if (found.go) go(found.go);
+  };
+  told.properties.value.change.connect(answer);
+
+  // A table's change is on its way: what is typed meanwhile would not know of it.
+  const busy = (on) => { if (open) { open.busy = on; open.editor.lock(on || !open.begun.writes); } };
+  const fault = (act, message) => {
+    const place = find(".act-fault");
+    if (place) place.remove();
+    const at = answeredFrom && answeredFrom.isConnected ? answeredFrom : null;
+    if (at && act !== "type") {
+      const told_ = document.createElement("p");
+      told_.className = "fault act-fault";
+      told_.setAttribute("role", "alert");
+      told_.textContent = message;
+      at.insertAdjacentElement("afterend", told_);
+    } else say(message, true);
+  };
+  let answeredFrom = null;
+
+  // --- What is pressed and filled in ---------------------------------------------------------------------------------
+
+  const confirmed = (sentence) => new Promise((decided) => {
+    const dialog = document.createElement("dialog");
+    dialog.className = "confirm";
+    const text = document.createElement("p");
+    text.textContent = sentence;
+    const buttons = document.createElement("p");
+    for (const [label, yes] of [["Go on", true], ["Cancel", false]]) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = label;
+      button.addEventListener("click", () => { dialog.close(); decided(yes); });
+      buttons.append(button, " ");
+    }
+    dialog.addEventListener("close", () => { dialog.remove(); decided(false); });
+    dialog.append(text, buttons);
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+  const composed = (event, has) => event.composedPath().find((node) => node instanceof Element && has(node));
+
+  document.addEventListener("click", async (event) => {
+    const offset = composed(event, (node) => node.dataset && node.dataset.offset !== undefined);
+    if (offset && open) { open.editor.go(Number(offset.dataset.offset)); return; }
+    const button = composed(event, (node) => node.localName === "button");
+    if (!button || button.disabled) return;
+    const within = composed(event, (node) => node.localName === "form" && node.dataset.act);
+    const source = button.dataset.act ? button : within && button.type === "submit" ? within : null;
+    if (!source) return;
+    event.preventDefault();
+    if (source === within && !within.reportValidity()) return;
+    const more = { ...source.dataset };
+    const act = more.act;
+    delete more.act;
+    if (more.withAsked !== undefined) { delete more.withAsked; Object.assign(more, JSON.parse(find(".whatif").dataset.asked)); }
+    const sentence = more.confirm;
+    delete more.confirm;
+    if (source === within) for (const [name, value] of new FormData(within)) more[name] = value;
+    for (const name of ["facts", "cases"]) if (source !== within && more[name] !== undefined) more[name] = JSON.parse(more[name]);
+    if (sentence && !(await confirmed(sentence))) return;
+    answeredFrom = source;
+    if (act === "edit") { change(more); return; }
+    send(act, more);
+  });
+
+  // The table changes the text as it is in the editor.
+  const change = (more) => {
+    if (!open || open.busy) return;
+    if (find("#part-rules.stale")) { fault("edit", "Nothing was changed: the text is not valid, and the table shows its rules from before. Mend the text first."); return; }
+    clearTimeout(pausing);
+    pausing = null;
+    busy(true);
+    say("Saving…");
+    send("edit", { ...more, text: open.editor.text() });
+  };
+  const commit = (cell) => {
+    if (!open || cell.value === cell.dataset.was) return;
+    cell.dataset.was = cell.value;
+    answeredFrom = cell;
+    change({ do: "set", path: cell.dataset.path, value: cell.value });
+  };
+  document.addEventListener("focusout", (event) => {
+    const cell = composed(event, (node) => node.localName === "input" && node.dataset.path);
+    if (cell) commit(cell);
+  });
+  document.addEventListener("keydown", (event) => {
+    const cell = composed(event, (node) => node.localName === "input" && node.dataset.path);
+    if (!cell) return;
+    if (event.key === "Enter") { event.preventDefault(); commit(cell); }
+    if (event.key === "Escape") cell.value = cell.dataset.was;
+  });
+  const lines = () => {
+    const found = {};
+    const part = find("#part-given");
+    for (const each of part.querySelectorAll("[data-fact]")) {
+      const is = [...part.querySelectorAll("[data-fact-is]")].find((one) => one.dataset.factIs === each.dataset.fact);
+      if (is) each.disabled = is.value === "null";
+      found[each.dataset.fact] = { is: is ? is.value : each.value === "" ? "absent" : "value", text: each.value };
+    }
+    return found;
+  };
+  document.addEventListener("input", (event) => {
+    const choice = composed(event, (node) => node.localName === "select" && node.dataset.path);
+    if (choice) { change({ do: "set", path: choice.dataset.path, value: choice.value }); return; }
+    const fact = composed(event, (node) => node.dataset && (node.dataset.fact !== undefined || node.dataset.factIs !== undefined));
+    if (!fact) return;
+    if (fact.localName === "input" && fact.dataset.fact !== undefined) {
+      const is = [...find("#part-given").querySelectorAll("[data-fact-is]")].find((one) => one.dataset.factIs === fact.dataset.fact);
+      if (is && is.value === "absent") is.value = "value";
+    }
+    clearTimeout(giving);
+    giving = setTimeout(() => send("give", { lines: lines() }), PAUSE);
+  });
+  // The levers of a what-if: those that were moved are sent, and all others stay as they were.
+  let moving = null;
+  const levers = () => [...find(".whatif").querySelectorAll(".lever")];
+  const move = (lever, value, is = "value") => {
+    const [range, choice, text, state] = ['[type="range"]', "[data-choice]", "[data-text]", "[data-is]"].map((each) => lever.querySelector(each));
+    text.value = value;
+    if (range && value !== "") range.value = value;
+    if (choice && [...choice.options].some((each) => each.value === value)) choice.value = value;
+    state.value = is;
+    lever.classList.toggle("moved", is !== "");
+  };
+  const whatIf = () => {
+    clearTimeout(moving);
+    moving = setTimeout(() => {
+      const place = find(".whatif");
+      const lines = {};
+      for (const lever of levers()) {
+        const is = lever.querySelector("[data-is]").value;
+        if (is) lines[lever.dataset.lever] = { is, text: lever.querySelector("[data-text]").value };
+      }
+      const metric = place.querySelector("[data-metric]").value;
+      send("what_if", { ...JSON.parse(place.dataset.asked), lines, ...(metric ? { metric } : {}) });
+    }, PAUSE);
+  };
+  document.addEventListener("input", (event) => {
+    const lever = composed(event, (node) => node.classList && node.classList.contains("lever"));
+    if (lever) {
+      const at = event.composedPath()[0];
+      if (at.dataset.is !== undefined) move(lever, at.value === "" ? lever.dataset.was : lever.querySelector("[data-text]").value, at.value);
+      else move(lever, at.value);
+      whatIf();
+    } else if (composed(event, (node) => node.dataset && node.dataset.metric !== undefined)) whatIf();
+  });
+  document.addEventListener("click", (event) => {
+    const button = composed(event, (node) => node.localName === "button" && (node.dataset.reset !== undefined || node.dataset.flip !== undefined));
+    if (!button) return;
+    for (const lever of levers()) move(lever, lever.dataset.was, "");
+    if (button.dataset.flip) {
+      for (const { field, after } of JSON.parse(button.dataset.flip)) {
+        const lever = levers().find((each) => each.dataset.lever === field);
+        if (lever) move(lever, after === undefined || after === null ? "" : typeof after === "string" ? after : JSON.stringify(after), after === undefined ? "absent" : after === null ? "null" : "value");
+      }
+    }
+    whatIf();
+  });
+  window.addEventListener("beforeunload", (event) => { if (pausing !== null) event.preventDefault(); });
+
+  return arrive;
+};

@@ -1,0 +1,9 @@
+"""The studio: where authors write drafts, and see at once what comes of them.
+
+desk          one author's work on one draft: saving, problems, merging, forking
+proofs        the dry runs of drafts, which go on whoever watches them
+whatif        what decisions are worth that would go another way
+workshop      processes for work that takes longer, each of which can be ended
+works         what they do
+units         offsets as a browser counts them
+"""

@@ -1,0 +1,173 @@
+"""The dry runs of drafts: each goes on whoever watches it, and is kept until it is made anew or the process ends.
+
+    proofs.begin(key, asked, work)
+    stop = proofs.watch(key, lambda proof: ...)     # now, and whenever it has come further
+    proofs.find(key)
+
+A dry run is not evidence yet: that is stored where a migration is proposed, all of it or nothing.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Any, Final, Literal, TypeAlias
+
+from gate.encoding.strict_json import JsonObject
+from gate.errors import GateError
+from workbench.dashboard.studio.workshop import Work, WorkCancelled, Workshop
+
+Key: TypeAlias = tuple[str, str]
+"""A scope's id, and a draft's."""
+
+MAX_KEPT: Final = 20
+"""How many dry runs are kept at most; the oldest that is done makes room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a dry run was asked.
+
+    Attributes:
+        migration_id: The name of the migration.
+        summary: What changes and why.
+        metric: What money is told of; None for none.
+        since: Only decisions from this day on; None for all.
+        hash: The draft's rulebook.
+        by: The user who asked.
+        at: When, UTC timestamp.
+    """
+
+    migration_id: str
+    summary: str
+    metric: str | None
+    since: str | None
+    hash: str
+    by: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """A dry run.
+
+    Attributes:
+        asked: What it was asked.
+        state: Whether it goes on, is done, was cancelled, or failed.
+        done: How many chain positions are done.
+        of: Of how many; 0 where that is not known yet.
+        result: {manifest, evidence, dependency} where it is done.
+        fault: Why it failed, as a sentence.
+    """
+
+    asked: Asked
+    state: Literal["running", "done", "cancelled", "failed"] = "running"
+    done: int = 0
+    of: int = 0
+    result: Mapping[str, Any] | None = None
+    fault: str = ""
+
+
+Watcher: TypeAlias = Callable[[DryRun], None]
+
+
+class Proofs:
+    """The dry runs of all drafts."""
+
+    def __init__(self, workshop: Workshop) -> None:
+        """Has none yet.
+
+        Args:
+            workshop: What does them.
+        """
+        self._workshop: Final = workshop
+        self._lock: Final = Lock()
+        self._runs: OrderedDict[Key, DryRun] = OrderedDict()
+        self._works: dict[Key, Work] = {}
+        self._watchers: dict[Key, list[Watcher]] = {}
+
+    def begin(self, key: Key, asked: Asked, arguments: JsonObject) -> None:
+        """Begins the dry run of a draft; one that goes on for it already is ended.
+
+        Args:
+            key: The draft.
+            asked: What is asked.
+            arguments: As `works.WORKS["prove"]` takes them.
+        """
+        work = self._workshop.begin("prove", arguments, lambda progress: self._told(key, work, progress))
+        with self._lock:
+            before = self._works.get(key)
+            self._works[key] = work
+            self._runs[key] = DryRun(asked)
+            self._runs.move_to_end(key)
+            self._make_room()
+        if before is not None:
+            before.cancel()
+        self._tell(key)
+        self._workshop.beside(lambda: self._wait(key, work))
+
+    def cancel(self, key: Key) -> None:
+        """Ends the dry run of a draft, where one goes on."""
+        with self._lock:
+            work = self._works.get(key)
+        if work is not None:
+            work.cancel()
+
+    def find(self, key: Key) -> DryRun | None:
+        """The dry run of a draft; None where there is none, or none any more."""
+        with self._lock:
+            return self._runs.get(key)
+
+    def watch(self, key: Key, watcher: Watcher) -> Callable[[], None]:
+        """Tells a watcher whenever the dry run of a draft has come further; what is returned ends that."""
+        with self._lock:
+            self._watchers.setdefault(key, []).append(watcher)
+
+        def stop() -> None:
+            with self._lock:
+                watchers = self._watchers.get(key, [])
+                if watcher in watchers:
+                    watchers.remove(watcher)
+                if not watchers:
+                    self._watchers.pop(key, None)
+
+        return stop
+
+    def _wait(self, key: Key, work: Work) -> None:
+        try:
+            result = work.result()
+        except WorkCancelled:
+            self._change(key, work, state="cancelled")
+        except GateError as error:
+            self._change(key, work, state="failed", fault=error.message)
+        else:
+            self._change(key, work, state="done", result=result)
+
+    def _told(self, key: Key, work: Work, progress: JsonObject) -> None:
+        self._change(key, work, done=progress["done"], of=progress["of"])
+
+    def _change(self, key: Key, work: Work, **changes: Any) -> None:
+        with self._lock:
+            # Another one may have taken its place.
+            if self._works.get(key) is not work or key not in self._runs:
+                return
+            self._runs[key] = replace(self._runs[key], **changes)
+            if "state" in changes:
+                del self._works[key]
+        self._tell(key)
+
+    def _tell(self, key: Key) -> None:
+        with self._lock:
+            run, watchers = self._runs.get(key), list(self._watchers.get(key, ()))
+        for watcher in watchers:
+            if run is not None:
+                watcher(run)
+
+    def _make_room(self) -> None:
+        for key in list(self._runs):
+            if len(self._runs) <= MAX_KEPT:
+                return
+            if key not in self._works:
+                del self._runs[key]

@@ -1,0 +1,143 @@
+"""What if facts were others: levers, and what they move."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from gate.drafting.levers import Lever
+from gate.rulebooks.rulebook import Rulebook
+from workbench.dashboard.views.drafting import parts
+from workbench.dashboard.views.html import render
+from workbench.dashboard.views.location import Location
+from workbench.dashboard.views.page import Choice, Entry, Page
+
+_TRANSITIONS_SHOWN = 40
+
+
+def nowhere(location: Location) -> Page:
+    """Where no policy has decided anything by a registered rulebook."""
+    return Page(location, "Nothing was decided yet", Markup("<p>Decide something first, and come back.</p>"))
+
+
+def whatif(
+    location: Location,
+    policies: Sequence[str],
+    versions: Sequence[str],
+    rulebook: Rulebook,
+    levers: Sequence[Lever],
+    record: Mapping[str, Any] | None,
+    values: Sequence[str],
+    *,
+    erased: bool,
+) -> Page:
+    """The levers of a policy's facts.
+
+    Args:
+        location: Where it is.
+        policies: The policies that decided something.
+        versions: The registered versions of the policy.
+        rulebook: The rulebook whose facts are changed.
+        levers: Its facts.
+        record: The decision; None where the whole slice is looked at.
+        values: What can be summed over past decisions.
+        erased: Whether the facts of the decision were erased.
+    """
+    by = None if location.by is None and record is None else rulebook.version
+    asked = {
+        "policy": location.policy,
+        "by": by,
+        "decision": None if record is None else record["decision_id"],
+        "version": location.version,
+        "verdict": location.verdict,
+        "since": location.since,
+        "until": location.until,
+    }
+    context = {
+        "asked": json.dumps({name: value for name, value in asked.items() if value is not None}),
+        "levers": levers,
+        "values": values,
+        "record": record,
+        "erased": erased and record is not None,
+        "one": None if record is None or erased else one(record, rulebook, {}, first=True),
+        "decision_url": None
+        if record is None
+        else Location("decision", scope=location.scope, id=record["decision_id"]).url,
+        "rulebook": rulebook,
+    }
+    filters = (
+        Choice("policy", "Policy", {name: name for name in policies}),
+        Choice("by", "Decided anew by", {"": "its own version", **{version: version for version in versions}}),
+        Choice("version", "Only decisions of version", {"": "all", **{version: version for version in versions}}),
+        Choice("verdict", "Only decisions that were", {"": "all", "yes": "yes", "no": "no", "review": "review"}),
+        Entry("since", "Since (UTC)", "2026-06-01"),
+        Entry("until", "Until (UTC)", "2026-06-30"),
+    )
+    title = f"What if: {location.policy}" if record is None else f"What if: a {record['verdict']} of {location.policy}"
+    return Page(location, title, render("whatif.html", context), filters)
+
+
+def one(record: Mapping[str, Any], rulebook: Rulebook, facts: Mapping[str, object], *, first: bool = False) -> Markup:
+    """What a decision would be with other facts.
+
+    Args:
+        record: The decision.
+        rulebook: What decides.
+        facts: The facts then.
+        first: Whether nothing was changed yet.
+    """
+    then = None if first else parts.explained(rulebook, facts)
+    now = None if first else rulebook.evaluator.decide(facts).decision
+    context = {"was": record["verdict"], "reason": record["reason_code"], "then": then, "now": now}
+    return render("whatif_one.html", context)
+
+
+def many(
+    body: Mapping[str, Any], worth: Mapping[tuple[str, str], tuple[int, float]], metric: str | None, scope: str
+) -> Markup:
+    """What a slice of the ledger would be with other facts: {verdict to verdict} with decisions and value.
+
+    Args:
+        body: The counterfactual report.
+        worth: How many decisions have the value, and its sum, by verdict and the other one.
+        metric: What is summed; None for nothing.
+        scope: The scope's name.
+    """
+    changed = [each for each in body["transitions"] if each["changed"]]
+    rows = [
+        {
+            **each,
+            "urls": [(id_, Location("decision", scope=scope, id=id_).url) for id_ in each["decision_ids"]],
+        }
+        for each in changed[:_TRANSITIONS_SHOWN]
+    ]
+    verdicts: dict[tuple[str, str], int] = {}
+    for each in changed:
+        if each["verdict"] != each["then_verdict"]:
+            key = (each["verdict"], each["then_verdict"])
+            verdicts[key] = verdicts.get(key, 0) + each["decisions"]
+    context = {
+        "body": body,
+        "rows": rows,
+        "more": len(changed) - len(rows),
+        "verdicts": [
+            {"was": was, "then": then, "decisions": count, "worth": worth.get((was, then))}
+            for (was, then), count in sorted(verdicts.items(), key=lambda each: -each[1])
+        ],
+        "metric": metric,
+    }
+    return render("whatif_many.html", context)
+
+
+def nothing_changed() -> Markup:
+    """What is shown while every fact is as it was."""
+    return Markup('<p class="quiet">Change a fact, and see which past decisions would go another way.</p>')
+
+
+def flips(found: Sequence[Mapping[str, Any]]) -> Markup:
+    """The smallest changes that give another verdict, each to be tried."""
+    rows = [{"text": each["text"], "changes": json.dumps(each["changes"], ensure_ascii=False)} for each in found]
+    return render("whatif_flips.html", {"flips": rows})
