@@ -27,7 +27,7 @@ class _Extra(Enum):
     """What a command needs besides the base install: the name of the extra, and the libraries that show it is there."""
 
     NONE = ("", ())
-    AUTHORING = ("authoring", ("jsonschema_rs", "pysat", "ruamel.yaml"))
+    AUTHORING = ("authoring", ("jsonschema_rs", "pysat", "ruamel.yaml", "yaml"))
     SERVER = ("server", ("sqlalchemy",))
     WORKBENCH = ("server,workbench", ("sqlalchemy", "polars"))
 
@@ -54,6 +54,7 @@ _COMMANDS: Final = {
     "signing-keys": ("api.cli.signing_keys", _Extra.SERVER, "List, rotate, retire and revoke signing keys."),
     "rulebook": ("api.cli.rulebook.command", _Extra.AUTHORING, "Check, test and analyse rulebook files."),
     "migrate": ("api.cli.migrate.command", _Extra.AUTHORING, "Prove, approve, apply and undo changes of rulebooks."),
+    "drafts": ("api.cli.drafts.command", _Extra.SERVER, "Write rulebooks as drafts, with their cases, and prove them."),
     "adapters": ("api.cli.adapters", _Extra.SERVER, "List the trusted adapters of this release, and run one."),
     "verify": ("api.cli.verify", _Extra.NONE, "Verify an exported decision record offline."),
     "verify-packet": ("api.cli.verify_packet", _Extra.NONE, "Verify an exported packet offline."),
@@ -73,7 +74,7 @@ _COMMANDS: Final = {
 # The libraries of the extra `workbench` that commands load; it needs the extra `server` as well.
 _WORKBENCH: Final = frozenset({"altair", "bokeh", "isal", "jinja2", "panel", "polars", "pyarrow"})
 # Those of the extra `authoring` that are loaded only where they are used.
-_AUTHORING: Final = frozenset({"pysat", "ruamel"})
+_AUTHORING: Final = frozenset({"pysat", "ruamel", "yaml"})
 
 
 class _Commands(TyperGroup):

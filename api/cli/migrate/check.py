@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -12,15 +10,9 @@ import typer
 from api.cli.migrate.lines import MOST_LISTED, advice, drift_line, summary
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json
 from api.cli.output import print_json, progress, say
-from gate.adapters.invocation import TrustedAdapters
-from gate.adapters.registry import damaged, registered
-from gate.adapters.worker import Workers
-from gate.encoding.strict_json import JsonObject
-from gate.errors import OperatorError
-from gate.migration.drift import CorpusResult, MakeFacts, check_drift
+from gate.instance.fixtures import fixture_facts
+from gate.migration.drift import CorpusResult, check_drift
 from gate.migration.folder import Migration, read_migration
-from gate.migration.manifest import NamedAdapter
-from gate.rulebooks.facts import Facts
 
 
 def check(
@@ -73,32 +65,8 @@ def check(
 
 def _checked(read: Migration, *, as_json: bool) -> CorpusResult:
     manifest, total = read.manifest, len(read.corpus.cases)
-    with workers() as make_facts, progress("Fixtures", total, as_json=as_json) as tell:
+    with fixture_facts() as make_facts, progress("Fixtures", total, as_json=as_json) as tell:
         return check_drift(read.candidate, read.corpus, manifest.expected, manifest.approved, make_facts, progress=tell)
-
-
-@contextmanager
-def workers() -> Iterator[MakeFacts]:
-    """What makes facts by the adapters of this release, in contained workers, which start with the first call."""
-    adapters = TrustedAdapters(registered(), Workers(registered()), damaged=damaged())
-    asked = False
-
-    def make(adapter: NamedAdapter, given: JsonObject) -> Facts:
-        nonlocal asked
-        # Where no worker can run, every fixture would drift.
-        if not asked and (reason := adapters.measures().reason) is not None:
-            raise OperatorError(
-                "ADAPTERS_UNAVAILABLE",
-                f"Adapters cannot run here, so fixtures with adapters cannot be decided: {reason}. "
-                f"docs/adapters.md says what a machine needs.",
-            )
-        asked = True
-        return adapters.facts(adapters.invocation({**adapter._asdict(), "input": given}))
-
-    try:
-        yield make
-    finally:
-        adapters.close()
 
 
 def _tell(result: CorpusResult, *, allow_drift: bool) -> None:

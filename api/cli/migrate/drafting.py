@@ -10,12 +10,12 @@ from typing import Annotated
 
 import typer
 
-from api.cli.migrate.check import workers
 from api.cli.migrate.lines import summary as gate_summary
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json
 from api.cli.output import counted, print_json, progress, say
 from api.cli.rulebook.files import RulebookFile, read_rulebook
 from gate.errors import OperatorError
+from gate.instance.fixtures import fixture_facts
 from gate.migration.drafting import draft_manifest, expecting
 from gate.migration.drift import CorpusResult, check_drift
 from gate.migration.folder import read_draft
@@ -72,7 +72,7 @@ def new(
     index = None if corpus is None else _below(corpus, file, "The corpus")
     draft = draft_manifest(migration_id, named, compatibility_class=compatibility_class, summary=summary, corpus=index)
     read = read_draft(draft, file)
-    with workers() as make_facts, progress("Fixtures", len(read.corpus.cases), as_json=as_json) as tell:
+    with fixture_facts() as make_facts, progress("Fixtures", len(read.corpus.cases), as_json=as_json) as tell:
         found = check_drift(read.candidate, read.corpus, read.manifest.expected, False, make_facts, progress=tell)
     body = expecting(draft, found.drift)
     read_manifest(body)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from api.cli.migrate.check import workers
 from api.cli.migrate.signing import Note, ScopeName, TokenFile, UserName, signed_in
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import note as tell
@@ -19,6 +18,7 @@ from api.cli.output import print_json, progress, say
 from api.cli.rulebook.runs import UnusableFile, run_file
 from gate.clock import utc_now
 from gate.errors import OperatorError
+from gate.instance.fixtures import fixture_facts
 from gate.migration.folder import Migration, read_migration
 from gate.rulebooks.testing.cases import Case
 
@@ -104,7 +104,7 @@ def dry_run(
     if as_json:
         print_json(evidence)
     else:
-        _print(headline(evidence), faults)
+        print_lines(headline(evidence), faults)
         if report is not None:
             say(f"Wrote the report to {report}.")
         if not faults:
@@ -151,7 +151,7 @@ def propose(
     if as_json:
         print_json({"migration_id": migration_id, "evidence_hash": standing.evidence_hash, "gate_faults": faults})
     else:
-        _print(headline(evidence), faults)
+        print_lines(headline(evidence), faults)
         say(f"Proposed {migration_id} as {who.name}. Evidence: {standing.evidence_hash}")
         if not faults and not needs_approval(read.manifest.body, evidence):
             command = f"gate migrate apply {migration_id} --scope {scope} --user NAME"
@@ -193,7 +193,7 @@ def _require_place(option: str, path: Path | None, endings: Sequence[str]) -> No
 _STYLES = {"danger": "red", "warning": "yellow", "good": "green", "note": ""}
 
 
-def _print(lines: Sequence[Line], faults: Sequence[str]) -> None:
+def print_lines(lines: Sequence[Line], faults: Sequence[str]) -> None:
     for line in lines:
         # Percentages have a space that does not break, which a terminal would be shown as an escape.
         say(line.text.replace("\u00a0", " "), style=_STYLES[line.level])
@@ -220,9 +220,9 @@ def _proved(
     personal = Personal.of(settings.personal_fields)
     with lake_errors():
         snapshot = fresh(instance.ledger, settings.lake_directory, of.scope_id, personal)
-    wanted = Wanted(metric, _day(since), None, _cases(read, cases))
+    wanted = Wanted(metric, day_of(since), None, _cases(read, cases))
     total = snapshot.position * len(read.rulebooks)
-    with workers() as make_facts, progress("Deciding anew", total, as_json=as_json) as done:
+    with fixture_facts() as make_facts, progress("Deciding anew", total, as_json=as_json) as done:
         return prove(of, read, instance.migrations(), snapshot, make_facts, wanted, told=lambda at, _: done(at))
 
 
@@ -262,7 +262,7 @@ def _cases(read: Migration, files: Sequence[Path]) -> dict[str, list[Case]]:
     return found
 
 
-def _day(text: str | None) -> datetime | None:
+def day_of(text: str | None) -> datetime | None:
     if text is None:
         return None
     try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from api.cli.rulebook.measures import Measured, coverage_report, mutation_report
 from api.cli.rulebook.runs import CaseRun, FileRun, UnusableFile
+from gate.drafting.measuring import Measured, coverage_report, mutation_report
 from gate.rulebooks.testing.failures import Reason
 
 

@@ -19,7 +19,8 @@ from gate.rulebooks.testing.failures import Explainer, Reason
 from gate.rulebooks.testing.runs import CaseResult, run
 
 # Facts stand in a case, which stands in the list of cases of the document.
-_MAX_DEPTH: Final = MAX_FACTS_DEPTH + 3
+MAX_DEPTH: Final = MAX_FACTS_DEPTH + 3
+"""How deep a file of cases nests at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def run_file(path: Path) -> FileRun | UnusableFile:
     """Runs the cases of a file, or those on stdin for `-`, which name their rulebook relative to the working folder."""
     name = "stdin" if str(path) == "-" else str(path)
     try:
-        document = read_document(path, max_depth=_MAX_DEPTH, max_values=MAX_VALUES)
+        document = read_document(path, max_depth=MAX_DEPTH, max_values=MAX_VALUES)
     except GateError as error:
         return UnusableFile(name, error, name)
     try:

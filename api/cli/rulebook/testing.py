@@ -12,10 +12,11 @@ from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json
 from api.cli.output import counted, note, print_json, say
 from api.cli.rulebook.junit import write_junit
 from api.cli.rulebook.lines import LEGEND, failure_lines, has_not
-from api.cli.rulebook.measures import Measured, measure_all, tell
+from api.cli.rulebook.measures import measure_all, tell
 from api.cli.rulebook.proposals import write_cases
 from api.cli.rulebook.report import report
 from api.cli.rulebook.runs import FileRun, UnusableFile, run_file
+from gate.drafting.measuring import Measured
 from gate.errors import OperatorError
 
 Files = Annotated[

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import pytest
 
-from api.cli.migrate import check
 from gate.adapters.worker import Measures, Workers
 from gate.contract.published import published
+from gate.instance import fixtures
 from tests.support.command_line import run_gate
 from tests.support.corpora import APPROVED, DEALS, LABEL, deals, expecting, manifest, refactored, write
 from tests.support.rulebooks import stricter_rulebook
@@ -179,7 +179,7 @@ class TestAdapters:
             def measures(self, *, wait: float = 0) -> Measures:
                 return Measures((), "the kernel has no seccomp")
 
-        monkeypatch.setattr(check, "Workers", Nowhere)
+        monkeypatch.setattr(fixtures, "Workers", Nowhere)
         candidate = {"rulebooks": [{"rulebook_id": "golden.adapter_transfer", "path": "t.json"}]}
         write(tmp_path, {"m.json": manifest(candidate=candidate), "t.json": transfer()})
         told = refused(str(tmp_path / "m.json"))

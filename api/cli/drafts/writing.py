@@ -1,0 +1,165 @@
+"""gate drafts new, save, set, remove, rename, close, reopen: what authors do with drafts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from api.cli.drafts.options import DraftId, ScopeName, drafting
+from api.cli.migrate.signing import TokenFile, UserName
+from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, read_file
+from api.cli.output import print_json, say
+from gate.drafting import editing
+from gate.errors import OperatorError
+from gate.ledger.drafts.drafts import Draft, Origin
+
+MemberPath = Annotated[
+    str, typer.Argument(metavar="PATH", help="The member: rules[0].condition.value.", show_default=False)
+]
+
+
+def new(
+    name: Annotated[str, typer.Argument(help="What to call it.", show_default=False)],
+    scope: ScopeName,
+    file: Annotated[
+        Path | None, typer.Option("--file", help="Begin with the text of a file.", show_default=False)
+    ] = None,
+    rulebook: Annotated[
+        str | None,
+        typer.Option("--rulebook", metavar="ID VERSION", help="Begin with a registered version, as `refunds 7`."),
+    ] = None,
+    user: UserName = None,
+    token_file: TokenFile = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Make a draft of a file, or of a registered version."""
+    if (file is None) == (rulebook is None):
+        raise OperatorError("USAGE_INVALID", "Say what it begins with: either --file or --rulebook.")
+    text = None if file is None else _text(file)
+    with drafting(home, database_url, scope, user, token_file) as (_, of, who, acts):
+        if text is not None and file is not None:
+            made = acts.create(of, who, name, text, Origin("file", file.name))
+        else:
+            rulebook_id, _, version = str(rulebook).partition(" ")
+            made = acts.begin(of, who, name, rulebook_id, version)
+    _told(made, f"Made the draft {made.name}: {made.draft_id}", as_json=as_json)
+
+
+def save(
+    draft: DraftId,
+    file: Annotated[Path, typer.Argument(help="The file with its text.", show_default=False)],
+    scope: ScopeName,
+    after: Annotated[
+        int, typer.Option("--after", help="The edition that you went on from, as show says it.", show_default=False)
+    ],
+    user: UserName = None,
+    token_file: TokenFile = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Save the text of a draft. Where somebody saved it since, nothing is saved."""
+    text = _text(file)
+    with drafting(home, database_url, scope, user, token_file) as (_, of, who, acts):
+        saved = acts.save(of, who, draft, text, after=after)
+    _told(saved, f"Saved {saved.name} as edition {saved.edition}.", as_json=as_json)
+
+
+def set_(
+    draft: DraftId,
+    path: MemberPath,
+    value: Annotated[str, typer.Argument(help="A word, a number, JSON, or `a, b` for a list.", show_default=False)],
+    scope: ScopeName,
+    user: UserName = None,
+    token_file: TokenFile = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Change one value of a draft; comments and all else stay as they are."""
+    with drafting(home, database_url, scope, user, token_file) as (instance, of, who, acts):
+        found = instance.ledger.drafts.draft(of.scope_id, draft)
+        saved = acts.save(of, who, draft, editing.set_value(found.text, path, value), after=found.edition)
+    _told(saved, f"Changed {path} in {saved.name}; edition {saved.edition}.", as_json=as_json)
+
+
+def remove(
+    draft: DraftId,
+    path: MemberPath,
+    scope: ScopeName,
+    user: UserName = None,
+    token_file: TokenFile = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Take a member, a rule or a test out of a draft."""
+    with drafting(home, database_url, scope, user, token_file) as (instance, of, who, acts):
+        found = instance.ledger.drafts.draft(of.scope_id, draft)
+        saved = acts.save(of, who, draft, editing.remove(found.text, path), after=found.edition)
+    _told(saved, f"Took {path} out of {saved.name}; edition {saved.edition}.", as_json=as_json)
+
+
+def rename(
+    draft: DraftId,
+    name: Annotated[str, typer.Argument(help="What to call it.", show_default=False)],
+    scope: ScopeName,
+    user: UserName = None,
+    token_file: TokenFile = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Call a draft otherwise."""
+    with drafting(home, database_url, scope, user, token_file) as (_, of, who, acts):
+        renamed = acts.rename(of, who, draft, name)
+    _told(renamed, f"It is called {renamed.name}.", as_json=as_json)
+
+
+def close(
+    draft: DraftId,
+    scope: ScopeName,
+    user: UserName = None,
+    token_file: TokenFile = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Take a draft out of the list of open ones. Nothing of it is lost."""
+    with drafting(home, database_url, scope, user, token_file) as (_, of, who, acts):
+        closed = acts.close(of, who, draft)
+    _told(closed, f"Closed {closed.name}. `gate drafts reopen {draft} --scope {scope}` opens it.", as_json=as_json)
+
+
+def reopen(
+    draft: DraftId,
+    scope: ScopeName,
+    user: UserName = None,
+    token_file: TokenFile = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Open a closed draft again."""
+    with drafting(home, database_url, scope, user, token_file) as (_, of, who, acts):
+        opened = acts.reopen(of, who, draft)
+    _told(opened, f"Reopened {opened.name}.", as_json=as_json)
+
+
+def _told(draft: Draft, sentence: str, *, as_json: bool) -> None:
+    if as_json:
+        shown = draft.to_dict()
+        print_json({name: value for name, value in shown.items() if name != "text"})
+    else:
+        say(sentence)
+
+
+def _text(file: Path) -> str:
+    try:
+        return read_file(file).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise OperatorError("FILE_UNREADABLE", f"{file} is not UTF-8; save it as that.") from error
