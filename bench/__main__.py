@@ -33,6 +33,7 @@ from bench.parts import (
     routing,
     service,
     size,
+    studio,
     vectorized,
 )
 
@@ -55,6 +56,7 @@ PARTS: Final = {
     "benchmarks": benchmarks,
     "migration": migration,
     "dashboard": dashboard,
+    "studio": studio,
     # Last, because freeing their gigabytes keeps the disk busy.
     "reports": reports,
     "size": size,

@@ -32,6 +32,43 @@ window.benchReady = (act) => new Promise((resolve, reject) => {
 });
 window.benchOpened = window.benchReady(null);
 """
+# Resolves with the milliseconds since `act` was called until the server's answer to it was painted. A page says when it
+# asked, and which question was answered.
+_ANSWERS: Final = """
+window.benchAnswered = (act) => new Promise((resolve) => {
+  const started = performance.now();
+  const before = Number(document.body.dataset.acting || 0);
+  const painted = () => requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - started)));
+  const look = () => {
+    const { acting, answered } = document.body.dataset;
+    if (Number(acting) > before && acting === answered) { seen.disconnect(); painted(); }
+  };
+  const seen = new MutationObserver(look);
+  seen.observe(document.body, { attributes: true, attributeFilter: ["data-acting", "data-answered"] });
+  act();
+});
+"""
+# Resolves with the milliseconds since the next key was pressed until a part of the page that begins with a text was
+# painted. Parts are in shadows, of which no observer of the document is told, so each frame looks.
+_PRESSES: Final = """
+window.benchPressed = (part, text) => new Promise((resolve, reject) => {
+  const all = (root) => [...root.querySelectorAll("*")].flatMap(
+    (each) => [each, ...(each.shadowRoot ? all(each.shadowRoot) : [])]);
+  const found = all(document).find((each) => each.matches(part));
+  const look = (started) => {
+    if (found.textContent.trim().startsWith(text)) setTimeout(() => resolve(performance.now() - started));
+    else requestAnimationFrame(() => look(started));
+  };
+  addEventListener("keydown", () => look(performance.now()), { capture: true, once: true });
+  setTimeout(() => reject(new Error(`The page shows no ${text}: ${found.textContent.trim().slice(0, 400)}`)), LONGEST);
+});
+""".replace("LONGEST", str(_TIMEOUT_MS))
+_MOVE: Final = """
+(field, value) => window.benchAnswered(() => {
+  field.value = value;
+  field.dispatchEvent(new Event("input", { bubbles: true, composed: true }));
+})
+"""
 # A link in a chart is an SVG element, which has no click().
 _FOLLOW: Final = """
 (link) => window.benchReady(() => {
@@ -67,7 +104,7 @@ class Tab:
         self._base = base
         self._context: BrowserContext = browser.new_context(viewport={"width": 1280, "height": 900})
         self._context.set_default_timeout(_TIMEOUT_MS)
-        self._context.add_init_script(_TIMES)
+        self._context.add_init_script(_TIMES + _ANSWERS + _PRESSES)
         self._context.add_cookies([{"name": name, "value": value, "url": base} for name, value in cookies.items()])
         self.page: Page = self._context.new_page()
         self.faults: list[str] = []
@@ -97,6 +134,22 @@ class Tab:
         """Gives the filter of a label another value; the milliseconds until the page is ready."""
         field = self.page.get_by_label(label, exact=True)
         return self._checked(self._one(field).evaluate(_CHANGE, value, timeout=_TIMEOUT_MS))
+
+    def press(self, key: str, part: str, text: str) -> float:
+        """Presses a key; the milliseconds until a part of the page that begins with a text was painted.
+
+        Args:
+            key: The key.
+            part: The selector of the part, which is there already.
+            text: What it begins with.
+        """
+        self.page.evaluate("([part, text]) => { window.benchTaken = window.benchPressed(part, text); }", [part, text])
+        self.page.keyboard.press(key)
+        return self._checked(self.page.evaluate("() => window.benchTaken"))
+
+    def move(self, field: str, value: str) -> float:
+        """Gives a field that is answered at once another value; the milliseconds until its answer is shown."""
+        return self._checked(self._one(self.page.locator(field)).evaluate(_MOVE, value, timeout=_TIMEOUT_MS))
 
     def close(self) -> None:
         """Closes the page, and forgets what the browser kept for it."""

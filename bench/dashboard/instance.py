@@ -8,7 +8,7 @@ lists begin with decisions whose pages can be opened, and health recomputes as m
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -35,8 +35,11 @@ from workbench.lake.upkeep import bring_up
 POLICY: Final = "pricing_exception"
 """The policy with most of the decisions."""
 
-_SHARES: Final = {POLICY: 666_667, "refund": 190_477, "cancellation": 95_239}
+SHARES: Final[Mapping[str, int]] = {POLICY: 666_667, "refund": 190_477, "cancellation": 95_239}
 """Outcomes by policy: 1,000,000 decisions with those that have none."""
+
+ALONE: Final[Mapping[str, int]] = {POLICY: sum(SHARES.values())}
+"""The same of one policy."""
 
 _FIRST_POSITION: Final = 1_000
 _BEGUN: Final = datetime(2025, 1, 1, tzinfo=UTC)
@@ -79,19 +82,20 @@ class Dashboard:
     cookies: dict[str, str]
 
 
-def build(home: Path, part: int) -> Built:
+def build(home: Path, part: int, shares: Mapping[str, int] = SHARES) -> Built:
     """Makes an instance.
 
     Args:
         home: Its home.
         part: One decision in so many is made.
+        shares: Outcomes by policy.
     """
-    policies = [Policy(policy_id, outcomes // part) for policy_id, outcomes in _SHARES.items()]
+    policies = [Policy(policy_id, outcomes // part) for policy_id, outcomes in shares.items()]
     create_instance(home, database_url=sqlite_url(home), now=_BEGUN)
     with instance_at(home, sqlite_url(home)) as instance:
         directory, users = instance.ledger.directory, instance.ledger.users
         scope = directory.create_scope(SCOPE, "unlimited", _BEGUN)
-        users.add(_USER, _PASSWORD, [scope], "approver", None, _BEGUN)
+        users.add(_USER, _PASSWORD, [scope], "author", None, _BEGUN)
         key, _ = directory.create_key(scope, FULL_ACCESS, None, _BEGUN)
         _go_on_after(instance, scope.scope_id, _FIRST_POSITION + entries_of(policies) - 1)
         # Known to the ledger alone: the lake's manifest says that everything until there is exported.

@@ -12,7 +12,6 @@ alone for the same answers, and an empty page of Bokeh in the same browser.
 from __future__ import annotations
 
 import asyncio
-import random
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from urllib.parse import urlencode
 from bench.dashboard.chromium import Tab, chromium
 from bench.dashboard.instance import POLICY, Built, Dashboard, build, serving
 from bench.dashboard.sessions import BokehSession
+from bench.dashboard.urls import FILTERED, VERDICTS, YEAR, Urls
 from bench.disk import scratch
 from bench.lakes import VERSIONS, goal_lines, judged
 from bench.measure import Spread, percentile, ratio, spread
@@ -71,10 +71,6 @@ _TOUR: Final[Mapping[str, str]] = {
 }
 """The link to follow to each page, from the page before."""
 
-_FILTERED: Final = ("policy", "decisions")
-_VERDICTS: Final = ("yes", "no", "review")
-_YEAR: Final = date(2025, 1, 1)
-_DAYS: Final = 365
 _FIRST_PAGE_MS: Final = 2_500
 _NEXT_PAGE_MS: Final = 800
 _FILTER_MS: Final = 1_200
@@ -116,7 +112,7 @@ def run(*, quick: bool) -> dict[str, Any]:
             "first/empty_page": ratio([spread(first["warm"]).median], [spread(empty).median]).to_dict(),
             **{
                 f"{page}/engines": ratio([_worst(new, page)], [spread(floor[page]).median]).to_dict()
-                for page in _FILTERED
+                for page in FILTERED
             },
         },
         "goals": [
@@ -126,7 +122,7 @@ def run(*, quick: bool) -> dict[str, Any]:
             judged("the slowest page from another, warm", _slowest(next_["warm"]), _NEXT_PAGE_MS, unit="ms"),
             *(
                 judged(f"the slowest new filter of {page}", _worst(new, page), _FILTER_MS, unit="ms")
-                for page in _FILTERED
+                for page in FILTERED
             ),
             judged("ten sessions, p95", crowd["p95_ms"], _CROWD_P95_MS, unit="ms"),
             judged("memory of a session", memory["session_mb"], _SESSION_MB, unit="MB"),
@@ -198,7 +194,7 @@ def _floor(instance: Built, rounds: int) -> dict[str, list[float]]:
     for number in range(rounds + 1):
         for name, ask in asks.items():
             started = time.perf_counter()
-            ask(VERSIONS[number % len(VERSIONS)], _YEAR + timedelta(days=number))
+            ask(VERSIONS[number % len(VERSIONS)], YEAR + timedelta(days=number))
             taken[name].append((time.perf_counter() - started) * 1000)
     # The first round is the warm-up.
     return {name: times[1:] for name, times in taken.items()}
@@ -242,15 +238,15 @@ def _changes(browser: Browser, instance: Built, directory: Path, rounds: int) ->
     """One filter changed after the other, on each page: to a value that was not asked for before, and once more."""
     taken: dict[str, dict[str, list[float]]] = {"new": {}, "again": {}}
     with serving(instance, directory) as dashboard:
-        for page in _FILTERED:
+        for page in FILTERED:
             tab = Tab(browser, dashboard.base, dashboard.cookies)
             tab.open(f"/{page}?{urlencode({'scope': SCOPE, 'policy': POLICY})}")
             before = ["", "", ""]
             for number in range(rounds + 1):
                 after = [
                     VERSIONS[number % len(VERSIONS)],
-                    _VERDICTS[number % len(_VERDICTS)],
-                    (_YEAR + timedelta(days=number)).isoformat(),
+                    VERDICTS[number % len(VERDICTS)],
+                    (YEAR + timedelta(days=number)).isoformat(),
                 ]
                 steps = list(zip(("Version", "Verdict", "From (UTC)"), before, after, strict=True))
                 new = [(label, tab.change(label, now)) for label, _, now in steps]
@@ -265,51 +261,9 @@ def _changes(browser: Browser, instance: Built, directory: Path, rounds: int) ->
     return taken
 
 
-class _Urls:
-    """Pages with filters, each asked for once."""
-
-    def __init__(self, seed: int, decision_id: str) -> None:
-        """Takes the seed, and a decision that can be shown."""
-        self._random = random.Random(seed)
-        self._decision_id = decision_id
-        self._asked: set[str] = set()
-
-    def new(self) -> str:
-        """A page at random, most of them with filters that none had before."""
-        page = self._random.choice(("overview", *["policy", "decisions", "anomalies"] * 2, "benchmarks", "held"))
-        return f"/?{_query()}" if page == "overview" else self.filtered(page)
-
-    def filtered(self, page: str) -> str:
-        """A page of the large policy with filters that none had before, as far as it takes any."""
-        while True:
-            first, last = sorted(self._random.sample(range(_DAYS), 2))
-            since, until = (_YEAR + timedelta(days=day) for day in (first, last))
-            named = {"policy": POLICY}
-            if page in ("policy", "decisions", "anomalies"):
-                named |= {"since": since.isoformat(), "until": until.isoformat()}
-            if page in _FILTERED:
-                named["verdict"] = self._random.choice(_VERDICTS)
-            url = f"/{page}?{_query(**named)}"
-            if url not in self._asked or "since" not in named:
-                self._asked.add(url)
-                return url
-
-    def all_pages(self) -> list[str]:
-        """Every page without filters, and those that take most filters with new ones."""
-        pages = [
-            f"/{page}?{_query(policy=POLICY)}" for page in ("policy", "anomalies", "benchmarks", "decisions", "held")
-        ]
-        decision = f"/decision?{_query(id=self._decision_id)}"
-        return [f"/?{_query()}", *pages, decision, *map(self.filtered, _FILTERED)]
-
-
-def _query(**named: str) -> str:
-    return urlencode({"scope": SCOPE, **named})
-
-
 def _crowd(browser: Browser, instance: Built, directory: Path, seconds: float, pause: float) -> dict[str, Any]:
     """Ten sessions at once, each with an action every few seconds."""
-    urls = _Urls(1, instance.decision_id)
+    urls = Urls(1, instance.decision_id)
     with serving(instance, directory) as dashboard:
         tab = Tab(browser, dashboard.base, dashboard.cookies)
         tab.open("/")
@@ -342,7 +296,7 @@ def _beats(ends: float, pause: float, offset: float) -> Iterator[float]:
         yield begins
 
 
-async def _others(dashboard: Dashboard, urls: _Urls, ends: float, pause: float) -> list[float]:
+async def _others(dashboard: Dashboard, urls: Urls, ends: float, pause: float) -> list[float]:
     """All sessions but the browser's; the milliseconds of each action."""
 
     async def acting(number: int) -> list[float]:
@@ -360,7 +314,7 @@ async def _others(dashboard: Dashboard, urls: _Urls, ends: float, pause: float) 
 
 def _memory(instance: Built, directory: Path, visits: int) -> dict[str, Any]:
     """The server's resident memory: at start, with ten sessions open, and after many that came and went."""
-    urls = _Urls(2, instance.decision_id)
+    urls = Urls(2, instance.decision_id)
     seen: dict[str, float] = {}
     with serving(instance, directory) as dashboard:
         own = dashboard.server.own_mb
@@ -380,7 +334,7 @@ def _memory(instance: Built, directory: Path, visits: int) -> dict[str, Any]:
     }
 
 
-async def _visit(dashboard: Dashboard, urls: _Urls) -> BokehSession:
+async def _visit(dashboard: Dashboard, urls: Urls) -> BokehSession:
     """A session that shows every page, and is left open."""
     session = await BokehSession.open(dashboard.base, dashboard.cookies)
     for url in urls.all_pages():
@@ -388,7 +342,7 @@ async def _visit(dashboard: Dashboard, urls: _Urls) -> BokehSession:
     return session
 
 
-async def _open_together(dashboard: Dashboard, urls: _Urls, look: Callable[[], float]) -> float:
+async def _open_together(dashboard: Dashboard, urls: Urls, look: Callable[[], float]) -> float:
     """What is seen while ten sessions are open."""
     sessions = [await _visit(dashboard, urls) for _ in range(_SESSIONS)]
     seen = look()
@@ -397,7 +351,7 @@ async def _open_together(dashboard: Dashboard, urls: _Urls, look: Callable[[], f
     return seen
 
 
-async def _come_and_go(dashboard: Dashboard, urls: _Urls, count: int) -> None:
+async def _come_and_go(dashboard: Dashboard, urls: Urls, count: int) -> None:
     """So many sessions one after another, until the server has ended all of them."""
     for _ in range(count):
         (await _visit(dashboard, urls)).close()
