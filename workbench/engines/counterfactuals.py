@@ -11,7 +11,7 @@ goes another way is not known; only what came of it as it was decided.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final, TypedDict
@@ -27,6 +27,7 @@ from gate.policy.confidence import Counts
 from gate.policy.effectiveness import Standing
 from gate.policy.questions import VERDICTS, CounterfactualsQuestion
 from gate.rulebooks.documents import RulebookBody
+from gate.rulebooks.evaluation import Outcome
 from gate.rulebooks.rulebook import Rulebook, load
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.findings import redecided
@@ -36,7 +37,7 @@ from workbench.engines.wording import decided_by, stated
 from workbench.evaluator import DEFAULT, FAILED, VectorEvaluator, compile_frame_evaluator
 from workbench.facts import fields_of, find_typed, patched, with_fields
 from workbench.lake.entries import Personal
-from workbench.lake.reader import Snapshot, unmoved
+from workbench.lake.reader import Snapshot, at_positions, unmoved
 
 if TYPE_CHECKING:
     import altair as alt
@@ -72,16 +73,47 @@ class CounterfactualReport:
         frame: The transitions, a row each, with a column for each outcome status.
         decisions: The decisions that would have gone another way, with what was and what would have been; lazy.
         scope: The scope's name.
+        codes: {position, verdict, then} of every decision that was looked at, with the code of what it would have been;
+            lazy.
+        outcomes: {then, then_verdict, ...}: what the codes stand for.
     """
 
     body: dict[str, Any]
     frame: pl.DataFrame
     decisions: pl.LazyFrame
     scope: str
+    codes: pl.LazyFrame
+    outcomes: pl.DataFrame
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON."""
         return self.body
+
+    def moved(self, values: pl.LazyFrame) -> pl.DataFrame:
+        """What the decisions are worth that would have got another verdict.
+
+        Args:
+            values: {position, value}, such as what their outcomes measured.
+
+        Returns:
+            {verdict, then_verdict, values, sum}: how many have a value, and its sum.
+        """
+        measured = values.filter(pl.col("value").is_not_null())
+        summed = pl.col("value").sum().alias("sum")
+        by_code = (
+            self.codes.join(measured, on="position", how="inner")
+            .group_by("verdict", "then")
+            .agg(pl.len().cast(pl.Int64).alias("values"), summed)
+            .collect(engine="streaming")
+        )
+        return (
+            by_code.join(self.outcomes, on="then", how="inner")
+            .filter(pl.col("verdict").cast(pl.String) != pl.col("then_verdict").cast(pl.String))
+            .group_by("verdict", "then_verdict")
+            .agg(pl.col("values", "sum").sum())
+            .with_columns(pl.col("verdict", "then_verdict").cast(pl.String))
+            .sort("verdict", "then_verdict")
+        )
 
     def __repr__(self) -> str:
         body = self.body
@@ -196,11 +228,11 @@ def answer(snapshot: Snapshot, question: CounterfactualsQuestion) -> Counterfact
     _require_own(policy_id, other)
     cases, truncated = latest(_sliced(snapshot, question), "position", question.limit)
     with unmoved():
-        redecided = _redecided(snapshot, policy_id, other, patch)
-        compared = _compared(cases, redecided)
+        anew = _redecided(snapshot, policy_id, other, patch)
         unread = _unread(snapshot, policy_id, other, patch, cases)
-        groups, covered = pl.collect_all([_grouped(compared), _covered(cases)], engine="streaming")
-    transitions = _transitions(groups)
+        counted, covered = pl.collect_all([_counted_by_code(cases, anew), _covered(cases)], engine="streaming")
+        groups = _grouped(counted, anew)
+        transitions = _transitions(groups, cases)
     asked = {
         "decision_counterfactual_slice_version": COUNTERFACTUAL_SLICE,
         "simulation_only": True,
@@ -218,8 +250,9 @@ def answer(snapshot: Snapshot, question: CounterfactualsQuestion) -> Counterfact
     # As JSON has it, which is what is hashed.
     body = orjson.loads(orjson.dumps(asked | _found(snapshot, groups, covered, transitions, truncated=truncated)))
     report = {**body, "counterfactual_hash": content_hash(body)}
-    behind = compared.filter(_CHANGED).sort("position")
-    return CounterfactualReport(report, _frame(transitions), behind, snapshot.scope)
+    behind = _compared(cases, anew).filter(_CHANGED).sort("position")
+    codes = cases.select("position", "verdict").join(anew.rows, on="position", how="inner")
+    return CounterfactualReport(report, _frame(transitions), behind, snapshot.scope, codes, anew.outcomes)
 
 
 def _found(
@@ -312,8 +345,20 @@ def _sliced(snapshot: Snapshot, question: CounterfactualsQuestion) -> pl.LazyFra
     return cases
 
 
-def _redecided(snapshot: Snapshot, policy_id: str, other: Rulebook | None, patch: Mapping[str, object]) -> pl.LazyFrame:
-    """{position, known, then_verdict, ...}: what every decision of the policy would be."""
+@dataclass(frozen=True, slots=True)
+class _Anew:
+    """What every decision of a policy would be.
+
+    Attributes:
+        rows: {position, then}: the code of an outcome, null where it is not known; lazy.
+        outcomes: {then, then_verdict, ...}: what the codes stand for. A million decisions have few of them.
+    """
+
+    rows: pl.LazyFrame
+    outcomes: pl.DataFrame
+
+
+def _redecided(snapshot: Snapshot, policy_id: str, other: Rulebook | None, patch: Mapping[str, object]) -> _Anew:
     if other is not None:
         return _under(snapshot, policy_id, compile_frame_evaluator(other.body), patch)
     rulebooks = snapshot.table("rulebooks").filter(pl.col("policy_id") == policy_id).select("policy_hash", "body")
@@ -323,29 +368,50 @@ def _redecided(snapshot: Snapshot, policy_id: str, other: Rulebook | None, patch
     return _under_their_own(snapshot, policy_id, bodies, patch)
 
 
-def _under(snapshot: Snapshot, policy_id: str, evaluator: VectorEvaluator, patch: Mapping[str, object]) -> pl.LazyFrame:
-    return _said(evaluator, _facts(snapshot, policy_id, evaluator.fields, patch))
+def _under(snapshot: Snapshot, policy_id: str, evaluator: VectorEvaluator, patch: Mapping[str, object]) -> _Anew:
+    facts = _facts(snapshot, policy_id, evaluator.fields, patch)
+    return _Anew(_coded(evaluator, facts, 0), _outcomes([*evaluator.outcomes]))
 
 
 def _under_their_own(
     snapshot: Snapshot, policy_id: str, bodies: Mapping[str, RulebookBody], patch: Mapping[str, object]
-) -> pl.LazyFrame:
+) -> _Anew:
     """Each decision under the rulebook that decided it, a stretch of the chain at a time: versions may be many, and a
     scan for each would read everything as often.
     """
     fields = sorted({field for body in bodies.values() for field in fields_of(body)})
     facts = _facts(snapshot, policy_id, fields, patch)
-    evaluators: dict[str, VectorEvaluator] = {}
-    parts = [pl.DataFrame(schema={"position": pl.Int64, **_THEN_SCHEMA})]
+    evaluators: dict[str, tuple[VectorEvaluator, int]] = {}
+    outcomes: list[Outcome] = []
+    parts = [pl.DataFrame(schema={"position": pl.Int64, "then": pl.Int32})]
     for after in range(0, snapshot.position, _STRETCH):
         stretch = facts.filter(pl.col("position").is_between(after + 1, after + _STRETCH))
         for part in stretch.collect(engine="streaming").partition_by("policy_hash"):
             hash_ = part["policy_hash"][0]
             if hash_ not in evaluators and hash_ in bodies:
-                evaluators[hash_] = compile_frame_evaluator(bodies[hash_])
+                evaluators[hash_] = compile_frame_evaluator(bodies[hash_]), len(outcomes)
+                outcomes += evaluators[hash_][0].outcomes
             if hash_ in evaluators:
-                parts.append(_said(evaluators[hash_], part.lazy()).collect())
-    return pl.concat(parts).lazy()
+                evaluator, first = evaluators[hash_]
+                parts.append(_coded(evaluator, part.lazy(), first).collect())
+    return _Anew(pl.concat(parts).lazy(), _outcomes(outcomes))
+
+
+def _coded(evaluator: VectorEvaluator, facts: pl.LazyFrame, first: int) -> pl.LazyFrame:
+    """What a rulebook says of each row, as a code; the first of its outcomes has the code `first`."""
+    return facts.select("position", (evaluator.index.cast(pl.Int32) + first).alias("then"))
+
+
+def _outcomes(outcomes: Sequence[Outcome]) -> pl.DataFrame:
+    rows = [(code, of.decision, of.verdict, of.action, of.reason_code, _rule(of)) for code, of in enumerate(outcomes)]
+    return pl.DataFrame(rows, schema={"then": pl.Int32, **_THEN_SCHEMA}, orient="row")
+
+
+def _rule(of: Outcome) -> str:
+    """What decided, as evidence codes have it."""
+    if of.status == "needs_input":
+        return FAILED
+    return DEFAULT if of.matched_rule_id is None else f"rule:{of.matched_rule_id}"
 
 
 def _facts(snapshot: Snapshot, policy_id: str, fields: Sequence[str], patch: Mapping[str, object]) -> pl.LazyFrame:
@@ -355,21 +421,6 @@ def _facts(snapshot: Snapshot, policy_id: str, fields: Sequence[str], patch: Map
     if patch:
         return patched(facts, patch, fields, withheld, typed=typed)
     return with_fields(facts, fields, withheld, typed=typed)
-
-
-def _said(evaluator: VectorEvaluator, facts: pl.LazyFrame) -> pl.LazyFrame:
-    """What a rulebook says of each row."""
-    rule = (
-        pl.when(pl.col("then_status") == "needs_input")
-        .then(pl.lit(FAILED))
-        .when(pl.col("then_matched_rule_id").is_null())
-        .then(pl.lit(DEFAULT))
-        .otherwise(pl.lit("rule:") + pl.col("then_matched_rule_id").cast(pl.String))
-    )
-    decided = evaluator.decide(facts, _PREFIX).with_columns(
-        pl.when(pl.col("then_status").is_not_null()).then(rule).alias("then_rule")
-    )
-    return decided.select("position", *(pl.col(name).cast(dtype) for name, dtype in _THEN_SCHEMA.items()))
 
 
 _THEN_SCHEMA: Final[Mapping[str, pl.DataType | type[pl.DataType]]] = {
@@ -383,16 +434,28 @@ _SAID: Final = tuple(name.removeprefix(_PREFIX) for name in _THEN_SCHEMA)
 _CHANGED: Final = pl.any_horizontal(pl.col(name) != pl.col(f"{_PREFIX}{name}") for name in _SAID).fill_null(value=False)
 
 
-def _compared(cases: pl.LazyFrame, redecided: pl.LazyFrame) -> pl.LazyFrame:
+def _compared(cases: pl.LazyFrame, anew: _Anew) -> pl.LazyFrame:
     kept = ("position", "decision_id", "created_at", "policy_version", *_SAID, "outcome_status")
-    return cases.select(kept).join(redecided, on="position", how="left", maintain_order="left")
+    coded = cases.select(kept).join(anew.rows, on="position", how="left", maintain_order="left")
+    return coded.join(anew.outcomes.lazy(), on="then", how="left", maintain_order="left").drop("then")
 
 
-def _grouped(compared: pl.LazyFrame) -> pl.LazyFrame:
+def _counted_by_code(cases: pl.LazyFrame, anew: _Anew) -> pl.LazyFrame:
+    """How many decisions went one way and would go another, by codes, and the positions of the first of them."""
     return (
-        compared.with_columns(_CHANGED.alias("changed"))
+        cases.select("position", *_SAID, "outcome_status")
+        .join(anew.rows, on="position", how="left")
+        .group_by(*_SAID, "outcome_status", "then")
+        .agg(pl.len().alias("decisions"), pl.col("position").bottom_k(_EXAMPLES).alias("examples"))
+    )
+
+
+def _grouped(counted: pl.DataFrame, anew: _Anew) -> pl.DataFrame:
+    return (
+        counted.join(anew.outcomes, on="then", how="left")
+        .with_columns(_CHANGED.alias("changed"))
         .group_by("verdict", "rule", "then_verdict", "then_rule", "changed", "outcome_status")
-        .agg(pl.len().alias("decisions"), pl.col("decision_id").bottom_k_by("position", _EXAMPLES).alias("examples"))
+        .agg(pl.col("decisions").sum(), pl.col("examples").list.explode(keep_nulls=False, empty_as_null=False))
     )
 
 
@@ -419,13 +482,13 @@ class _Transition(TypedDict):
 
 @dataclass(slots=True)
 class _Seen:
-    """The decisions of a transition: how many had each outcome, and the ids of the latest."""
+    """The decisions of a transition: how many had each outcome, and the positions of the first."""
 
     outcomes: dict[str, int] = field(default_factory=dict)
-    examples: list[str] = field(default_factory=list)
+    examples: list[int] = field(default_factory=list)
 
 
-def _transitions(groups: pl.DataFrame) -> list[_Transition]:
+def _transitions(groups: pl.DataFrame, cases: pl.LazyFrame) -> list[_Transition]:
     """What became what, the changed ones first, then those of the most decisions."""
     found: dict[tuple[str, str, str, str, bool], _Seen] = {}
     known = groups.filter(pl.col("then_verdict").is_not_null())
@@ -433,6 +496,8 @@ def _transitions(groups: pl.DataFrame) -> list[_Transition]:
         seen = found.setdefault((verdict, rule, then_verdict, then_rule, changed), _Seen())
         seen.outcomes[status or "unreported"] = decisions
         seen.examples += examples
+    examples = {key: sorted(seen.examples)[:_EXAMPLES] for key, seen in found.items()}
+    ids = _ids(cases, examples.values())
     transitions: list[_Transition] = [
         {
             "verdict": verdict,
@@ -442,8 +507,7 @@ def _transitions(groups: pl.DataFrame) -> list[_Transition]:
             "changed": changed,
             "decisions": sum(seen.outcomes.values()),
             "outcomes": Standing(**seen.outcomes)._asdict(),
-            # Ids sort by time.
-            "decision_ids": sorted(seen.examples)[:_EXAMPLES],
+            "decision_ids": [ids[position] for position in examples[verdict, rule, then_verdict, then_rule, changed]],
         }
         for (verdict, rule, then_verdict, then_rule, changed), seen in found.items()
     ]
@@ -454,6 +518,12 @@ def _transitions(groups: pl.DataFrame) -> list[_Transition]:
             *(of["verdict"], of["rule"], of["then_verdict"], of["then_rule"]),
         ),
     )
+
+
+def _ids(cases: pl.LazyFrame, positions: Iterable[Sequence[int]]) -> dict[int, str]:
+    wanted = pl.Series([at for of in positions for at in of], dtype=pl.Int64).unique().sort()
+    found = cases.filter(at_positions(wanted)).select("position", "decision_id").collect(engine="streaming")
+    return dict(found.iter_rows())
 
 
 def _by_verdict(groups: pl.DataFrame, name: str) -> dict[str, int]:

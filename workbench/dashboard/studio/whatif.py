@@ -5,8 +5,6 @@ moved(report, snapshot, "refund_cost")
 
 from __future__ import annotations
 
-import polars as pl
-
 from workbench.engines.counterfactuals import CounterfactualReport
 from workbench.lake.reader import Snapshot
 from workbench.migration.source import FACT, LakeHistory, fact_value
@@ -26,11 +24,4 @@ def moved(report: CounterfactualReport, snapshot: Snapshot, metric: str) -> dict
         values = history.facts([metric.removeprefix(FACT)]).select("position", fact_value(metric).alias("value"))
     else:
         values = history.values(metric)
-    sums = (
-        report.decisions.filter(pl.col("verdict").cast(pl.String) != pl.col("then_verdict").cast(pl.String))
-        .join(values, on="position", how="inner")
-        .group_by(pl.col("verdict").cast(pl.String), pl.col("then_verdict").cast(pl.String))
-        .agg(pl.col("value").count().alias("values"), pl.col("value").sum().alias("sum"))
-        .collect(engine="streaming")
-    )
-    return {(was, then): (int(count), float(total)) for was, then, count, total in sums.rows()}
+    return {(was, then): (count, total) for was, then, count, total in report.moved(values).rows()}
