@@ -4,16 +4,18 @@ what they typed, a what-if, and a dry run with its progress and its end, while o
 `gate workbench` runs as users run it. A keystroke is timed by the page's own clock, from the key to the painted answer,
 with the pause that the page waits before it sends what was typed; so is a lever of the what-if. Every second keystroke
 breaks the draft, so that its problem has to be told, and every second one mends it. While a dry run goes on, another
-session asks for pages with filters that nobody asked for before, as in the part dashboard. Beside these stand the
-floors: the same diagnosis, the same what-if and the same dry run, each called alone.
+session asks for pages with filters that nobody asked for before, as in the part dashboard, where the first pages after
+a start are measured; here a session has shown every page before. Beside these stand the floors: the same diagnosis, the
+same what-if and the same dry run, each called alone.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -240,6 +242,22 @@ def _floor(subject: _Subject, rounds: int) -> dict[str, list[float]]:
     return {name: times[1:] for name, times in taken.items()}
 
 
+@contextmanager
+def _serving(subject: _Subject, directory: Path) -> Iterator[Dashboard]:
+    """The dashboard, in which every page was shown once."""
+    with serving(subject.instance, directory) as dashboard, ThreadPoolExecutor(1) as pool:
+        # Playwright has an event loop in this thread.
+        pool.submit(asyncio.run, _show_all(dashboard, subject)).result()
+        yield dashboard
+
+
+async def _show_all(dashboard: Dashboard, subject: _Subject) -> None:
+    session = await BokehSession.open(dashboard.base, dashboard.cookies)
+    for url in Urls(4, subject.instance.decision_id).all_pages():
+        await session.show(url)
+    session.close()
+
+
 def _keystrokes(
     browser: Browser, subject: _Subject, directory: Path, keys: int
 ) -> tuple[dict[str, list[float]], list[float]]:
@@ -248,7 +266,7 @@ def _keystrokes(
     """
     taken: dict[str, list[float]] = {"that breaks the draft": [], "that mends it": []}
     findings = []
-    with serving(subject.instance, directory) as dashboard:
+    with _serving(subject, directory) as dashboard:
         tab = _open(browser, dashboard, "draft", id=subject.typed)
         page = tab.page
         page.locator(".cm-content").wait_for()
@@ -280,7 +298,7 @@ def _keystrokes(
 def _what_ifs(browser: Browser, subject: _Subject, directory: Path, moves: int) -> dict[str, list[float]]:
     """Milliseconds until the answer to a lever that was moved to where it never was, without money and with it."""
     taken: dict[str, list[float]] = {"plain": [], "with money": []}
-    with serving(subject.instance, directory) as dashboard:
+    with _serving(subject, directory) as dashboard:
         tab = _open(browser, dashboard, "whatif", policy=POLICY, by="1")
         for name in taken:
             if name == "with money":
@@ -302,7 +320,7 @@ def _dry_runs(
     """Seconds of dry runs, and the milliseconds of another session's clicks meanwhile."""
     taken: dict[str, list[float]] = {"first progress": [], "first count": [], "whole": [], "stopped": []}
     make, part = 'form[data-act="dry_run"] button', "#part-proof"
-    with serving(subject.instance, directory) as dashboard, ThreadPoolExecutor(1) as pool:
+    with _serving(subject, directory) as dashboard, ThreadPoolExecutor(1) as pool:
         tab = _open(browser, dashboard, "propose", id=subject.proved)
         over = Event()
         clicks = pool.submit(asyncio.run, _click(dashboard, subject, over))

@@ -25,7 +25,7 @@ from gate.encoding.strict_json import JsonObject
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.instance.processes import begin_worker, starting
 
-_NICE: Final = 5
+_NICE: Final = 19
 # How many may wait for a process; more wait for a thread, and are ended from there as well.
 _WAITING: Final = 8
 

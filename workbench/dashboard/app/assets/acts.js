@@ -41,9 +41,13 @@ const acts = ({ find, go, lost, said, told }) => {
     while (at && at.shadowRoot && at.shadowRoot.activeElement) at = at.shadowRoot.activeElement;
     return at;
   };
+  // What each part shows: what is there already is not drawn anew.
+  const shown = new WeakMap();
   const put = (id, html) => {
     const part = find(`#part-${id}`);
     if (!part) return;
+    if (shown.get(part) === html) { part.classList.remove("stale"); return; }
+    shown.set(part, html);
     const at = focused();
     const key = at && part.contains(at) ? at.dataset.key : null;
     const opened = [...part.querySelectorAll("details")].map((each) => each.open);
@@ -66,6 +70,7 @@ const acts = ({ find, go, lost, said, told }) => {
     find("#rules-of-before").hidden = !before;
   };
   const arrange = (part, rows) => {
+    shown.delete(part);
     const body = part.querySelector("tbody");
     const had = [...body.children];
     const at = focused();
@@ -101,6 +106,7 @@ const acts = ({ find, go, lost, said, told }) => {
     const part = find(`#part-${id}`);
     if (!part) return;
     part.classList.add("stale");
+    shown.delete(part);
     const note = part.querySelector(".stale-note");
     if (note) note.hidden = false; else part.innerHTML = '<p class="few">Examining all facts… <button type="button" data-act="cancel" data-work="findings">Stop</button></p>';
   };
@@ -139,7 +145,9 @@ const acts = ({ find, go, lost, said, told }) => {
       button.addEventListener("click", () => send(act, { text: open.editor.text(), ...(act === "fork" ? { name: `${open.begun.name} (fork)`.slice(0, 120) } : {}) }));
       box.append(button, " ");
     }
-    find("#part-state").prepend(box);
+    const state = find("#part-state");
+    shown.delete(state);
+    state.prepend(box);
   };
   const arrive = async () => {
     // A part that is told of as it goes on asks for it.
