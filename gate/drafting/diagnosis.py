@@ -8,15 +8,16 @@ place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from gate.drafting.splicing import Text, read
-from gate.encoding.positions import Span, line_of_refusal, outwards
+from gate.encoding.positions import Span, Steps, line_of_refusal, outwards
 from gate.encoding.shapes import dotted
 from gate.encoding.strict_json import Json, JsonObject
-from gate.errors import FieldError, MaterialRefused
+from gate.errors import FieldError, MaterialRefused, member
 from gate.rulebooks.advice import find_warnings
 from gate.rulebooks.authoring import Authored, read_authored
 from gate.rulebooks.rulebook import Rulebook, load
@@ -25,6 +26,7 @@ MAX_PROBLEMS: Final = 200
 """How many problems are shown at most."""
 
 # The line of what is refused is looked for in texts up to this size: in larger ones it takes seconds.
+_BREAK: Final = re.compile(r"[.\[\]]")
 _SEARCHED: Final = 256 * 1024
 
 
@@ -87,7 +89,8 @@ def diagnose(text: str, adapter_facts: JsonObject | None = None) -> Diagnosis:
 
 
 def _problems(text: Text, faults: Sequence[FieldError], severity: Literal["error", "warning"]) -> tuple[Problem, ...]:
-    places = _by_path(text.value, text.spans)
+    paths = {path for fault in faults[:MAX_PROBLEMS] for path in outwards(fault.field)}
+    places = _places(text.value, text.spans, paths)
     found = []
     for fault in faults[:MAX_PROBLEMS]:
         span = next((places[path] for path in outwards(fault.field) if path in places), Span(0, 0, 0))
@@ -100,9 +103,18 @@ def _problems(text: Text, faults: Sequence[FieldError], severity: Literal["error
     return tuple(sorted(found, key=lambda problem: problem.start))
 
 
-def _by_path(value: Json, spans: Mapping[tuple[str | int, ...], Span]) -> dict[str, Span]:
-    """The spans by the paths that errors name."""
-    return {dotted(value, steps): span for steps, span in spans.items()}
+def _places(value: Json, spans: Mapping[Steps, Span], paths: Set[str]) -> dict[str, Span]:
+    """The spans at some paths, named as errors name them."""
+    # To name every value of a large text would take as long as to read it, and few end as a path does.
+    ends = {_end(path) for path in paths}
+    likely = {steps: span for steps, span in spans.items() if not steps or _end(member("", str(steps[-1]))) in ends}
+    named = {dotted(value, steps): span for steps, span in likely.items()}
+    return {path: span for path, span in named.items() if path in paths}
+
+
+def _end(path: str) -> str:
+    """What follows the last dot or bracket of a path."""
+    return _BREAK.split(path.rstrip("]"))[-1]
 
 
 def _refusal(text: str, error: MaterialRefused) -> Problem:

@@ -90,7 +90,7 @@ class Dashboard:
     def run(self) -> None:
         """Serves until the process is asked to end."""
         libraries.stop_on_signals(self.server)
-        # What was loaded until now stays for good, and looking through all of it stops everybody for a third of a second.
+        # What was loaded until now stays for good, and looking through all of it stops everybody for long.
         gc.collect()
         gc.freeze()
         self.server.start()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -210,9 +211,18 @@ class _Process:
         self.connection.close()
 
 
+def _give_way() -> None:
+    """Lets every other process go first."""
+    os.nice(_NICE)
+    if sys.platform == "linux":
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
 def _serve(connection: Connection) -> None:
     begin_worker()
-    os.nice(_NICE)
+    _give_way()
+    # Half of the processors stay with those who wait for pages. Polars reads this as it is loaded.
+    os.environ["POLARS_MAX_THREADS"] = str(max(1, (os.cpu_count() or 1) // 2))
     # Loaded here, and not in the process that starts this one.
     from workbench.dashboard.studio.works import do
 

@@ -2,7 +2,7 @@
 // server with a number, and its answer carries the same one: parts of the page, a sentence, or where to go.
 "use strict";
 
-const PAUSE = 80;
+const PAUSE = 50;
 
 // eslint-disable-next-line no-unused-vars
 const acts = ({ find, go, lost, said, told }) => {
