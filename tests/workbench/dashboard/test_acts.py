@@ -26,7 +26,7 @@ LOOKS = {
     "look", "complete", "give", "take_facts", "examine", "cancel", "measure", "boundaries", "compare", "what_if",
     "flips", "watch_proof",
 }  # fmt: skip
-APPROVER = {"approve", "roll_back"}
+NO_TEXTS: tuple[Any, ...] = (1, None, [], {}, True)
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_what_a_page_must_send_is_asked_for(site: Site, acme: Scope, draft: Draf
         for name in sorted(set(ACTS) - {"cancel", "examine", "look"}):
             told = channel.act(name)
             assert told["fault"].endswith(("load the page again.", "mend it first.")), (name, told)
-        for value in (1, None, [], {}, True):
+        for value in NO_TEXTS:
             assert "fault" in channel.act("type", draft=draft.draft_id, text=value)
     assert state(site, acme) == before
 
