@@ -49,7 +49,7 @@ window.benchAnswered = (act) => new Promise((resolve) => {
 });
 """
 # Resolves with the milliseconds since the next key was pressed until a part of the page that begins with a text was
-# painted. Parts are in shadows, of which no observer of the document is told, so each frame looks.
+# painted. Parts are in shadow roots, which an observer of the document does not see, so each frame is checked.
 _PRESSES: Final = """
 window.benchPressed = (part, text) => new Promise((resolve, reject) => {
   const all = (root) => [...root.querySelectorAll("*")].flatMap(

@@ -9,30 +9,50 @@ A draft decides nothing. It takes the role author to make one, and to change it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import orjson
 
 from gate.decisions.migrations.rules import require_act
 from gate.encoding.canonical import content_hash
-from gate.encoding.strict_json import Json
+from gate.encoding.strict_json import Json, JsonObject
 from gate.encoding.yaml_text import write_yaml
 from gate.errors import MaterialRefused, NotFound, ServiceUnavailable
 from gate.ledger import Ledger
 from gate.ledger.access.authority import Scope
 from gate.ledger.access.users import User
+from gate.ledger.drafts.cases import read_case
 from gate.ledger.drafts.drafts import Draft, Origin
 from gate.rulebooks.authoring import annotated
 from gate.rulebooks.testing.cases import Case
 
 
+def case_of(
+    record: Mapping[str, Any], facts: JsonObject, expect: Mapping[str, Any] | None = None, name: str | None = None
+) -> Case:
+    """A case of a stored decision.
+
+    Args:
+        record: Its record.
+        facts: The facts that it was made over.
+        expect: What is expected of them; the verdict and reason code that were decided where None.
+        name: The case's name; one made of the decision's id and the verdict where None.
+
+    Raises:
+        MaterialRefused: CASE_INVALID.
+    """
+    expected = {name: record[name] for name in ("verdict", "reason_code")} if expect is None else dict(expect)
+    called = name or f"{record['decision_id']} is {expected['verdict']}"
+    return read_case({"name": called, "facts": facts, "expect": expected})
+
+
 class DraftActs:
     """What users do with the drafts of scopes.
 
-    Each act raises AccessForbidden DRAFT_FORBIDDEN where the user may not draft in the scope, ServiceUnavailable
-    SVC_STORAGE_UNAVAILABLE where nothing was done, and what is said in `gate.ledger.drafts`.
+    Each act raises AccessForbidden DRAFT_FORBIDDEN if the user may not draft in the scope, ServiceUnavailable
+    SVC_STORAGE_UNAVAILABLE if the ledger did not store it, and the errors that `gate.ledger.drafts` names.
     """
 
     def __init__(self, ledger: Ledger, clock: Callable[[], datetime]) -> None:

@@ -2,7 +2,7 @@
 
 command    the subcommands
 reading    list, show, check, revisions, compare
-writing    new, save, set, remove, rename, close, reopen
+writing    new, save, set, add, remove, fork, merge, rename, close, reopen
 cases      the cases of a draft
 proving    a draft's dry run, and its proposal
 options    what they share

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,11 +13,11 @@ from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import counted, print_json, say
 from api.cli.rulebook.documents import read_document
 from api.cli.rulebook.runs import MAX_DEPTH
+from gate.decisions.drafts import case_of
 from gate.decisions.stored import decision_not_found, stored_facts, stored_record, stored_request
 from gate.drafting.diagnosis import diagnose
 from gate.encoding.strict_json import MAX_VALUES
 from gate.errors import OperatorError
-from gate.ledger.drafts.cases import read_case
 from gate.rulebooks.testing.cases import Case, read_cases
 from gate.rulebooks.testing.failures import Explainer
 from gate.rulebooks.testing.runs import run
@@ -113,10 +113,7 @@ def of_decision(
         facts = stored_facts(record, stored_request(instance.ledger, of.scope_id, entry))
         if facts is None:
             raise OperatorError("FACTS_ERASED", f"The facts of {decision} were erased; choose another decision.")
-        expect: dict[str, Any] = {"verdict": verdict}
-        if verdict is None:
-            expect = {"verdict": record["verdict"], "reason_code": record["reason_code"]}
-        made = read_case({"name": name or f"{decision} is {expect['verdict']}", "facts": facts, "expect": expect})
+        made = case_of(record, facts, None if verdict is None else {"verdict": verdict}, name)
         acts.keep_case(of, who, draft, made)
     if as_json:
         print_json(_document(made))

@@ -7,7 +7,7 @@ import typer
 from api.cli.drafts.cases import app as cases
 from api.cli.drafts.proving import dry_run, propose
 from api.cli.drafts.reading import check, compare, list_drafts, revisions, show
-from api.cli.drafts.writing import close, new, remove, rename, reopen, save, set_
+from api.cli.drafts.writing import add, close, fork, merge_, new, remove, rename, reopen, save, set_
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -21,7 +21,10 @@ app.command()(show)
 app.command()(check)
 app.command()(save)
 app.command("set")(set_)
+app.command()(add)
 app.command()(remove)
+app.command("merge")(merge_)
+app.command()(fork)
 app.command()(revisions)
 app.command()(compare)
 app.command()(rename)

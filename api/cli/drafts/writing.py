@@ -1,4 +1,4 @@
-"""gate drafts new, save, set, remove, rename, close, reopen: what authors do with drafts."""
+"""gate drafts new, save, set, add, remove, fork, merge, rename, close, reopen: what authors do with drafts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import typer
 from api.cli.drafts.options import DraftId, ScopeName, drafting
 from api.cli.migrate.signing import TokenFile, UserName
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, read_file
-from api.cli.output import print_json, say
+from api.cli.output import counted, print_json, say
 from gate.drafting import editing
+from gate.drafting.merging import merge
 from gate.errors import OperatorError
 from gate.ledger.drafts.drafts import Draft, Origin
 
@@ -104,6 +105,80 @@ def remove(
     _told(saved, f"Took {path} out of {saved.name}; edition {saved.edition}.", as_json=as_json)
 
 
+def add(
+    draft: DraftId,
+    scope: ScopeName,
+    like: Annotated[
+        str | None, typer.Option("--like", metavar="RULE", help="Add a copy of a rule.", show_default=False)
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="PATH", help="Add a test to a condition: rules[0].condition.", show_default=False),
+    ] = None,
+    user: UserName = None,
+    token_file: TokenFile = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Add a rule to a draft, or a test to a condition."""
+    if like is not None and to is not None:
+        raise OperatorError("USAGE_INVALID", "Add one thing at a time: either --like or --to.")
+    with drafting(home, database_url, scope, user, token_file) as (instance, of, who, acts):
+        found = instance.ledger.drafts.draft(of.scope_id, draft)
+        text = editing.add_rule(found.text, like=like) if to is None else editing.add_test(found.text, to)
+        saved = acts.save(of, who, draft, text, after=found.edition)
+    what = "rule" if to is None else "test"
+    _told(saved, f"Added a {what} to {saved.name}; edition {saved.edition}.", as_json=as_json)
+
+
+def fork(
+    draft: DraftId,
+    name: Annotated[str, typer.Argument(help="What to call the new one.", show_default=False)],
+    scope: ScopeName,
+    file: Annotated[
+        Path | None, typer.Option("--file", help="Its text; else that of the draft.", show_default=False)
+    ] = None,
+    user: UserName = None,
+    token_file: TokenFile = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Make a draft of a draft, with its cases."""
+    text = None if file is None else _text(file)
+    with drafting(home, database_url, scope, user, token_file) as (instance, of, who, acts):
+        found = instance.ledger.drafts.draft(of.scope_id, draft)
+        made = acts.fork(of, who, found, found.text if text is None else text, name)
+    _told(made, f"Made the draft {made.name}: {made.draft_id}", as_json=as_json)
+
+
+def merge_(
+    draft: DraftId,
+    file: Annotated[Path, typer.Argument(help="The file with your text.", show_default=False)],
+    base: Annotated[
+        Path, typer.Option("--base", help="The file with the text that you began with.", show_default=False)
+    ],
+    scope: ScopeName,
+    user: UserName = None,
+    token_file: TokenFile = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Save your text of a draft, merged with what others saved since you began. Exit code 1 if both changed a line."""
+    mine, begun = _text(file), _text(base)
+    with drafting(home, database_url, scope, user, token_file) as (instance, of, who, acts):
+        latest = instance.ledger.drafts.draft(of.scope_id, draft)
+        merged = merge(begun, mine, latest.text)
+        saved = acts.save(of, who, draft, merged.text, after=latest.edition)
+    _told(saved, f"Saved the merged text of {saved.name} as edition {saved.edition}.", as_json=as_json)
+    if merged.conflicts and not as_json:
+        places = counted(merged.conflicts, "place")
+        say(f"Both changed the same lines in {places}; choose one of the two there, and save.", style="yellow")
+    raise typer.Exit(1 if merged.conflicts else 0)
+
+
 def rename(
     draft: DraftId,
     name: Annotated[str, typer.Argument(help="What to call it.", show_default=False)],
@@ -114,7 +189,7 @@ def rename(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Call a draft otherwise."""
+    """Give a draft another name."""
     with drafting(home, database_url, scope, user, token_file) as (_, of, who, acts):
         renamed = acts.rename(of, who, draft, name)
     _told(renamed, f"It is called {renamed.name}.", as_json=as_json)

@@ -3,9 +3,9 @@
     draft = ledger.drafts.create(scope, "lower margin", text, Origin("registered", "refunds", "7"), "ada", now)
     draft = ledger.drafts.save(scope, draft.draft_id, text, after=draft.edition, by="ada", now=now)
 
-Whoever saves says which edition they went on from. Where somebody saved meanwhile, nothing is saved, and the error has
-both: nobody's text takes the place of another's that they have not seen. What one author saves within a few minutes is
-one revision; so a revision is a sitting, and not a keystroke. A draft decides nothing.
+A save names the edition that it builds on. If somebody else saved in the meantime, nothing is saved, and the error
+holds the text as it is now: an author never overwrites a text that they have not seen. What one author saves within a
+few minutes is one revision, so that a revision is a sitting and not a keystroke. A draft decides nothing.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from workbench.dashboard.acts.turn import MAX_MESSAGE
 TEXT = write_yaml(sample_rulebook())
 CASE = {"name": "a", "facts": {"discount_percent": 1, "margin_percent": 40}, "expect": {"verdict": "yes"}}
 
-# What only looks changes nothing, whoever does it.
+# These only read, so a viewer may do them.
 LOOKS = {
     "look", "complete", "give", "take_facts", "examine", "cancel", "measure", "boundaries", "compare", "what_if",
     "flips", "watch_proof",

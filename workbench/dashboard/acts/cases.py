@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from gate.decisions.drafts import case_of
 from gate.encoding.strict_json import parse
 from gate.errors import MaterialRefused, OperatorError
 from gate.ledger.drafts.cases import read_case
@@ -55,16 +56,13 @@ def from_decision(turn: Turn) -> Answer:
     decision_id, draft_id = turn.text("decision").strip(), turn.text("draft")
     record, facts = decided(turn, decision_id)
     expects = turn.word("expects") or "decided"
-    expect: Any = {"verdict": expects}
-    if expects == "decided":
-        expect = {"verdict": record["verdict"], "reason_code": record["reason_code"]}
-    elif expects == "draft":
+    expect: Any = None if expects == "decided" else {"verdict": expects}
+    if expects == "draft":
         answer = observe(turn.rulebook, facts)
         expect = {"verdict": answer["verdict"], "reason_code": answer["reason_code"]}
-    name = turn.word("name") or f"{decision_id} is {expect['verdict']}"
-    case = read_case({"name": name, "facts": facts, "expect": expect})
+    case = case_of(record, facts, expect, turn.word("name"))
     turn.store.draft_acts.keep_case(turn.scope, turn.who.user, draft_id, case)
-    return _again(turn, f"Kept the case {name}.")
+    return _again(turn, f"Kept the case {case.name}.")
 
 
 def _again(turn: Turn, said: str) -> Answer:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gate.encoding.yaml_text import write_yaml
+from gate.encoding.yaml_text import read_yaml, write_yaml
 from tests.support.migrating import SCOPE, CommandDesk, version
 
 
@@ -75,6 +75,36 @@ def test_a_rule_goes_and_a_comparison_tells_it(desk: CommandDesk, draft: str) ->
     assert (compared["edits"], compared["difference"]["equal"]) == ([], True)
     desk.route(version("1"), "first")
     assert "The rule" in said(desk, "compare", draft, "--rulebook", "pricing_exception 1")
+
+
+def test_rules_and_tests_are_added_as_in_the_table(desk: CommandDesk, draft: str) -> None:
+    before: Any = read_yaml(said(desk, "show", draft).encode()).value
+    drafts(desk, "add", draft, "--like", before["rules"][0]["rule_id"], by="ada")
+    drafts(desk, "add", draft, "--to", "rules[0].condition", by="ada")
+    text = said(desk, "show", draft)
+    after: Any = read_yaml(text.encode()).value
+    assert len(after["rules"]) == len(before["rules"]) + 1
+    assert text.startswith("# The prices.\n")
+    assert drafts(desk, "check", draft)["valid"]
+    told = drafts(desk, "add", draft, "--like", "a", "--to", "rules[0].condition", by="ada", code=2)
+    assert told["error"] == "USAGE_INVALID"
+
+
+def test_the_second_of_two_authors_merges_or_forks(desk: CommandDesk, draft: str, file: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(file.read_text().replace("# The prices.", "# My prices."))
+    drafts(desk, "set", draft, "rules[0].priority", "51", by="ada")
+    assert drafts(desk, "save", draft, str(mine), "--after", "1", by="ada", code=2)["error"] == "DRAFT_CHANGED"
+    assert drafts(desk, "merge", draft, str(mine), "--base", str(file), by="ada")["edition"] == 3
+    merged = said(desk, "show", draft)
+    assert merged.startswith("# My prices.\n")
+    assert "priority: 51" in merged
+    mine.write_text(file.read_text().replace("# The prices.", "# Our prices."))
+    assert "the same lines in 1 place" in said(desk, "merge", draft, str(mine), "--base", str(file), by="ada", code=1)
+    assert "<<<<<<< yours" in said(desk, "show", draft)
+    forked = drafts(desk, "fork", draft, "mine", "--file", str(mine), by="ada")
+    assert forked["origin"]["made"] == "draft"
+    assert said(desk, "show", forked["draft_id"]) == mine.read_text()
 
 
 def test_a_draft_is_named_closed_and_opened_again(desk: CommandDesk, draft: str) -> None:
