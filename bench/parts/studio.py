@@ -1,12 +1,12 @@
 """What authors wait for in the workbench, in a real browser over a million decisions of one policy: the problems of
 what they typed, a what-if, and a dry run with its progress and its end, while others look at pages.
 
-`gate workbench` runs as users run it. A keystroke is timed by the page's own clock, from the key to the painted answer,
-with the pause that the page waits before it sends what was typed; so is a lever of the what-if. Every second keystroke
-breaks the draft, so that its problem has to be told, and every second one mends it. While a dry run goes on, another
-session asks for pages with filters that nobody asked for before, as in the part dashboard, where the first pages after
-a start are measured; here a session has shown every page before. Beside these stand the floors: the same diagnosis, the
-same what-if and the same dry run, each called alone.
+`gate workbench` runs as users run it. A keystroke is timed by the page's own clock, from the key to the painted
+answer, with the pause that the page waits before it sends what was typed; so is a lever of the what-if. Every second
+keystroke breaks the draft, so that its problem has to be told, and every second one mends it. While a dry run goes
+on, another session asks for pages with filters that nobody asked for before, as in the part dashboard, where the
+first pages after a start are measured; here a session has shown every page before. Beside these stand the floors: the
+same clicks without a dry run, the same diagnosis, the same what-if and the same dry run, each called alone.
 """
 
 from __future__ import annotations
@@ -124,6 +124,7 @@ def run(*, quick: bool) -> dict[str, Any]:
             moves = _what_ifs(browser, subject, directory, _QUICK_MOVES if quick else _MOVES)
             runs = (_QUICK_DRY_RUNS, _QUICK_STOPS) if quick else (_DRY_RUNS, _STOPS)
             proofs, clicks = _dry_runs(browser, subject, directory, *runs)
+        floor["clicks"] = _clicks_alone(subject, directory, len(clicks))
     return {
         "decisions": subject.instance.contents.rows,
         "rules": _RULES,
@@ -346,12 +347,18 @@ def _dry_runs(
     return taken, found
 
 
-async def _click(dashboard: Dashboard, subject: _Subject, over: Event) -> list[float]:
+def _clicks_alone(subject: _Subject, directory: Path, count: int) -> list[float]:
+    """What the first so many clicks take where no dry run goes on, in milliseconds."""
+    with _serving(subject, directory) as dashboard:
+        return asyncio.run(_click(dashboard, subject, Event(), count))
+
+
+async def _click(dashboard: Dashboard, subject: _Subject, over: Event, most: int | None = None) -> list[float]:
     """What each page takes that another session asks for until it is over, in milliseconds."""
     urls = Urls(3, subject.instance.decision_id)
     session = await BokehSession.open(dashboard.base, dashboard.cookies)
     times = []
-    while not over.is_set():
+    while not over.is_set() and len(times) != most:
         times.append(await session.show(urls.new()))
         await asyncio.sleep(_CLICKS_EVERY_SECONDS)
     session.close()

@@ -266,7 +266,8 @@ class Session:
             location = replace(location, scope=who.scope)
             if self._refused is not None:
                 raise self._refused
-            page = load(services.store, Visit(who, location, services.clock(), narrow, services.draw))
+            with services.workshop.giving_way():
+                page = load(services.store, Visit(who, location, services.clock(), narrow, services.draw))
             return _Loaded(page, header.view(page.location, user), page.location.url)
         except GateError as error:
             if isinstance(error, AccessRefused) and user is None:

@@ -4,7 +4,8 @@
     work.result()               # in a thread of its own
     work.cancel()               # from any other: the process is ended, and `result` raises WorkCancelled
 
-They give way to whoever waits for a page. A process that did its work waits for the next, since one takes a second to
+They give way to whoever waits for a page: they run only when a processor is idle, and between two steps they wait while
+a page is being made. A process that did its work waits for the next, since one takes a second to
 start; one whose work was cancelled is gone at once, whatever it was doing.
 """
 
@@ -13,9 +14,10 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from threading import Condition
 from typing import Any, Final
@@ -27,6 +29,9 @@ from gate.errors import OperatorError, ServiceUnavailable
 from gate.instance.processes import begin_worker, starting
 
 _NICE: Final = 19
+# How long a step waits for pages at most, in seconds, so that many clicks delay a work and do not stop it.
+_PATIENCE: Final = 2.0
+_LOOKS_SECONDS: Final = 0.02
 # How many may wait for a process; more wait for a thread, and are ended from there as well.
 _WAITING: Final = 8
 
@@ -49,6 +54,8 @@ class Workshop:
             processes: How much is done at a time; more has to wait.
         """
         self._most: Final = processes
+        # Without a lock: a process that is killed could not let go of one.
+        self._pages: Final = multiprocessing.get_context("spawn").RawValue("i", 0)
         self._changed: Final = Condition()
         self._busy: set[_Process] = set()
         self._idle: list[_Process] = []
@@ -73,12 +80,23 @@ class Workshop:
         with suppress(RuntimeError):
             self._threads.submit(wait)
 
+    @contextmanager
+    def giving_way(self) -> Iterator[None]:
+        """Lets no work take its next step while the block runs, which makes a page."""
+        with self._changed:
+            self._pages.value += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._pages.value -= 1
+
     def warm(self) -> None:
         """Starts a process if there is none, so that the first work need not wait for it."""
         with self._changed:
             if self._closed or self._idle or self._busy:
                 return
-            self._idle.append(_Process())
+            self._idle.append(_Process(self._pages))
 
     def close(self) -> None:
         """Ends every process, and with it what it was doing."""
@@ -103,7 +121,7 @@ class Workshop:
             while self._idle and process is None:
                 process = self._idle.pop()
                 process = process if process.lives() else None
-            process = process or _Process()
+            process = process or _Process(self._pages)
             self._busy.add(process)
             return process
 
@@ -189,10 +207,10 @@ class Work:
 class _Process:
     """A process that does one work after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, pages: Any) -> None:
         self.connection, there = multiprocessing.Pipe()
         context = multiprocessing.get_context("spawn")
-        self._process = context.Process(target=_serve, args=(there,), daemon=True)
+        self._process = context.Process(target=_serve, args=(there, pages), daemon=True)
         with starting():
             self._process.start()
         there.close()
@@ -218,7 +236,7 @@ def _give_way() -> None:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
-def _serve(connection: Connection) -> None:
+def _serve(connection: Connection, pages: Any) -> None:
     begin_worker()
     _give_way()
     # Half of the processors stay with those who wait for pages. Polars reads this as it is loaded.
@@ -228,6 +246,9 @@ def _serve(connection: Connection) -> None:
 
     def tell(progress: JsonObject) -> None:
         connection.send_bytes(orjson.dumps({"told": progress}))
+        until = time.monotonic() + _PATIENCE
+        while pages.value and time.monotonic() < until:
+            time.sleep(_LOOKS_SECONDS)
 
     with suppress(EOFError, OSError):
         while True:

@@ -124,3 +124,13 @@ def test_a_process_that_is_killed_is_told_and_replaced() -> None:
     assert workshop.begin("examine", {"body": sample_rulebook()}).result()["decided"] is True
     workshop.close()
     assert eventually(lambda: children() <= before)
+
+
+def test_a_page_that_is_never_done_delays_a_work_and_does_not_stop_it(workshop: Workshop) -> None:
+    told: list[Any] = []
+    with workshop.giving_way():
+        workshop.begin("measure", {"body": sample_rulebook(), "cases": []}, told.append).result()
+    assert len(told) == 2
+    with pytest.raises(ZeroDivisionError), workshop.giving_way(), workshop.giving_way():
+        raise ZeroDivisionError
+    assert workshop._pages.value == 0
