@@ -357,7 +357,7 @@ async def _click(dashboard: Dashboard, subject: _Subject, over: Event, most: int
     """What each page takes that another session asks for until it is over, in milliseconds."""
     urls = Urls(3, subject.instance.decision_id)
     session = await BokehSession.open(dashboard.base, dashboard.cookies)
-    times = []
+    times: list[float] = []
     while not over.is_set() and len(times) != most:
         times.append(await session.show(urls.new()))
         await asyncio.sleep(_CLICKS_EVERY_SECONDS)

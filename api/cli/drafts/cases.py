@@ -113,7 +113,7 @@ def of_decision(
         facts = stored_facts(record, stored_request(instance.ledger, of.scope_id, entry))
         if facts is None:
             raise OperatorError("FACTS_ERASED", f"The facts of {decision} were erased; choose another decision.")
-        made = case_of(record, facts, None if verdict is None else {"verdict": verdict}, name)
+        made = case_of(record, dict(facts), None if verdict is None else {"verdict": verdict}, name)
         acts.keep_case(of, who, draft, made)
     if as_json:
         print_json(_document(made))

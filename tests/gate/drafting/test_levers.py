@@ -26,11 +26,12 @@ def test_a_slider_reaches_every_constant_and_the_fact_itself(body: Any, data: st
     ]
     facts = {name: data.draw(numbers) for name in names if data.draw(st.booleans())}
     found = {lever.name: lever for lever in levers(body, facts)}
+    tests = [(node.condition["field"], node.condition.get("value")) for _, node in conditions.tests_of(body)]
     constants = [
-        (node.condition["field"], value)
-        for _, node in conditions.tests_of(body)
-        for value in [node.condition.get("value")]
-        if isinstance(value, int | float) and not isinstance(value, bool)
+        (name, each)
+        for name, value in tests
+        for each in (value if isinstance(value, list) else [value])
+        if isinstance(each, int | float) and not isinstance(each, bool)
     ]
     for name, value in [*constants, *facts.items()]:
         lever = found[name]

@@ -4,8 +4,8 @@
     work.result()               # in a thread of its own
     work.cancel()               # from any other: the process is ended, and `result` raises WorkCancelled
 
-They give way to whoever waits for a page: they run only when a processor is idle, and between two steps they wait while
-a page is being made. A process that did its work waits for the next, since one takes a second to
+They give way to whoever waits for a page: they take a tenth of a processor that is wanted, and between two steps they
+wait while a page is being made. A process that did its work waits for the next, since one takes a second to
 start; one whose work was cancelled is gone at once, whatever it was doing.
 """
 
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +27,7 @@ from gate.encoding.strict_json import JsonObject
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.instance.processes import begin_worker, starting
 
-_NICE: Final = 19
+_NICE: Final = 10
 # How long a step waits for pages at most, in seconds, so that many clicks delay a work and do not stop it.
 _PATIENCE: Final = 2.0
 _LOOKS_SECONDS: Final = 0.02
@@ -229,16 +228,9 @@ class _Process:
         self.connection.close()
 
 
-def _give_way() -> None:
-    """Lets every other process go first."""
-    os.nice(_NICE)
-    if sys.platform == "linux":
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-
-
 def _serve(connection: Connection, pages: Any) -> None:
     begin_worker()
-    _give_way()
+    os.nice(_NICE)
     # Half of the processors stay with those who wait for pages. Polars reads this as it is loaded.
     os.environ["POLARS_MAX_THREADS"] = str(max(1, (os.cpu_count() or 1) // 2))
     # Loaded here, and not in the process that starts this one.
