@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from gate.drafting.merging import MINE, THEIRS
 from gate.drafting.splicing import Text, read
 from gate.encoding.positions import Span, Steps, line_of_refusal, outwards
 from gate.encoding.shapes import dotted
@@ -77,6 +78,8 @@ def diagnose(text: str, adapter_facts: JsonObject | None = None) -> Diagnosis:
         text: The text, in JSON or YAML, whatever is in it.
         adapter_facts: The schema of the facts of the adapter that makes its facts; None where callers send them.
     """
+    if (unchosen := _unchosen(text)) is not None:
+        return Diagnosis(None, None, None, (unchosen,))
     try:
         found = read(text)
     except MaterialRefused as error:
@@ -86,6 +89,19 @@ def diagnose(text: str, adapter_facts: JsonObject | None = None) -> Diagnosis:
         return Diagnosis(found, authored, None, _problems(found, authored.errors, "error"))
     warnings = find_warnings(authored.body, adapter_facts)
     return Diagnosis(found, authored, load(authored.body), _problems(found, warnings, "warning"))
+
+
+def _unchosen(text: str) -> Problem | None:
+    """The first place of a merge where nobody has chosen yet: in a list over several lines it would be a value."""
+    if THEIRS not in text:
+        return None
+    start = 0
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        if line.strip() in (MINE, THEIRS):
+            message = "Two authors changed these lines; keep what is meant, and delete the lines that mark the two."
+            return Problem("error", number, start, start + len(line.rstrip()), "", "DRAFT_UNMERGED", message)
+        start += len(line)
+    return None
 
 
 def _problems(text: Text, faults: Sequence[FieldError], severity: Literal["error", "warning"]) -> tuple[Problem, ...]:

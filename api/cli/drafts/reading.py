@@ -56,10 +56,13 @@ def show(
             text = instance.ledger.drafts.revision(scope_id, draft, revision).text
     if output is not None:
         _write(output, text)
-        note(
-            f"Wrote {found.name} to {output}. To save it again: `gate drafts save {draft} {output} --scope {scope} "
-            f"--after {found.edition} --user NAME`."
+        again = (
+            ""
+            if revision not in (None, found.revision)
+            else f" To save it again: `gate drafts save {draft} {output} --scope {scope} --after {found.edition} "
+            f"--user NAME`."
         )
+        note(f"Wrote {found.name} to {output}.{again}")
     if as_json:
         print_json({**found.to_dict(), "text": text})
     elif output is None:
@@ -73,7 +76,7 @@ def check(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Say whether a draft is a valid rulebook, with the line of each error or warning. Exit code 1 where it is none."""
+    """Say whether a draft is a valid rulebook, with the line of each error or warning. Exit code 1 if it is invalid."""
     with instance_at(home, database_url) as instance:
         found = instance.ledger.drafts.draft(instance.ledger.directory.scope(scope).scope_id, draft)
     diagnosis = diagnose(found.text)
@@ -148,6 +151,8 @@ def compare(
     for region in difference.regions:
         say(f"{region.severity}: {region.before.decision} becomes {region.after.decision} where {region.condition}")
     say(f"{counted(len(edits), 'edit')}; the result changes in {counted(len(difference.regions), 'region')} of facts.")
+    for undecided in difference.undecided:
+        say(f"Not decided: {undecided}", style="yellow")
 
 
 def _problem(of: Problem) -> dict[str, object]:

@@ -170,9 +170,7 @@ def read_case(document: object) -> Case:
             type(each)(each.field.removeprefix("cases[0]").removeprefix("."), each.code, each.message)
             for each in error.errors
         ]
-        raise MaterialRefused(
-            error.code, "The case is not as a case has to be; correct what is listed.", errors
-        ) from error
+        raise MaterialRefused(error.code, "The case is invalid; fix the errors that are listed.", errors) from error
 
 
 def _require_open(connection: Connection, scope_id: str, draft_id: str) -> None:

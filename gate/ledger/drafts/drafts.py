@@ -168,11 +168,7 @@ class Drafts:
         draft_id = new_id("drf", now)
         with self._store.write() as connection:
             lock(connection)
-            opened = select(func.count()).where(drafts.c.scope_id == scope.scope_id, drafts.c.closed_at.is_(None))
-            if connection.execute(opened).scalar_one() >= MAX_DRAFTS:
-                raise OperatorError(
-                    "DRAFTS_FULL", f"The scope {scope.name} has {MAX_DRAFTS:,} open drafts; close some of them first."
-                )
+            _require_room(connection, scope)
             connection.execute(
                 insert(drafts).values(
                     scope_id=scope.scope_id,
@@ -268,6 +264,7 @@ class Drafts:
 
         Raises:
             NotFound: DRAFT_UNKNOWN.
+            OperatorError: DRAFTS_FULL.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
         return self._close(scope, draft_id, None, by, now)
@@ -278,6 +275,8 @@ class Drafts:
             draft, _ = latest(connection, scope.scope_id, draft_id, changing=True)
             if (draft.closed_at is None) == (closed_at is None):
                 return draft
+            if closed_at is None:
+                _require_room(connection, scope)
             done = update(drafts).where(*of_draft(drafts, scope.scope_id, draft_id)).values(closed_at=closed_at)
             connection.execute(done)
             action = "draft.reopened" if closed_at is None else "draft.closed"
@@ -380,7 +379,10 @@ def _known(draft_id: str) -> str:
 
 
 def _unknown(draft_id: str) -> NotFound:
-    return NotFound("DRAFT_UNKNOWN", f"The scope has no draft {draft_id!r}; `gate drafts list` shows all of them.")
+    return NotFound(
+        "DRAFT_UNKNOWN",
+        f"The scope has no draft {draft_id!r}; `gate drafts list --scope SCOPE` lists those that are open.",
+    )
 
 
 def _name(name: str) -> str:
@@ -416,6 +418,14 @@ def _add(connection: Connection, scope_id: str, draft_id: str, revision: Revisio
             saved_at=revision.saved_at,
         )
     )
+
+
+def _require_room(connection: Connection, scope: Scope) -> None:
+    opened = select(func.count()).where(drafts.c.scope_id == scope.scope_id, drafts.c.closed_at.is_(None))
+    if connection.execute(opened).scalar_one() >= MAX_DRAFTS:
+        raise OperatorError(
+            "DRAFTS_FULL", f"The scope {scope.name} has {MAX_DRAFTS:,} open drafts; close some of them first."
+        )
 
 
 def record_act(

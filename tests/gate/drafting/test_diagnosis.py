@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gate.drafting.diagnosis import MAX_PROBLEMS, diagnose
+from gate.drafting.merging import MINE, merge
 from gate.encoding.yaml_text import write_yaml
 from gate.rulebooks.advice import find_warnings
 from tests.reference.strategies import rulebooks
@@ -24,6 +25,20 @@ def marked(text: str) -> list[tuple[str, int, str, str]]:
     """Severity, line, the text that is marked, and code."""
     found = diagnose(text).problems
     return [(each.severity, each.line, text[each.start : each.end], each.code) for each in found]
+
+
+def test_a_merge_in_which_nobody_has_chosen_is_no_rulebook_wherever_it_is() -> None:
+    base = write_yaml(sample_rulebook()) + "# segments\n"
+    listed = base.replace("required:", "required: [\n    discount_percent,\n    margin_percent,\n  ]\n  was:", 1)
+    mine, theirs = (listed.replace("margin_percent,\n", f"margin_percent,\n    {name},\n", 1) for name in ("a", "b"))
+    merged = merge(listed, mine, theirs)
+    assert merged.conflicts == 1
+    found = diagnose(merged.text)
+    assert found.rulebook is None
+    (problem,) = found.problems
+    assert (problem.code, merged.text.split("\n")[problem.line - 1]) == ("DRAFT_UNMERGED", MINE)
+    # As a value or a comment they are what they are.
+    assert diagnose(f"{base}# <<<<<<< yours, >>>>>>> theirs\n").rulebook is not None
 
 
 def test_a_valid_draft_is_a_rulebook() -> None:

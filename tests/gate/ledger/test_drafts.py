@@ -155,6 +155,9 @@ def test_drafts_and_revisions_are_bounded(
     # The sitting that fills it goes on.
     drafts.save(scope, draft.draft_id, "d", after=2, by="ben", now=NOW)
     assert refusal(lambda: drafts.create(scope, "more", "", EMPTY, "ada", NOW)) == "DRAFTS_FULL"
+    drafts.close(scope, draft.draft_id, "ada", NOW)
+    drafts.create(scope, "more", "", EMPTY, "ada", NOW)
+    assert refusal(lambda: drafts.reopen(scope, draft.draft_id, "ada", NOW)) == "DRAFTS_FULL"
 
 
 def test_the_operator_log_has_who_made_and_closed_drafts(ledger: Ledger, draft: Draft, scope: Scope) -> None:

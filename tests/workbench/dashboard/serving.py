@@ -351,6 +351,15 @@ class Channel:
         self.say(json.dumps({"n": self._acts, "act": act, **more}))
         return self.told(self._acts)
 
+    def part(self, name: str, text: str) -> str:
+        """Waits until a part of the page is told of that has a text."""
+        while True:
+            for event in self.reply("PATCH-DOC").get("events", []):
+                if event.get("model") == {"id": self._ids["told"]}:
+                    part = json.loads(event["new"]).get("parts", {}).get(name, "")
+                    if text in part:
+                        return str(part)
+
     def told(self, number: int) -> dict[str, Any]:
         """Waits for the answer to what was said under a number."""
         while True:

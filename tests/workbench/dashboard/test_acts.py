@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from gate.clock import utc_now
 from gate.encoding.yaml_text import write_yaml
 from gate.ledger.access.authority import Scope
+from gate.ledger.drafts.cases import read_case
 from gate.ledger.drafts.drafts import Draft, Origin
 from tests.support.migrations import candidate, desk
 from tests.support.samples import sample_rulebook
@@ -143,6 +145,54 @@ def test_what_a_page_must_send_is_asked_for(site: Site, acme: Scope, draft: Draf
 def test_a_decision_that_is_not_there_is_told_by_its_id(site: Site, draft: Draft) -> None:
     told = act(site, "cem", "case_of", draft=draft.draft_id, decision="dec_0")
     assert told["fault"] == "The scope acme has no decision dec_0; check the id."
+
+
+def test_a_case_that_is_changed_keeps_what_the_form_shows_of_it(site: Site, acme: Scope, draft: Draft) -> None:
+    cases = site.instance.ledger.draft_cases
+    expect = {
+        "verdict": "review", "application_verdict": "REVIEW", "action": "ask", "reason_code": "AB",
+        "matched_rule_id": None, "missing_fields": ["a", "b"], "invalid_fields": [],
+    }  # fmt: skip
+    cases.take(acme, draft.draft_id, [read_case({"name": "a", "facts": {}, "expect": expect})], by="cem", now=utc_now())
+    typed = {**expect, "matched_rule_id": "none", "missing_fields": "a, b", "invalid_fields": "none"}
+    more = {"draft": draft.draft_id, "name": "b", "facts": '{"x": 1}', "instead_of": "a", **typed}
+    assert act(site, "cem", "keep_case", **more)["say"] == "Kept the case b."
+    (kept,) = cases.of(acme.scope_id, draft.draft_id)
+    assert (kept.case.name, kept.case.facts, dict(kept.case.expect)) == ("b", {"x": 1}, expect)
+    with site.browser("cem").open("/drafts?scope=acme") as channel:
+        page = channel.go(f"/cases?scope=acme&id={draft.draft_id}").html
+    for name in ("missing_fields", "invalid_fields", "action", "application_verdict", "reason_code"):
+        assert re.search(f'name="{name}"[^>]*value="{typed[name]}"', page), name
+
+
+def test_a_dry_run_is_stale_once_the_cases_are_others_and_gone_once_it_is_proposed(
+    site: Site, acme: Scope, draft: Draft
+) -> None:
+    of = {"draft": draft.draft_id}
+    with site.browser("cem").open("/drafts?scope=acme") as channel:
+        channel.go("/drafts?scope=acme")
+        assert channel.act("type", **of, text=TEXT.replace('"1"', '"2098-01-01"'))["saved"]
+
+        def proved() -> str:
+            channel.act("dry_run", **of, migration_id="acts.proved")
+            return channel.part("proof", "The dry run of")
+
+        assert "Propose it" in proved()
+        channel.act("keep_case", **of, name="late", facts="{}", verdict="review")
+        assert "or its cases, were changed" in channel.act("watch_proof", **of)["parts"]["proof"]
+        assert "cases were changed" in channel.act("propose", **of)["fault"]
+        proved()
+        assert channel.act("propose", **of)["go"].startswith("/migration?")
+        assert channel.act("watch_proof", **of).get("parts") is None
+        assert "no dry run" in channel.act("propose", **of)["fault"]
+
+
+def test_closed_drafts_are_found_again(site: Site, acme: Scope, draft: Draft) -> None:
+    act(site, "cem", "close_draft", draft=draft.draft_id)
+    with site.browser("ana").open("/drafts?scope=acme") as channel:
+        page = channel.go("/drafts?scope=acme").html
+    closed = page.partition("closed draft")[2]
+    assert draft.draft_id in closed
 
 
 def test_what_is_no_message_is_passed_over_and_the_next_one_is_heard(site: Site, draft: Draft) -> None:

@@ -234,7 +234,8 @@ def test_a_hostile_draft_neither_runs_nor_hangs_the_page(
     page.keyboard.press("Control+Home")
     page.keyboard.type("#" if not text.startswith(("{", "[")) else " ")
     has(page, "#saved", re.compile("Saved as revision|at most"))
+    # In another window: a page that is left with unsaved text asks first.
+    others = open_window("bea")
     for other in ("cases", "revisions", "propose"):
-        window.go(f"/{other}?scope=acme&id={draft.draft_id}")
-    window.go("/drafts?scope=acme")
-    has(page, "main", "onclick")
+        others.go(f"/{other}?scope=acme&id={draft.draft_id}")
+    has(others.go("/drafts?scope=acme"), "main", "onclick")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from gate.decisions.drafts import case_of
 from gate.encoding.strict_json import parse
@@ -11,9 +11,11 @@ from gate.ledger.drafts.cases import read_case
 from gate.rulebooks.testing.runs import observe
 from workbench.dashboard.acts.trying import decided
 from workbench.dashboard.acts.turn import Answer, Turn
+from workbench.dashboard.views.drafting.cases import NONE
 from workbench.dashboard.views.location import Location
 
 _EXPECTED = ("verdict", "reason_code", "matched_rule_id", "action", "application_verdict")
+_LISTS = ("missing_fields", "invalid_fields")
 
 
 def keep(turn: Turn) -> Answer:
@@ -24,9 +26,12 @@ def keep(turn: Turn) -> Answer:
         raise OperatorError(
             "CASES_INVALID", 'The facts are not JSON; write them as {"amount": 12.5, "segment": "gold"}.'
         ) from error
-    expect = {name: value for name in _EXPECTED if (value := turn.word(name)) is not None}
-    if expect.get("matched_rule_id") == "none":
-        expect["matched_rule_id"] = cast("str", None)
+    expect: dict[str, Any] = {name: value for name in _EXPECTED if (value := turn.word(name)) is not None}
+    if expect.get("matched_rule_id") == NONE:
+        expect["matched_rule_id"] = None
+    for name in _LISTS:
+        if (typed := turn.word(name)) is not None:
+            expect[name] = [] if typed.strip() == NONE else [each.strip() for each in typed.split(",") if each.strip()]
     case = read_case({"name": turn.text("name").strip(), "facts": facts, "expect": expect})
     turn.store.draft_acts.keep_case(
         turn.scope, turn.who.user, turn.text("draft"), case, instead_of=turn.word("instead_of")

@@ -115,7 +115,7 @@ def go_on(
         try:
             answer = done(work.result())
         except WorkCancelled:
-            answer = {"parts": {part: str(parts.cancelled(part))}}
+            answer = {"parts": {part: str(parts.cancelled(part, turn.word("draft") or ""))}}
         except GateError as error:
             answer = {"parts": {part: str(parts.fault(error.message))}}
         # Another one may have taken its place meanwhile, whose answer is the one to be shown.

@@ -8,7 +8,8 @@ from typing import Any, cast
 from gate.decisions.migrations.documents import Proposal, ProposedRulebook
 from gate.decisions.migrations.rules import require_act
 from gate.drafting.diagnosis import diagnose
-from gate.encoding.strict_json import JsonObject
+from gate.encoding.canonical import content_hash
+from gate.encoding.strict_json import Json, JsonObject
 from gate.errors import OperatorError
 from gate.ids import timestamp
 from gate.migration.drafting import draft_manifest
@@ -33,7 +34,7 @@ def dry_run(turn: Turn) -> Answer:
     # Before the work, so that nobody waits in vain.
     read_manifest(manifest)
     turn.store.migration_acts.require_proposable(turn.scope, user, manifest, [rulebook], "")
-    cases = [each.case for each in turn.store.draft_cases.of(turn.who.scope_id, draft.draft_id)]
+    cases = _cases(turn)
     metric, since = turn.word("metric"), turn.word("since")
     arguments = {
         **turn.store.instance_address,
@@ -42,11 +43,11 @@ def dry_run(turn: Turn) -> Answer:
         "summary": summary,
         "body": rulebook.body,
         "annotations": found.authored.annotations,
-        "cases": [{"name": case.name, "facts": case.facts, "expect": case.expect} for case in cases],
+        "cases": cases,
         "metric": metric,
         "since": since,
     }
-    asked = Asked(migration_id, summary, metric, since, rulebook.hash, user.name, timestamp(turn.now))
+    asked = Asked(migration_id, summary, metric, since, rulebook.hash, _hash_of(cases), user.name, timestamp(turn.now))
     turn.proofs.begin(_key(turn), asked, cast("JsonObject", arguments))
     return watch(turn)
 
@@ -56,15 +57,18 @@ def watch(turn: Turn) -> Answer:
     key, seat, scope = _key(turn), turn.seat, turn.who.scope
     seat.stop_watching()
     draft = turn.store.drafts.draft(*key)
-    rulebook = diagnose(draft.text).rulebook
-    hash_ = None if rulebook is None else rulebook.hash
+    rulebook, cases = diagnose(draft.text).rulebook, _hash_of(_cases(turn))
+
+    def shown(run: DryRun) -> Answer:
+        same = rulebook is not None and (rulebook.hash, cases) == (run.asked.hash, run.asked.cases)
+        return {"parts": {"proof": str(proving.proof(run, draft.draft_id, scope, stale=not same))}}
 
     def show(run: DryRun) -> None:
-        seat.tell({"parts": {"proof": str(proving.proof(run, draft.draft_id, scope, hash_))}})
+        seat.tell(shown(run))
 
     seat.watching = turn.proofs.watch(key, show)
     run = turn.proofs.find(key)
-    return {} if run is None else {"parts": {"proof": str(proving.proof(run, draft.draft_id, scope, hash_))}}
+    return {} if run is None else shown(run)
 
 
 def stop(turn: Turn) -> Answer:
@@ -85,10 +89,13 @@ def propose(turn: Turn) -> Answer:
     found = diagnose(turn.store.drafts.draft(turn.who.scope_id, turn.text("draft")).text)
     if found.rulebook is None or found.authored is None or found.rulebook.hash != run.asked.hash:
         raise OperatorError("DRY_RUN_STALE", "The draft was changed after its dry run; make the dry run again.")
+    if _hash_of(_cases(turn)) != run.asked.cases:
+        raise OperatorError("DRY_RUN_STALE", "The draft's cases were changed after its dry run; make it again.")
     result: Mapping[str, Any] = run.result
     proposed = ProposedRulebook(found.rulebook, found.authored.annotations, result["dependency"])
     proposal = Proposal(result["manifest"], [proposed], result["evidence"])
     turn.store.migration_acts.propose(turn.scope, turn.who.user, proposal, turn.word("note") or "")
+    turn.proofs.forget(_key(turn))
     return {"go": _address(turn, run.asked.migration_id)}
 
 
@@ -130,6 +137,16 @@ def stop_shadow(turn: Turn) -> Answer:
     """Stops the shadow of a migration: {migration}."""
     turn.store.migration_acts.stop_shadow(turn.scope, turn.who.user, turn.text("migration"))
     return {"go": _address(turn, turn.text("migration"))}
+
+
+def _cases(turn: Turn) -> list[JsonObject]:
+    kept = turn.store.draft_cases.of(turn.who.scope_id, turn.text("draft"))
+    cases = [each.case for each in kept]
+    return [cast("JsonObject", {"name": case.name, "facts": case.facts, "expect": case.expect}) for case in cases]
+
+
+def _hash_of(cases: list[JsonObject]) -> str:
+    return content_hash(cast("Json", cases))
 
 
 def _key(turn: Turn) -> Key:

@@ -89,7 +89,9 @@ class Talk:
             return {"fault": error.message, "signed_out": error.code == SIGNED_OUT}
         except Exception as error:  # noqa: BLE001  whatever it is, the session goes on
             services.observer.failed("act", error)
-            return {"fault": "That did not work, and nothing was saved. What you typed is still here; try again."}
+            return {
+                "fault": "That did not work. What you typed is still here; load the page again to see what was saved."
+            }
 
     def _tell_unasked(self, answer: Answer) -> None:
         self._send(answer)

@@ -40,7 +40,7 @@ def take(turn: Turn) -> Answer:
         kept = turn.store.draft_cases.of(turn.who.scope_id, turn.text("draft"))
         found = next((each.case.facts for each in kept if each.case.name == name), None)
         if found is None:
-            raise NotFound("CASE_UNKNOWN", "The draft has this case no more; load the page again.")
+            raise NotFound("CASE_UNKNOWN", "The draft no longer has this case; load the page again.")
         facts, said = found, f"These are the facts of the case {name}."
     else:
         facts, said = cast("JsonObject", turn.values("facts")), "These are facts that show it."

@@ -23,11 +23,12 @@ from workbench.engines.counterfactuals import counterfactuals
 
 
 def change(turn: Turn) -> Answer:
-    """Decides with changed facts: {policy, by?, decision?, lines: {field: {is, text}}, metric?, version?, verdict?,
-    since?, until?}. A line is a fact that is changed; all others stay as they were.
+    """Decides with changed facts: {policy, by?, own?, decision?, lines: {field: {is, text}}, metric?, version?,
+    verdict?, since?, until?}. A line is a fact that is changed; all others stay as they were. `own` is the version that
+    decided the decision, and decides it where `by` names no other.
     """
     policy, lines = turn.text("policy"), turn.values("lines")
-    rulebook = turn.store.rulebook_for(turn.scope, policy, turn.word("by"))
+    rulebook = turn.store.rulebook_for(turn.scope, policy, turn.word("by") or turn.word("own"))
     changed, faults = _changed(rulebook, lines)
     answer: dict[str, str] = {}
     if (decision_id := turn.word("decision")) is not None:
@@ -44,8 +45,10 @@ def change(turn: Turn) -> Answer:
 
 
 def flips(turn: Turn) -> Answer:
-    """Finds the smallest changes of a decision's facts that give another verdict: {policy, by?, decision, to?}."""
-    rulebook = turn.store.rulebook_for(turn.scope, turn.text("policy"), turn.word("by"))
+    """Finds the smallest changes of a decision's facts that give another verdict: {policy, by?, own?, decision,
+    to?}.
+    """
+    rulebook = turn.store.rulebook_for(turn.scope, turn.text("policy"), turn.word("by") or turn.word("own"))
     _, facts = decided(turn, turn.text("decision"))
 
     def done(found: JsonObject) -> Answer:

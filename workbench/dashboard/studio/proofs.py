@@ -36,6 +36,7 @@ class Asked:
         metric: What money is told of; None for none.
         since: Only decisions from this day on; None for all.
         hash: The draft's rulebook.
+        cases: The hash of its cases.
         by: The user who asked.
         at: When, UTC timestamp.
     """
@@ -45,6 +46,7 @@ class Asked:
     metric: str | None
     since: str | None
     hash: str
+    cases: str
     by: str
     at: str
 
@@ -119,6 +121,12 @@ class Proofs:
         """The dry run of a draft; None where there is none, or none any more."""
         with self._lock:
             return self._runs.get(key)
+
+    def forget(self, key: Key) -> None:
+        """Forgets the dry run of a draft that was proposed: what it found is in the ledger."""
+        with self._lock:
+            if key not in self._works:
+                self._runs.pop(key, None)
 
     def watch(self, key: Key, watcher: Watcher) -> Callable[[], None]:
         """Tells a watcher whenever the dry run of a draft has come further; what is returned ends that."""

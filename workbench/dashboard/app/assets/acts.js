@@ -14,6 +14,8 @@ const acts = ({ find, go, lost, said, told }) => {
   let pausing = null;
   let giving = null;
   const asked = new Map();
+  // The text that was answered last: how well cases test another one is not known.
+  let measured = null;
 
   const send = (act, more = {}) => {
     number += 1;
@@ -68,6 +70,9 @@ const acts = ({ find, go, lost, said, told }) => {
     const before = !known && part.querySelector("table") !== null;
     part.classList.toggle("stale", before);
     find("#rules-of-before").hidden = !before;
+    // What hangs on a valid text is that of before as well.
+    find("#beside-of-before").hidden = known;
+    for (const id of ["explained", "findings", "held", "measured"]) find(`#part-${id}`)?.classList.toggle("of-before", !known);
   };
   const arrange = (part, rows) => {
     shown.delete(part);
@@ -175,8 +180,8 @@ const acts = ({ find, go, lost, said, told }) => {
     open.editor = Editor.open(element, {
       text: begun.text, label: "The draft's text", isYaml: begun.yaml, readOnly: !begun.writes, root: place.getRootNode(),
       changed: (text) => {
-        keep(text);
         say("Saving…");
+        keep(text);
         clearTimeout(pausing);
         pausing = setTimeout(send_text, PAUSE);
       },
@@ -208,6 +213,7 @@ const acts = ({ find, go, lost, said, told }) => {
     if (found.want === "base") { open.known = false; open.busy = false; busy(false); send_text(); return; }
     if (found.draft && open) open.known = true;
     if (found.stale) stale(found.stale);
+    if (found.draft && text !== measured) { measured = text; const note = find("#part-measured .stale-note"); if (note) note.hidden = false; }
     // The next change of the table builds on this one, even where the text has moved on.
     if (found.table) table(found.table);
     const late = pausing !== null || (found.n !== undefined && found.n !== latest);
@@ -383,7 +389,10 @@ const acts = ({ find, go, lost, said, told }) => {
     }
     whatIf();
   });
-  window.addEventListener("beforeunload", (event) => { if (pausing !== null) event.preventDefault(); });
+  // What is unsaved stays in this tab, also while somebody signs in again; it goes with the tab.
+  let leaving = false;
+  document.addEventListener("click", (event) => { leaving = Boolean(composed(event, (node) => node.localName === "a" && node.dataset.outside !== undefined)); });
+  window.addEventListener("beforeunload", (event) => { if (!leaving && open && (pausing !== null || unsaved(open.draft))) event.preventDefault(); });
 
   return arrive;
 };

@@ -17,7 +17,8 @@ def load(store: Store, visit: Visit) -> Page:
     versions = store.ledger.rulebook_versions(visit.access.scope_id)
     if location.policy is not None and location.version is None and versions.get(location.policy):
         location = location.change(version=versions[location.policy][0])
-    return listing.listing(location, found, versions, may_draft=visit.access.may("draft"), now=visit.now)
+    closed = store.drafts.of(visit.access.scope_id, closed=True)
+    return listing.listing(location, found, closed, versions, may_draft=visit.access.may("draft"), now=visit.now)
 
 
 def load_one(store: Store, visit: Visit) -> Page:

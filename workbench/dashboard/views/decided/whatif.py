@@ -46,10 +46,11 @@ def whatif(
         values: What can be summed over past decisions.
         erased: Whether the facts of the decision were erased.
     """
-    by = None if location.by is None and record is None else rulebook.version
     asked = {
         "policy": location.policy,
-        "by": by,
+        "by": location.by,
+        # Past decisions are decided by their own versions, and this one by its own.
+        "own": None if record is None else rulebook.version,
         "decision": None if record is None else record["decision_id"],
         "version": location.version,
         "verdict": location.verdict,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from gate.ids import parse_timestamp
 from gate.ledger.drafts.cases import KeptCase
@@ -19,6 +19,17 @@ from workbench.dashboard.views.html import ago, render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
 from workbench.engines.wording import counted
+
+NONE: Final = "none"
+"""What the form has for a list that has to be empty, and for no rule."""
+
+_EXPECTED: Final = (
+    ("reason_code", "Reason"),
+    ("action", "Action"),
+    ("application_verdict", "Word of the rulebook, as APPROVE"),
+    ("missing_fields", "Missing facts, as a, b; or none"),
+    ("invalid_fields", "Invalid facts, as a, b; or none"),
+)
 
 
 def cases(
@@ -51,6 +62,7 @@ def cases(
         "writes": may_draft and draft.closed_at is None,
         "rows": rows,
         "facts": body_of(EXAMPLE_FACTS if rulebook is None else _facts_of(rulebook)),
+        "expected": _EXPECTED,
         "rules": [] if rulebook is None else [rule["rule_id"] for rule in rulebook.body["rules"]],
     }
     title = f"No case of {draft.name} yet"
@@ -75,6 +87,7 @@ def _row(kept: KeptCase, result: CaseResult | None, explainer: Explainer | None,
         "facts": json.dumps(case.facts, ensure_ascii=False),
         "pretty": body_of(case.facts),
         "expect": case.expect,
+        "typed": {name: _typed(case.expect.get(name)) for name, _ in _EXPECTED},
         "expected": ", ".join(f"{name} {json.dumps(value)}" for name, value in case.expect.items()),
         "held": None if result is None else result.held,
         "why": [reason.text for reason in explainer.reasons(result)]
@@ -83,6 +96,13 @@ def _row(kept: KeptCase, result: CaseResult | None, explainer: Explainer | None,
         "by": kept.saved_by,
         "ago": ago(parse_timestamp(kept.saved_at), now),
     }
+
+
+def _typed(expected: object) -> str:
+    """What is expected of a member as the form has it: a list as `a, b`, and an empty one as `none`."""
+    if isinstance(expected, list):
+        return ", ".join(map(str, expected)) or NONE
+    return "" if expected is None else str(expected)
 
 
 def _facts_of(rulebook: Rulebook) -> Any:

@@ -33,6 +33,8 @@ default_outcome: {decision: review, verdict: REVIEW, action: ask_the_owner, reas
 """
 """What a draft begins with that begins with nothing."""
 
+_CLOSED_SHOWN: Final = 100
+
 EXAMPLE_FACTS: Final[JsonObject] = {"amount": 12.5}
 """Facts for it."""
 
@@ -40,14 +42,16 @@ EXAMPLE_FACTS: Final[JsonObject] = {"amount": 12.5}
 def listing(
     location: Location,
     found: Sequence[DraftSummary],
+    closed: Sequence[DraftSummary],
     versions: Mapping[str, Sequence[str]],
     *,
     may_draft: bool,
     now: datetime,
 ) -> Page:
-    """The open drafts of a scope."""
-    rows = [
-        {
+    """The drafts of a scope: those that are open, and beneath them those that are closed."""
+
+    def row(draft: DraftSummary) -> dict[str, object]:
+        return {
             "name": draft.name,
             "url": Location("draft", scope=location.scope, id=draft.draft_id).url,
             "origin": origin_of(draft),
@@ -55,8 +59,7 @@ def listing(
             "ago": ago_of(draft, now),
             "revision": draft.revision,
         }
-        for draft in found
-    ]
+
     filters: tuple[Choice, ...] = ()
     if may_draft:
         filters = (Choice("policy", "Begin with", {"": "an example", **{name: name for name in versions}}),)
@@ -65,7 +68,13 @@ def listing(
             filters += (Choice("version", "Version", {version: version for version in of}),)
     begun = None if location.policy is None or location.version is None else (location.policy, location.version)
     title = f"{counted(len(found), 'draft')} of rulebooks" if found else "No draft of a rulebook yet"
-    return Page(location, title, render("drafts.html", {"rows": rows, "may": may_draft, "begun": begun}), filters)
+    context = {
+        "rows": [row(draft) for draft in found],
+        "closed": [row(draft) for draft in closed[:_CLOSED_SHOWN]],
+        "may": may_draft,
+        "begun": begun,
+    }
+    return Page(location, title, render("drafts.html", context), filters)
 
 
 def origin_of(draft: DraftSummary) -> str:

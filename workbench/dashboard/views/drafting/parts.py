@@ -28,6 +28,7 @@ from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
 from workbench.engines.wording import counted
 
+_PROPOSALS_SHOWN: Final = 100
 _FINDINGS_SHOWN: Final = 60
 _DEFAULTS_SHOWN: Final = 3
 TONES: Final = {"danger": "bad", "warning": "few", "note": ""}
@@ -190,10 +191,10 @@ def working(words: str, work: str) -> Markup:
     return render("studio_working.html", {"words": words, "work": work})
 
 
-def cancelled(part: str) -> Markup:
-    """That something was ended before it was done."""
+def cancelled(part: str, draft_id: str) -> Markup:
+    """That something of a draft was ended before it was done."""
     act = {"findings": "examine", "measured": "measure", "proposed": "boundaries"}.get(part)
-    return render("studio_cancelled.html", {"act": act})
+    return render("studio_cancelled.html", {"act": act, "draft": draft_id})
 
 
 def fault(message: str) -> Markup:
@@ -215,8 +216,8 @@ def measured(found: Mapping[str, Any], cases: int) -> Markup:
         "cases": cases,
         "coverage": coverage,
         "mutation": mutation,
-        "missing": [_proposal(case) for case in missing[:100]],
-        "more": max(0, len(missing) - 100),
+        "count": len(missing),
+        "missing": [_proposal(case) for case in missing[:_PROPOSALS_SHOWN]],
         "all": json.dumps(missing, ensure_ascii=False),
     }
     return render("studio_measured.html", context)

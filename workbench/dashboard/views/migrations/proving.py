@@ -54,21 +54,19 @@ def proposing(
         "in_force": in_force,
         "values": values,
         "asked": None if run is None else run.asked,
-        "proof": ""
-        if run is None
-        else proof(run, draft.draft_id, location.scope or "", None if rulebook is None else rulebook.hash),
+        "proof": "" if run is None else proof(run, draft.draft_id, location.scope or "", stale=False),
     }
     return Page(location, f"Propose {draft.name}", render("propose.html", context))
 
 
-def proof(run: DryRun, draft_id: str, scope: str, hash_: str | None) -> Markup:
+def proof(run: DryRun, draft_id: str, scope: str, *, stale: bool) -> Markup:
     """The dry run of a draft: how far it has come, or what it found.
 
     Args:
         run: The dry run.
         draft_id: The draft.
         scope: The scope's name.
-        hash_: The draft's rulebook as it is now; None where it is not valid.
+        stale: Whether the draft, or its cases, were changed since it began.
     """
     evidence = None if run.result is None else run.result["evidence"]
     document = {
@@ -84,7 +82,7 @@ def proof(run: DryRun, draft_id: str, scope: str, hash_: str | None) -> Markup:
         "run": run,
         "draft": draft_id,
         "at": clock(parse_timestamp(run.asked.at)),
-        "stale": hash_ != run.asked.hash,
+        "stale": stale,
         "faults": [] if evidence is None else find_gate_faults(evidence),
         "report": "" if evidence is None else as_fragment(document, evidence, link),
     }
