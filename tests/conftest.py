@@ -29,13 +29,18 @@ from tests.support.memory import in_memory
 from tests.support.postgres import Postgres, postgres_server
 from tests.support.samples import LimitClock
 from tests.support.statements import share_compiled
-from tests.support.torture import size
+from tests.support.torture import LONG, size
 from workbench.analytics import Analytics
 from workbench.lake.entries import Personal
 
-# A shared machine may pause at any moment; how long an example takes proves nothing.
+# A shared machine may pause at any moment; how long an example takes proves nothing. The short form tries the same
+# examples in each run, so that a change is refused for what it does and never for its luck; the long form tries others.
 settings.register_profile(
-    "gate", max_examples=size(60, 200), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "gate",
+    max_examples=size(60, 200),
+    deadline=None,
+    derandomize=not LONG,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("gate")
 
