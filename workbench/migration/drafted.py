@@ -45,7 +45,7 @@ class Drafted:
         rulebook: The draft's rulebook.
         annotations: The author's comments.
         cases: The draft's cases.
-        metric: What money is told of; None for none.
+        metric: The metric whose money is reported; None for none.
         since: Only decisions from this day on; None for all.
     """
 

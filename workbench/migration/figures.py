@@ -38,7 +38,7 @@ class Asked:
     """What a dry run was asked.
 
     Attributes:
-        metric: What money is told of; None for nothing.
+        metric: The metric whose money is reported; None for none.
         since: Only decisions from this moment on.
         until: Only decisions before this moment.
         adapter_manifest_hash: The adapter that makes the candidate's facts; None where callers send them.

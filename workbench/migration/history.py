@@ -130,7 +130,7 @@ def dry_run(
         history: The decisions.
         candidate: The rulebook that is proposed.
         base: The version that is in force; None for a first route.
-        metric: What money is told of: a metric of the latest outcomes by its name, or a fact as `inputs.<path>`.
+        metric: Whose money is reported: a metric of the latest outcomes by its name, or a fact as `inputs.<path>`.
         by: The fields whose values break the figures down, at most `MAX_FIELDS`; those that the rulebooks read
             where None, the first of them in the order of their names.
         since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.

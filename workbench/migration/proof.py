@@ -31,7 +31,7 @@ class Wanted:
     """What a proof looks at beside the whole history.
 
     Attributes:
-        metric: What money is told of: a metric of the latest outcomes, or a fact as `inputs.<path>`.
+        metric: Whose money is reported: a metric of the latest outcomes, or a fact as `inputs.<path>`.
         since: Only decisions from this moment on.
         until: Only decisions before this moment.
         cases: The cases of each candidate, by rulebook id.

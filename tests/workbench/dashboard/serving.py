@@ -352,7 +352,7 @@ class Channel:
         return self.told(self._acts)
 
     def part(self, name: str, text: str) -> str:
-        """Waits until a part of the page is told of that has a text."""
+        """Waits for a part of the page with a text in it, and returns the part."""
         while True:
             for event in self.reply("PATCH-DOC").get("events", []):
                 if event.get("model") == {"id": self._ids["told"]}:

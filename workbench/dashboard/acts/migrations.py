@@ -72,7 +72,7 @@ def watch(turn: Turn) -> Answer:
 
 
 def stop(turn: Turn) -> Answer:
-    """Ends the dry run of a draft, whoever began it: {draft}."""
+    """Ends the dry run of a draft, no matter who began it: {draft}."""
     require_act(turn.who.user, turn.scope, "draft", code="DRAFT_FORBIDDEN")
     turn.proofs.cancel(_key(turn))
     return {}

@@ -1,4 +1,4 @@
-"""What a browser says while somebody works on a page, and what it is told.
+"""The messages of a browser while somebody works on a page, and the answers to them.
 
 A message is JSON: {n, act, ...}; the answer carries the same n. Acts are done one after the other. Of those that only
 tell the latest of something, such as the text of a draft, the last one that waits takes the place of those before it:

@@ -20,7 +20,7 @@ from workbench.dashboard.studio.workshop import Work, Workshop
 from workbench.dashboard.views.drafting.table import Row
 
 Answer: TypeAlias = dict[str, Any]
-"""What a browser is told: `parts` of the page by their ids, as HTML; `say`, a sentence; `go`, an address; and what the
+"""An answer to a browser: `parts` of the page by their ids, as HTML; `say`, a sentence; `go`, an address; and what the
 editor takes.
 """
 
@@ -37,7 +37,7 @@ class Seat:
         desk: The draft that is written; None before anything was typed.
         found: What is known of its text.
         given: The facts at hand.
-        rows: What the page's table of rules shows; None before it was told of any.
+        rows: What the page's table of rules shows; None before any were sent.
         examined: The hash of the rulebook that is examined, or was.
         works: What is being done for the page, by name.
         watching: Ends watching the dry run that the page shows; None where it watches none.

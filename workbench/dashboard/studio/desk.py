@@ -23,7 +23,7 @@ from gate.ledger.drafts.drafts import Draft, DraftChanged
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What an author is told after they typed.
+    """The answer to an author who typed.
 
     Attributes:
         draft: The draft as it is saved now.
@@ -61,7 +61,7 @@ class Desk:
         """Saves what the author has now.
 
         Raises:
-            GateError: As `DraftActs.save`, but for DRAFT_CHANGED, which is told.
+            GateError: As `DraftActs.save`, except DRAFT_CHANGED, which is answered with `conflict`.
         """
         base = self._base
         try:

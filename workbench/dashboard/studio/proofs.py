@@ -1,4 +1,4 @@
-"""The dry runs of drafts: each goes on whoever watches it, and is kept until it is made anew or the process ends.
+"""The dry runs of drafts: each goes on whether or not anyone watches, until it is made anew or the process ends.
 
     proofs.begin(key, asked, work)
     stop = proofs.watch(key, lambda proof: ...)     # now, and whenever it has come further
@@ -33,7 +33,7 @@ class Asked:
     Attributes:
         migration_id: The name of the migration.
         summary: What changes and why.
-        metric: What money is told of; None for none.
+        metric: The metric whose money is reported; None for none.
         since: Only decisions from this day on; None for all.
         hash: The draft's rulebook.
         cases: The hash of its cases.

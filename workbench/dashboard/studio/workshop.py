@@ -4,7 +4,7 @@
     work.result()               # in a thread of its own
     work.cancel()               # from any other: the process is ended, and `result` raises WorkCancelled
 
-They give way to whoever waits for a page: they take a tenth of a processor that is wanted, and between two steps they
+They give way to people who wait for a page: they take a tenth of a processor that is wanted, and between two steps they
 wait while a page is being made. A process that did its work waits for the next, since one takes a second to
 start; one whose work was cancelled is gone at once, whatever it was doing.
 """
@@ -36,7 +36,7 @@ _WAITING: Final = 8
 
 
 class WorkCancelled(OperatorError):
-    """WORK_CANCELLED: whoever wanted the work ended it."""
+    """WORK_CANCELLED: the work was ended on request."""
 
     def __init__(self) -> None:
         """Says so."""
@@ -44,7 +44,7 @@ class WorkCancelled(OperatorError):
 
 
 class Workshop:
-    """A few processes that do what they are told."""
+    """A few processes that do one work after the other."""
 
     def __init__(self, processes: int = 2) -> None:
         """Starts no process yet.

@@ -1,4 +1,4 @@
-"""Two authors at one draft lose nothing: the second is told, and merges or forks."""
+"""Two authors at one draft lose nothing: the second sees it, and merges or forks."""
 
 from __future__ import annotations
 

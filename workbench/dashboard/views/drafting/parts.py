@@ -1,5 +1,5 @@
-"""What the studio shows beside the text of a draft, each part for itself: after an act only what hangs on it is made
-anew.
+"""What the studio shows beside the text of a draft, each part for itself: after an act only the parts that it
+changes are made anew.
 """
 
 from __future__ import annotations
