@@ -25,10 +25,11 @@ PRESENCE: Final = ("exists", "not_exists")
 
 _LISTS: Final = ("in", "not_in")
 _STEP: Final = re.compile(r"(?:^|\.)([^.\[\]]+)|\[([0-9]{1,6})\]")
+_TEST: Final[JsonObject] = {"field": "amount", "operator": "exists"}
 _NEW_RULE: Final[JsonObject] = {
     "rule_id": "new_rule",
     "priority": 0,
-    "condition": {"field": "amount", "operator": "exists"},
+    "condition": _TEST,
     "outcome": {"decision": "review", "verdict": "REVIEW", "action": "ask_the_owner", "reason_code": "NEW_RULE"},
 }
 
@@ -94,6 +95,9 @@ def add_rule(text: str, *, like: str | None = None) -> str:
 def add_test(text: str, path: str) -> str:
     """The text with another test in a condition: in an `all` or `any`, or beside a test, which then are in an `all`.
 
+    The new test repeats the one before it, so that it changes no decision until it is edited: in an `any`, a test that
+    most facts pass would make a rule match nearly all of them.
+
     Args:
         text: The text.
         path: The condition: `rules[0].condition`.
@@ -104,12 +108,12 @@ def add_test(text: str, path: str) -> str:
     of = read(text)
     steps = _steps(of, path)
     condition = _at(of, steps)
-    names = _fields(of)
-    test: JsonObject = {"field": names[0] if names else "amount", "operator": "exists"}
     for name in ("all", "any"):
         if isinstance(condition, dict) and isinstance(condition.get(name), list):
-            return splicing.insert(of.text, (*steps, name), len(cast("list[Json]", condition[name])), test)
-    return splicing.replace(of.text, steps, {"all": [condition, test]})
+            tests = cast("list[Json]", condition[name])
+            plain = [each for each in tests if isinstance(each, dict) and "operator" in each]
+            return splicing.insert(of.text, (*steps, name), len(tests), [_TEST, *tests[-1:], *plain][-1])
+    return splicing.gather(of.text, steps, "all", condition)
 
 
 def typed_value(value: Json, operator: str, declared: str | None) -> str:

@@ -4,7 +4,7 @@
     text = remove(text, ("rules",), 2)
 
 Each change is made on the text and on its value. Where the new text does not read as the new value, or would lose a
-comment that stands outside of what is taken out, nothing is changed: the author edits the text themselves then.
+comment that does not belong to what is taken out, nothing is changed: the author edits the text themselves then.
 """
 
 from __future__ import annotations
@@ -68,19 +68,57 @@ def replace(text: str, steps: Steps, value: Json) -> str:
     Raises:
         MaterialRefused: The text is none, or DRAFT_EDIT_REFUSED.
     """
-    before = read(text)
-    text = before.text
-    span = _span(before, steps)
+    return _replace(read(text), steps, value, emptied=False)
+
+
+def _replace(before: Text, steps: Steps, value: Json, *, emptied: bool) -> str:
+    """As `replace`; what is emptied goes with the comments in it."""
+    text, span = before.text, _span(before, steps)
+    gone = span if emptied else None
     changed = _replaced(before.value, steps, value)
     if before.is_yaml and span.begin < span.start and not _in_flow(before, steps[:-1]):
         # The value of a member may have to begin on a line of its own, or no longer.
         colon = _colon(text, span.begin)
         made = _after_key(value, _column(text, span.begin))
         end = text[span.start : span.end].rstrip("\n")
-        return _checked(before, text[: colon + 1] + made + text[span.start + len(end) :], changed, span)
+        return _checked(before, text[: colon + 1] + made + text[span.start + len(end) :], changed, gone)
     flow = before.is_yaml and bool(steps) and _in_flow(before, steps[:-1])
     written = inline(value) if flow else _written(before, value, _column(text, span.begin))
-    return _checked(before, text[: span.start] + written + text[span.end :], changed, span)
+    return _checked(before, text[: span.start] + written + text[span.end :], changed, gone)
+
+
+def gather(text: str, steps: Steps, name: str, added: Json) -> str:
+    """The text with a value and another one in an array, which is the only member of an object in the value's place.
+
+    Args:
+        text: The text.
+        steps: The value.
+        name: The member.
+        added: The other value.
+
+    Raises:
+        MaterialRefused: As `replace`.
+    """
+    before = read(text)
+    text, span = before.text, _span(before, steps)
+    gathered: Json = {name: [_at(before.value, steps), added]}
+    changed = _replaced(before.value, steps, gathered)
+    if not before.is_yaml:
+        return replace(text, steps, gathered)
+    stands = text[span.start : span.end].rstrip("\n")
+    if steps and _in_flow(before, steps[:-1]):
+        made = f"{{{name}: [{stands}, {inline(added)}]}}"
+        return _checked(before, text[: span.start] + made + text[span.end :], changed, None)
+    on_its_key = "\n" not in text[span.begin : span.start] and span.begin < span.start
+    column = _column(text, span.begin) + _INDENT if on_its_key else _column(text, span.start)
+    end = _line_end(text, span.end)
+    start = len(text[: span.start].rstrip(" ")) if on_its_key else span.start
+    head = f"\n{' ' * column}{name}:" if on_its_key else f"{name}:"
+    dash = f"\n{' ' * (column + _INDENT)}- "
+    lines = text[span.start : end].split("\n")
+    moved = "\n".join([lines[0], *(f"{' ' * 2 * _INDENT}{line}" if line else "" for line in lines[1:])])
+    other = _written(before, added, column + 2 * _INDENT)
+    return _checked(before, f"{text[:start]}{head}{dash}{moved}{dash}{other}{text[end:]}", changed, None)
 
 
 def set_member(text: str, steps: Steps, name: str, value: Json) -> str:
@@ -128,7 +166,7 @@ def remove_member(text: str, steps: Steps) -> str:
     above, name = steps[:-1], steps[-1]
     names = list(_at(before.value, above))
     if names == [name]:
-        return replace(text, above, {})
+        return _replace(before, above, {}, emptied=True)
     changed = copy.deepcopy(before.value)
     del _at(changed, above)[name]
     span = _span(before, steps)
@@ -178,7 +216,7 @@ def remove(text: str, steps: Steps, index: int) -> str:
     changed = copy.deepcopy(before.value)
     del _at(changed, steps)[index]
     if len(items) == 1:
-        return replace(text, steps, [])
+        return _replace(before, steps, [], emptied=True)
     start, end = _cut(before, items, index, _in_flow(before, steps))
     return _checked(before, text[:start] + text[end:], changed, Span(start, start, end))
 

@@ -101,15 +101,21 @@ def test_rules_and_tests_come_and_go() -> None:
     assert at(add_rule(TEXT), "rules", 2, "condition", "field") == "amount"
     assert diagnose(add_rule(TEXT)).rulebook is not None
     assert remove(made, "rules[1]") == TEXT
-    assert at(add_test(TEXT, "rules[0].condition"), "rules", 0, "condition", "all", 1) == {
-        "field": "amount",
-        "operator": "exists",
-    }
-    assert len(at(add_test(TEXT, "rules[1].condition"), "rules", 1, "condition", "all")) == 3
     assert at(remove(TEXT, "rules[1].condition.all[1]"), "rules", 1, "condition", "all") == [
         {"field": "segment", "operator": "in", "value": ["gold", "silver"]}
     ]
     assert "priority" not in remove(TEXT, "rules[1].priority")
+
+
+def test_a_new_test_repeats_the_one_before_it_and_changes_nothing_yet() -> None:
+    small = {"field": "amount", "operator": "lte", "value": 5}
+    assert at(add_test(TEXT, "rules[0].condition"), "rules", 0, "condition") == {"all": [small, small]}
+    both = ("rules", 1, "condition", "all")
+    tests = at(TEXT, *both)
+    assert at(add_test(TEXT, "rules[1].condition"), *both) == [*tests, tests[1]]
+    # Of tests and groups of tests, it is the last test.
+    grouped = json.dumps({"rules": [{"condition": {"any": [small, {"all": tests}]}}]})
+    assert at(add_test(grouped, "rules[0].condition"), "rules", 0, "condition", "any") == [small, {"all": tests}, small]
 
 
 @pytest.mark.parametrize(

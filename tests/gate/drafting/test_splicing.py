@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gate.drafting.splicing import insert, read, remove, remove_member, replace, set_member
+from gate.drafting.splicing import gather, insert, read, remove, remove_member, replace, set_member
 from gate.encoding.yaml_text import write_yaml
 from gate.errors import MaterialRefused
 from tests.reference.strategies import rulebooks
@@ -90,11 +90,42 @@ def test_members_come_and_go() -> None:
     assert remove_member(TEXT, ("rules", 0, "condition", "value")) == changed(", value: 5", "")
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "a:\n  b: # one\n    # two\n    x: 1 # three\n\n    # four\n    y: |\n      5\n       6\n    # five\nc: 1",
+            "a:\n  b: # one\n    # two\n    all:\n      - x: 1 # three\n\n        # four\n        y: |\n          5\n"
+            "           6\n      - 7\n    # five\nc: 1\n",
+        ),
+        ("a: {b: {x: 1}, c: 2} # one\n", "a: {b: {all: [{x: 1}, 7]}, c: 2} # one\n"),
+        ("a:\n- b: {x: 1} # one\n  c: 2\n", "a:\n- b:\n    all:\n      - {x: 1} # one\n      - 7\n  c: 2\n"),
+        (
+            "a:\n  b:\n    {x: 1, # one\n     y: 2} # two\n",
+            "a:\n  b:\n    all:\n      - {x: 1, # one\n         y: 2} # two\n      - 7\n",
+        ),
+        ('{"a": {"b": 1}}', '{"a": {"b": {"all": [1, 7]}}}'),
+    ],
+)
+def test_a_value_is_gathered_with_another_and_keeps_its_comments(before: str, after: str) -> None:
+    steps = ("a", 0, "b") if "- b" in before else ("a", "b")
+    made = gather(before, steps, "all", 7)
+    assert made == after if "#" in before else json.loads(made) == json.loads(after)
+
+
+def test_an_item_is_gathered_where_it_stands() -> None:
+    text = "a:\n- x: 1 # one\n  y: 2\n- z # two\n"
+    assert gather(text, ("a", 0), "any", 7) == "a:\n- any:\n    - x: 1 # one\n      y: 2\n    - 7\n- z # two\n"
+    assert gather(text, ("a", 1), "any", 7) == "a:\n- x: 1 # one\n  y: 2\n- any:\n    - z # two\n    - 7\n"
+
+
 def test_a_change_that_would_lose_a_comment_elsewhere_is_refused() -> None:
     text = "a:\n  # kept\n  - 1 # one\n"
     with pytest.raises(MaterialRefused, match="change it in the text") as refused:
         replace("a: # kept\n  b: 1\n", ("a",), 5)
     assert refused.value.code == "DRAFT_EDIT_REFUSED"
+    with pytest.raises(MaterialRefused):
+        replace("a:\n  - 1 # one\n  - 2\n", ("a",), [1, 3])
     assert remove("a:\n  - 0\n  - 1 # one\n", ("a",), 0) == "a:\n  - 1 # one\n"
     with pytest.raises(MaterialRefused):
         remove(text, ("a",), 0)
@@ -133,6 +164,11 @@ def test_every_change_can_be_made_to_any_rulebook(body: Any, data: st.DataObject
         ],
         insert(text, ("rules",), at, other): [*rules[:at], other, *rules[at:]],
         remove(text, ("rules",), at): [*rules[:at], *rules[at + 1 :]],
+        gather(text, ("rules", at, "condition"), "any", other["condition"]): [
+            *rules[:at],
+            {**rules[at], "condition": {"any": [rules[at]["condition"], other["condition"]]}},
+            *rules[at + 1 :],
+        ],
         set_member(text, ("rules", at), "priority", 9): [*rules[:at], {**rules[at], "priority": 9}, *rules[at + 1 :]],
     }
     for made, expected in values.items():
