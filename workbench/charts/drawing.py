@@ -50,7 +50,7 @@ _FORMATS: Final = {
     **dict.fromkeys(("value", "usual"), ",.6~g"),
     **dict.fromkeys(("median_hours", "p90_hours"), ",.1f"),
 }
-_DATES: Final = ("week", "start", "from", "to", "last_hit_at")
+_DATES: Final = ("week", "start", "from", "to", "last_hit_at", "in_force_since")
 
 
 def name(text: str) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import timedelta
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal, NamedTuple
 
 import altair as alt
 import polars as pl
@@ -35,10 +35,41 @@ _PLOTTED_VERSIONS: Final = len(colours.NAMES)
 _RECENT: Final = timedelta(weeks=8)
 _STATUSES: Final = ("succeeded", "partial", "failed", "reverted", "pending", "review", "unreported")
 _TERMINAL: Final = _STATUSES[:4]
+_MOST_ROUTES: Final = 12
+# The names of so many routes are one below the other, so that those of neighbours do not overlap.
+_STEPS: Final = 4
+_STEP_HEIGHT: Final = 13
 
 
-def weekly(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, link: Link | None = None) -> Drawn:
-    """The success rate of each week, a line for each of the versions with the most decisions."""
+class Route(NamedTuple):
+    """When a version was put in force.
+
+    Attributes:
+        at: When, UTC.
+        version: The version.
+    """
+
+    at: datetime
+    version: str
+
+
+def weekly(
+    frame: pl.DataFrame,
+    finding: str,
+    notes: Sequence[str],
+    *,
+    link: Link | None = None,
+    routes: Sequence[Route] = (),
+) -> Drawn:
+    """The success rate of each week, a line for each of the versions with the most decisions.
+
+    Args:
+        frame: The weeks of an effectiveness report.
+        finding: The sentence above the chart.
+        notes: What was looked at.
+        link: What the point of a week and a version leads to; the row has `week` and `policy_version`.
+        routes: Which versions were put in force when, in their order; the latest are drawn as dashed lines.
+    """
     decided = frame.group_by("policy_version").agg(pl.col("decisions").sum())
     most = decided.sort("decisions", "policy_version", descending=[True, False]).head(_PLOTTED_VERSIONS)
     versions = most["policy_version"].sort().to_list()
@@ -89,10 +120,41 @@ def weekly(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, link: Lin
         how.append(f"Grey: fewer than {FEW} cases.")
     if left_out := decided.height - len(versions):
         how.append(f"{left_out:,} more versions with fewer decisions are left out.")
-    layers = [band, line, linked(points, link)]
+    if routes:
+        how.append("Dashed: a version was put in force.")
+    if len(routes) > _MOST_ROUTES:
+        how.append(f"{len(routes) - _MOST_ROUTES:,} earlier ones are left out.")
+    layers = [*_in_force(routes[-_MOST_ROUTES:], shown["week"]), band, line, linked(points, link)]
     layers += [alone] if shown["alone"].any() else []
     layers += [hollow] if shown["open"].any() else []
     return titled(layers, finding, [*notes, " ".join(how)], width=680, height=320, outside=60)
+
+
+def _in_force(routes: Sequence[Route], weeks: pl.Series) -> Iterator[alt.Chart]:
+    """A line for each route, with its version beside it, on the side that has more room."""
+    if not routes:
+        return
+    ends = [*weeks.cast(pl.Date).drop_nulls().sort(), *(route.at.date() for route in routes)]
+    middle = min(ends) + (max(ends) - min(ends)) / 2
+    shown = pl.DataFrame(
+        {
+            "in_force_since": [route.at for route in routes],
+            "policy_version": [route.version for route in routes],
+            "step": [at % _STEPS for at in range(len(routes))],
+            "late": [route.at.date() > middle for route in routes],
+        }
+    )
+    base = rows(shown).encode(x=alt.X("in_force_since:T"))
+    line = base.mark_rule(strokeDash=[4, 4], strokeWidth=1.5, color=colours.REFERENCE)
+    yield line.encode(tooltip=tooltip("in_force_since", "policy_version"))
+    for step, late in sorted({(row["step"], row["late"]) for row in shown.iter_rows(named=True)}):
+        y = alt.YValue(4 + step * _STEP_HEIGHT)  # type: ignore[no-untyped-call]
+        here = base.transform_filter(f"datum.step == {step} && datum.late == {str(late).lower()}")
+        align: Literal["left", "right"] = "right" if late else "left"
+        texts = here.mark_text(
+            align=align, dx=-4 if late else 4, baseline="top", fontSize=11, limit=140, color=colours.REFERENCE
+        )
+        yield texts.encode(y=y, text=alt.Text("policy_version:N"))
 
 
 def _says(row: Mapping[str, Any]) -> str:

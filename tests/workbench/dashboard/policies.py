@@ -45,6 +45,7 @@ class MadeUpStore:
         self._health = health
         self.dismissals = self
         self.ledger = self
+        self.migrations = self
 
     def reports(self, access: Access) -> ScopeReports:
         return self._reports
@@ -57,6 +58,9 @@ class MadeUpStore:
 
     def changes(self, scope_id: str, rulebook_id: str, version: str) -> VersionChange:
         return VersionChange(version, None, None)
+
+    def routes(self, access: Access, rulebook_id: str) -> Mapping[str, Any]:
+        return {}
 
     def page(self, url: str | Location, *, narrow: bool = False) -> Page:
         """The page at a URL."""

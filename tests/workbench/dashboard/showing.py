@@ -26,7 +26,7 @@ NOW: Final = datetime(2026, 11, 25, 12, tzinfo=UTC)
 
 # What a browser shows apart from what follows.
 _APART: Final = {"td", "th", "li", "p", "h2", "dd", "dt", "strong", "caption", "summary"}
-_VOID: Final = {"br", "meta", "input"}
+_VOID: Final = {"br", "meta", "input", "wbr"}
 _HTML: Final = {
     *(
         "a",
@@ -108,7 +108,7 @@ class Read(HTMLParser):
         links = [value or "" for name, value in attrs if name == "href"]
         self.links += [link for link in links if re.fullmatch("#after-[0-9a-z-]*", link) is None]
         if tag in _VOID:
-            self.text += " "
+            self.text += "" if tag == "wbr" else " "
         else:
             self.open.append(tag)
 

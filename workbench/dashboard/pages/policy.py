@@ -37,10 +37,11 @@ def load(store: Store, visit: Visit) -> Page:
         change=None
         if location.version is None
         else store.ledger.changes(visit.access.scope_id, location.policy, location.version),
+        routes=store.migrations.routes(visit.access, location.policy).get(location.policy, ()),
     )
     drawn = reports.kept(
         "policy figures",
-        (location, visit.canvas.width),
+        (location, visit.canvas.width, len(found.routes)),
         lambda: policy.figures(location, found, visit.canvas),
     )
     return policy.view(location, found, drawn, now=visit.now)

@@ -13,7 +13,8 @@ import polars as pl
 from gate.policy.confidence import HIGH, MEDIUM
 from gate.policy.effectiveness import Standing
 from gate.policy.questions import VERDICTS
-from workbench.charts import counts, effectiveness, metrics, weekly
+from gate.records.changes import RouteEntry
+from workbench.charts import counts, metrics, weekly
 from workbench.dashboard.store.ledger import VersionChange
 from workbench.dashboard.views import links, offered
 from workbench.dashboard.views.decided.changes import changes
@@ -21,6 +22,7 @@ from workbench.dashboard.views.figure import Canvas, Figure
 from workbench.dashboard.views.flagged.anomalies import Flagged, shown
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
+from workbench.dashboard.views.migrations import results
 from workbench.dashboard.views.page import Page
 from workbench.dashboard.views.shares import mix
 from workbench.engines import findings
@@ -66,6 +68,7 @@ class Found:
         held: How many of its decisions are held.
         flagged: The anomalies of all of its versions.
         change: What the version that was asked for changed; None where none was.
+        routes: The policy's routes, in the order of the chain.
     """
 
     names: Names
@@ -75,6 +78,7 @@ class Found:
     held: int
     flagged: Sequence[Flagged]
     change: VersionChange | None
+    routes: Sequence[RouteEntry]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +156,10 @@ def figures(location: Location, found: Found, canvas: Canvas) -> Figures:
         found: What was found.
         canvas: What they are drawn on.
     """
-    done, rows = found.done, found.asked.weekly
+    done = found.done
 
     def of_week(row: Mapping[str, Any]) -> str:
         return links.decisions(location, **links.week_of(location, row["week"]))
-
-    def of_week_and_version(row: Mapping[str, Any]) -> str:
-        return links.decisions(location, version=row["policy_version"], **links.week_of(location, row["week"]))
 
     def of_week_and_verdict(row: Mapping[str, Any]) -> str:
         return links.decisions(location, verdict=row["verdict"], **links.week_of(location, row["week"]))
@@ -175,8 +176,8 @@ def figures(location: Location, found: Found, canvas: Canvas) -> Figures:
     hitting, begin = _hitting(location, done), canvas.begin
     begun = {}
     # What takes longest first.
-    if rows["success_rate"].is_not_null().any():
-        begun["weekly"] = begin(effectiveness.weekly(rows, findings.weeks(rows), (), link=of_week_and_version))
+    if (drawing := results.begin(location, found.asked, found.routes, canvas)) is not None:
+        begun["weekly"] = drawing
     begun |= {
         "verdicts": begin(weekly.verdicts(done.weekly, findings.verdicts(done.weekly), (), link=of_week_and_verdict)),
         "rules": begin(counts.rules(hitting, findings.rules(hitting), (), link=of_rule)),

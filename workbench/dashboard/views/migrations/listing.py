@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from gate.ids import parse_timestamp
 from gate.migration.standing import Standing
 from gate.records.changes import RouteEntry
+from workbench.dashboard.views.figure import Figure
 from workbench.dashboard.views.html import ago, render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Choice, Page
@@ -16,6 +17,9 @@ from workbench.engines.wording import counted
 
 OPEN = ("proposed", "approved")
 """The states in which something is still to be decided or done."""
+
+MOST_CHARTS: Final = 3
+"""How many policies are charted where all are shown."""
 
 TONES = {"proposed": "few", "approved": "good", "applied": "good", "rejected": "bad", "rolled_back": "bad"}
 """How states look."""
@@ -26,6 +30,7 @@ def listing(
     found: Sequence[Standing],
     routes: Mapping[str, Sequence[RouteEntry]],
     figures: Mapping[tuple[str, str], Mapping[str, Any]],
+    charts: Mapping[str, Figure],
     *,
     now: datetime,
 ) -> Page:
@@ -36,6 +41,7 @@ def listing(
         found: The migrations.
         routes: The routes by rulebook id, in the order of the chain.
         figures: How a version did, by policy and version: {decisions, success}.
+        charts: The chart of a policy's results with its routes, where there is one, by rulebook id.
         now: The current moment.
     """
     wanted = [each for each in found if location.policy in (None, *_ids(each))]
@@ -53,7 +59,12 @@ def listing(
         for each in wanted
     ]
     timelines = [
-        {"rulebook": rulebook_id, "steps": _steps(location, rulebook_id, of, figures)}
+        {
+            "rulebook": rulebook_id,
+            "url": location.change(policy=rulebook_id).url,
+            "chart": charts.get(rulebook_id),
+            "steps": _steps(location, rulebook_id, of, figures),
+        }
         for rulebook_id, of in sorted(routes.items())
         if location.policy in (None, rulebook_id)
     ]
