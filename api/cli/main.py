@@ -63,6 +63,11 @@ _COMMANDS: Final = {
     "chain": ("api.cli.chain", _Extra.SERVER, "Check audit chains, and sign checkpoints of them."),
     "lake": ("api.cli.lake", _Extra.WORKBENCH, "Export the ledger to Parquet for analysis."),
     "notebook": ("api.cli.notebook", _Extra.WORKBENCH, "Write a notebook for one scope and policy."),
+    "whatif": (
+        "api.cli.whatif",
+        _Extra.WORKBENCH,
+        "Decide past decisions anew with other facts or by another version.",
+    ),
     "workbench": ("api.cli.workbench", _Extra.WORKBENCH, "Serve the dashboard to signed-in users."),
     "erase": ("api.cli.erase", _Extra.SERVER, "Erase the personal data of a decision."),
     "log": ("api.cli.log", _Extra.SERVER, "Show what operators changed, who did it and when."),

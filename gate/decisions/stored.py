@@ -219,3 +219,17 @@ def stored_facts(record: Mapping[str, Any], request: Mapping[str, Any] | None) -
         return None
     inputs = at(request, "context", "inputs")
     return inputs if isinstance(inputs, dict) else {}
+
+
+def record_and_facts(ledger: Ledger, scope_id: str, decision_id: str) -> tuple[Record, Mapping[str, Any] | None]:
+    """The record of a decision, and the facts that it was made over; None where they were erased.
+
+    Raises:
+        NotFound: SVC_DECISION_NOT_FOUND.
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be read, or is not as it was made.
+    """
+    entry = ledger.entries.decision(scope_id, decision_id)
+    if entry is None:
+        raise decision_not_found()
+    record = stored_record(entry)
+    return record, stored_facts(record, stored_request(ledger, scope_id, entry))

@@ -2,7 +2,7 @@
 instance.
 
     command     the subcommands, but for those below
-    analysis    `analyse`
+    analysis    `analyse`, and the smallest changes that give another verdict
     adapter     the option that names the adapter of a rulebook
     testing     the subcommand that runs cases
     proposals   `cases`: boundary cases, and writing files of cases

@@ -1,7 +1,10 @@
-"""gate rulebook analyse: what a rulebook does for all facts, and how it differs from another version."""
+"""gate rulebook analyse: what a rulebook does for all facts, and how it differs from another version; and the smallest
+changes of facts that give another verdict, as `gate rulebook explain` and `gate whatif` show them.
+"""
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,12 +14,13 @@ from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import compact, print_json, say
 from api.cli.rulebook.adapter import AdapterName, facts_of
 from api.cli.rulebook.files import File, RulebookFile, read_rulebook
+from gate.encoding.strict_json import JsonObject
 from gate.errors import OperatorError
 from gate.rulebooks.rulebook import Rulebook
 
 # Loaded where it is used: no other command needs the solver.
 if TYPE_CHECKING:
-    from gate.rulebooks.analysis import Analysis
+    from gate.rulebooks.analysis import Analysis, Flip
     from gate.rulebooks.analysis.difference import ChangedRegion, Difference
     from gate.rulebooks.analysis.finding import Finding
     from gate.rulebooks.analysis.formulas.encoding import Result
@@ -24,6 +28,15 @@ if TYPE_CHECKING:
 _STYLES = {"danger": "red", "warning": "yellow", "note": ""}
 _DEFAULTS_SHOWN = 3
 _NONE: list[str] = []
+
+
+class FlipTo(Enum):
+    """The verdict that a change of facts is to give."""
+
+    ANY = "any"
+    YES = "yes"
+    NO = "no"
+    REVIEW = "review"
 
 
 def analyse(
@@ -152,3 +165,42 @@ def _print_summary(read: RulebookFile, found: Analysis) -> None:
     ]
     done = "all questions decided" if found.decided else "not all questions decided"
     say(f"{read.name}: {', '.join(counts)}; {done}.", style="red" if found.dangerous else "")
+
+
+def find_flips(rulebook: Rulebook, facts: JsonObject, to: FlipTo) -> list[Flip]:
+    """The smallest changes of facts that give a verdict.
+
+    Raises:
+        OperatorError: RULEBOOK_TOO_LARGE.
+    """
+    # Loaded where it is used: no other command needs the solver.
+    from gate.rulebooks.analysis import NotDecided, nearest_flips
+
+    try:
+        return nearest_flips(rulebook.body, facts, to=None if to is FlipTo.ANY else to.value)
+    except NotDecided as error:
+        raise OperatorError(
+            "RULEBOOK_TOO_LARGE", f"The smallest changes cannot be found: {error}. Leave --flip out."
+        ) from error
+
+
+def print_flips(flips: list[Flip], to: FlipTo | None, decision: str) -> None:
+    """Prints the smallest changes of facts that give a verdict.
+
+    Args:
+        flips: The changes.
+        to: The verdict that they are to give.
+        decision: The verdict without any.
+    """
+    from gate.rulebooks.analysis.flips import MAX_CHANGED
+
+    verdict = "another verdict" if to is None or to is FlipTo.ANY else to.value
+    if verdict == decision:
+        say(f"  the verdict is {decision} already")
+        return
+    if not flips:
+        say(f"  no change of at most {MAX_CHANGED} facts gives {verdict}")
+        return
+    say(f"  the smallest changes that give {verdict}:")
+    for flip in flips:
+        say(f"    {flip.text}")

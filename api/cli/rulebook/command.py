@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import note, print_json, print_text, say
 from api.cli.rulebook.adapter import AdapterName, adapter_of, facts_of
-from api.cli.rulebook.analysis import analyse
+from api.cli.rulebook.analysis import FlipTo, analyse, find_flips, print_flips
 from api.cli.rulebook.documents import read_document
 from api.cli.rulebook.files import File, RulebookFile, read_rulebook
 from api.cli.rulebook.lines import LEGEND, has_not, nodes, tree_lines
 from api.cli.rulebook.proposals import propose_cases
 from api.cli.rulebook.registered import list_rulebooks, show
 from api.cli.rulebook.testing import run_tests
-from gate.encoding.strict_json import MAX_VALUES, MAX_VERIFY_DEPTH, JsonObject
+from gate.encoding.strict_json import MAX_VALUES, MAX_VERIFY_DEPTH
 from gate.errors import FieldError, OperatorError
 from gate.rulebooks.advice import find_warnings
 from gate.rulebooks.documents import Annotations, DeclaredOutcome
@@ -27,9 +27,6 @@ from gate.rulebooks.evaluation import Explained
 from gate.rulebooks.explanation import ExplainedRule, explain_rules
 from gate.rulebooks.rulebook import Rulebook
 from gate.rulebooks.testing.advice import find_fact_warnings
-
-if TYPE_CHECKING:
-    from gate.rulebooks.analysis import Flip
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -39,15 +36,6 @@ app = typer.Typer(
 )
 
 app.command()(analyse)
-
-
-class FlipTo(Enum):
-    """The verdict that a change of facts is to give."""
-
-    ANY = "any"
-    YES = "yes"
-    NO = "no"
-    REVIEW = "review"
 
 
 Strict = Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")]
@@ -215,7 +203,7 @@ def explain(
     explained = rulebook.evaluator.explain(given)
     rules = explain_rules(rulebook.body, explained.evaluation)
     warnings = document.findings(find_fact_warnings(rulebook.body, given))
-    flips = None if flip is None else _flips(rulebook, given, flip)
+    flips = None if flip is None else find_flips(rulebook, given, flip)
     if as_json:
         told: dict[str, object] = {"warnings": [finding.to_dict() for finding in warnings]}
         told |= {} if flips is None else {"flips": [each.to_dict() for each in flips]}
@@ -223,36 +211,9 @@ def explain(
         return
     _print_explained(explained, rules, read.annotations)
     if flips is not None:
-        _print_flips(flips, flip, explained.outcome.decision)
+        print_flips(flips, flip, explained.outcome.decision)
     for finding in warnings:
         say(f"{document.name}:{finding.line}: warning: {finding.fault.field}: {finding.fault.message}", style="yellow")
-
-
-def _flips(rulebook: Rulebook, facts: JsonObject, to: FlipTo) -> list[Flip]:
-    # Loaded where it is used: no other command needs the solver.
-    from gate.rulebooks.analysis import NotDecided, nearest_flips
-
-    try:
-        return nearest_flips(rulebook.body, facts, to=None if to is FlipTo.ANY else to.value)
-    except NotDecided as error:
-        raise OperatorError(
-            "RULEBOOK_TOO_LARGE", f"The smallest changes cannot be found: {error}. Leave --flip out."
-        ) from error
-
-
-def _print_flips(flips: list[Flip], to: FlipTo | None, decision: str) -> None:
-    from gate.rulebooks.analysis.flips import MAX_CHANGED
-
-    verdict = "another verdict" if to is None or to is FlipTo.ANY else to.value
-    if verdict == decision:
-        say(f"  the verdict is {decision} already")
-        return
-    if not flips:
-        say(f"  no change of at most {MAX_CHANGED} facts gives {verdict}")
-        return
-    say(f"  the smallest changes that give {verdict}:")
-    for flip in flips:
-        say(f"    {flip.text}")
 
 
 def _but(warnings: list[FieldError]) -> str:

@@ -198,6 +198,7 @@ def test_a_table_of_usual_names_fits_a_hundred_columns(gate: Gate, made: dict[st
         ["rulebook", "show"],
         ["migrate", "new"],
         ["migrate", "check"],
+        ["whatif"],
         ["verify"],
         ["chain", "check"],
         ["chain", "checkpoint"],

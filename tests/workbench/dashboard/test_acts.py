@@ -216,3 +216,22 @@ def test_only_the_last_of_what_was_typed_is_answered(site: Site, acme: Scope, dr
         told = channel.told(39)
         assert told["saved"] is True
     assert site.instance.ledger.drafts.draft(acme.scope_id, draft.draft_id).text == f"{TEXT}# 39\n"
+
+
+def test_null_is_tried_on_one_decision_and_refused_for_past_ones(site: Site, acme: Scope) -> None:
+    entry = next(site.instance.ledger.entries.walk(acme.scope_id, up_to=1))
+    asked = {"policy": "pricing_exception", "lines": {"margin_percent": {"is": "null", "text": ""}}}
+    parts = act(site, "ana", "what_if", decision=entry.entry_id, **asked)["parts"]
+    assert "the verdict flips" in parts["one"] or "it stays so" in parts["one"]
+    assert "cannot be given null" in parts["many"]
+    assert "cannot be given null" in act(site, "ana", "what_if", **asked)["fault"]
+
+
+def test_a_slice_is_decided_anew_with_what_moves(site: Site, acme: Scope) -> None:
+    lines = {"margin_percent": {"is": "value", "text": "0"}, "discount_percent": {"is": "value", "text": "ten"}}
+    asked = {"policy": "pricing_exception", "lines": lines, "metric": "inputs.margin_percent"}
+    told = act(site, "ana", "what_if", **asked)
+    assert told["faults"] == {"discount_percent": "This is not a number."}
+    assert "would get another verdict" in told["parts"]["many"]
+    assert re.search(r'data-label="Was">yes</td><td data-label="Would be">no</td>', told["parts"]["many"])
+    assert re.search(r'data-label="Have the value" class="n">[1-9]', told["parts"]["many"])

@@ -9,7 +9,6 @@ from gate.encoding.strict_json import parse
 from gate.errors import MaterialRefused, OperatorError
 from gate.ledger.drafts.cases import read_case
 from gate.rulebooks.testing.runs import observe
-from workbench.dashboard.acts.trying import decided
 from workbench.dashboard.acts.turn import Answer, Turn
 from workbench.dashboard.views.drafting.cases import NONE
 from workbench.dashboard.views.location import Location
@@ -59,7 +58,7 @@ def from_decision(turn: Turn) -> Answer:
     It expects what was `decided`, what the `draft` decides of the same facts now, or a verdict by its name.
     """
     decision_id, draft_id = turn.text("decision").strip(), turn.text("draft")
-    record, facts = decided(turn, decision_id)
+    record, facts = turn.store.decided(turn.scope, decision_id)
     expects = turn.word("expects") or "decided"
     expect: Any = None if expects == "decided" else {"verdict": expects}
     if expects == "draft":

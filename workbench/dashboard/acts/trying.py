@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
 from gate.drafting.given import MAX_FACTS, fields_of, read_given
 from gate.encoding.strict_json import JsonObject
@@ -34,7 +33,7 @@ def take(turn: Turn) -> Answer:
     """
     rulebook = turn.rulebook
     if (decision_id := turn.word("decision")) is not None:
-        _, facts = decided(turn, decision_id.strip())
+        _, facts = turn.store.decided(turn.scope, decision_id.strip())
         said = f"These are the facts of {decision_id.strip()}."
     elif (name := turn.word("case")) is not None:
         kept = turn.store.draft_cases.of(turn.who.scope_id, turn.text("draft"))
@@ -51,22 +50,3 @@ def take(turn: Turn) -> Answer:
         "form": {"of": form.of, "html": str(form.html)},
         "say": said,
     }
-
-
-def decided(turn: Turn, decision_id: str) -> tuple[Mapping[str, Any], JsonObject]:
-    """The record of a stored decision, and the facts that it was made over.
-
-    Raises:
-        NotFound: SVC_DECISION_NOT_FOUND.
-        OperatorError: FACTS_ERASED.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
-    """
-    try:
-        record, facts = turn.store.ledger.decided(turn.who.scope_id, decision_id)
-    except NotFound as error:
-        raise NotFound(
-            error.code, f"The scope {turn.who.scope} has no decision {decision_id}; check the id."
-        ) from error
-    if facts is None:
-        raise OperatorError("FACTS_ERASED", f"The facts of {decision_id} were erased; choose another decision.")
-    return record, dict(facts)

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, cast
 
-from gate.drafting.given import fields_of, read_given
-from gate.drafting.levers import patch_of
 from gate.encoding.strict_json import JsonObject
 from gate.errors import OperatorError
-from gate.rulebooks.evaluation import ABSENT
-from gate.rulebooks.facts import with_value
 from gate.rulebooks.rulebook import Rulebook
 from workbench.dashboard.acts.examining import go_on
-from workbench.dashboard.acts.trying import decided
 from workbench.dashboard.acts.turn import Answer, Turn
-from workbench.dashboard.studio.whatif import moved
 from workbench.dashboard.views.decided import whatif as views
 from workbench.dashboard.views.drafting import parts
 from workbench.dashboard.views.location import Location
-from workbench.engines.counterfactuals import counterfactuals
+from workbench.whatif import Changes, decide_slice, read_changes, with_changes
 
 
 def change(turn: Turn) -> Answer:
@@ -29,19 +22,22 @@ def change(turn: Turn) -> Answer:
     """
     policy, lines = turn.text("policy"), turn.values("lines")
     rulebook = turn.store.rulebook_for(turn.scope, policy, turn.word("by") or turn.word("own"))
-    changed, faults = _changed(rulebook, lines)
+    changes = read_changes(rulebook, lines)
     answer: dict[str, str] = {}
     if (decision_id := turn.word("decision")) is not None:
-        record, facts = decided(turn, decision_id)
-        then = facts
-        for name, value in changed.items():
-            then = with_value(then, name, value)
-        answer["one"] = str(views.one(record, rulebook, then))
-    if not changed and turn.word("by") is None:
+        record, facts = turn.store.decided(turn.scope, decision_id)
+        answer["one"] = str(views.one(record, rulebook, with_changes(facts, changes.facts)))
+    if not changes.facts and turn.word("by") is None:
         answer["many"] = str(views.nothing_changed())
     else:
-        answer["many"] = str(_many(turn, policy, rulebook, changed))
-    return {"parts": answer, "faults": faults, "say": ""}
+        try:
+            answer["many"] = _many(turn, policy, rulebook, changes)
+        except OperatorError as error:
+            # One decision can be given null, which past ones cannot.
+            if error.code != "WHAT_IF_NULL" or "one" not in answer:
+                raise
+            answer["many"] = str(parts.fault(error.message))
+    return {"parts": answer, "faults": dict(changes.faults), "say": ""}
 
 
 def flips(turn: Turn) -> Answer:
@@ -49,7 +45,7 @@ def flips(turn: Turn) -> Answer:
     to?}.
     """
     rulebook = turn.store.rulebook_for(turn.scope, turn.text("policy"), turn.word("by") or turn.word("own"))
-    _, facts = decided(turn, turn.text("decision"))
+    _, facts = turn.store.decided(turn.scope, turn.text("decision"))
 
     def done(found: JsonObject) -> Answer:
         return {"parts": {"flips": str(views.flips(cast("Any", found["flips"])))}}
@@ -60,42 +56,17 @@ def flips(turn: Turn) -> Answer:
     return {}
 
 
-def _changed(rulebook: Rulebook, lines: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """The changed facts by name, `ABSENT` where one is to be left out; and what is wrong with a line."""
-    fields = [field for field in fields_of(rulebook.body, {}) if field.name in lines]
-    changed: dict[str, Any] = {}
-    faults: dict[str, str] = {}
-    for field in fields:
-        given = read_given([field], {field.name: lines[field.name]}, {})
-        if given.faults:
-            faults |= given.faults
-            continue
-        value: Any = given.facts
-        for part in field.name.split("."):
-            value = value.get(part, ABSENT) if isinstance(value, dict) else ABSENT
-        changed[field.name] = value
-    return changed, faults
-
-
-def _many(turn: Turn, policy: str, rulebook: Rulebook, changed: Mapping[str, Any]) -> Any:
-    nulls = [name for name, value in changed.items() if value is None]
-    if nulls:
-        raise OperatorError(
-            "WHAT_IF_NULL", f"Past decisions cannot be given null: leave {nulls[0]} out, or give it a value."
-        )
-    patch = patch_of({name: None if value is ABSENT else value for name, value in changed.items()})
-    snapshot = turn.store.reports(turn.who).snapshot
+def _many(turn: Turn, policy: str, rulebook: Rulebook, changes: Changes) -> str:
     since, until = Location("whatif", since=turn.word("since"), until=turn.word("until")).period()
-    report = counterfactuals(
-        snapshot,
+    redecided = decide_slice(
+        turn.store.reports(turn.who).snapshot,
         policy,
-        rulebook=None if turn.word("by") is None else cast("Any", rulebook.body),
-        patch=patch or None,
-        policy_version=turn.word("version"),
+        changes.facts,
+        rulebook=None if turn.word("by") is None else rulebook,
+        version=turn.word("version"),
         verdict=turn.word("verdict"),
         since=since,
         until=until,
+        metric=turn.word("metric"),
     )
-    metric = turn.word("metric")
-    worth = {} if metric is None else moved(report, snapshot, metric)
-    return views.many(report.body, worth, metric, turn.who.scope)
+    return str(views.many(redecided, turn.who.scope))

@@ -11,6 +11,7 @@ import orjson
 from gate.decisions.export import MAX_BYTES, PacketExport, Parts, require_verifiable
 from gate.decisions.stored import (
     decision_not_found,
+    record_and_facts,
     require_as_made,
     stored_facts,
     stored_record,
@@ -158,11 +159,7 @@ class LedgerReads:
             NotFound: SVC_DECISION_NOT_FOUND.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be read, or is not as it was made.
         """
-        entry = self._ledger.entries.decision(scope_id, decision_id)
-        if entry is None:
-            raise decision_not_found()
-        record = stored_record(entry)
-        return record, stored_facts(record, stored_request(self._ledger, scope_id, entry))
+        return record_and_facts(self._ledger, scope_id, decision_id)
 
     def holds(self, scope_id: str, decision_id: str) -> bool:
         """Whether the ledger has a decision in a scope.

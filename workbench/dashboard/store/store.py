@@ -13,12 +13,14 @@ import orjson
 from gate.decisions.drafts import DraftActs
 from gate.decisions.migrations.acts import MigrationActs
 from gate.decisions.migrations.reading import Migrations
+from gate.encoding.strict_json import JsonObject
 from gate.errors import NotFound
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Scope
 from gate.ledger.access.dismissals import Dismissals
 from gate.ledger.drafts.cases import DraftCases
 from gate.ledger.drafts.drafts import Drafts
+from gate.records.documents import Record
 from gate.rulebooks.rulebook import Rulebook
 from workbench.analytics import Analytics
 from workbench.dashboard.store.access import Access
@@ -31,6 +33,7 @@ from workbench.engines.anomalies.report import AnomalyReport
 from workbench.lake.entries import Personal
 from workbench.migration.report import as_html, as_markdown
 from workbench.notebooks import as_ipynb, load, written_for
+from workbench.whatif import decided, registered
 
 _REVISION: Final = re.compile(r"revision ([0-9]{1,4})")
 
@@ -112,21 +115,23 @@ class Store:
         return self.draft_acts.registered_text(scope, rulebook_id, version)
 
     def rulebook_for(self, scope: Scope, policy_id: str, version: str | None) -> Rulebook:
-        """A registered rulebook: of the version, or of the one that decided last where None.
+        """A registered rulebook: of the version, or the one that was registered last where None.
 
         Raises:
             NotFound: RULEBOOK_VERSION_UNKNOWN.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
-        if version is None:
-            found = self._instance.ledger.rulebooks.latest(scope.scope_id, policy_id)
-        else:
-            found = self._instance.ledger.rulebooks.find_version(scope.scope_id, policy_id, version)
-        if found is None:
-            raise NotFound(
-                "RULEBOOK_VERSION_UNKNOWN", f"The scope has no version {version or ''} of {policy_id}; choose another."
-            )
-        return self.migrations.rulebook(scope, found)
+        return registered(self._instance.ledger, self.migrations, scope, policy_id, version)
+
+    def decided(self, scope: Scope, decision_id: str) -> tuple[Record, JsonObject]:
+        """The record of a stored decision, and the facts that it was made over.
+
+        Raises:
+            NotFound: SVC_DECISION_NOT_FOUND.
+            OperatorError: FACTS_ERASED.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        return decided(self._instance.ledger, scope, decision_id)
 
     def migration_report(self, access: Access, migration_id: str, ending: str) -> bytes:
         """The report of a migration as a file: html, md, or json, which is the evidence.

@@ -2,7 +2,6 @@
 
 desk          one author's work on one draft: saving, problems, merging, forking
 proofs        the dry runs of drafts, which go on whether or not anyone watches
-whatif        what decisions are worth that would go another way
 workshop      processes for work that takes longer, each of which can be ended
 works         what they do
 units         offsets as a browser counts them

@@ -9,17 +9,16 @@ parameter that a page does not know is an error, and a misspelt filter is never 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Final, Self
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from gate.errors import GateError
-from gate.ids import parse_timestamp
 from gate.ledger.stores.store import has_utf8
+from workbench.period import begin, end
 
 MAX_URL: Final = 4096
 """The longest URL that is read, in characters."""
@@ -30,8 +29,6 @@ LONGEST: Final = 200
 _COMMON: Final = ("scope", "policy", "version")
 _PERIOD: Final = ("since", "until")
 _PLACES: Final = ("before", "after")
-# One of the ways in which ISO 8601 writes a day; Python's parser knows the others, such as 2026-W29-1.
-_DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _LISTED: Final = ("verdict", *_PERIOD, "reason", "rule", "target", "before", "after")
 
 PAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -197,7 +194,7 @@ class Location(_Parameters):
 
     def period(self) -> tuple[datetime | None, datetime | None]:
         """From when, and until before when, in UTC; None where it is open."""
-        return _start(self.since), _end(self.until)
+        return begin(self.since), end(self.until)
 
 
 def day_before(moment: datetime, days: int) -> str:
@@ -220,7 +217,7 @@ def _checked(name: str, value: str) -> str:
         raise _invalid(f"The filter {name} cannot be {_shown(value)}; it is one of {', '.join(allowed)}.")
     if name in _PERIOD:
         try:
-            _start(value)
+            begin(value)
         except ValueError as error:
             raise _invalid(
                 f"The filter {name} cannot be {_shown(value)}; write a day such as 2026-07-13, in UTC."
@@ -238,26 +235,6 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "outcome": ("succeeded", "partial", "failed", "reverted", "pending", "review", "unreported"),
     }
 )
-
-
-def _start(value: str | None) -> datetime | None:
-    if value is None:
-        return None
-    if _is_day(value):
-        found = date.fromisoformat(value)
-        return datetime(found.year, found.month, found.day, tzinfo=UTC)
-    return parse_timestamp(value)
-
-
-def _is_day(value: str) -> bool:
-    return _DAY.fullmatch(value) is not None
-
-
-def _end(value: str | None) -> datetime | None:
-    start = _start(value)
-    if start is None or value is None or not _is_day(value):
-        return start
-    return start + timedelta(days=1) if start.date() < date.max else start
 
 
 def _shown(text: str) -> str:

@@ -14,6 +14,7 @@ from workbench.dashboard.views.drafting import parts
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Choice, Entry, Page
+from workbench.whatif import Redecided
 
 _TRANSITIONS_SHOWN = 40
 
@@ -96,18 +97,14 @@ def one(record: Mapping[str, Any], rulebook: Rulebook, facts: Mapping[str, objec
     return render("whatif_one.html", context)
 
 
-def many(
-    body: Mapping[str, Any], worth: Mapping[tuple[str, str], tuple[int, float]], metric: str | None, scope: str
-) -> Markup:
+def many(redecided: Redecided, scope: str) -> Markup:
     """What a slice of the ledger would be with other facts: {verdict to verdict} with decisions and value.
 
     Args:
-        body: The counterfactual report.
-        worth: How many decisions have the value, and its sum, by verdict and the other one.
-        metric: What is summed; None for nothing.
+        redecided: What was found of it.
         scope: The scope's name.
     """
-    changed = [each for each in body["transitions"] if each["changed"]]
+    changed = redecided.transitions
     rows = [
         {
             **each,
@@ -115,20 +112,12 @@ def many(
         }
         for each in changed[:_TRANSITIONS_SHOWN]
     ]
-    verdicts: dict[tuple[str, str], int] = {}
-    for each in changed:
-        if each["verdict"] != each["then_verdict"]:
-            key = (each["verdict"], each["then_verdict"])
-            verdicts[key] = verdicts.get(key, 0) + each["decisions"]
     context = {
-        "body": body,
+        "body": redecided.body,
         "rows": rows,
         "more": len(changed) - len(rows),
-        "verdicts": [
-            {"was": was, "then": then, "decisions": count, "worth": worth.get((was, then))}
-            for (was, then), count in sorted(verdicts.items(), key=lambda each: -each[1])
-        ],
-        "metric": metric,
+        "verdicts": redecided.verdicts,
+        "metric": redecided.metric,
     }
     return render("whatif_many.html", context)
 

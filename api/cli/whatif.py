@@ -1,0 +1,443 @@
+"""gate whatif: a stored decision, or a slice of past decisions, with other facts or by another version."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Annotated, Any, Final
+
+import typer
+
+from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
+from api.cli.output import counted, print_json, say, table
+from api.cli.rulebook.analysis import FlipTo, find_flips, print_flips
+from gate.drafting.given import fields_of
+from gate.encoding.strict_json import JsonObject
+from gate.errors import OperatorError, ServiceUnavailable
+from gate.instance.instance import Instance
+from gate.ledger.access.authority import Scope
+from gate.rulebooks.evaluation import ABSENT, NEEDS_INPUT, Explained, value_at
+from gate.rulebooks.explanation import shown as shown_value
+from gate.rulebooks.rulebook import Rulebook
+from workbench.engines.wording import amount, decided_by
+from workbench.lake.entries import Personal
+from workbench.lake.fresh import fresh
+from workbench.lake.names import choices, shown
+from workbench.lake.reader import Snapshot
+from workbench.migration.source import known_values
+from workbench.period import begin, end
+from workbench.whatif import Redecided, decide_slice, decided, read_changes, registered, with_changes
+
+app = typer.Typer(add_completion=False)
+
+_NONE: list[str] = []
+_TRANSITIONS_SHOWN: Final = 40
+_STYLES: Final = {"yes": "green", "no": "red", "review": "yellow"}
+
+
+class Verdict(Enum):
+    """The verdict that decisions had."""
+
+    YES = "yes"
+    NO = "no"
+    REVIEW = "review"
+
+
+@dataclass(frozen=True, slots=True)
+class _Slice:
+    """Which past decisions are looked at, as the command line says it, and what is summed over them."""
+
+    version: str | None
+    verdict: str | None
+    since: str | None
+    until: str | None
+    metric: str | None
+
+    @property
+    def given(self) -> list[str]:
+        """The options that were given."""
+        names = {"--version": self.version, "--verdict": self.verdict, "--since": self.since, "--until": self.until}
+        return [name for name, value in {**names, "--metric": self.metric}.items() if value is not None]
+
+
+@app.command()
+def whatif(
+    policy: Annotated[str, typer.Argument(metavar="POLICY", help="The policy's id.", show_default=False)],
+    scope: Annotated[str, typer.Option("--scope", help="The scope.", show_default=False)],
+    set_: Annotated[
+        list[str],
+        typer.Option("--set", metavar="FIELD=VALUE", help="Another value of a fact. Repeatable.", show_default=False),
+    ] = _NONE,
+    leave_out: Annotated[
+        list[str],
+        typer.Option("--leave-out", metavar="FIELD", help="Leave a fact out. Repeatable.", show_default=False),
+    ] = _NONE,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="VERSION",
+            help="The version that decides. Default: for each decision its own.",
+            show_default=False,
+        ),
+    ] = None,
+    decision: Annotated[
+        str | None,
+        typer.Option(
+            "--decision", metavar="ID", help="Only this decision, instead of all past ones.", show_default=False
+        ),
+    ] = None,
+    flip: Annotated[
+        FlipTo | None,
+        typer.Option(
+            help="With --decision: also show the smallest changes of its stored facts that give another verdict, or "
+            "this one.",
+            show_default=False,
+        ),
+    ] = None,
+    version: Annotated[
+        str | None, typer.Option("--version", help="Only decisions of this version.", show_default=False)
+    ] = None,
+    verdict: Annotated[
+        Verdict | None, typer.Option("--verdict", help="Only decisions with this verdict.", show_default=False)
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", help="Only decisions from this day on, in UTC: 2026-07-01.", show_default=False),
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            "--until", help="Only decisions up to and including this day, in UTC: 2026-07-31.", show_default=False
+        ),
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            "--metric",
+            help="What to add up over decisions whose verdict changes: what outcomes measured, or inputs.FIELD.",
+            show_default=False,
+        ),
+    ] = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Decide past decisions anew with other facts, or by another version: how many would go another way. With
+    --decision, what that one decision would be. Nothing is stored, and nothing authorizes an action.
+    """
+    asked = _Slice(version, None if verdict is None else verdict.value, since, until, metric)
+    lines = _lines(set_, leave_out)
+    _require_asked(lines, by, decision, flip, asked)
+    period = _moment("--since", since, begin), _moment("--until", until, end)
+    with instance_at(home, database_url) as instance:
+        of = instance.ledger.directory.scope(scope)
+        if decision is not None:
+            _one(instance, of, policy, decision, lines, by, flip, as_json=as_json)
+        else:
+            _many(instance, of, policy, lines, by, asked, period, as_json=as_json)
+
+
+def _require_asked(
+    lines: Mapping[str, object], by: str | None, decision: str | None, flip: FlipTo | None, asked: _Slice
+) -> None:
+    if decision is None and flip is not None:
+        raise OperatorError("USAGE_INVALID", "--flip is about one decision; name it with --decision.")
+    if decision is not None and asked.given:
+        raise OperatorError(
+            "USAGE_INVALID",
+            f"{asked.given[0]} is about many decisions, and --decision names one; leave one of them out.",
+        )
+    if not lines and by is None and flip is None:
+        more = "" if decision is None else ", or ask for the smallest changes with --flip any"
+        raise OperatorError(
+            "USAGE_INVALID",
+            f"Say what would be different: --set FIELD=VALUE, --leave-out FIELD or --by VERSION{more}.",
+        )
+
+
+def _lines(set_: Sequence[str], leave_out: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The changed facts as the form on the page has them."""
+    lines: list[tuple[str, dict[str, str]]] = []
+    for given in set_:
+        field, equals, text = given.partition("=")
+        if not (field and equals):
+            raise OperatorError("USAGE_INVALID", f"--set {given} names no value; write --set FIELD=VALUE.")
+        lines.append((field, {"is": "value", "text": text}))
+    lines += [(field, {"is": "absent", "text": ""}) for field in leave_out]
+    for field, times in Counter(field for field, _ in lines).items():
+        if times > 1:
+            raise OperatorError("USAGE_INVALID", f"{field} is changed more than once; change it once.")
+    return dict(lines)
+
+
+def _moment(option: str, text: str | None, read: Callable[[str | None], datetime | None]) -> datetime | None:
+    try:
+        return read(text)
+    except ValueError as error:
+        raise OperatorError("DATE_INVALID", f"{text!r} is not a day; write {option} 2026-07-31.") from error
+
+
+def _changed(rulebook: Rulebook, lines: Mapping[str, Mapping[str, str]]) -> Mapping[str, Any]:
+    """The changed facts by field.
+
+    Raises:
+        OperatorError: FACT_UNKNOWN or FACT_INVALID.
+    """
+    named = f"{rulebook.rulebook_id} {rulebook.version}"
+    known = [field.name for field in fields_of(rulebook.body, {})]
+    for field in lines:
+        if field not in known:
+            raise OperatorError(
+                "FACT_UNKNOWN", f"{named} declares no fact {shown(field)} and tests none. {choices(field, known)}"
+            )
+    changes = read_changes(rulebook, lines)
+    for field, fault in changes.faults.items():
+        line = lines[field]
+        if line["is"] == "absent":
+            raise OperatorError("FACT_INVALID", f"--leave-out {field}: {fault}")
+        hint = "" if line["text"] else f" To leave it out, write --leave-out {field}."
+        raise OperatorError("FACT_INVALID", f"--set {field}={line['text']}: {fault}{hint}")
+    return changes.facts
+
+
+# --- One decision -----------------------------------------------------------------------------------------------------
+
+
+def _one(
+    instance: Instance,
+    scope: Scope,
+    policy: str,
+    decision_id: str,
+    lines: Mapping[str, Mapping[str, str]],
+    by: str | None,
+    flip: FlipTo | None,
+    *,
+    as_json: bool,
+) -> None:
+    record, facts = decided(instance.ledger, scope, decision_id)
+    if record["policy_id"] != policy:
+        raise OperatorError(
+            "USAGE_INVALID",
+            f"{decision_id} was decided by {record['policy_id']}, not {shown(policy)}; name that policy.",
+        )
+    rulebook = registered(instance.ledger, instance.migrations(), scope, policy, by or record["policy_version"])
+    changed = _changed(rulebook, lines)
+    then = rulebook.evaluator.explain(with_changes(facts, changed)) if changed or by is not None else None
+    flips = None if flip is None else find_flips(rulebook, facts, flip)
+    if as_json:
+        told: dict[str, object] = {
+            "scope": scope.name,
+            "decision_id": decision_id,
+            "policy_id": policy,
+            "rulebook": rulebook.reference,
+            "changes": [_change(field, value_at(facts, field), value) for field, value in changed.items()],
+            "was": {
+                "verdict": record["verdict"],
+                "reason_code": record["reason_code"],
+                "matched_rule_id": record["matched_rule_id"],
+                "policy_version": record["policy_version"],
+            },
+            "then": None if then is None else _then(then),
+        }
+        print_json(told | ({} if flips is None else {"flips": [each.to_dict() for each in flips]}))
+        return
+    reason = record["reason_code"]
+    rule = _rule(record["matched_rule_id"], default=reason != NEEDS_INPUT.reason_code)
+    say(f"{decision_id} was {record['verdict']} ({reason}; {rule}), by version {record['policy_version']}.")
+    if then is not None:
+        _print_then(record["verdict"], rulebook, facts, changed, then)
+    if flips is not None:
+        say(f"Of its facts as they are stored, decided by version {rulebook.version}:")
+        print_flips(flips, flip, rulebook.evaluator.decide(facts).decision)
+
+
+def _print_then(was: str, rulebook: Rulebook, facts: JsonObject, changed: Mapping[str, Any], then: Explained) -> None:
+    of = then.outcome
+    for field, value in changed.items():
+        say(f"  {field}: {_said(value_at(facts, field))} -> {_said(value)}")
+    flips = "the verdict stays" if of.decision == was else "the verdict flips"
+    rule = _rule(of.matched_rule_id, default=of.status == "ok")
+    say(
+        f"It would be {of.decision} ({of.reason_code}; {rule}), by version {rulebook.version}: {flips}.",
+        style=_STYLES[of.decision],
+    )
+    for name in then.evaluation["missing_fields"]:
+        say(f"  {name} is required but missing")
+    for each in then.evaluation["invalid_fields"]:
+        say(f"  {each['field']} must be of type {each['expected']}, but is of type {each['observed_type']}")
+
+
+def _then(explained: Explained) -> dict[str, object]:
+    of, evaluation = explained.outcome, explained.evaluation
+    return {
+        "status": of.status,
+        "verdict": of.decision,
+        "application_verdict": of.verdict,
+        "action": of.action,
+        "reason_code": of.reason_code,
+        "matched_rule_id": of.matched_rule_id,
+        "missing_fields": evaluation["missing_fields"],
+        "invalid_fields": evaluation["invalid_fields"],
+    }
+
+
+def _change(field: str, before: object, after: object) -> dict[str, object]:
+    """A changed fact, each side where it is there, as flips have it."""
+    sides = {"before": before, "after": after}
+    return {"field": field, **{name: value for name, value in sides.items() if value is not ABSENT}}
+
+
+def _rule(rule: str | None, *, default: bool) -> str:
+    if rule is not None:
+        return rule
+    return "the default outcome" if default else "the schema check"
+
+
+def _said(value: object) -> str:
+    return "absent" if value is ABSENT else shown_value(value)
+
+
+# --- A slice of past decisions ----------------------------------------------------------------------------------------
+
+
+def _many(
+    instance: Instance,
+    scope: Scope,
+    policy: str,
+    lines: Mapping[str, Mapping[str, str]],
+    by: str | None,
+    asked: _Slice,
+    period: tuple[datetime | None, datetime | None],
+    *,
+    as_json: bool,
+) -> None:
+    rulebook = registered(instance.ledger, instance.migrations(), scope, policy, by)
+    changed = _changed(rulebook, lines)
+    settings = instance.settings
+    with _lake_errors(scope):
+        snapshot = fresh(
+            instance.ledger, settings.lake_directory, scope.scope_id, Personal.of(settings.personal_fields)
+        )
+    redecided = decide_slice(
+        snapshot,
+        policy,
+        changed,
+        rulebook=None if by is None else rulebook,
+        version=asked.version,
+        verdict=asked.verdict,
+        since=period[0],
+        until=period[1],
+        metric=asked.metric,
+    )
+    if as_json:
+        verdicts = [
+            {
+                "verdict": each.was,
+                "then_verdict": each.then,
+                "decisions": each.decisions,
+                **({} if asked.metric is None else dict(zip(("values", "sum"), each.worth or (0, None), strict=True))),
+            }
+            for each in redecided.verdicts
+        ]
+        print_json({"scope": scope.name, "metric": asked.metric, "verdicts": verdicts, "report": redecided.body})
+        return
+    _print_slice(redecided, policy, scope, changed, by, asked)
+    if asked.metric is not None and not redecided.worth:
+        _print_unmeasured(snapshot, rulebook, asked.metric)
+
+
+@contextmanager
+def _lake_errors(scope: Scope) -> Iterator[None]:
+    """Says what to do where the lake cannot be used; the service waits for its export, a command does not."""
+    try:
+        yield
+    except ServiceUnavailable as error:
+        if error.code != "SVC_REPORT_UNAVAILABLE":
+            raise
+        if isinstance(error.__cause__, OperatorError):
+            raise error.__cause__ from error
+        raise ServiceUnavailable(
+            error.code,
+            f"{error.message} Where no service is running, run `gate lake export --scope {scope.name}` first.",
+        ) from error
+
+
+def _print_slice(
+    redecided: Redecided, policy: str, scope: Scope, changed: Mapping[str, Any], by: str | None, asked: _Slice
+) -> None:
+    body = redecided.body
+    sliced = [
+        *([f"of version {asked.version}"] if asked.version else []),
+        *([f"that were {asked.verdict}"] if asked.verdict else []),
+        *([f"from {asked.since} on" if asked.until is None else f"from {asked.since}"] if asked.since else []),
+        *([f"until {asked.until}"] if asked.until else []),
+    ]
+    changes = [f"{name} {'left out' if value is ABSENT else f'= {_said(value)}'}" for name, value in changed.items()]
+    others = [f"with {' and '.join(changes)}"] if changes else []
+    others += [] if by is None else [f"decided by version {by}"]
+    say(f"{' '.join([f'Decisions of {policy} in {scope.name}', *sliced])}, {', '.join(others)}:")
+    if not body["decisions"]:
+        say("There is no such decision.")
+        return
+    say(
+        f"{body['verdict_changed']:,} of {counted(body['redecided'], 'decision')} would get another verdict; "
+        f"{body['changed']:,} would change in verdict, action, reason or rule.",
+        style="bold",
+    )
+    if body["unknown"]:
+        say(f"The facts of {body['unknown']:,} more are not known.", style="yellow")
+    if body["needs_input"]:
+        say(
+            f"{body['needs_input']:,} would fail the schema check: a fact is missing, or of a wrong type.",
+            style="yellow",
+        )
+    if body["unread"]:
+        unread = ", ".join(body["unread"])
+        say(f"No rulebook of these decisions reads {unread}: changing it changes nothing.", style="yellow")
+    _print_tables(redecided)
+    say("Outcomes are those of the decisions as they were made: what would come of another verdict is not known.")
+
+
+def _print_tables(redecided: Redecided) -> None:
+    metric, moved, transitions = redecided.metric, redecided.verdicts, redecided.transitions
+    if moved:
+        say("")
+        columns = ["was", "would be", "decisions"]
+        columns += [] if metric is None else [f"with {metric}", "sum"]
+        table(columns, [[each.was, each.then, f"{each.decisions:,}", *_worth(metric, each.worth)] for each in moved])
+    if transitions:
+        say("")
+        rows = [
+            [
+                f"{each['verdict']}, {decided_by(each['rule'])}",
+                f"{each['then_verdict']}, {decided_by(each['then_rule'])}",
+                f"{each['decisions']:,}",
+                each["decision_ids"][0],
+            ]
+            for each in transitions[:_TRANSITIONS_SHOWN]
+        ]
+        table(["was, by", "would be, by", "decisions", "one of them"], rows)
+        more = len(transitions) - len(rows)
+        if more:
+            say(f"There are {counted(more, 'more row')}; --json prints them.")
+        say("")
+
+
+def _worth(metric: str | None, worth: tuple[int, float] | None) -> list[str]:
+    if metric is None:
+        return []
+    return ["-", "-"] if worth is None else [f"{worth[0]:,}", amount(worth[1])]
+
+
+def _print_unmeasured(snapshot: Snapshot, rulebook: Rulebook, metric: str) -> None:
+    known = known_values(snapshot, rulebook.body)
+    if metric not in known:
+        say(
+            f"No outcome measured {shown(metric)}, and it names no fact that is a number. {choices(metric, known)}",
+            style="yellow",
+        )
