@@ -334,6 +334,8 @@ def _many(
         until=period[1],
         metric=asked.metric,
     )
+    if asked.metric is not None and not redecided.worth:
+        _require_known(snapshot, rulebook, asked.metric)
     if as_json:
         verdicts = [
             {
@@ -347,8 +349,6 @@ def _many(
         print_json({"scope": scope.name, "metric": asked.metric, "verdicts": verdicts, "report": redecided.body})
         return
     _print_slice(redecided, policy, scope, changed, by, asked)
-    if asked.metric is not None and not redecided.worth:
-        _print_unmeasured(snapshot, rulebook, asked.metric)
 
 
 @contextmanager
@@ -434,10 +434,10 @@ def _worth(metric: str | None, worth: tuple[int, float] | None) -> list[str]:
     return ["-", "-"] if worth is None else [f"{worth[0]:,}", amount(worth[1])]
 
 
-def _print_unmeasured(snapshot: Snapshot, rulebook: Rulebook, metric: str) -> None:
+def _require_known(snapshot: Snapshot, rulebook: Rulebook, metric: str) -> None:
     known = known_values(snapshot, rulebook.body)
     if metric not in known:
-        say(
+        raise OperatorError(
+            "METRIC_UNKNOWN",
             f"No outcome measured {shown(metric)}, and it names no fact that is a number. {choices(metric, known)}",
-            style="yellow",
         )

@@ -110,12 +110,14 @@ def test_a_fact_can_be_added_up_as_well(made: tuple[Path, list[str]]) -> None:
     assert (moved["values"], moved["sum"]) == (6, 2 * (17 + 22 + 30))
 
 
-def test_what_is_not_measured_is_told_with_what_is(made: tuple[Path, list[str]]) -> None:
-    lines = said(made[0], "--set", "discount_percent=20", "--metric", "revenue")
-    assert lines[-1].startswith("No outcome measured 'revenue', and it names no fact that is a number. Did you mean")
-    assert "'inputs.margin_percent' and 'revenue_eur'." in lines[-1]
-    (moved,) = told(made[0], "--set", "discount_percent=20", "--metric", "revenue")["verdicts"]
-    assert (moved["values"], moved["sum"]) == (0, None)
+def test_a_metric_that_nobody_measured_is_refused_with_those_that_are(made: tuple[Path, list[str]]) -> None:
+    code, message = refused(made[0], "--set", "discount_percent=20", "--metric", "revenue")
+    assert code == "METRIC_UNKNOWN"
+    assert message.startswith("No outcome measured 'revenue', and it names no fact that is a number. Did you mean")
+    assert "'inputs.margin_percent' and 'revenue_eur'." in message
+    # Known, but of none of the decisions that would move.
+    few = told(made[0], "--set", "discount_percent=20", "--metric", "revenue_eur", "--since", "2090-03-06")
+    assert [(each["values"], each["sum"]) for each in few["verdicts"]] == [(0, None)]
 
 
 def test_another_version_decides_with_and_without_other_facts(made: tuple[Path, list[str]]) -> None:
