@@ -134,6 +134,8 @@ def whatif(
     lines = _lines(set_, leave_out)
     _require_asked(lines, by, decision, flip, asked)
     period = _moment("--since", since, begin), _moment("--until", until, end)
+    if period[0] is not None and period[1] is not None and period[0] >= period[1]:
+        raise OperatorError("USAGE_INVALID", f"--since {since} is after --until {until}; turn them round.")
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
         if decision is not None:
@@ -439,5 +441,5 @@ def _require_known(snapshot: Snapshot, rulebook: Rulebook, metric: str) -> None:
     if metric not in known:
         raise OperatorError(
             "METRIC_UNKNOWN",
-            f"No outcome measured {shown(metric)}, and it names no fact that is a number. {choices(metric, known)}",
+            f"No outcome measured {shown(metric)}, and it is no fact as inputs.NAME either. {choices(metric, known)}",
         )

@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 import orjson
 
 from gate.decisions.migrations.rules import require_act
+from gate.drafting.given import fields_of
 from gate.encoding.canonical import content_hash
 from gate.encoding.strict_json import Json, JsonObject
 from gate.encoding.yaml_text import write_yaml
@@ -26,16 +27,25 @@ from gate.ledger.access.users import User
 from gate.ledger.drafts.cases import read_case
 from gate.ledger.drafts.drafts import Draft, Origin
 from gate.rulebooks.authoring import annotated
+from gate.rulebooks.evaluation import ABSENT, value_at
+from gate.rulebooks.facts import with_value
+from gate.rulebooks.rulebook import Rulebook
 from gate.rulebooks.testing.cases import Case
 
 
 def case_of(
-    record: Mapping[str, Any], facts: JsonObject, expect: Mapping[str, Any] | None = None, name: str | None = None
+    rulebook: Rulebook,
+    record: Mapping[str, Any],
+    facts: JsonObject,
+    expect: Mapping[str, Any] | None = None,
+    name: str | None = None,
 ) -> Case:
-    """A case of a stored decision.
+    """A case of a stored decision, with those of its facts that a rulebook reads: an erasure does not reach cases, and
+    whatever else is personal in a decision is not to be in them.
 
     Args:
-        record: Its record.
+        rulebook: The rulebook.
+        record: The decision's record.
         facts: The facts that it was made over.
         expect: What is expected of them; the verdict and reason code that were decided where None.
         name: The case's name; one made of the decision's id and the verdict where None.
@@ -45,7 +55,11 @@ def case_of(
     """
     expected = {name: record[name] for name in ("verdict", "reason_code")} if expect is None else dict(expect)
     called = name or f"{record['decision_id']} is {expected['verdict']}"
-    return read_case({"name": called, "facts": facts, "expect": expected})
+    read: JsonObject = {}
+    for field in fields_of(rulebook.body, {}):
+        if (value := value_at(facts, field.name)) is not ABSENT:
+            read = with_value(read, field.name, value)
+    return read_case({"name": called, "facts": read, "expect": expected})
 
 
 class DraftActs:

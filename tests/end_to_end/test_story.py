@@ -138,7 +138,7 @@ def type_at_end_of(page: Page, line: str, text: str) -> None:
 
 def confirm(page: Page, consequence: str) -> None:
     assert consequence in page.locator("dialog").inner_text()
-    page.get_by_role("button", name="Go on").click()
+    page.locator("dialog button").first.click()
 
 
 def draft_of_the_rollout(window: Window, name: str) -> Page:
@@ -196,7 +196,7 @@ def test_a_change_is_drafted_proved_approved_applied_and_undone(story: Story, ch
     page.keyboard.type(".1")
     has(page, "#saved", "Saved as revision")
     author.follow(page.get_by_role("link", name="Dry run and proposal"))
-    page.get_by_role("button", name="Make the dry run").click()
+    page.get_by_role("button", name="Start the dry run").click()
     has(page, "#part-proof", "The dry run of")
     has(page, "#part-proof", "danger")
     assert page.locator("#part-proof a[href*='/decision?']").count() > 0
@@ -218,10 +218,10 @@ def test_a_change_is_drafted_proved_approved_applied_and_undone(story: Story, ch
     author.follow(page.get_by_role("link", name="Dry run and proposal"))
     page.get_by_label("Name of the migration").fill("margins.corrected")
     page.get_by_label("What changes, and why").fill("The floor is 13 percent, and not 8.")
-    page.get_by_role("button", name="Make the dry run").click()
+    page.get_by_role("button", name="Start the dry run").click()
     has(page, "#part-proof", "The floor is 13 percent")
     page.get_by_role("button", name="Propose it").click()
-    confirm(page, "before an approver")
+    confirm(page, "for approval")
     author.shows("/migration?")
     has(page, "h1", "margins.corrected: proposed")
 

@@ -14,10 +14,12 @@ from api.cli.output import counted, print_json, say
 from api.cli.rulebook.documents import read_document
 from api.cli.rulebook.runs import MAX_DEPTH
 from gate.decisions.drafts import case_of
-from gate.decisions.stored import decision_not_found, stored_facts, stored_record, stored_request
+from gate.decisions.stored import record_and_facts
 from gate.drafting.diagnosis import diagnose
 from gate.encoding.strict_json import MAX_VALUES
 from gate.errors import OperatorError
+from gate.ledger.drafts.drafts import Draft
+from gate.rulebooks.rulebook import Rulebook
 from gate.rulebooks.testing.cases import Case, read_cases
 from gate.rulebooks.testing.failures import Explainer
 from gate.rulebooks.testing.runs import run
@@ -25,6 +27,15 @@ from gate.rulebooks.testing.runs import run
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="The cases of a draft.")
 
 CaseName = Annotated[str, typer.Argument(metavar="NAME", help="The case's name.", show_default=False)]
+
+
+def _rulebook(of: Draft) -> Rulebook:
+    found = diagnose(of.text).rulebook
+    if found is None:
+        raise OperatorError(
+            "DRAFT_NOT_VALID", f"{of.name} is not valid; `gate drafts check {of.draft_id}` shows where."
+        )
+    return found
 
 
 @app.command("run")
@@ -40,9 +51,7 @@ def run_cases(
         scope_id = instance.ledger.directory.scope(scope).scope_id
         found = instance.ledger.drafts.draft(scope_id, draft)
         kept = [each.case for each in instance.ledger.draft_cases.of(scope_id, draft)]
-    rulebook = diagnose(found.text).rulebook
-    if rulebook is None:
-        raise OperatorError("DRAFT_NOT_VALID", f"{found.name} is not valid; `gate drafts check {draft}` shows where.")
+    rulebook = _rulebook(found)
     results, explainer = run(rulebook, kept), Explainer(rulebook)
     failing = [result for result in results if not result.held]
     if as_json:
@@ -104,16 +113,13 @@ def of_decision(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Make a case of a stored decision."""
+    """Make a case of a stored decision, with those of its facts that the draft reads."""
     with drafting(home, database_url, scope, user, token_file) as (instance, of, who, acts):
-        entry = instance.ledger.entries.decision(of.scope_id, decision)
-        if entry is None:
-            raise decision_not_found()
-        record = stored_record(entry)
-        facts = stored_facts(record, stored_request(instance.ledger, of.scope_id, entry))
+        rulebook = _rulebook(instance.ledger.drafts.draft(of.scope_id, draft))
+        record, facts = record_and_facts(instance.ledger, of.scope_id, decision)
         if facts is None:
             raise OperatorError("FACTS_ERASED", f"The facts of {decision} were erased; choose another decision.")
-        made = case_of(record, dict(facts), None if verdict is None else {"verdict": verdict}, name)
+        made = case_of(rulebook, record, dict(facts), None if verdict is None else {"verdict": verdict}, name)
         acts.keep_case(of, who, draft, made)
     if as_json:
         print_json(_document(made))

@@ -113,7 +113,7 @@ def test_a_fact_can_be_added_up_as_well(made: tuple[Path, list[str]]) -> None:
 def test_a_metric_that_nobody_measured_is_refused_with_those_that_are(made: tuple[Path, list[str]]) -> None:
     code, message = refused(made[0], "--set", "discount_percent=20", "--metric", "revenue")
     assert code == "METRIC_UNKNOWN"
-    assert message.startswith("No outcome measured 'revenue', and it names no fact that is a number. Did you mean")
+    assert message.startswith("No outcome measured 'revenue', and it is no fact as inputs.NAME either. Did you mean")
     assert "'inputs.margin_percent' and 'revenue_eur'." in message
     # Known, but of none of the decisions that would move.
     few = told(made[0], "--set", "discount_percent=20", "--metric", "revenue_eur", "--since", "2090-03-06")
@@ -227,6 +227,11 @@ def test_the_smallest_changes_of_a_decision_are_found(made: tuple[Path, list[str
     ("options", "code", "message"),
     [
         ([], "USAGE_INVALID", "Say what would be different: --set FIELD=VALUE, --leave-out FIELD or --by VERSION."),
+        (
+            ["--by", "2", "--since", "2026-08-01", "--until", "2026-07-01"],
+            "USAGE_INVALID",
+            "--since 2026-08-01 is after --until 2026-07-01; turn them round.",
+        ),
         (["--set", "a"], "USAGE_INVALID", "--set a names no value; write --set FIELD=VALUE."),
         (["--set", "=1"], "USAGE_INVALID", "--set =1 names no value; write --set FIELD=VALUE."),
         (["--set", "a=1", "--leave-out", "a"], "USAGE_INVALID", "a is changed more than once; change it once."),

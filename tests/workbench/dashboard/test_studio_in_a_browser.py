@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.heavy
 
 TEXT = "# The prices.\n" + write_yaml(sample_rulebook())
+RULES = [rule["rule_id"] for rule in sample_rulebook()["rules"]]
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +148,7 @@ def test_the_table_follows_rules_that_come_go_and_change_places(
     assert answered(lambda: last.press("Enter")) == [first[-1], *first[:-1]]
     assert len(answered(page.get_by_role("button", name="Copy", exact=True).last.click)) == len(first) + 1
     page.get_by_role("button", name="Remove", exact=True).first.click()
-    assert first[-1] not in answered(page.get_by_role("button", name="Go on").click)
+    assert first[-1] not in answered(page.locator("dialog button").first.click)
     # While the text is not valid, the rules of before stay, and cannot be changed.
     kept = rules()
     type_at_end_of(page, "schema_version", "x")
@@ -158,6 +159,82 @@ def test_the_table_follows_rules_that_come_go_and_change_places(
     priority.press("Enter")
     has(page, ".act-fault", "Mend the text first.")
     assert "rulebook_v1x" in stored(site, scope, draft)
+
+
+def test_cells_are_changed_wherever_the_focus_goes_next(
+    site: Site, scope: Any, draft: Draft, open_window: Callable[[str], Window]
+) -> None:
+    page = studio(open_window("ada"), draft)
+    first, second = (page.get_by_label(f"Priority of {rule}") for rule in RULES)
+    # To the next cell by key, to another by pointer, and on at once, before the first change is answered.
+    first.fill("101")
+    first.press("Tab")
+    page.keyboard.type("renamed")
+    second.fill("57")
+    page.get_by_label("Value of approve_standard_exception").first.click()
+    page.keyboard.press("End")
+    page.keyboard.type("0")
+    page.get_by_role("heading", name="Its rules").click()
+    # A value that was typed goes before the button that is pressed next.
+    has(page, ".cm-content", "value: 150")
+    second = page.get_by_label(f"Priority of {RULES[1]}")
+    second.fill("58")
+    page.get_by_role("button", name="Add a test").first.click()
+    has(page, ".cm-content", "- {field: margin_percent, operator: lt, value: 15}")
+    settled(page)
+    expected = TEXT.replace("priority: 100", "priority: 101").replace("priority: 50", "priority: 58")
+    expected = expected.replace("rule_id: block_below_margin_floor", "rule_id: renamed")
+    expected = expected.replace("operator: lte, value: 15", "operator: lte, value: 150")
+    test = "{field: margin_percent, operator: lt, value: 15}"
+    gathered = f"condition:\n      all:\n        - {test}\n        - {test}\n"
+    assert stored(site, scope, draft) == expected.replace(f"condition: {test}\n", gathered)
+
+
+def test_what_is_being_written_outlives_a_change_of_the_width(
+    site: Site, scope: Any, draft: Draft, open_window: Callable[[str], Window]
+) -> None:
+    page = studio(open_window("ada"), draft)
+    type_at_end_of(page, "# The prices.", " Of this")
+    page.set_viewport_size({"width": 390, "height": 900})
+    page.keyboard.type(" year.")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.keyboard.type(" And more.")
+    has(page, ".cm-content", "# The prices. Of this year. And more.")
+    settled(page)
+    assert stored(site, scope, draft).startswith("# The prices. Of this year. And more.\n")
+
+
+def test_a_page_that_was_drawn_anew_gets_its_table_again(
+    site: Site, scope: Any, draft: Draft, open_window: Callable[[str], Window]
+) -> None:
+    page = studio(open_window("ada"), draft)
+    # As where the main part was put anew while the server knows what it sent before.
+    page.locator("#part-rules").evaluate("part => part.replaceWith(part.cloneNode(false))")
+    type_at_end_of(page, "# The prices.", " Of this year.")
+    has(page, "#part-rules", "Reason")
+    settled(page)
+    assert page.get_by_label(f"Priority of {RULES[0]}").input_value() == "100"
+
+
+def test_cases_at_the_edges_are_added_one_by_one(
+    site: Site, scope: Any, draft: Draft, open_window: Callable[[str], Window]
+) -> None:
+    window = open_window("ada")
+    page = window.go(f"/cases?scope=acme&id={draft.draft_id}")
+    page.get_by_role("button", name="Propose cases at the edges").click()
+    page.get_by_role("button", name="Add", exact=True).first.click()
+    has(page, "h1", "1 case of prices: it holds")
+    # A case of which nothing is expected is refused with what to do.
+    page.get_by_role("textbox", name="Name").fill("nothing")
+    page.get_by_role("button", name="Add the case").click()
+    has(page, ".act-fault", "Say what you expect")
+    assert len(site.instance.ledger.draft_cases.of(scope.scope_id, draft.draft_id)) == 1
+
+
+def settled(page: Page) -> None:
+    """Waits until all that was done is answered and saved."""
+    page.wait_for_function("() => document.body.dataset.answered === document.body.dataset.acting")
+    has(page, "#saved", "Saved as revision")
 
 
 def test_the_second_of_two_authors_is_told_and_merges(

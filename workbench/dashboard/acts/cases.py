@@ -31,6 +31,10 @@ def keep(turn: Turn) -> Answer:
     for name in _LISTS:
         if (typed := turn.word(name)) is not None:
             expect[name] = [] if typed.strip() == NONE else [each.strip() for each in typed.split(",") if each.strip()]
+    if not expect:
+        raise OperatorError(
+            "CASES_INVALID", "Say what you expect: choose a verdict, or fill in one of the fields below."
+        )
     case = read_case({"name": turn.text("name").strip(), "facts": facts, "expect": expect})
     turn.store.draft_acts.keep_case(
         turn.scope, turn.who.user, turn.text("draft"), case, instead_of=turn.word("instead_of")
@@ -64,7 +68,7 @@ def from_decision(turn: Turn) -> Answer:
     if expects == "draft":
         answer = observe(turn.rulebook, facts)
         expect = {"verdict": answer["verdict"], "reason_code": answer["reason_code"]}
-    case = case_of(record, facts, expect, turn.word("name"))
+    case = case_of(turn.rulebook, record, facts, expect, turn.word("name"))
     turn.store.draft_acts.keep_case(turn.scope, turn.who.user, draft_id, case)
     return _again(turn, f"Kept the case {case.name}.")
 

@@ -61,7 +61,7 @@ def boundaries(turn: Turn) -> Answer:
     rulebook = turn.rulebook
 
     def done(found: JsonObject) -> Answer:
-        return {"parts": {"proposed": str(parts.proposed(cast("Any", found["cases"])))}}
+        return {"parts": {"proposed": str(parts.proposed(cast("Any", found["cases"]), turn.text("draft")))}}
 
     turn.seat.tell({"parts": {"proposed": str(parts.working("Looking for cases at the edges…", "proposed"))}})
     go_on(turn, "proposed", "boundaries", {"body": cast("Any", rulebook.body)}, done)

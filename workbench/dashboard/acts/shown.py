@@ -38,7 +38,8 @@ def _table(turn: Turn, found: Diagnosis) -> Answer:
     """
     if found.rulebook is None:
         return {}
-    before, writes = turn.seat.rows, turn.who.may("draft")
+    # A page that was drawn anew has no table yet, whatever was sent to the one before it.
+    before, writes = None if turn.message.get("bare") else turn.seat.rows, turn.who.may("draft")
     turn.seat.rows = rows = table.rows_of(found.rulebook.body, writes=writes)
     if before is None:
         return {"html": str(table.whole(rows, writes=writes))}

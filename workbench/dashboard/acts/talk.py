@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from gate.errors import GateError
+from gate.errors import GateError, MaterialRefused
 from workbench.dashboard.acts.routes import ACTS, LATEST
 from workbench.dashboard.acts.turn import MAX_MESSAGE, Answer, Seat, Turn
 from workbench.dashboard.store.access import SIGNED_OUT, access
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from workbench.dashboard.pages.session import Services
 
 _MOST_WAITING: Final = 20
+_MOST_ERRORS: Final = 3
 
 
 class Talk:
@@ -86,7 +87,7 @@ class Talk:
             turn = Turn(services.store, services.workshop, services.proofs, who, message, self._seat, services.clock())
             return ACTS[message["act"]](turn)
         except GateError as error:
-            return {"fault": error.message, "signed_out": error.code == SIGNED_OUT}
+            return {"fault": _said(error), "signed_out": error.code == SIGNED_OUT}
         except Exception as error:  # noqa: BLE001  whatever it is, the session goes on
             services.observer.failed("act", error)
             return {
@@ -100,6 +101,12 @@ class Talk:
         # The number makes each answer another value than the one before.
         self._told += 1
         self._tell(json.dumps({**answer, "told": self._told}))
+
+
+def _said(error: GateError) -> str:
+    """What is wrong, with the first members that are."""
+    errors = error.errors if isinstance(error, MaterialRefused) else ()
+    return " ".join([error.message, *(f"{each.field or 'It'}: {each.message}" for each in errors[:_MOST_ERRORS])])
 
 
 def _read(said: str) -> dict[str, Any] | None:

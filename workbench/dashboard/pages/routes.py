@@ -36,6 +36,9 @@ _LOADS: Final[Mapping[str, Callable[[Store, Visit], Page]]] = MappingProxyType(
     }
 )
 
+WRITTEN: Final = frozenset({"drafts", "draft", "cases", "propose", "whatif", "migration"})
+"""Pages on which people write. None has a chart that is drawn for a width, so they stay when the width changes."""
+
 
 def load(store: Store, visit: Visit) -> Page:
     """The page that a visit asks for.

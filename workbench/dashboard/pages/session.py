@@ -28,7 +28,7 @@ from workbench.charts.inline.plans import Draw, drawn_here
 from workbench.dashboard.acts.talk import Talk
 from workbench.dashboard.pages.fields import Fields
 from workbench.dashboard.pages.looks import Looks
-from workbench.dashboard.pages.routes import act, load
+from workbench.dashboard.pages.routes import WRITTEN, act, load
 from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.access import SIGNED_OUT, access
 from workbench.dashboard.store.store import Store
@@ -210,7 +210,7 @@ class Session:
             self._later(self._document, self._load)
 
     def _again(self) -> None:
-        if self._url:
+        if self._url and Location.page_of(self._url).page not in WRITTEN:
             self._ask(self._url)
 
     def _narrowed(self, name: str, value: str | None) -> None:

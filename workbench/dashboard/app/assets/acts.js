@@ -22,7 +22,7 @@ const acts = ({ find, go, lost, said, told }) => {
     asked.set(number, { act, text: more.text });
     if (more.text !== undefined && act !== "complete") latest = number;
     // What the text began with is told once; from then on the server knows it.
-    const draft = open ? { draft: open.draft, edition: open.edition, ...(open.known ? {} : { base: open.begun.text }) } : {};
+    const draft = open ? { draft: open.draft, edition: open.edition, bare: !find("#part-rules tbody"), ...(open.known ? {} : { base: open.begun.text }) } : {};
     said.value = JSON.stringify({ n: number, act, ...draft, ...more });
     document.body.dataset.acting = number;
     return number;
@@ -50,13 +50,12 @@ const acts = ({ find, go, lost, said, told }) => {
     if (!part) return;
     if (shown.get(part) === html) { part.classList.remove("stale"); return; }
     shown.set(part, html);
-    const at = focused();
-    const key = at && part.contains(at) ? at.dataset.key : null;
+    const left = leave(part);
     const opened = [...part.querySelectorAll("details")].map((each) => each.open);
     part.innerHTML = html;
     part.classList.remove("stale");
     part.querySelectorAll("details").forEach((each, place) => { if (opened[place]) each.open = true; });
-    refocus(part, key);
+    refocus(part, left);
   };
   // The table of rules: whole, or each row as HTML or as the place where it is now. While the text is not valid, the rules
   // of before stay, and cannot be changed: their places in the text are not known. (`inert` would do, but it costs a
@@ -66,7 +65,9 @@ const acts = ({ find, go, lost, said, told }) => {
     if (!part) return;
     const known = html !== undefined || rows !== undefined;
     if (html !== undefined) put("rules", html);
-    if (rows !== undefined) arrange(part, rows);
+    // Of a page that was drawn anew meanwhile there is no table yet: the next answer brings it.
+    if (rows !== undefined && part.querySelector("tbody")) arrange(part, rows);
+    else if (rows !== undefined) send_text();
     const before = !known && part.querySelector("table") !== null;
     part.classList.toggle("stale", before);
     find("#rules-of-before").hidden = !before;
@@ -78,8 +79,7 @@ const acts = ({ find, go, lost, said, told }) => {
     shown.delete(part);
     const body = part.querySelector("tbody");
     const had = [...body.children];
-    const at = focused();
-    const key = at && part.contains(at) ? at.dataset.key : null;
+    const left = leave(part);
     const made = document.createElement("template");
     const all = rows.map((each) => {
       if (typeof each === "number") return had[each];
@@ -94,12 +94,25 @@ const acts = ({ find, go, lost, said, told }) => {
       if (cell === focused() || cell.value === cell.defaultValue) continue;
       cell.value = cell.dataset.was = cell.defaultValue;
     }
-    refocus(part, key);
+    refocus(part, left);
   };
-  const refocus = (part, key) => {
-    if (!key || part.contains(focused())) return;
-    const again = [...part.querySelectorAll("[data-key]")].find((each) => each.dataset.key === key);
-    if (again) again.focus();
+  // Where somebody is in a part that is drawn anew, and what they have typed there so far.
+  let drawing = false;
+  const leave = (part) => {
+    const at = focused();
+    if (!at || !part.contains(at) || !at.dataset.key) return null;
+    drawing = true;
+    return { key: at.dataset.key, typed: at.value !== at.dataset.was, value: at.value, start: at.selectionStart, end: at.selectionEnd };
+  };
+  const refocus = (part, left) => {
+    drawing = false;
+    if (!left || part.contains(focused())) return;
+    const again = [...part.querySelectorAll("[data-key]")].find((each) => each.dataset.key === left.key);
+    if (!again) return;
+    again.focus();
+    if (again.localName !== "input") return;
+    if (left.typed) { again.value = left.value; hear(again); }
+    again.setSelectionRange(left.start, left.end);
   };
   const form = ({ of, html }) => {
     const part = find("#part-given");
@@ -176,7 +189,7 @@ const acts = ({ find, go, lost, said, told }) => {
     const element = document.createElement("div");
     place.append(element);
     const left = begun.writes ? unsaved(begun.draft) : null;
-    open = { element, draft: begun.draft, begun, edition: begun.edition };
+    open = { element, draft: begun.draft, begun, edition: begun.edition, next: [] };
     open.editor = Editor.open(element, {
       text: begun.text, label: "The draft's text", isYaml: begun.yaml, readOnly: !begun.writes, root: place.getRootNode(),
       changed: (text) => {
@@ -207,10 +220,10 @@ const acts = ({ find, go, lost, said, told }) => {
     if (found.n !== undefined) document.body.dataset.answered = found.n;
     if (found.proposals !== undefined) { if (open && open.completing && open.completing.n === found.n) open.completing.found(found.proposals); return; }
     if (found.signed_out) { say(`${found.fault} What you typed is kept in this tab.`, true); find("#saved")?.insertAdjacentHTML("beforeend", ` <a href="/sign-in?next=${encodeURIComponent(location.pathname + location.search)}" data-outside>Sign in</a>`); busy(false); return; }
-    if (found.fault) { busy(false); fault(act, found.fault); return; }
+    if (found.fault) { busy(false); fault(act, found.fault); go_on(); return; }
     // Whatever else was typed since goes on from what is saved now.
     if (found.saved && open && found.draft === open.draft) { open.edition = found.edition; open.begun.text = text; }
-    if (found.want === "base") { open.known = false; open.busy = false; busy(false); send_text(); return; }
+    if (found.want === "base") { open.known = false; busy(false); if (act === "edit") change(open.doing); else send_text(); return; }
     if (found.draft && open) open.known = true;
     if (found.stale) stale(found.stale);
     if (found.draft && text !== measured) { measured = text; const note = find("#part-measured .stale-note"); if (note) note.hidden = false; }
@@ -231,7 +244,10 @@ const acts = ({ find, go, lost, said, told }) => {
       if (found.conflict) offer(found.conflict); else if (found.saved) sessionStorage.removeItem(kept(open.draft));
     } else if (open && found.marks) { open.editor.speak(found.yaml); open.editor.show(found.marks); }
     if (found.go) go(found.go);
+    go_on();
   };
+  // What was changed in the table while the change before was on its way.
+  const go_on = () => { if (open && !open.busy && open.next.length) change(open.next.shift()); };
   told.properties.value.change.connect(answer);
 
   // A table's change is on its way: what is typed meanwhile would not know of it.
@@ -252,13 +268,13 @@ const acts = ({ find, go, lost, said, told }) => {
 
   // --- What is pressed and filled in ---------------------------------------------------------------------------------
 
-  const confirmed = (sentence) => new Promise((decided) => {
+  const confirmed = (sentence, act) => new Promise((decided) => {
     const dialog = document.createElement("dialog");
     dialog.className = "confirm";
     const text = document.createElement("p");
     text.textContent = sentence;
     const buttons = document.createElement("p");
-    for (const [label, yes] of [["Go on", true], ["Cancel", false]]) {
+    for (const [label, yes] of [[act, true], ["Cancel", false]]) {
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = label;
@@ -290,7 +306,7 @@ const acts = ({ find, go, lost, said, told }) => {
     delete more.confirm;
     if (source === within) for (const [name, value] of new FormData(within)) more[name] = value;
     for (const name of ["facts", "cases"]) if (source !== within && more[name] !== undefined) more[name] = JSON.parse(more[name]);
-    if (sentence && !(await confirmed(sentence))) return;
+    if (sentence && !(await confirmed(sentence, button.textContent.trim()))) return;
     answeredFrom = source;
     if (act === "edit") { change(more); return; }
     send(act, more);
@@ -298,24 +314,35 @@ const acts = ({ find, go, lost, said, told }) => {
 
   // The table changes the text as it is in the editor.
   const change = (more) => {
-    if (!open || open.busy) return;
+    if (!open) return;
     if (find("#part-rules.stale")) { fault("edit", "Nothing was changed: the text is not valid, and the table shows its rules from before. Mend the text first."); return; }
+    if (open.busy) {
+      // Behind a value that is set all places are what they were; a rule or a test that comes or goes moves others.
+      if (open.doing.do === "set") open.next.push(more);
+      else fault("edit", "Nothing was changed: the change before was still being made. Do this one again.");
+      return;
+    }
     clearTimeout(pausing);
     pausing = null;
+    open.doing = more;
     busy(true);
     say("Saving…");
     send("edit", { ...more, text: open.editor.text() });
   };
   const commit = (cell) => {
-    if (!open || cell.value === cell.dataset.was) return;
-    cell.dataset.was = cell.value;
+    if (!open || drawing || cell.value === cell.dataset.was) return;
+    const { value } = cell;
+    if (find("#part-rules.stale")) cell.value = cell.dataset.was; else cell.dataset.was = value;
     answeredFrom = cell;
-    change({ do: "set", path: cell.dataset.path, value: cell.value });
+    change({ do: "set", path: cell.dataset.path, value });
   };
-  document.addEventListener("focusout", (event) => {
-    const cell = composed(event, (node) => node.localName === "input" && node.dataset.path);
-    if (cell) commit(cell);
-  });
+  // Heard at the cell itself: where the focus goes to another cell, nothing of it leaves the shadow that both are in.
+  const heard = new WeakSet();
+  const hear = (cell) => {
+    if (heard.has(cell)) return;
+    heard.add(cell);
+    cell.addEventListener("blur", () => commit(cell));
+  };
   document.addEventListener("keydown", (event) => {
     const cell = composed(event, (node) => node.localName === "input" && node.dataset.path);
     if (!cell) return;
@@ -335,6 +362,8 @@ const acts = ({ find, go, lost, said, told }) => {
   document.addEventListener("input", (event) => {
     const choice = composed(event, (node) => node.localName === "select" && node.dataset.path);
     if (choice) { change({ do: "set", path: choice.dataset.path, value: choice.value }); return; }
+    const cell = composed(event, (node) => node.localName === "input" && node.dataset.path);
+    if (cell) { hear(cell); return; }
     const fact = composed(event, (node) => node.dataset && (node.dataset.fact !== undefined || node.dataset.factIs !== undefined));
     if (!fact) return;
     if (fact.localName === "input" && fact.dataset.fact !== undefined) {

@@ -26,8 +26,8 @@ NONE: Final = "none"
 _EXPECTED: Final = (
     ("reason_code", "Reason"),
     ("action", "Action"),
-    ("application_verdict", "Word of the rulebook, as APPROVE"),
-    ("missing_fields", "Missing facts, as a, b; or none"),
+    ("application_verdict", "Verdict in the rulebook's own words, such as APPROVE"),
+    ("missing_fields", "Missing facts: a, b; or none"),
     ("invalid_fields", "Invalid facts, as a, b; or none"),
 )
 
@@ -65,7 +65,7 @@ def cases(
         "expected": _EXPECTED,
         "rules": [] if rulebook is None else [rule["rule_id"] for rule in rulebook.body["rules"]],
     }
-    title = f"No case of {draft.name} yet"
+    title = f"{draft.name} has no cases yet"
     if rows:
         holding = "none was run" if rulebook is None else _failing(failing) if failing else _holding(len(rows))
         title = f"{counted(len(rows), 'case')} of {draft.name}: {holding}"

@@ -67,7 +67,7 @@ def listing(
         if of:
             filters += (Choice("version", "Version", {version: version for version in of}),)
     begun = None if location.policy is None or location.version is None else (location.policy, location.version)
-    title = f"{counted(len(found), 'draft')} of rulebooks" if found else "No draft of a rulebook yet"
+    title = counted(len(found), "draft") if found else "No draft of a rulebook yet"
     context = {
         "rows": [row(draft) for draft in found],
         "closed": [row(draft) for draft in closed[:_CLOSED_SHOWN]],

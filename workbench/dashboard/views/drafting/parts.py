@@ -223,10 +223,11 @@ def measured(found: Mapping[str, Any], cases: int) -> Markup:
     return render("studio_measured.html", context)
 
 
-def proposed(cases: Sequence[Mapping[str, Any]]) -> Markup:
-    """Cases that are proposed, each to be added or left."""
+def proposed(cases: Sequence[Mapping[str, Any]], draft_id: str) -> Markup:
+    """Cases that are proposed for a draft, each to be added or left."""
     rows = [_proposal(case) for case in cases[:200]]
-    return render("studio_proposed.html", {"cases": rows, "more": max(0, len(cases) - 200)})
+    context = {"cases": rows, "more": max(0, len(cases) - 200), "draft_id": draft_id}
+    return render("studio_proposed.html", context)
 
 
 def _proposal(case: Mapping[str, Any]) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def listing(
         if location.policy in (None, rulebook_id)
     ]
     waiting = sum(each.state in OPEN for each in wanted)
-    title = f"{counted(waiting, 'migration')} in the making" if waiting else "No migration waits for anybody"
+    title = f"{counted(waiting, 'open migration')}" if waiting else "No migration is waiting"
     names = sorted({*routes, *(name for each in found for name in _ids(each))})
     filters = (Choice("policy", "Policy", {"": "all", **{name: name for name in names}}),)
     return Page(location, title, render("migrations.html", {"rows": rows, "timelines": timelines}), filters)
@@ -96,7 +96,7 @@ def _steps(
                 "until": until,
                 "version": version,
                 "before": None if route["from"] is None else route["from"]["version"],
-                "cause": {"apply": "applied", "rollback": "rolled back to"}[route["cause"]],
+                "back": route["cause"] == "rollback",
                 "by": route["actor"]["id"],
                 "note": route["note"],
                 "migration": route["migration_id"],

@@ -15,6 +15,7 @@ from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.migrations.listing import OPEN, TONES
 from workbench.dashboard.views.page import Page
+from workbench.engines.rendering import cut
 from workbench.engines.wording import counted
 from workbench.migration.report import as_fragment
 from workbench.shadows.live import shadow_lines
@@ -59,6 +60,9 @@ def migration(
         "state": standing.state.replace("_", " "),
         "tone": TONES.get(standing.state, ""),
         "author": standing.author,
+        "decided": None
+        if standing.decided is None
+        else f"{standing.decided['event'].replace('_', ' ')} by {cut(standing.decided['actor']['id'])}",
         "own": own,
         "approves": is_open and standing.status == "proposed" and who.may("approve") and (self_approval or not own),
         "rejects": is_open and (who.may("approve") or own),

@@ -24,7 +24,7 @@ def begin(
     Args:
         location: A page of the policy, whose points lead to decisions.
         report: How well the policy did.
-        routes: Its routes, in the order of the chain; those of the location's period are drawn.
+        routes: Its routes, in the order of the chain; the last of each day of the location's period is drawn.
         canvas: What it is drawn on.
     """
     weeks = report.weekly
@@ -35,6 +35,11 @@ def begin(
         return links.decisions(location, version=row["policy_version"], **links.week_of(location, row["week"]))
 
     since, until = location.period()
-    all_of_them = [Route(parse_timestamp(route["recorded_at"]), route["to"]["version"]) for route in routes]
-    drawn = [of for of in all_of_them if (since is None or since <= of.at) and (until is None or of.at < until)]
+    within = [
+        Route(at, route["to"]["version"])
+        for at, route in ((parse_timestamp(route["recorded_at"]), route) for route in routes)
+        if (since is None or since <= at) and (until is None or at < until)
+    ]
+    # Those of one day would stand on each other: the last of them decided from then on.
+    drawn = list({of.at.date(): of for of in within}.values())
     return canvas.begin(effectiveness.weekly(weeks, findings.weeks(weeks), (), link=of_week_and_version, routes=drawn))
