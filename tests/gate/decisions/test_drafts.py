@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from gate.clock import utc_now
-from gate.decisions.drafts import DraftActs
+from gate.decisions.drafts import DraftActs, case_of
 from gate.encoding.yaml_text import read_yaml
 from gate.errors import GateError
 from gate.instance.instance import Instance
@@ -82,3 +83,16 @@ def test_a_fork_has_the_cases_and_another_text(acts: DraftActs, ledger: Ledger, 
         Origin("draft", draft.draft_id, "1"),
         [CASE],
     )
+
+
+def test_a_case_of_a_decision_has_the_facts_that_the_draft_reads_and_no_others() -> None:
+    body = sample_rulebook()
+    body["input_schema"]["properties"]["deal.owner.region"] = {"type": "string"}
+    record = {"decision_id": "dec_1", "verdict": "yes", "reason_code": "STANDARD_EXCEPTION_ALLOWED"}
+    deal = {"owner": {"region": "north", "email": "ann@example.com"}, "name": "Ann's"}
+    facts: Any = {"discount_percent": 5, "margin_percent": None, "customer_email": "ann@example.com", "deal": deal}
+    made = case_of(load(body), record, facts)
+    read = {"discount_percent": 5, "margin_percent": None, "deal": {"owner": {"region": "north"}}}
+    assert (made.name, made.facts) == ("dec_1 is yes", read)
+    assert made.expect == {"verdict": "yes", "reason_code": "STANDARD_EXCEPTION_ALLOWED"}
+    assert facts["deal"] == deal

@@ -51,7 +51,9 @@ def test_versions_that_were_put_in_force_are_on_the_results(store: MadeUpStore, 
     found = shown(store, people, url)
     assert DASHED in found.text
     drawn = found.text.partition(DASHED)[0] if page == "policy" else found.text.partition("Skip the chart")[2]
-    assert ("2026-11-01" in drawn, "2026-11-02" in drawn) == (True, True)
+    # Of one day, it is the last one: lines on each other could not be told apart.
+    assert "2026-11-02" in drawn
+    assert page == "migrations" or "2026-11-01" not in drawn
     assert [link for link in found.links if link.startswith("/decisions?") and f"policy={POLICY}" in link]
 
 
