@@ -158,6 +158,10 @@ def test_the_table_follows_rules_that_come_go_and_change_places(
     priority.fill("1")
     priority.press("Enter")
     has(page, ".act-fault", "Mend the text first.")
+    operator = page.get_by_label(re.compile("^Operator of ")).first
+    before = operator.input_value()
+    operator.select_option("exists")
+    assert (before != "exists", operator.input_value(), priority.input_value() != "1") == (True, before, True)
     assert "rulebook_v1x" in stored(site, scope, draft)
 
 

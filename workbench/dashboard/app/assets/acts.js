@@ -94,8 +94,10 @@ const acts = ({ find, go, lost, said, told }) => {
       if (cell === focused() || cell.value === cell.defaultValue) continue;
       cell.value = cell.dataset.was = cell.defaultValue;
     }
+    for (const choice of body.querySelectorAll("select[data-path]")) if (choice.selectedOptions[0]?.defaultSelected === false) begin_again(choice);
     refocus(part, left);
   };
+  const begin_again = (choice) => { for (const each of choice.options) if (each.defaultSelected) each.selected = true; };
   // Where somebody is in a part that is drawn anew, and what they have typed there so far.
   let drawing = false;
   const leave = (part) => {
@@ -361,7 +363,13 @@ const acts = ({ find, go, lost, said, told }) => {
   };
   document.addEventListener("input", (event) => {
     const choice = composed(event, (node) => node.localName === "select" && node.dataset.path);
-    if (choice) { change({ do: "set", path: choice.dataset.path, value: choice.value }); return; }
+    if (choice) {
+      const { value } = choice;
+      if (find("#part-rules.stale")) begin_again(choice);
+      answeredFrom = choice;
+      change({ do: "set", path: choice.dataset.path, value });
+      return;
+    }
     const cell = composed(event, (node) => node.localName === "input" && node.dataset.path);
     if (cell) { hear(cell); return; }
     const fact = composed(event, (node) => node.dataset && (node.dataset.fact !== undefined || node.dataset.factIs !== undefined));
