@@ -21,6 +21,7 @@ from werkzeug.routing import Rule
 from api import errors
 from api.analytics.client import ADDRESS_VARIABLE, AnalyticsClient
 from api.http import readiness
+from api.http.clients import ClientCounts
 from api.http.logs import library_logging, open_log
 from api.http.metrics import Metrics
 from api.http.observation import observe
@@ -51,6 +52,7 @@ from gate.clock import utc_now
 from gate.errors import GateError, ServiceUnavailable
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import METRICS_FILE, Settings, load_settings
+from gate.origins import Origins
 from gate.policy.questions import Reports
 
 HOME_VARIABLE: Final = "GATE_HOME"
@@ -157,8 +159,24 @@ def attach(
         log, metrics, watched, instance.settings.metrics_token, lambda: _gauges(instance, watched)
     )
     app.extensions["gate"] = State(
-        instance, instance.gate(), instance.lifecycle(), instance.limiter, instance.migrations(), reports
+        instance,
+        instance.gate(),
+        instance.lifecycle(),
+        instance.limiter,
+        instance.migrations(),
+        reports,
+        _client_counts(instance.settings.home / "clients.limits", log),
+        Origins(instance.settings.trusted_proxies),
     )
+
+
+def _client_counts(file: Path, log: FilteringBoundLogger) -> ClientCounts:
+    try:
+        return ClientCounts(file)
+    except OSError as error:
+        # Each worker then counts for itself, which admits more; decisions need none of it.
+        log.warning("client_counts_alone", reason=str(error))
+        return ClientCounts(None)
 
 
 def _analytics() -> Reports:

@@ -8,7 +8,7 @@ Each room knows those below it and none beside it; tests/test_layers.py holds th
     records  adapters               the protocol's documents; contained workers that make facts
     proof  rulebooks  policy        signatures and links; validation and evaluation; the formulas of reports
     encoding  clock                 JSON; the moment and fresh ids
-    errors  labels  ids             what every room shares
+    errors  labels  ids  origins    what every room shares
 
 Pure, but for `instance`, `decisions`, `client`, `ledger`, `adapters` and `clock`: values in, values out, no clock, no
 files, database or environment. Nothing here knows Flask, Polars or Panel.

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = ("gate", "workbench", "api")
 
 FLOORS = (
-    ("errors", "labels", "ids"),
+    ("errors", "labels", "ids", "origins"),
     ("clock", "encoding"),
     ("proof", "rulebooks", "policy"),
     ("records", "adapters", "drafting"),
@@ -32,6 +32,7 @@ PURE = (
     "errors",
     "labels",
     "ids",
+    "origins",
     "encoding",
     "rulebooks",
     "proof",

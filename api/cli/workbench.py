@@ -22,8 +22,8 @@ from api.http.logs import library_logging, open_log, places
 from gate.clock import utc_now
 from gate.errors import OperatorError
 from gate.instance.instance import Instance
+from gate.origins import LOOPBACK
 from workbench.charts.inline.renderers import Renderers
-from workbench.dashboard.app.origin import LOOPBACK
 from workbench.dashboard.app.server import dashboard
 from workbench.dashboard.app.warming import warm_up
 from workbench.dashboard.store.store import Store

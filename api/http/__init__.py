@@ -2,7 +2,8 @@
 
     requests       bodies, views, query parameters, ids and responses
     auth           the caller, by the header x-api-key
-    limits         the rate limit, and the headers that tell of it and of the cap
+    limits         the rate limit of keys, and the headers that tell of it and of the cap
+    clients        the rate limit of clients without a key, by their address
     turns          slow senders hold up nobody
     placement      workers kept to one processor each
     state          what a request works with

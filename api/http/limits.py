@@ -1,11 +1,11 @@
-"""The rate limit of decide requests, and the headers that tell callers of it and of the monthly cap."""
+"""The rate limits of keys and of clients without one, and the headers that tell callers of their limits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TypeVar
 
-from flask import g
+from flask import g, request
 
 from api.http.state import state
 from gate.errors import GateError, LimitReached
@@ -59,6 +59,27 @@ def require_rate(authority: Authority) -> None:
             f" action and retry in {rate.retry_after} seconds.",
             details={"retry_after": rate.retry_after},
         )
+
+
+def require_client_rate(purpose: str, limit: int) -> None:
+    """Counts the request against what its address may ask for in a minute.
+
+    Args:
+        purpose: What is asked for, as a word; each has counts of its own.
+        limit: Requests in a minute.
+
+    Raises:
+        LimitReached: SVC_API_RATE_LIMITED.
+    """
+    address = state().origins.of(request.environ.get("REMOTE_ADDR", ""), request.headers.get("x-forwarded-for", ""))
+    if (seconds := state().clients.wait(purpose, address, limit)) == 0:
+        return
+    g.limit_headers = {"x-ratelimit-limit": str(limit), "x-ratelimit-remaining": "0"}
+    raise LimitReached(
+        "SVC_API_RATE_LIMITED",
+        f"This address is limited to {limit} of these requests a minute; retry in {seconds} seconds.",
+        details={"retry_after": seconds},
+    )
 
 
 def tell_remaining(remaining: int | None) -> None:

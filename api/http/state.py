@@ -10,6 +10,7 @@ from typing import Final, NoReturn
 from flask import current_app
 from structlog.typing import FilteringBoundLogger
 
+from api.http.clients import ClientCounts
 from api.http.metrics import Metrics
 from api.http.readiness import Readiness
 from gate.decisions.decide import DecisionGate
@@ -18,6 +19,7 @@ from gate.decisions.migrations.reading import Migrations
 from gate.errors import ServiceUnavailable
 from gate.instance.instance import Instance
 from gate.ledger.access.limits import RateLimiter
+from gate.origins import Origins
 from gate.policy.questions import LakeQuestion, Reports
 
 
@@ -46,6 +48,8 @@ class State:
         limiter: Counts requests.
         migrations: The migrations of scopes, which the service only reads.
         reports: Answers what is counted elsewhere.
+        clients: Counts the requests of clients without a key.
+        origins: Where requests come from.
     """
 
     instance: Instance
@@ -53,7 +57,9 @@ class State:
     lifecycle: Lifecycle
     limiter: RateLimiter
     migrations: Migrations
-    reports: Reports = NO_REPORTS
+    reports: Reports
+    clients: ClientCounts
+    origins: Origins
 
 
 @dataclass(frozen=True, slots=True)

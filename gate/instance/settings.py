@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, get_type_hints
 
@@ -17,9 +18,11 @@ import msgspec
 
 from gate.adapters.containment import MEASURES
 from gate.errors import OperatorError
+from gate.origins import is_address
 
 FILE_NAME: Final = "settings.toml"
 METRICS_FILE: Final = "metrics.token"
+_ORIGIN: Final = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
 LOG_NAME: Final = "checkpoints.jsonl"
 DEFAULT_BASE_URL: Final = "http://127.0.0.1:8080"
 
@@ -53,6 +56,12 @@ TAKES: Final[Mapping[str, tuple[str, str | int | list[str]]]] = {
     "adapter_isolation": ("a list of strings", ["clock_stopped", "network_namespace"]),
     "migration_approval": ("another_user or author", "another_user"),
     "migration_stale_percent": ("a whole number from 0 to 1000", 5),
+    "trusted_proxies": ("a list of IP addresses", ["10.0.0.5"]),
+    "allowed_origins": ("a list of origins, each a scheme and a host", ["https://agents.example.com"]),
+    "public_requests_per_minute": ("a whole number from 1 to 1000000", 300),
+    "sandbox_requests_per_minute": ("a whole number from 1 to 1000000", 10),
+    "policy_tables": ("the path of a directory", "/etc/decision-gate/policies"),
+    "policy_max_age_days": ("a whole number from 1 to 3650", 180),
 }
 """What each setting takes, as a person is told, and an example."""
 
@@ -78,6 +87,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         migration_approval: Who may approve a migration: another_user, never its author; or author, who may as well.
         migration_stale_percent: By how many percent the decisions of a rulebook may grow after its evidence was made,
             before that is stale.
+        trusted_proxies: The addresses of proxies whose header X-Forwarded-For names the client.
+        allowed_origins: The origins of web pages from which MCP is accepted, beside those of this machine.
+        public_requests_per_minute: How many requests one address may send to the policy services in a minute.
+        sandbox_requests_per_minute: How many requests one address may send to the sandbox in a minute.
+        policy_tables: The directory of the policy tables; by default `policies` in the home directory. A table that is
+            not there is the release's own.
+        policy_max_age_days: How many days after its last verification an entry of a policy table stops to answer.
     """
 
     home: Path
@@ -94,6 +110,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     adapter_isolation: tuple[str, ...] = ()
     migration_approval: Literal["another_user", "author"] = "another_user"
     migration_stale_percent: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 5
+    trusted_proxies: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
+    public_requests_per_minute: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 300
+    sandbox_requests_per_minute: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 10
+    policy_tables: Path | None = None
+    policy_max_age_days: Annotated[int, msgspec.Meta(ge=1, le=3650)] = 180
 
     @property
     def ledger_url(self) -> str:
@@ -114,6 +136,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def checkpoint_log_file(self) -> Path:
         """Where checkpoints are kept."""
         return self.checkpoint_log or self.home / LOG_NAME
+
+    @property
+    def policy_tables_directory(self) -> Path:
+        """Where the policy tables of the operator lie."""
+        return self.policy_tables or self.home / "policies"
 
     @property
     def schema_url(self) -> str:
@@ -183,7 +210,23 @@ def _read(name: str, kind: Any, value: object, *, is_text: bool) -> object:
         raise ValueError(f"{_is(value)}must be {takes}" if is_list else f"must be {takes}") from error
     if name == "adapter_isolation" and (unknown := [measure for measure in found if measure not in MEASURES]):
         raise ValueError(f"names unknown measures: {', '.join(unknown)}. The measures are {', '.join(MEASURES)}")
+    if name in _TEXTS:
+        _require_texts(found, _TEXTS[name])
     return tuple(dict.fromkeys(found)) if is_list else found
+
+
+# Lists whose texts have a form of their own, and what to call it.
+_TEXTS: Final[Mapping[str, tuple[Callable[[str], bool], str]]] = {
+    "trusted_proxies": (is_address, "is no IP address"),
+    "allowed_origins": (lambda text: bool(_ORIGIN.fullmatch(text)), "is no origin, such as https://agents.example.com"),
+}
+
+
+def _require_texts(texts: Iterable[str], form: tuple[Callable[[str], bool], str]) -> None:
+    has_form, wrong = form
+    for text in texts:
+        if not has_form(text):
+            raise ValueError(f"holds {text[:80]!r}, which {wrong}")
 
 
 def _path(kind: type, value: object) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
@@ -11,7 +12,6 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from api.app import create_app
-from api.http.state import State
 from gate.clock import utc_now
 from gate.instance.instance import Instance
 from gate.ledger import Ledger, open_ledger
@@ -191,9 +191,7 @@ class TestMonthlyCap:
 
         def client(now: datetime) -> FlaskClient:
             app = create_app(instance)
-            app.extensions["gate"] = State(
-                instance, instance.gate(lambda: now), instance.lifecycle(), instance.limiter, instance.migrations()
-            )
+            app.extensions["gate"] = replace(app.extensions["gate"], gate=instance.gate(lambda: now))
             return app.test_client()
 
         return client

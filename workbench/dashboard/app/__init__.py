@@ -5,7 +5,6 @@ sessions     who is signed in
 sign_in      the pages to sign in and out
 opened       how many pages a user has open
 throttle     how often somebody may try to sign in
-origin       where a request comes from, with a proxy or without
 headers      the security headers of every response
 downloads    records, packets and notebooks as files
 warming      what the first reader would otherwise wait for

@@ -22,6 +22,7 @@ from tornado.web import Finish, HTTPError, RequestHandler, StaticFileHandler
 from gate.clock import utc_now
 from gate.errors import GateError
 from gate.ledger.access.users import Users
+from gate.origins import LOOPBACK, Origins
 from workbench.charts.colours import stylesheet
 from workbench.charts.inline.plans import Draw, drawn_here
 from workbench.dashboard.app import libraries
@@ -36,7 +37,6 @@ from workbench.dashboard.app.downloads import (
 )
 from workbench.dashboard.app.headers import SecurityHeaders
 from workbench.dashboard.app.opened import OpenPages
-from workbench.dashboard.app.origin import LOOPBACK, Origins
 from workbench.dashboard.app.pages import ASSETS, frame, outside, style
 from workbench.dashboard.app.sessions import Sessions
 from workbench.dashboard.app.sign_in import (

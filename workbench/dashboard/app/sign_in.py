@@ -22,7 +22,7 @@ from tornado.web import RequestHandler, decode_signed_value
 
 from gate.errors import AccessRefused, GateError
 from gate.ledger.access.users import User, Users
-from workbench.dashboard.app.origin import Origins
+from gate.origins import Origins
 from workbench.dashboard.app.pages import outside
 from workbench.dashboard.app.sessions import Over, Session, Sessions
 from workbench.dashboard.app.throttle import Throttle
@@ -196,7 +196,7 @@ class SignIn(Outside):
         """Signs in, or says that it did not work."""
         name = self.get_body_argument("name", "")
         password = self.get_body_argument("password", "", strip=False)
-        address, now = self.sign_ins.origins.of(self.request), self.sign_ins.clock()
+        address, now = self._origin(), self.sign_ins.clock()
         if len(name) > MAX_FIELD or len(password) > MAX_FIELD:
             self._refuse("", "The name or the password is too long.", 401)
             return
@@ -218,6 +218,10 @@ class SignIn(Outside):
             return
         self.sign_ins.begin(self, user)
         self.redirect(self._next())
+
+    def _origin(self) -> str:
+        request = self.request
+        return self.sign_ins.origins.of(str(request.remote_ip), request.headers.get("X-Forwarded-For", ""))
 
     def _delay(self, name: str, seconds: int) -> None:
         self.set_header("Retry-After", str(seconds))

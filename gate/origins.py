@@ -1,4 +1,4 @@
-"""Where a request comes from, as sign-ins are counted: the address of the browser, not one that it makes up.
+"""Where a request comes from, as its client is counted: the address of the client, not one that it makes up.
 
 A proxy that is trusted appends the address of its client to `X-Forwarded-For`, so that only the last one there is its
 word; whatever stands before it, and every other header, comes from the client. An IPv6 client has a whole /64 to choose
@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Final, TypeAlias
-
-from tornado.httputil import HTTPServerRequest
 
 Address: TypeAlias = IPv4Address | IPv6Address
 
@@ -25,20 +23,30 @@ class Origins:
     """Tells where requests come from."""
 
     def __init__(self, proxies: Iterable[str]) -> None:
-        """Takes the addresses of the proxies that are trusted; none where browsers reach the server themselves.
+        """Takes the addresses of the proxies that are trusted; none where clients reach the server themselves.
 
         Raises:
             ValueError: One is no address.
         """
         self._proxies: Final = frozenset(_address(proxy) for proxy in proxies)
 
-    def of(self, request: HTTPServerRequest) -> str:
-        """The address or the IPv6 network that a request is counted under."""
-        peer = _known(str(request.remote_ip))
-        if peer is None or peer not in self._proxies:
-            return _counted(peer)
-        last = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
-        return _counted(_known(last) or peer)
+    def of(self, peer: str, forwarded_for: str) -> str:
+        """The address or the IPv6 network that a request is counted under.
+
+        Args:
+            peer: The address of the other end of the connection.
+            forwarded_for: The header X-Forwarded-For; empty where there is none.
+        """
+        address = _known(peer)
+        if address is None or address not in self._proxies:
+            return _counted(address)
+        last = forwarded_for.rpartition(",")[2].strip()
+        return _counted(_known(last) or address)
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is an IP address."""
+    return _known(text) is not None
 
 
 def _known(text: str) -> Address | None:
