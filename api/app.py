@@ -47,6 +47,7 @@ from api.routes import (
     searches,
     service,
     verification,
+    workflows,
 )
 from gate.clock import utc_now
 from gate.errors import GateError, ServiceUnavailable
@@ -82,6 +83,7 @@ _BLUEPRINTS: Final = (
     migrations.blueprint,
     chains.blueprint,
     service.blueprint,
+    workflows.blueprint,
 )
 
 

@@ -22,7 +22,7 @@ FLOORS = (
     ("records", "adapters", "drafting"),
     ("verify", "ledger"),
     ("contract",),
-    ("migration",),
+    ("migration", "services"),
     ("decisions", "client"),
     ("instance",),
 )

@@ -69,6 +69,7 @@ _COMMANDS: Final = {
         "Decide past decisions anew with other facts or by another version.",
     ),
     "workbench": ("api.cli.workbench", _Extra.WORKBENCH, "Serve the dashboard to signed-in users."),
+    "policies": ("api.cli.policies", _Extra.SERVER, "Check, copy and list policy tables."),
     "erase": ("api.cli.erase", _Extra.SERVER, "Erase the personal data of a decision."),
     "log": ("api.cli.log", _Extra.SERVER, "Show what operators changed, who did it and when."),
     "backup": ("api.cli.backup", _Extra.SERVER, "Write the whole instance into one file."),

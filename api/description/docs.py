@@ -448,7 +448,7 @@ class _Layout:
         )
         url = f"{self.base_url}{path}"
         lines = [f"curl -sS '{url}?{query}'" if query else f"curl -sS {url}"]
-        if _auth(operation) == "key":
+        if _auth(operation) in ("key", "optional key"):
             lines.append('-H "x-api-key: $GATE_API_KEY"')
         elif _auth(operation) == "metrics token":
             lines.append('-H "x-metrics-token: $GATE_METRICS_TOKEN"')
@@ -481,6 +481,8 @@ def _operations(document: spec.Document) -> Iterator[tuple[str, str, spec.Operat
 
 def _auth(operation: spec.Operation) -> str:
     needed = {name for requirement in operation["security"] for name in requirement}
+    if {} in operation["security"]:
+        return "optional key"
     return "key" if "apiKey" in needed else "metrics token" if "metricsToken" in needed else "public"
 
 

@@ -59,6 +59,22 @@ class CheckpointsPart(Part):
     note: NotRequired[str]
 
 
+class TablePart(TypedDict):
+    """A policy table in force, and why the operator's file is not, where it is broken."""
+
+    service: str
+    origin: str
+    hash: str
+    entries: int
+    fault: NotRequired[str]
+
+
+class PolicyTablesPart(Part):
+    """The policy tables in force."""
+
+    tables: NotRequired[list[TablePart]]
+
+
 class Report(TypedDict):
     """The report on readiness, as it is answered."""
 
@@ -77,6 +93,7 @@ class Report(TypedDict):
     checkpoints: CheckpointsPart
     workers: NotRequired[WorkersPart]
     trusted_adapters: AdaptersPart
+    policy_tables: PolicyTablesPart
     contracts: dict[str, str]
 
 
@@ -91,7 +108,7 @@ NOTHING_KEPT: Final = (
 
 _FRESH_SECONDS: Final = 1.0
 # The parts without which the service is ready all the same.
-_APART: Final = frozenset(("trusted_adapters",))
+_APART: Final = frozenset(("trusted_adapters", "policy_tables"))
 
 CONTRACTS: Final = {
     "interface": labels.INTERFACE_VERSION,
@@ -131,9 +148,9 @@ class Readiness:
 
     def report(self) -> Report:
         """The report: {ok, status, version, interface_version, signing, rulebook_runtime, ledger, idempotency,
-        registries, auth, backends, disk, checkpoints, workers, trusted_adapters, contracts}. Each part says `ready`,
-        and `reason` where it is not; trusted_adapters alone takes nothing from `ok`. `workers` is there under
-        `gate serve` only.
+        registries, auth, backends, disk, checkpoints, workers, trusted_adapters, policy_tables, contracts}. Each part
+        says `ready`, and `reason` where it is not; trusted_adapters and policy_tables take nothing from `ok`.
+        `workers` is there under `gate serve` only.
         """
         with self._lock:
             if self._report is None or time.monotonic() >= self._until:
@@ -199,6 +216,7 @@ def readiness(
             "backends": {"ready": True},
             "disk": _part("The ledger's disk", lambda: _require_room(ledger.store.disk_left())),
             "checkpoints": _checkpoints(instance, keeper),
+            "policy_tables": _policy_tables(instance),
         },
         reports,
     )
@@ -213,7 +231,8 @@ def closed(settings: Settings | None, reason: str) -> Report:
     """
     unknown: Part = {"ready": False, "reason": "Unknown while the ledger cannot be opened."}
     parts = dict.fromkeys(
-        ("signing", "idempotency", "registries", "auth", "disk", "checkpoints", "trusted_adapters"), unknown
+        ("signing", "idempotency", "registries", "auth", "disk", "checkpoints", "trusted_adapters", "policy_tables"),
+        unknown,
     )
     if settings is not None:
         parts["signing"] = _part("A signing key", lambda: _require_keys(settings))
@@ -273,6 +292,7 @@ def _report(settings: Settings | None, found: dict[str, Part], reports: str) -> 
         "disk": {},
         "checkpoints": {},
         "trusted_adapters": {"adapters_url": "/api/decision/adapters"},
+        "policy_tables": {},
     }
     parts = {name: {**found[name], **facts} for name, facts in about.items()}
     whole = {
@@ -315,6 +335,26 @@ def _adapters(instance: Instance, wait: float) -> AdaptersPart:
         part["reason"] = f"No adapter can run: {measures.reason}."
     elif damaged:
         part["reason"] = f"These adapters are damaged: {', '.join(damaged)}. The others run. Install the release again."
+    return part
+
+
+def _policy_tables(instance: Instance) -> PolicyTablesPart:
+    """The policy tables in force; one that the operator got wrong is not, and answers go on from the last good one."""
+    tables: list[TablePart] = []
+    for found in instance.policy_tables.all():
+        table: TablePart = {
+            "service": found.table.service,
+            "origin": found.origin,
+            "hash": found.table.hash,
+            "entries": len(found.table.entries),
+        }
+        if found.fault is not None:
+            table["fault"] = found.fault
+        tables.append(table)
+    faults = [table["fault"] for table in tables if "fault" in table]
+    part: PolicyTablesPart = {"ready": not faults, "tables": tables}
+    if faults:
+        part["reason"] = f"The last good tables stay in force. {' '.join(faults)}"
     return part
 
 

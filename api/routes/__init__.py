@@ -5,6 +5,7 @@
     replays                      replay, diff, counterfactuals
     verification, packets        proof for those who hold a record, and everything of a decision in one document
     reports                      what outcomes say of policies
+    workflows                    refund questions of help desks
     migrations                   the migrations and routes of a scope, to read
     registries, policies, adapters, contract, chains    what is published
     documents                    the service's description: /openapi.json, /docs.json, /docs

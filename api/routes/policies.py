@@ -12,6 +12,8 @@ from api.http.state import state
 from gate.errors import FieldError, NotFound, RequestRefused
 from gate.labels import CANONICALIZATION, HASH_ALGORITHM
 from gate.rulebooks import bundles, patterns
+from gate.services.policies.in_force import InForce
+from gate.services.policies.questions import BY_SERVICE
 
 blueprint = Blueprint("policies", __name__)
 
@@ -44,11 +46,33 @@ def policy_bundles() -> Response:
 
 @blueprint.get("/rules/policy-sources.json")
 def policy_sources() -> Response:
-    """The service's own policies, and where the body of each stands."""
+    """The service's own policies and the policy tables in force, and where the body of each stands."""
     told = ("policy_id", "policy_version", "policy_hash", "status", "source")
     entries: Sequence[Mapping[str, object]] = bundles.entries()
     sources = [{name: entry[name] for name in told} for entry in entries]
-    return _for_everyone({"policy_sources": sources, "count": len(sources)})
+    tables = [_source_of(found) for found in state().instance.policy_tables.all()]
+    return _for_a_minute({"policy_sources": sources, "count": len(sources), "policy_tables": tables})
+
+
+def _source_of(found: InForce) -> Mapping[str, object]:
+    question = BY_SERVICE[found.table.service]
+    return {
+        "service": question.service,
+        "tool": question.tool,
+        "table_hash": found.table.hash,
+        "origin": found.origin,
+        "entries": len(found.table.entries),
+        "source": f"/rules/policy-tables/{question.service}.json",
+        "rulebook": f"/rules/{question.rulebook.rulebook_id}/{question.rulebook.version}.json",
+    }
+
+
+@blueprint.get("/rules/policy-tables/<service>.json")
+def policy_table(service: str) -> Response:
+    """The policy table in force of a service."""
+    if service not in BY_SERVICE:
+        raise NotFound("SVC_API_NOT_FOUND", f"There is no policy table of that name; use {', '.join(BY_SERVICE)}.")
+    return _for_a_minute(state().instance.policy_tables.table(service).body)
 
 
 @blueprint.get("/rules/<policy_id>/<version>.json")
@@ -115,6 +139,11 @@ def _not_exact(**sent: str | None) -> RequestRefused:
     faults = [FieldError(name, "required", "It is missing; send it, or send hash instead.") for name in missing]
     message = f"Look up a rulebook by hash, or by rulebook_id and version; send hash, or {' and '.join(missing)}."
     return RequestRefused("SVC_API_QUERY_INVALID", message, faults)
+
+
+def _for_a_minute(body: object) -> Response:
+    """An answer that is the same for every caller, and changes when the operator edits a policy table."""
+    return json_response(body, headers={"cache-control": "public, max-age=60"})
 
 
 def _for_everyone(body: object) -> Response:

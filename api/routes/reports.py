@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, Final, TypeVar
 
 from flask import Blueprint, Response
 
+from api.feeds import atom
 from api.http.auth import authenticate
 from api.http.requests import confidence_headers, json_response, query_choice, query_integer, query_share, query_text
 from api.http.state import state
+from gate.policy.anomalies.alerts import with_policy_changes
 from gate.policy.bounds import Bound, OneOf, Share, Text, Whole
 from gate.policy.questions import (
     AlertsQuestion,
@@ -24,6 +26,9 @@ from gate.policy.reports import confidence_report
 Asked = TypeVar("Asked", bound=Question)
 
 blueprint = Blueprint("reports", __name__)
+
+MAX_CHANGES: Final = 50
+"""How many changes of policy tables are told, the newest."""
 
 
 @blueprint.get("/api/decision/policies/<policy_id>/effectiveness")
@@ -56,9 +61,22 @@ def get_anomalies(policy_id: str) -> Response:
 
 @blueprint.get("/api/policy-alerts")
 def get_policy_alerts() -> Response:
-    """The open anomalies of high severity, of all policies of the caller's scope."""
+    """The open anomalies of high severity, of all policies of the caller's scope, and what changed in policy tables."""
+    return json_response(_alerts())
+
+
+@blueprint.get("/api/policy-alerts.atom")
+def get_policy_alerts_feed() -> Response:
+    """The same as an Atom feed."""
+    base_url = state().instance.settings.base_url
+    return Response(atom(_alerts(), base_url), content_type="application/atom+xml; charset=utf-8")
+
+
+def _alerts() -> dict[str, Any]:
     authority = authenticate("read")
-    return json_response(state().reports.answer(authority.scope_id, _asked(AlertsQuestion)))
+    report = state().reports.answer(authority.scope_id, _asked(AlertsQuestion))
+    changes = state().instance.policy_tables.changes(MAX_CHANGES)
+    return with_policy_changes(report, [change.to_dict() for change in changes])
 
 
 @blueprint.get("/api/decision/policies/<policy_id>/confidence")

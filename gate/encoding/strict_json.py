@@ -54,10 +54,25 @@ def parse(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH, max_values: int = 
     Raises:
         MaterialRefused: SVC_API_JSON_INVALID, saying what is wrong and where.
     """
+    return _read(_DECODER, body, max_depth, max_values)
+
+
+def parse_with_any_number(body: bytes) -> Any:
+    """Reads a request as `parse`, but takes any number for the nearest double, an infinite one included.
+
+    Only for questions whose answers depend on no such number: it may stand for another than was sent.
+
+    Raises:
+        MaterialRefused: SVC_API_JSON_INVALID, saying what is wrong and where.
+    """
+    return _read(_NEAREST, body, MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES)
+
+
+def _read(decoder: json.JSONDecoder, body: bytes, max_depth: int, max_values: int) -> Any:
     if exceeds_values(body, most=max_values):
         raise _refused(f"The body holds more than {max_values} commas and brackets; send fewer values at a time.")
     try:
-        value = _DECODER.decode(body.decode("utf-8"))
+        value = decoder.decode(body.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise _refused(f"The body is not valid UTF-8 at byte {error.start}.") from error
     except json.JSONDecodeError as error:
@@ -217,4 +232,14 @@ def _refuse_lone_surrogates(value: Json) -> None:
 # Built once: json.loads would build a scanner for every call that names hooks.
 _DECODER: Final = json.JSONDecoder(
     object_pairs_hook=_object, parse_int=_integer, parse_float=_fraction, parse_constant=_constant
+)
+
+
+def _nearest(token: str) -> int | float:
+    value = float(token)
+    return int(token) if abs(value) <= MAX_SAFE_INTEGER else value
+
+
+_NEAREST: Final = json.JSONDecoder(
+    object_pairs_hook=_object, parse_int=_nearest, parse_float=float, parse_constant=_constant
 )

@@ -29,6 +29,7 @@ from gate.ledger import Ledger, open_ledger, open_store, schema
 from gate.ledger.access.limits import RateLimiter, open_limits
 from gate.proof.signing import ED25519, HMAC_SHA256, KeyRegistry
 from gate.records.record import Signers
+from gate.services.policies.in_force import TablesInForce
 from gate.verify import Trust
 
 
@@ -61,6 +62,11 @@ class Instance:
         """The trusted adapters of this release; what runs them is started when the first is called."""
         workers = Workers(registered(), required=self.settings.adapter_isolation)
         return TrustedAdapters(registered(), workers, damaged=damaged())
+
+    @cached_property
+    def policy_tables(self) -> TablesInForce:
+        """The policy tables in force, as this process sees them."""
+        return TablesInForce(self.settings.policy_tables_directory, self.ledger.policy_tables, utc_now)
 
     def signers(self) -> Signers:
         """What signs a record made now.

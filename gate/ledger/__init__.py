@@ -11,6 +11,7 @@
     rulebooks                  the registry of each scope
     routes                     where rulebook ids lead, as a process remembers it
     shadows                    migrations whose candidates decide new decisions anew
+    policy_tables              the policy tables that were in force
     drafts                     rulebooks that authors write in the workbench, with everything they were before
     stores                     SQLite and PostgreSQL as the same few verbs
     chain                      the only writer: claims, caps, links and rows in one transaction
@@ -41,6 +42,7 @@ from gate.ledger.chain.outcomes import OutcomeCounts
 from gate.ledger.chain.reservations import Reservations
 from gate.ledger.drafts.cases import DraftCases
 from gate.ledger.drafts.drafts import Drafts
+from gate.ledger.policy_tables import PolicyTables
 from gate.ledger.reads.audited import AuditedLedger
 from gate.ledger.reads.decisions import Decisions
 from gate.ledger.reads.tail import Tail
@@ -71,6 +73,7 @@ class Ledger:
         dismissals: The anomalies that they dismissed and reopened.
         drafts: The rulebooks that they draft.
         draft_cases: The cases that they hold their drafts to.
+        policy_tables: The policy tables that were in force.
         store: The database beneath them.
     """
 
@@ -94,6 +97,7 @@ class Ledger:
         self.dismissals: Final = Dismissals(store)
         self.drafts: Final = Drafts(store)
         self.draft_cases: Final = DraftCases(store)
+        self.policy_tables: Final = PolicyTables(store)
 
     def close(self) -> None:
         """Closes every connection."""

@@ -362,6 +362,20 @@ draft_cases: Final = Table(
     Column("saved_at", _TIME, nullable=False),
 )
 
+# The policy tables that were in force, numbered from 1 for each service. Rows are only added.
+policy_tables: Final = Table(
+    "policy_tables",
+    metadata,
+    Column("service", String(20), primary_key=True),
+    Column("number", _BIG, primary_key=True, autoincrement=False),
+    Column("table_hash", _HASH, nullable=False),
+    # The file as it was read.
+    Column("body", LargeBinary, nullable=False),
+    # operator, or release where the table came with the product.
+    Column("origin", String(10), nullable=False),
+    Column("in_force_at", _TIME, nullable=False),
+)
+
 # What operators did, each row bound to the one before it.
 operator_log: Final = Table(
     "operator_log",

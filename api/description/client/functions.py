@@ -26,7 +26,7 @@ from __future__ import annotations
 _IMPORTED: Final = {
     "collections.abc": ("Mapping",),
     "datetime": ("datetime",),
-    "typing": ("TYPE_CHECKING", "Final", "overload"),
+    "typing": ("TYPE_CHECKING", "Final", "Literal", "overload"),
     "gate.client.transport.building": ("call", "member", "readiness", "retry_handle"),
     "gate.client.transport.calls": ("Call", "text"),
 }

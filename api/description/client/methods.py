@@ -21,7 +21,7 @@ from __future__ import annotations
 _IMPORTED: Final = {
     "collections.abc": ("Mapping",),
     "datetime": ("datetime",),
-    "typing": ("TYPE_CHECKING", "overload"),
+    "typing": ("TYPE_CHECKING", "Literal", "overload"),
     "gate.client.api": ("operations",),
     "gate.client.transport.endpoint": ("AsyncEndpoint", "Endpoint"),
 }

@@ -16,7 +16,7 @@ from api.description.client.schemas import Types, Use
 JSON: Final = "application/json"
 
 _METHODS: Final = ("get", "post")
-_MEDIA_TYPES: Final = (JSON, "text/html", "text/markdown", "text/plain")
+_MEDIA_TYPES: Final = (JSON, "application/atom+xml", "text/html", "text/markdown", "text/plain")
 _CREDENTIALS: Final[Mapping[tuple[str, ...], str | None]] = {(): None, ("apiKey",): "key", ("metricsToken",): "metrics"}
 _NEEDED: Final = frozenset(
     {"operationId", "tags", "summary", "description", "parameters", "responses", "security", "x-access"}

@@ -53,7 +53,11 @@ class Endpoints:
     get_policy_effectiveness = Endpoint(operations.get_policy_effectiveness)
     get_policy_anomalies = Endpoint(operations.get_policy_anomalies)
     get_policy_alerts = Endpoint(operations.get_policy_alerts)
+    get_policy_alerts_feed = Endpoint(operations.get_policy_alerts_feed)
     get_policy_benchmarks = Endpoint(operations.get_policy_benchmarks)
+
+    # Policy services: What vendors' published policies say; it authorizes nothing by itself.
+    ask_refund_workflow = Endpoint(operations.ask_refund_workflow)
 
     # Audit chain: Every record of a scope, linked in order.
     get_chain = Endpoint(operations.get_chain)
@@ -109,6 +113,7 @@ class Endpoints:
         list_policy_patterns = Endpoint(operations.list_policy_patterns)
 
     list_policy_sources = Endpoint(operations.list_policy_sources)
+    get_policy_table = Endpoint(operations.get_policy_table)
     get_policy_source = Endpoint(operations.get_policy_source)
 
     # Contract: The published contract: schemas, conformance fixtures, golden replays.
@@ -170,7 +175,11 @@ class AsyncEndpoints:
     get_policy_effectiveness = AsyncEndpoint(operations.get_policy_effectiveness)
     get_policy_anomalies = AsyncEndpoint(operations.get_policy_anomalies)
     get_policy_alerts = AsyncEndpoint(operations.get_policy_alerts)
+    get_policy_alerts_feed = AsyncEndpoint(operations.get_policy_alerts_feed)
     get_policy_benchmarks = AsyncEndpoint(operations.get_policy_benchmarks)
+
+    # Policy services: What vendors' published policies say; it authorizes nothing by itself.
+    ask_refund_workflow = AsyncEndpoint(operations.ask_refund_workflow)
 
     # Audit chain: Every record of a scope, linked in order.
     get_chain = AsyncEndpoint(operations.get_chain)
@@ -228,6 +237,7 @@ class AsyncEndpoints:
         list_policy_patterns = AsyncEndpoint(operations.list_policy_patterns)
 
     list_policy_sources = AsyncEndpoint(operations.list_policy_sources)
+    get_policy_table = AsyncEndpoint(operations.get_policy_table)
     get_policy_source = AsyncEndpoint(operations.get_policy_source)
 
     # Contract: The published contract: schemas, conformance fixtures, golden replays.

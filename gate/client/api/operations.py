@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, overload
+from typing import TYPE_CHECKING, Final, Literal, overload
 
 from gate.client.transport.building import call, member, readiness, retry_handle
 from gate.client.transport.calls import Call, text
@@ -63,9 +63,12 @@ if TYPE_CHECKING:
         PolicyPatternAnswer,
         PolicyPatterns,
         PolicySources,
+        PolicyTable,
         Probe,
         ProofMetrics,
         RecordVerificationRequest,
+        RefundWorkflowAnswer,
+        RefundWorkflowRequest,
         ReplayRequest,
         ReplayResult,
         RouteList,
@@ -81,6 +84,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "ask_refund_workflow",
     "decide",
     "describe_packet_verification",
     "describe_verification",
@@ -102,11 +106,13 @@ __all__ = [
     "get_migration_report_markdown",
     "get_openapi",
     "get_policy_alerts",
+    "get_policy_alerts_feed",
     "get_policy_anomalies",
     "get_policy_benchmarks",
     "get_policy_confidence",
     "get_policy_effectiveness",
     "get_policy_source",
+    "get_policy_table",
     "get_proof_metrics",
     "get_readyz",
     "get_rulebook",
@@ -962,8 +968,9 @@ def get_policy_anomalies(
 def get_policy_alerts(*, open_days: int | None = None, request_id: str | None = None) -> Call[PolicyAlerts]:
     """What is wrong now.
 
-    The open anomalies of high severity, of all policies of the caller's scope. An anomaly is open until `open_days`
-    after its window; there is nothing to acknowledge. It is counted apart from deciding, as every report is.
+    The open anomalies of high severity, of all policies of the caller's scope, and what changed in the policy tables
+    of the service. An anomaly is open until `open_days` after its window; there is nothing to acknowledge. It is
+    counted apart from deciding, as every report is.
 
     Args:
         open_days: How many days after its window an anomaly is open, to the date of the chain's last entry. None
@@ -978,6 +985,34 @@ def get_policy_alerts(*, open_days: int | None = None, request_id: str | None = 
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     return call("getPolicyAlerts", "GET", "/api/policy-alerts", query={"open_days": open_days}, request_id=request_id)
+
+
+def get_policy_alerts_feed(*, open_days: int | None = None, request_id: str | None = None) -> Call[str]:
+    """What is wrong now, as a feed.
+
+    The alerts and the changes of policy tables as an Atom feed: an entry for each open anomaly and for each change.
+
+    Args:
+        open_days: How many days after its window an anomaly is open, to the date of the chain's last entry. None
+            leaves it at 90.
+        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
+            `request_id`.
+
+    Returns:
+        The feed.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    return call(
+        "getPolicyAlertsFeed",
+        "GET",
+        "/api/policy-alerts.atom",
+        query={"open_days": open_days},
+        request_id=request_id,
+        read=text,
+        media_type="application/atom+xml",
+    )
 
 
 def get_policy_benchmarks(
@@ -1028,6 +1063,53 @@ def get_policy_benchmarks(
             "min_cohort_scopes": min_cohort_scopes,
             "min_cohort_decisions": min_cohort_decisions,
         },
+        request_id=request_id,
+    )
+
+
+# Policy services: What vendors' published policies say; it authorizes nothing by itself.
+
+
+def ask_refund_workflow(
+    ticketing_system: Literal["zendesk", "freshdesk", "intercom"],
+    request: RefundWorkflowRequest | Mapping[str, object],
+    *,
+    idempotency_key: str | None = None,
+    request_id: str | None = None,
+) -> Call[RefundWorkflowAnswer]:
+    """Ask about a ticket's refund.
+
+    What a vendor's published policy says about a refund, with tags and a note for the ticket.
+
+    Without a key nothing is stored, `execution_allowed` is false, and each address has a limit of its own. With a
+    key, the facts that the answer rests on are decided in the caller's scope: the answer is a signed Decision
+    Record, and `execution_allowed` is true only where that record says yes. The first decision of a scope registers
+    the rulebook `refund_eligibility`, which needs a key with the access `register` as well.
+
+    Args:
+        ticketing_system: The help desk.
+        request: The ticket's question.
+        idempotency_key: Retry handle: the same key with the same payload answers what was made then; with another
+            payload, 409. Unique in the scope for decisions, and for each kind of report on each decision. Send one
+            with every write, and the same with every retry. Without one a fresh one is made, under which this call
+            may be sent again; only a key of the caller's own makes a retry after a crash safe.
+        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
+            `request_id`.
+
+    Returns:
+        The answer. Read `execution_allowed`, not the status alone.
+
+    Raises:
+        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    path = f"/api/v1/workflows/{member('ticketing_system', ticketing_system)}/refund"
+    return call(
+        "askRefundWorkflow",
+        "POST",
+        path,
+        body=request,
+        idempotency_key=retry_handle(idempotency_key),
         request_id=request_id,
     )
 
@@ -1420,7 +1502,7 @@ def list_policy_patterns(
 def list_policy_sources(*, request_id: str | None = None) -> Call[PolicySources]:
     """Where the service's own policies stand.
 
-    Every own policy in every version, with the path of its body.
+    Every own policy in every version, with the path of its body; and the policy tables in force.
 
     Args:
         request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
@@ -1433,6 +1515,28 @@ def list_policy_sources(*, request_id: str | None = None) -> Call[PolicySources]
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     return call("listPolicySources", "GET", "/rules/policy-sources.json", request_id=request_id, credential=None)
+
+
+def get_policy_table(
+    service: Literal["refund", "cancel", "return", "trial"], *, request_id: str | None = None
+) -> Call[PolicyTable]:
+    """A policy table in force.
+
+    The table that a policy service answers from: the operator's, or the one that came with the product.
+
+    Args:
+        service: The service.
+        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
+            `request_id`.
+
+    Returns:
+        The table.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    path = f"/rules/policy-tables/{member('service', service)}.json"
+    return call("getPolicyTable", "GET", path, request_id=request_id, credential=None)
 
 
 def get_policy_source(policy_id: str, version: str, *, request_id: str | None = None) -> Call[Rulebook]:

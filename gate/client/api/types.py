@@ -312,6 +312,26 @@ class CrmSyncReport(TypedDict):
     """The record's policy_version; as decision_verdict."""
 
 
+# What is sent: Policy services.
+
+
+class RefundWorkflowRequest(TypedDict):
+    """A help desk's question about a refund."""
+
+    vendor: str
+    """The vendor, as the policy table names it."""
+    region: NotRequired[str]
+    """The country of the customer as ISO 3166-1 alpha-2, with a subdivision where that matters: US, US-CA."""
+    plan: NotRequired[str]
+    """The plan or product category."""
+    days_since_purchase: NotRequired[float]
+    """How many days ago the purchase was made; fractions count."""
+    ticket_id: str
+    """The ticket, in your help desk."""
+    conditions_met: NotRequired[list[str]]
+    """The names of the vendor's conditions that hold, as an earlier answer listed them."""
+
+
 # What is answered: Decide.
 
 
@@ -2509,6 +2529,42 @@ class AlertsCoverage(TypedDict):
     """The chain's rolling root there; null for an empty chain."""
 
 
+class PolicyAlertsChangedEntry(TypedDict):
+    """An entry, by what names it."""
+
+    vendor: str
+    """The vendor."""
+    region: str
+    """The region; * for every one."""
+    plan: str
+    """The plan; * for every one."""
+    members: NotRequired[list[str]]
+    """What changed in it."""
+
+
+class PolicyAlertsPolicyChange(TypedDict):
+    """A policy table came into force in place of another."""
+
+    service: Literal["refund", "cancel", "return", "trial"]
+    """The service that answers from it."""
+    number: int
+    """Which table of the service it is, counted from 1."""
+    changed_at: str
+    """Since when it is in force, UTC."""
+    origin: Literal["operator", "release"]
+    """operator, or release where it came with the product."""
+    previous_hash: str
+    """The hash of the table before it."""
+    table_hash: str
+    """The hash of the table."""
+    added: list[PolicyAlertsChangedEntry]
+    """The entries that are new."""
+    removed: list[PolicyAlertsChangedEntry]
+    """The entries that are gone."""
+    changed: list[PolicyAlertsChangedEntry]
+    """The entries that have other members, with the names of these."""
+
+
 class PolicyAlerts(TypedDict):
     """The open anomalies of high severity of all policies of a scope. An anomaly is open until open_days after its
     window, counted to the date of the chain's last entry; there is nothing to acknowledge.
@@ -2524,8 +2580,74 @@ class PolicyAlerts(TypedDict):
     """How many days after its window an anomaly is open."""
     coverage: AlertsCoverage
     """What was looked at, and up to where the chain was read."""
+    policy_changes: NotRequired[list[PolicyAlertsPolicyChange]]
+    """What changed in the policy tables of the service, the newest first, of the 50 tables that came into force
+    last. The service tells it; an engine over a lake does not.
+    """
     alerts_hash: str
     """H of the answer without this member."""
+
+
+# What is answered: Policy services.
+
+
+class RefundWorkflowAnswerTicket(TypedDict):
+    """What to write on the ticket."""
+
+    tags: list[str]
+    """Tags, of a-z, 0-9 and _."""
+    private_note: str
+    """A note for agents, plain text in lines. Escape it where notes are HTML."""
+    recommended_action: str
+    """What to do next, for a reader."""
+
+
+class RefundWorkflowAnswerDecision(TypedDict):
+    """The Decision Record, in short; only with a key."""
+
+    decision_id: str
+    """The record."""
+    verdict: Verdict
+    """Its verdict."""
+    application_verdict: str
+    """The verdict of the policy."""
+    reason_code: str
+    """Why."""
+    record_hash: str
+    receipt_hash: str
+    verify_url: str
+    """Where it verifies."""
+
+
+class RefundWorkflowAnswer(TypedDict):
+    """What the policy table says about a ticket's refund, ready for the ticket; with a key, as a Decision Record."""
+
+    workflow_version: str
+    """Version of the answer."""
+    request_id: str
+    """Store it with the ticket. Without a key: H({ body, day }) with the UTC day, so that the same question on one
+    day has one id. With a key: the record's request_id.
+    """
+    ticketing_system: Literal["zendesk", "freshdesk", "intercom"]
+    """The help desk."""
+    ticket_id: str
+    """The ticket."""
+    action: str
+    """What to do next, as the rulebook's action."""
+    policy_class: Literal["ALLOWED", "DENIED", "UNKNOWN"]
+    """The verdict of the policy."""
+    code: str
+    """Why, as a stable code."""
+    message: str
+    """The same for a reader."""
+    execution_allowed: bool
+    """Whether the refund may be made: true only where a key was sent and its signed record says yes."""
+    ticket: RefundWorkflowAnswerTicket
+    """What to write on the ticket."""
+    policy: dict[str, Json]
+    """The policy answer; its schema is policy-answer.schema.json."""
+    decision: NotRequired[RefundWorkflowAnswerDecision]
+    """The Decision Record, in short; only with a key."""
 
 
 # What is answered: Audit chain.
@@ -3823,13 +3945,113 @@ class PolicySource(TypedDict):
     """The path of the rulebook's body on this service."""
 
 
+class PolicySourcesPolicyTables(TypedDict):
+    """A table."""
+
+    service: Literal["refund", "cancel", "return", "trial"]
+    """The service that answers from it."""
+    tool: str
+    """The name of the question, as a tool."""
+    table_hash: str
+    """The hash of the table."""
+    origin: Literal["operator", "release"]
+    """operator, or release where it came with the product."""
+    entries: int
+    """How many entries it has."""
+    source: str
+    """The path of the table on this service."""
+    rulebook: str
+    """The path of the rulebook that decides over it."""
+
+
 class PolicySources(TypedDict):
-    """Where the bodies of the service's own policies stand."""
+    """Where the bodies of the service's own policies and the policy tables in force stand."""
 
     policy_sources: list[PolicySource]
     """Every own policy in every version, by policy id and version."""
     count: int
     """How many sources there are."""
+    policy_tables: list[PolicySourcesPolicyTables]
+    """The tables in force that the policy services answer from."""
+
+
+class PolicyTableEntryWindows(TypedDict):
+    """Periods, in days. refund: refund_days. return: return_days. cancel: free_days, in which cancelling costs
+    nothing, and locked_days, before which cancelling is not possible.
+    """
+
+    refund_days: NotRequired[int | str]
+    """Days after the purchase, the last one included; or never."""
+    return_days: NotRequired[int | str]
+    """Days after the delivery, the last one included; or never."""
+    free_days: NotRequired[int]
+    """Whole days."""
+    locked_days: NotRequired[int]
+    """Whole days."""
+
+
+class PolicyTableEntryOffersAlternative2(TypedDict):
+    """An entry of `alternative_2` in PolicyTableEntryOffers."""
+
+    trial_days: int
+    """Length of the trial, in days."""
+    card_required: bool | None
+    """Whether a means of payment is required; null where the source does not say."""
+
+
+class PolicyTableEntryConditions(TypedDict):
+    """An entry of `conditions` in PolicyTableEntry."""
+
+    name: str
+    """As callers confirm it."""
+    text: str
+    """For readers."""
+
+
+class PolicyTableEntry(TypedDict):
+    """What one vendor publishes for one region and plan."""
+
+    vendor: str
+    """The vendor, as callers name it."""
+    name: str
+    """The vendor's name for readers; callers may use it too."""
+    region: str
+    """A country as ISO 3166-1 alpha-2, with a subdivision where that matters (US-CA), or * for every region."""
+    plan: str
+    """A plan or a product category, or * for every plan."""
+    decision_mode: Literal["deterministic", "conditional", "review_only"]
+    """deterministic: the days alone carry a verdict. conditional: the caller must confirm the conditions before a
+    favourable verdict. review_only: a person reads the source; the answer is always UNKNOWN.
+    """
+    windows: NotRequired[PolicyTableEntryWindows]
+    """Periods, in days. refund: refund_days. return: return_days. cancel: free_days, in which cancelling costs
+    nothing, and locked_days, before which cancelling is not possible.
+    """
+    penalties: NotRequired[list[str]]
+    """cancel: what cancelling costs outside free_days; empty where it costs nothing."""
+    offers: NotRequired[str | PolicyTableEntryOffersAlternative2]
+    """trial: the free trial of the plan, or none."""
+    conditions: NotRequired[list[PolicyTableEntryConditions]]
+    """conditional: what the caller must confirm."""
+    source: str
+    """The public page with the vendor's own words."""
+    notes: NotRequired[str]
+    """For readers."""
+    last_verified: str | None
+    """The day on which somebody last read the source and found the entry right; null where nobody did."""
+
+
+class PolicyTable(TypedDict):
+    """What vendors publish about one question: refunds, cancelling, returns or trials. An operator's to edit."""
+
+    policy_table_version: str
+    """Version of this format."""
+    service: Literal["refund", "cancel", "return", "trial"]
+    """The question that the table answers."""
+    description: NotRequired[str]
+    """For readers of the file."""
+    entries: list[PolicyTableEntry]
+    """One entry for each vendor, region and plan; their order means nothing."""
 
 
 # What is answered: Contract.
@@ -4112,6 +4334,11 @@ class Status(TypedDict):
     """What can be invoked, and what holds a worker on the service's machine: registered, required and in_force.
     Where none can run, ok is as it is without them.
     """
+    policy_tables: StatusPart
+    """The tables that policy services answer from, as tables: service, origin (operator, or release where it came
+    with the product), hash, entries, and fault where the operator's file is broken. The last good table then stays
+    in force, and ok is as it is without them.
+    """
     contracts: dict[str, str]
     """The label of each contract of the protocol, those among them whose parts come with later releases."""
 
@@ -4206,7 +4433,7 @@ class EndpointEntry(TypedDict):
     """The path, parameters in braces."""
     summary: str
     """What it does."""
-    auth: Literal["public", "key", "metrics token"]
+    auth: Literal["public", "key", "optional key", "metrics token"]
     """What the caller has to send."""
     access: str
     """What a key has to allow, or public, or metrics."""

@@ -103,3 +103,14 @@ def alerts_report(
         },
     }
     return {**report, "alerts_hash": content_hash(report)}
+
+
+def with_policy_changes(report: Mapping[str, Any], changes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A report of alerts that also tells what changed in the policy tables of the service.
+
+    Args:
+        report: The report, as `alerts_report` gives it.
+        changes: The changes, the newest first.
+    """
+    told = {**{name: value for name, value in report.items() if name != "alerts_hash"}, "policy_changes": [*changes]}
+    return {**told, "alerts_hash": content_hash(told)}

@@ -13,7 +13,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gate.encoding.strict_json import MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES, MAX_VALUES, parse, parse_document
+from gate.encoding.strict_json import (
+    MAX_REQUEST_DEPTH,
+    MAX_REQUEST_VALUES,
+    MAX_VALUES,
+    parse,
+    parse_document,
+    parse_with_any_number,
+)
 from gate.errors import MaterialRefused
 from tests.reference.strategies import json_values
 from tests.support.samples import case_bytes, cases, same_json
@@ -113,3 +120,28 @@ def test_a_body_is_refused_for_more_values_than_memory_should_hold(
     read(before + repeated * ((most - 1) // values) + after)
     with pytest.raises(MaterialRefused, match=f"more than {most} commas and brackets"):
         read(before + repeated * (most // values) + after)
+
+
+@pytest.mark.parametrize("token", ["9" * 300, "-" + "9" * 300, "9" * 5000, "1e400", "0." + "3" * 300, "1e-400"])
+def test_a_number_that_parse_refuses_can_be_read_as_the_nearest_double(token: str) -> None:
+    with pytest.raises(MaterialRefused):
+        parse(token.encode())
+    assert parse_with_any_number(token.encode()) == float(token)
+
+
+@given(json_values())
+def test_what_parse_reads_is_read_alike_with_any_number(value: Any) -> None:
+    text = json.dumps(value).encode()
+    assert same_json(parse_with_any_number(text), parse(text))
+
+
+@pytest.mark.parametrize("case", cases("json/refused"), ids=lambda case: case["name"])
+def test_with_any_number_all_else_is_still_refused(case: dict[str, Any]) -> None:
+    with pytest.raises(MaterialRefused) as refusal:
+        parse(case_bytes(case), max_depth=case.get("max_depth", MAX_REQUEST_DEPTH))
+    if "max_depth" not in case and not any(word in refusal.value.message for word in _ABOUT_NUMBERS):
+        with pytest.raises(MaterialRefused):
+            parse_with_any_number(case_bytes(case))
+
+
+_ABOUT_NUMBERS = ("would lose digits", "too large for a double", "would be changed", "characters; write it")
