@@ -19,11 +19,12 @@ from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
 from gate.policy.questions import AlertsQuestion, AnomaliesQuestion
 from gate.records.packet import packet_hash
+from gate.services.policies import in_force
 from gate.verify import verify_packet
 from tests.api.routes.reports import Caller, get, other_key
 from tests.independent import anomalies as independent
 from tests.support.reports import ANOMALOUS, AskedReports, FixedReports, LateReports, anomaly_example, give_reports
-from tests.support.samples import sample_request
+from tests.support.samples import CASES, sample_request
 from tests.workbench.support import Chain
 
 POLICY: Final = "pricing_exception"
@@ -275,6 +276,26 @@ class TestAlerts:
         assert answer["coverage"]["as_of"] == report["coverage"]["as_of"]
         assert answer["coverage"]["merkle_root"] == report["coverage"]["merkle_root"]
         assert answer.pop("alerts_hash") == content_hash(answer)
+
+    def test_a_change_of_a_policy_table_is_told_in_both_forms(
+        self, client: FlaskClient, told: Told, key: str, instance: Instance, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(in_force, "LOOK_SECONDS", 0.0)
+        assert client.get("/rules/policy-tables/refund.json").status_code == 200
+        file = instance.settings.policy_tables_directory / "refund.json"
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes((CASES / "policy_tables" / "refund.json").read_bytes())
+        assert client.get("/rules/policy-tables/refund.json").status_code == 200
+        answer = told.get(ALERTS)
+        jsonschema.Draft202012Validator(resources.schema("policy-alerts")).validate(answer)
+        change = answer["policy_changes"][0]
+        assert (change["service"], change["origin"]) == ("refund", "operator")
+        assert {"vendor": "north-books", "region": "*", "plan": "*"} in change["added"]
+        assert answer.pop("alerts_hash") == content_hash(answer)
+        feed = client.get(f"{ALERTS}.atom", headers={"x-api-key": key})
+        assert feed.content_type == "application/atom+xml; charset=utf-8"
+        assert "added north-books" in feed.get_data(as_text=True)
+        assert client.get(f"{ALERTS}.atom").status_code == 401
 
     def test_an_alert_is_open_until_so_many_days_after_what_broke_was_reported(
         self, client: FlaskClient, key: str, instance: Instance, authority: Authority

@@ -155,10 +155,11 @@ def test_an_unknown_bundle_hash_is_not_found_whatever_it_is(client: FlaskClient,
 def test_the_source_of_every_own_policy_is_served(client: FlaskClient) -> None:
     response = client.get(SOURCES)
     body = body_of(response, "policy-sources")
-    assert response.headers["cache-control"] == "public, max-age=3600"
+    assert response.headers["cache-control"] == "public, max-age=60"
     entries = client.get(BUNDLES).get_json()["policy_bundles"]
     told = ("policy_id", "policy_version", "policy_hash", "status", "source")
-    assert body == {"policy_sources": [{name: entry[name] for name in told} for entry in entries], "count": 6}
+    assert body["policy_sources"] == [{name: entry[name] for name in told} for entry in entries]
+    assert body["count"] == len(entries)
     for source in body["policy_sources"]:
         served = client.get(source["source"])
         assert served.status_code == 200
@@ -167,6 +168,19 @@ def test_the_source_of_every_own_policy_is_served(client: FlaskClient) -> None:
         rulebook = load(served.get_json())
         assert [rulebook.rulebook_id, rulebook.version] == [source["policy_id"], source["policy_version"]]
         assert rulebook.hash == canonical_hash(served.get_json()) == source["policy_hash"]
+
+
+def test_every_policy_table_in_force_is_served(client: FlaskClient) -> None:
+    tables = body_of(client.get(SOURCES), "policy-sources")["policy_tables"]
+    assert [table["service"] for table in tables] == ["refund", "cancel", "return", "trial"]
+    for table in tables:
+        served = client.get(table["source"])
+        assert served.headers["cache-control"] == "public, max-age=60"
+        body = body_of(served, "policy-table-v1")
+        assert canonical_hash(body) == table["table_hash"]
+        assert len(body["entries"]) == table["entries"]
+        assert client.get(table["rulebook"]).get_json()["rulebook_id"] == table["tool"]
+    refused(client.get("/rules/policy-tables/refunds.json"), 404, "SVC_API_NOT_FOUND")
 
 
 @hostile

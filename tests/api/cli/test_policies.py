@@ -1,0 +1,76 @@
+"""`gate policies`: the tables in force, files checked before the service reads them, and tables to edit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gate.services.policies.in_force import released, released_file
+from gate.services.policies.questions import BY_SERVICE
+from tests.support.command_line import run_gate
+from tests.support.samples import CASES
+
+REFUND = CASES / "policy_tables" / "refund.json"
+
+
+def test_a_new_instance_has_the_tables_of_the_release(home: Path) -> None:
+    listed = run_gate("policies", "list", "--home", str(home))
+    assert listed.returncode == 0
+    rows = [line.split() for line in listed.stdout.splitlines()[1:5]]
+    assert [[row[0], row[1], row[2]] for row in rows] == [
+        [service, "release", str(len(released(service).entries))] for service in BY_SERVICE
+    ]
+
+
+def test_a_copied_table_is_the_operators_and_is_never_written_over(home: Path) -> None:
+    copied = run_gate("policies", "copy", "refund", "--home", str(home))
+    file = home / "policies" / "refund.json"
+    assert (copied.returncode, file.read_bytes()) == (0, released_file("refund").read_bytes())
+    file.write_bytes(REFUND.read_bytes())
+    again = run_gate("policies", "copy", "refund", "--home", str(home))
+    assert (again.returncode, file.read_bytes()) == (0, REFUND.read_bytes())
+    assert "is there already" in again.stderr
+    tables = json.loads(run_gate("policies", "list", "--home", str(home), "--json").stdout)["tables"]
+    assert [table["origin"] for table in tables] == ["operator", "release", "release", "release"]
+
+
+def test_a_broken_file_is_named_in_the_list_with_its_fault(home: Path) -> None:
+    (home / "policies").mkdir()
+    body = json.loads(REFUND.read_bytes())
+    body["entries"][0]["widnows"] = {}
+    (home / "policies" / "refund.json").write_text(json.dumps(body))
+    listed = run_gate("policies", "list", "--home", str(home))
+    assert listed.returncode == 0
+    assert "refund.json is not in force. The file is not a policy table. entries[0].widnows: It is unknown" in (
+        listed.stderr
+    )
+
+
+def test_files_are_checked_before_the_service_reads_them(tmp_path: Path) -> None:
+    good, bad = tmp_path / "refund.json", tmp_path / "trial.json"
+    good.write_bytes(REFUND.read_bytes())
+    assert run_gate("policies", "check", str(good)).stdout == (
+        f"{good} is a valid policy table of refund: 10 entries (1 conditional, 8 deterministic, 1 review_only)\n"
+    )
+    bad.write_text('{"policy_table_version": "policy_table_v1", "service": "trial"}')
+    checked = run_gate("policies", "check", str(good), str(bad))
+    assert checked.returncode == 1
+    assert "entries: It is missing; add it. (required)" in checked.stdout
+    told = json.loads(run_gate("policies", "check", str(good), str(bad), "--json").stdout)["files"]
+    assert [one["ok"] for one in told] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["check", "refunds.json"], "is not named after a service"),
+        (["check", "nowhere/refund.json"], "cannot be read"),
+        (["copy", "refunds"], "There is no service refunds"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(home: Path, arguments: list[str], says: str) -> None:
+    refused = run_gate("policies", *arguments, "--home", str(home))
+    assert refused.returncode == 2
+    assert says in refused.stderr
