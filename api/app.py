@@ -40,10 +40,12 @@ from api.routes import (
     migrations,
     operations,
     packets,
+    pilots,
     policies,
     registries,
     replays,
     reports,
+    sandbox,
     searches,
     service,
     verification,
@@ -81,6 +83,8 @@ _BLUEPRINTS: Final = (
     policies.blueprint,
     migrations.blueprint,
     chains.blueprint,
+    sandbox.blueprint,
+    pilots.blueprint,
     service.blueprint,
 )
 

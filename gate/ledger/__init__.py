@@ -32,6 +32,7 @@ from gate.ledger import schema
 from gate.ledger.access.benchmark_choices import BenchmarkChoices
 from gate.ledger.access.dismissals import Dismissals
 from gate.ledger.access.operator_log import OperatorLog
+from gate.ledger.access.pilots import Pilots
 from gate.ledger.access.scopes import Directory
 from gate.ledger.access.users import Users
 from gate.ledger.chain.changes import Changes
@@ -71,6 +72,7 @@ class Ledger:
         dismissals: The anomalies that they dismissed and reopened.
         drafts: The rulebooks that they draft.
         draft_cases: The cases that they hold their drafts to.
+        pilots: Those who ask for a pilot.
         store: The database beneath them.
     """
 
@@ -94,6 +96,7 @@ class Ledger:
         self.dismissals: Final = Dismissals(store)
         self.drafts: Final = Drafts(store)
         self.draft_cases: Final = DraftCases(store)
+        self.pilots: Final = Pilots(store)
 
     def close(self) -> None:
         """Closes every connection."""
