@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Final
 
 _STARTS_FORMULA: Final = frozenset("=+-@\t\r\n")
-# White space, and characters of format, such as a byte order mark or a mark of direction: a program may skip them.
-_SKIPPED: Final = frozenset({"Zs", "Cf"})
+# White space, control characters, and characters of format such as a byte order mark: a program may skip them.
+_SKIPPED: Final = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf"})
 
 
 def csv_row(cells: Sequence[str]) -> str:
@@ -27,6 +27,10 @@ def _cell(text: str) -> str:
 
 
 def _could_be_formula(text: str) -> bool:
-    first = next((each for each in text if unicodedata.category(each) not in _SKIPPED), "")
-    # Full-width, small and raised forms of a character become the plain one.
-    return unicodedata.normalize("NFKC", first)[:1] in _STARTS_FORMULA
+    for character in text:
+        # Full-width, small and raised forms of a character become the plain one.
+        if unicodedata.normalize("NFKC", character) in _STARTS_FORMULA:
+            return True
+        if unicodedata.category(character) not in _SKIPPED:
+            return False
+    return False

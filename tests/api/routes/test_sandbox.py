@@ -165,7 +165,8 @@ class TestAnswer:
         assert "created_at" in ask(sample_request(), prefer="return=standard").get_json()
 
     def test_hostile_facts_are_facts(self, ask: Ask) -> None:
-        for value in ("\u0000", "\u202e", "=1+1", 1e300, [[[]]], {"": None}, "x" * 50_000, 2**53 - 1):
+        hostile: list[Any] = ["\u0000", "\u202e", "=1+1", 1e300, [[[]]], {"": None}, "x" * 50_000, 2**53 - 1]
+        for value in hostile:
             answer = ask(sample_request(discount_percent=value, margin_percent=22))
             assert (answer.status_code, answer.get_json()["verdict"]) == (200, "review"), value
 
