@@ -1,7 +1,7 @@
 """From errors to HTTP: the only place where an error's code meets a status.
 
-Every error body is {c?, v, error, message, request_id, errors?, ...details}; `c` is `unclear`, on decide alone. No
-error carries a verdict.
+Every error body is {c?, v, error, message, request_id, errors?, ...details}; `c` is `unclear`, on decide and in the
+sandbox alone. No error carries a verdict.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from api.http.requests import json_response
 from api.http.state import operations
 from gate.errors import AccessForbidden, GateError, LimitReached
 
-DECIDE_PATH: Final = "/api/decide"
+DECIDE_PATHS: Final = frozenset({"/api/decide", "/api/sandbox/decide"})
+"""The paths whose errors carry `c`, as their answers do."""
 
 # Each code: its status, and the word that a body's `v` carries.
 _BY_CODE: Final[dict[str, tuple[int, str]]] = {
@@ -42,6 +43,7 @@ _BY_CODE: Final[dict[str, tuple[int, str]]] = {
     "SVC_RULEBOOK_NOT_FOUND": (404, "not_found"),
     "SVC_MIGRATION_NOT_FOUND": (404, "not_found"),
     "SVC_POLICY_PATTERN_NOT_FOUND": (404, "not_found"),
+    "SVC_PILOT_NOT_FOUND": (404, "not_found"),
     "SVC_API_NOT_FOUND": (404, "not_found"),
     "SVC_API_METHOD_NOT_ALLOWED": (405, "method_not_allowed"),
     "SVC_API_IDEMPOTENCY_CONFLICT": (409, "idempotency_conflict"),
@@ -67,6 +69,7 @@ _BY_CODE: Final[dict[str, tuple[int, str]]] = {
     "TRUSTED_ADAPTER_NOT_REGISTERED": (422, "request_invalid"),
     "TRUSTED_ADAPTER_MANIFEST_MISMATCH": (422, "request_invalid"),
     "TRUSTED_ADAPTER_INPUT_INVALID": (422, "request_invalid"),
+    "SANDBOX_REQUEST_UNSUPPORTED": (422, "request_invalid"),
     "RULEBOOK_INVALID": (422, "rulebook_invalid"),
     "RULEBOOK_REF_UNKNOWN": (422, "rulebook_unknown"),
     "REPLAY_MODE_INVALID": (422, "request_invalid"),
@@ -76,6 +79,7 @@ _BY_CODE: Final[dict[str, tuple[int, str]]] = {
     "PUBLIC_KEY_INVALID": (422, "public_key_invalid"),
     "SVC_API_RATE_LIMITED": (429, "rate_limited"),
     "SVC_API_MONTHLY_CAP_EXCEEDED": (429, "monthly_cap_exceeded"),
+    "SVC_PILOT_INTAKE_FULL": (429, "intake_full"),
     "SVC_INTERNAL_ERROR": (500, "internal_error"),
     "TRUSTED_ADAPTER_OUTPUT_INVALID": (502, "adapter_failed"),
     "TRUSTED_ADAPTER_EXECUTION_FAILED": (502, "adapter_failed"),
@@ -116,7 +120,7 @@ def answer(error: GateError) -> Response:
     status, word = _BY_CODE.get(error.code, (500, "internal_error"))
     if isinstance(error, AccessForbidden):
         status = HTTPStatus.FORBIDDEN
-    body: dict[str, object] = {"c": "unclear"} if request.path == DECIDE_PATH else {}
+    body: dict[str, object] = {"c": "unclear"} if request.path in DECIDE_PATHS else {}
     body |= {"v": word, "error": error.code, "message": error.message, "request_id": g.get("request_id") or "req_none"}
     if error.errors:
         body["errors"] = [fault.to_dict() for fault in error.errors]

@@ -7,6 +7,7 @@ from typing import Final
 INTERFACE_VERSION: Final = "1.13.0"
 PROTOCOL: Final = "decision_protocol_v1"
 RECORD: Final = "decision_record_v1"
+SANDBOX: Final = "decision_sandbox_v1"
 PACKET: Final = "decision_packet_v1"
 RULEBOOK_SCHEMA: Final = "rulebook_v1"
 EXECUTION: Final = "decision_execution_v1"

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any, Final
 
@@ -206,7 +207,7 @@ class TestCompose:
 class TestProxy:
     CONFIG: Final = (DEPLOY / "nginx" / "nginx.conf").read_text()
 
-    @pytest.mark.parametrize("path", ["/metrics", "/api/proof-metrics", "/livez", "/readyz"])
+    @pytest.mark.parametrize("path", ["/metrics", "/api/proof-metrics", "/api/pilot-export", "/livez", "/readyz"])
     def test_it_shows_nobody_what_is_for_operators(self, path: str, client: FlaskClient) -> None:
         assert re.search(rf"location = {re.escape(path)} {{ return 404 ", self.CONFIG)
         # A path that the service does not have needs no rule.
@@ -216,6 +217,9 @@ class TestProxy:
     def test_it_passes_on_no_header_but_those_that_the_service_reads(self) -> None:
         assert "proxy_pass_request_headers off;" in self.CONFIG
         passed = {name.lower() for name in re.findall(r"proxy_set_header (\S+) \$http", self.CONFIG)}
+        # Its own word, whatever the caller sent.
+        assert "proxy_set_header x-forwarded-for $remote_addr;" in self.CONFIG
+        passed.add("x-forwarded-for")
         sources = "".join(file.read_text() for file in (ROOT / "api").rglob("*.py"))
         read = {*re.findall(r'request\.headers\.get\("([\w-]+)"', sources)}
         read |= {*re.findall(r'"([\w-]+)" in request\.headers', sources)}
@@ -224,6 +228,25 @@ class TestProxy:
         assert read - passed == {"x-metrics-token", "authorization", "transfer-encoding", "expect"}
         # What a published document is asked for with, once it is known.
         assert "if-none-match" in passed
+
+    @pytest.mark.parametrize("path", ["/api/sandbox/decide", "/api/pilot", "/api/pilot/confirm"])
+    def test_what_needs_no_key_has_the_stricter_rate(self, path: str, client: FlaskClient) -> None:
+        ((pattern, rules),) = [
+            (pattern, rules)
+            for pattern, rules in re.findall(r"location ~ (\S+) \{(.*?)\n        \}", self.CONFIG, flags=re.DOTALL)
+            if re.search(pattern, path)
+        ]
+        assert "limit_req zone=open " in rules, pattern
+        assert client.post(path).status_code == 400
+
+    def test_the_service_believes_the_proxy_about_addresses_and_nobody_else(self) -> None:
+        compose = document("compose.yaml")
+        address = compose["services"]["proxy"]["networks"]["inner"]["ipv4_address"]
+        assert json.loads(compose["services"]["gate"]["environment"]["GATE_TRUSTED_PROXIES"]) == [address]
+        ((config,),) = [network["ipam"]["config"] for network in compose["networks"].values() if "ipam" in network]
+        assert ip_address(address) in ip_network(config["subnet"])
+        # Nothing else is given that address.
+        assert ip_address(address) not in ip_network(config["ip_range"])
 
     def test_its_errors_are_those_of_the_service(self) -> None:
         known = {(json.loads(body)["error"], int(status)) for status, body in _answers(self.CONFIG)}

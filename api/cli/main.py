@@ -51,6 +51,11 @@ _COMMANDS: Final = {
     "scopes": ("api.cli.scopes", _Extra.SERVER, "Create and show scopes, the accounts that records belong to."),
     "keys": ("api.cli.keys", _Extra.SERVER, "Create, list, disable and rotate API keys."),
     "users": ("api.cli.users", _Extra.SERVER, "Add people who use the workbench, and grant them roles in scopes."),
+    "pilot": (
+        "api.cli.pilot",
+        _Extra.SERVER,
+        "List and erase requests for a pilot, with the tokens that confirm them.",
+    ),
     "signing-keys": ("api.cli.signing_keys", _Extra.SERVER, "List, rotate, retire and revoke signing keys."),
     "rulebook": ("api.cli.rulebook.command", _Extra.AUTHORING, "Check, test and analyse rulebook files."),
     "migrate": ("api.cli.migrate.command", _Extra.AUTHORING, "Prove, approve, apply and undo changes of rulebooks."),

@@ -32,6 +32,7 @@ from api.keeper import STATE_VARIABLE, Keeper
 from api.workers.server import Server
 from gate.errors import OperatorError
 from gate.instance.instance import create_metrics_token
+from gate.instance.pilots import create_pilot_secret
 from gate.ledger.access.limits import replace_damaged_limits
 
 app = typer.Typer(add_completion=False)
@@ -64,6 +65,7 @@ def serve(
     with instance_at(home, database_url, create=True, base_url=url) as instance:
         replace_damaged_limits(instance.ledger.store)
         create_metrics_token(home)
+        create_pilot_secret(home)
         key_file = demo_key_file(instance) if demo else None
         settings, ledger_url, base_url = instance.settings, instance.settings.ledger_url, instance.settings.base_url
         log = open_log(instance.settings.log_level)

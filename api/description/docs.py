@@ -14,7 +14,8 @@ from typing import Final, TypeVar, cast
 from markupsafe import Markup, escape
 
 from api.description import spec
-from api.http.requests import MAX_BODY, MAX_VERIFY_BODY
+from api.http.limits import PILOT_REQUESTS_PER_MINUTE
+from api.http.requests import MAX_BODY, MAX_PILOT_BODY, MAX_SANDBOX_BODY, MAX_VERIFY_BODY
 from gate.decisions.claims import MAX_IDEMPOTENCY_KEY
 from gate.encoding.shapes import MAX_ERRORS
 from gate.encoding.strict_json import (
@@ -34,6 +35,9 @@ DOCS_URL: Final = "/docs"
 LIMITS: Final[Mapping[str, int]] = {
     "request_body_bytes": MAX_BODY,
     "verify_body_bytes": MAX_VERIFY_BODY,
+    "sandbox_body_bytes": MAX_SANDBOX_BODY,
+    "pilot_body_bytes": MAX_PILOT_BODY,
+    "pilot_requests_per_minute": PILOT_REQUESTS_PER_MINUTE,
     "nesting": MAX_REQUEST_DEPTH,
     "verify_nesting": MAX_VERIFY_DEPTH,
     "commas_and_brackets": MAX_REQUEST_VALUES,
@@ -47,8 +51,9 @@ LIMITS: Final[Mapping[str, int]] = {
 """The largest of what the service takes: bytes, depths, counts."""
 
 _RATE_SCOPE: Final = (
-    "Two things are limited: POST /api/decide requests per key in a sliding minute, and new records per scope in a UTC "
-    "month. Replays and refused requests make no record."
+    "A plan limits two things: POST /api/decide requests per key in a sliding minute, and new records per scope in a "
+    "UTC month. Replays and refused requests make no record. Without a key, the requests of one address to the sandbox "
+    "and to the intake of pilots are limited; /api/runtime-config has both limits."
 )
 _RATE_HEADERS: Final = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-usage-monthly-remaining", "retry-after")
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 from api.description.spec import Document, ErrorCode, Header, MediaType, Operation, Response, Schema
-from api.errors import DECIDE_PATH
+from api.errors import DECIDE_PATHS
 from gate.encoding.strict_json import Json, JsonObject
 
 Read = Callable[[str], Any]
@@ -179,7 +179,7 @@ class _Errors:
 
     def _response(self, path: str, operation: Operation, status: int, named: list[str]) -> Response:
         entries = {code: self._entry(code, operation, status) for code in named}
-        decides: JsonObject = {"c": "unclear"} if path == DECIDE_PATH else {}
+        decides: JsonObject = {"c": "unclear"} if path in DECIDE_PATHS else {}
         response: Response = {
             "description": "\n\n".join(f"`{code}`: {entry['meaning']}" for code, entry in entries.items()),
             "content": {
@@ -204,12 +204,14 @@ class _Errors:
         return response
 
     def _entry(self, code: str, operation: Operation, status: int) -> ErrorCode:
-        """What the catalogue says of a code: of a key that may not, of a token, or in general."""
+        """What the catalogue says of a code: of a key that may not, of a token, of an address, or in general."""
         entry = self._catalogue[code]
         if status == _FORBIDDEN:
             return {**entry, **entry.get("forbidden", {})}
         if _TOKEN in operation["security"]:
             return {**entry, **entry.get("token", {})}
+        if not operation["security"]:
+            return {**entry, **entry.get("address", {})}
         return entry
 
 

@@ -121,6 +121,7 @@ class ErrorCode(TypedDict):
     example: JsonObject
     forbidden: NotRequired[Wording]
     token: NotRequired[Wording]
+    address: NotRequired[Wording]
     status: NotRequired[int]
     v: NotRequired[str]
 

@@ -70,7 +70,10 @@ def _opened(file: Path) -> mmap.mmap:
         fcntl.flock(opened, fcntl.LOCK_EX)
         file.chmod(0o600)
         opened.truncate(_SIZE)
-        return _keyed(mmap.mmap(opened.fileno(), _SIZE))
+        shared = _keyed(mmap.mmap(opened.fileno(), _SIZE))
+        # Not by closing: what is mapped keeps a descriptor of its own, and the lock with it.
+        fcntl.flock(opened, fcntl.LOCK_UN)
+        return shared
 
 
 def _keyed(shared: mmap.mmap) -> mmap.mmap:

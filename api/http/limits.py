@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from flask import g, request
 
@@ -13,6 +13,9 @@ from gate.ledger.access.authority import PLANS, Authority
 from gate.ledger.access.caller import Caller
 
 Read = TypeVar("Read")
+
+PILOT_REQUESTS_PER_MINUTE: Final = 5
+"""How many submissions of pilots, and how many confirmations, one address may send in a minute."""
 
 
 def within_rate(caller: Caller, read: Callable[[], Read]) -> Read:

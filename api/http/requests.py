@@ -34,6 +34,14 @@ MAX_BODY: Final = 1024 * 1024
 MAX_VERIFY_BODY: Final = 16 * 1024 * 1024
 """The largest body of the verify endpoints, in bytes."""
 
+MAX_SANDBOX_BODY: Final = 64 * 1024
+"""The largest body of the sandbox, in bytes: so much may somebody without a key have evaluated."""
+
+MAX_PILOT_BODY: Final = 16 * 1024
+"""The largest body of the intake of pilots, in bytes."""
+
+# A proxy may refuse a response with very long headers.
+_MOST_WARNINGS: Final = 8
 _PIECE: Final = 64 * 1024
 _SAFE_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,160}")
 _HOST: Final = re.compile(r"(?:[A-Za-z0-9._~%-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?")
@@ -86,6 +94,17 @@ def confidence_headers(confidence: Mapping[str, object]) -> dict[str, str]:
         "x-decision-confidence-level": str(confidence["level"]),
         "x-decision-confidence-hash": str(confidence["confidence_hash"]),
     }
+
+
+def warnings_header(warnings: Sequence[FieldError]) -> dict[str, str]:
+    """The header x-rulebook-warnings: `undeclared_field rules[0].condition.field, ...`, and the number of others; none
+    where there are no warnings.
+    """
+    if not warnings:
+        return {}
+    shown = [f"{warning.code} {warning.field}" for warning in warnings[:_MOST_WARNINGS]]
+    more = len(warnings) - len(shown)
+    return {"x-rulebook-warnings": ", ".join(shown) + (f", and {more} more" if more else "")}
 
 
 def json_response(body: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:

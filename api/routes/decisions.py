@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, cast
+from typing import cast
 
 from flask import Blueprint, Response, g, request
 
 from api.http.auth import authenticate, recognize
 from api.http.limits import tell_remaining, within_rate
-from api.http.requests import confidence_headers, json_response, parse_body, preferred_view, read_body
+from api.http.requests import confidence_headers, json_response, parse_body, preferred_view, read_body, warnings_header
 from api.http.state import operations, state
 from gate.decisions.stored import decision_not_found, require_as_made
-from gate.errors import FieldError, RequestRefused
+from gate.errors import RequestRefused
 from gate.labels import VIEWS
 from gate.records.documents import DecisionBody, Record
 from gate.records.request import hint
@@ -45,9 +44,7 @@ def decide() -> Response:
     g.observed = {"decision_id": record["decision_id"], "verdict": record["verdict"], "idempotency": decision.status}
     # A replay is answered whatever else the body holds, so its response_view may be none of the three.
     asked = cast("DecisionBody", body).get("response_view")
-    headers = {**_headers(record), "x-idempotency-status": decision.status}
-    if decision.warnings:
-        headers["x-rulebook-warnings"] = _summary(decision.warnings)
+    headers = {**_headers(record), "x-idempotency-status": decision.status, **warnings_header(decision.warnings)}
     if (overlooked := hint(body)) is not None:
         headers["x-decision-hint"] = overlooked
     return json_response(project(record, asked if asked in VIEWS else view), headers=headers)
@@ -62,17 +59,6 @@ def get_decision(decision_id: str) -> Response:
         raise decision_not_found()
     require_as_made(record, f"the record of {decision_id}")
     return json_response(project(record, preferred_view()))
-
-
-# A proxy may refuse a response with very long headers.
-_MOST_WARNINGS: Final = 8
-
-
-def _summary(warnings: Sequence[FieldError]) -> str:
-    """Warnings as a header holds them: `undeclared_field rules[0].condition.field, ...`, and the number of others."""
-    shown = [f"{warning.code} {warning.field}" for warning in warnings[:_MOST_WARNINGS]]
-    more = len(warnings) - len(shown)
-    return ", ".join(shown) + (f", and {more} more" if more else "")
 
 
 def _headers(record: Record) -> dict[str, str]:

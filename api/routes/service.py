@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from flask import Blueprint, Response
 
-from api.http.requests import MAX_BODY, MAX_VERIFY_BODY, json_response
+from api.http.limits import PILOT_REQUESTS_PER_MINUTE
+from api.http.requests import MAX_BODY, MAX_SANDBOX_BODY, MAX_VERIFY_BODY, json_response
 from api.http.state import operations, state
 from api.routes.operations import require_metrics_token
 from gate import __version__, labels
@@ -44,6 +45,9 @@ def runtime_config() -> Response:
                 "verify_bytes": MAX_VERIFY_BODY,
                 "nesting": MAX_REQUEST_DEPTH,
                 "idempotency_key_characters": MAX_IDEMPOTENCY_KEY,
+                "sandbox_bytes": MAX_SANDBOX_BODY,
+                "sandbox_requests_per_minute": settings.sandbox_requests_per_minute,
+                "pilot_requests_per_minute": PILOT_REQUESTS_PER_MINUTE,
             },
         }
     )

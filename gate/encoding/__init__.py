@@ -5,6 +5,7 @@
     canonical      RFC 8785 bytes, hashes over them, and compacting: empty members dropped
     stored_json    what the service itself stored, read again at orjson's speed
     shapes         values held against the published JSON Schemas, with sentences for people
+    csv_text       texts that strangers wrote, as CSV that a spreadsheet does not run
     positions      the lines of a text on which its members stand
     resources      the schemas and sample data that travel with the product
     credentials    members that look like passwords, tokens or keys

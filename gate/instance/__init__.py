@@ -6,6 +6,7 @@
     audit       `gate chain check`: the ledger recomputed from its own bytes
     processes   the processes that share one command's work
     fixtures    the facts of fixtures that adapters make
+    pilots      those who ask for a pilot: taken, confirmed by a token, listed
     backup      an instance in one file, and laid out anew from it
 
     checkpoints         signing and keeping checkpoints of every chain

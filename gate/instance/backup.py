@@ -1,7 +1,7 @@
 """Backups of an instance: one file, made while the instance works, from which it can be laid out anew.
 
-The file is a SQLite database: the ledger's tables as of one moment, and the instance's settings and signing keys in the
-table `instance_files`. It holds private keys, so it is made with mode 0600 and has to be kept as they are.
+The file is a SQLite database: the ledger's tables as of one moment, and the instance's settings and keys in the table
+`instance_files`. It holds private keys, so it is made with mode 0600 and has to be kept as they are.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from typing import Final
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.instance.instance import Instance, open_instance
 from gate.instance.keys import read_hmac_secret, write_private
+from gate.instance.pilots import PILOT_FILE
 from gate.instance.settings import FILE_NAME, LOG_NAME, load_settings
 from gate.ledger import open_ledger, open_store, schema
 from gate.ledger.stores.copies import copy_pages, copy_rows, copy_to_file, is_empty
 from gate.ledger.stores.store import Store
 from gate.proof.signing import HMAC_SHA256
 
-_KEPT: Final = (FILE_NAME, "keys/*.json", "keys/*.pem", LOG_NAME)
+_KEPT: Final = (FILE_NAME, "keys/*.json", "keys/*.pem", PILOT_FILE, LOG_NAME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +218,8 @@ def _files_in(file: Path) -> dict[str, bytes]:
     except sqlite3.Error as error:
         raise OperatorError("BACKUP_UNREADABLE", f"{file} cannot be read as a backup: {error}.") from error
     expected = FILE_NAME in files and all(
-        name in (FILE_NAME, LOG_NAME) or (Path(name).parent == Path("keys") and Path(name).suffix in (".json", ".pem"))
+        name in (FILE_NAME, LOG_NAME, PILOT_FILE)
+        or (Path(name).parent == Path("keys") and Path(name).suffix in (".json", ".pem"))
         for name in files
     )
     if damage != ["ok"] or not expected:

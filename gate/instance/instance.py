@@ -24,6 +24,7 @@ from gate.errors import OperatorError
 from gate.ids import timestamp
 from gate.instance.checkpoints import Checkpoints
 from gate.instance.keys import KeyRing, hmac_signer, write_private
+from gate.instance.pilots import PilotIntake, create_pilot_secret
 from gate.instance.settings import DEFAULT_BASE_URL, FILE_NAME, INITIAL_FILE, METRICS_FILE, Settings, load_settings
 from gate.ledger import Ledger, open_ledger, open_store, schema
 from gate.ledger.access.limits import RateLimiter, open_limits
@@ -143,6 +144,11 @@ class Instance:
         """What takes reports about this instance's decisions."""
         return Lifecycle(self.ledger, clock)
 
+    @cached_property
+    def pilots(self) -> PilotIntake:
+        """The intake of pilots."""
+        return PilotIntake(self.ledger.pilots, self.settings.home)
+
     def close(self) -> None:
         """Closes the ledger and the limits, and ends what runs adapters."""
         if "adapters" in self.__dict__:
@@ -235,6 +241,7 @@ def create_instance(
         for purpose in ("receipt", "registry"):
             KeyRing(home / "keys", purpose).create(now or utc_now())
         create_metrics_token(home)
+        create_pilot_secret(home)
         open_ledger(load_settings(home, database_url=database_url).ledger_url, create=True).close()
         # Last, because it is what marks the instance as complete.
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -33,6 +33,7 @@ from gate.ledger import schema
 from gate.ledger.access.benchmark_choices import BenchmarkChoices
 from gate.ledger.access.dismissals import Dismissals
 from gate.ledger.access.operator_log import OperatorLog
+from gate.ledger.access.pilots import Pilots
 from gate.ledger.access.scopes import Directory
 from gate.ledger.access.users import Users
 from gate.ledger.chain.changes import Changes
@@ -74,6 +75,7 @@ class Ledger:
         drafts: The rulebooks that they draft.
         draft_cases: The cases that they hold their drafts to.
         policy_tables: The policy tables that were in force.
+        pilots: Those who ask for a pilot.
         store: The database beneath them.
     """
 
@@ -98,6 +100,7 @@ class Ledger:
         self.drafts: Final = Drafts(store)
         self.draft_cases: Final = DraftCases(store)
         self.policy_tables: Final = PolicyTables(store)
+        self.pilots: Final = Pilots(store)
 
     def close(self) -> None:
         """Closes every connection."""

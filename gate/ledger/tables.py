@@ -1,6 +1,6 @@
 """The ledger's tables, scope first: every table and every key begins with the scope, so that a distributed PostgreSQL
-can shard by it. (The operator log, the workbench's users and Alembic's version, which belong to the instance, are the
-exceptions.)
+can shard by it. (The operator log, the workbench's users, pilots and Alembic's version, which belong to the instance,
+are the exceptions.)
 
 Bodies are stored as bytes, and so is text that callers choose freely: U+0000 is legal JSON, and PostgreSQL's text
 refuses it. Hashes are 64 characters of lower-case hex; dates are the protocol's UTC timestamps.
@@ -374,6 +374,21 @@ policy_tables: Final = Table(
     # operator, or release where the table came with the product.
     Column("origin", String(10), nullable=False),
     Column("in_force_at", _TIME, nullable=False),
+)
+
+# Those who ask for a pilot: the instance's, outside of every chain, and erased row by row.
+pilots: Final = Table(
+    "pilots",
+    metadata,
+    Column("pilot_id", _ID, primary_key=True),
+    Column("name", Utf8, nullable=False),
+    Column("email", Utf8, nullable=False),
+    Column("company", Utf8, nullable=False),
+    Column("use", Utf8, nullable=False),
+    Column("submitted_at", _TIME, nullable=False),
+    Column("confirmed_at", _TIME),
+    # Those that wait are counted, and the old ones among them removed, whenever another one comes.
+    Index("pilots_by_state", "confirmed_at", "submitted_at"),
 )
 
 # What operators did, each row bound to the one before it.

@@ -8,6 +8,7 @@
     views             minimal, standard and full projections
     receipts          execution receipts, outcomes and CRM syncs, with their hashes
     changes           the chain's entries about migrations and routes, with their hashes
+    sandbox           what the sandbox answers: the members of a record, and no record
     report_request    a report about a decision checked, before a receipt is made of it
     packet            the Decision Packet
 

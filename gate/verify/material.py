@@ -12,6 +12,7 @@ from typing import Final
 
 from gate.encoding.strict_json import Json, JsonObject
 from gate.errors import FieldError, RequestRefused
+from gate.labels import SANDBOX
 from gate.proof.checkpoint import Checkpoint
 from gate.proof.signing import raw_public_key
 from gate.verify.checkpoint import is_checkpoint
@@ -118,6 +119,11 @@ def incomplete(document: Mapping[str, object], missing: Sequence[str], what: str
         wrapped = document.get(kind.rpartition(" ")[2].lower())
         if version not in document and (member in document or (kind != what and isinstance(wrapped, dict))):
             return f"This is a {kind} and not a {what}; use {use}."
+    if what == "Decision Record" and (document.get(version) == SANDBOX or document.get("sandbox") is True):
+        return (
+            "This is an answer of the sandbox and not a Decision Record: nobody signed or stored it. Ask for a record "
+            "at POST /api/decide, with a key."
+        )
     if "error" in document and "message" in document:
         return f"This is an answer that tells of an error and not a {what}; ask for it again."
     more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""

@@ -60,6 +60,15 @@ REPORTS: Final[dict[str, dict[str, Any]]] = {
 """The smallest report of each kind."""
 
 
+PILOT: Final[dict[str, str]] = {
+    "name": "Ada Example",
+    "email": "ada@example.com",
+    "company": "Example Ltd",
+    "use": "Refunds before our agents pay them out.",
+}
+"""A submission for a pilot."""
+
+
 def cases(name: str) -> list[Any]:
     """The cases of tests/cases/<name>.json."""
     found: list[Any] = json.loads((CASES / f"{name}.json").read_text())

@@ -16,7 +16,7 @@ from api.description.client.schemas import Types, Use
 JSON: Final = "application/json"
 
 _METHODS: Final = ("get", "post")
-_MEDIA_TYPES: Final = (JSON, "application/atom+xml", "text/html", "text/markdown", "text/plain")
+_MEDIA_TYPES: Final = (JSON, "application/atom+xml", "text/csv", "text/html", "text/markdown", "text/plain")
 _CREDENTIALS: Final[Mapping[tuple[str, ...], str | None]] = {(): None, ("apiKey",): "key", ("metricsToken",): "metrics"}
 _NEEDED: Final = frozenset(
     {"operationId", "tags", "summary", "description", "parameters", "responses", "security", "x-access"}
@@ -219,7 +219,7 @@ class _Reader:
 
     def _forms(self, told: spec.Operation) -> Iterator[tuple[str, str, spec.MediaType]]:
         """The functions of an operation, each with its media type and what the document says of that."""
-        name, answer = told["operationId"], told["responses"]["200"]
+        name, answer = told["operationId"], told["responses"][_good(told)]
         function = re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()
         others = self._names.forms.get(name, {})
         content = answer.get("content", {})
@@ -234,7 +234,7 @@ class _Reader:
             yield other, *_media(told, {**answer, "content": {media_type: content[media_type]}})
 
     def _answer(self, told: spec.Operation, media_type: str, media: spec.MediaType) -> Answer:
-        name, answer = told["operationId"], told["responses"]["200"]
+        name, answer = told["operationId"], told["responses"][_good(told)]
         schema, only = media["schema"], self._names.alone.get(name)
         use = Use(f"What is answered: {told['tags'][0]}")
         found = [
@@ -276,8 +276,13 @@ def _check(path: str, method: str, told: spec.Operation, tags: list[str]) -> Non
     )
     if method == "post" and told["x-access"] not in _READING and not has_handle:
         raise Unsupported(f"{name} writes without an idempotency key, and so could not be sent again.")
-    if "200" not in told["responses"]:
-        raise Unsupported(f"{name} has no answer with the status 200.")
+    if _good(told) not in told["responses"]:
+        raise Unsupported(f"{name} has no answer with the status 200 or 202.")
+
+
+def _good(told: spec.Operation) -> str:
+    """The status of an answer as it is hoped for: 200, or 202 where something is still to come."""
+    return "200" if "200" in told["responses"] else "202"
 
 
 def _schemes(told: spec.Operation) -> tuple[str, ...]:
@@ -301,5 +306,5 @@ def _statuses(told: spec.Operation, schema: spec.Schema) -> tuple[int, ...]:
         if schema in schemas or any(schema in each.get("anyOf", ()) for each in schemas):
             found.append(int(status))
         elif status.startswith("2"):
-            raise Unsupported(f"{told['operationId']} answers {status} with another body than 200.")
+            raise Unsupported(f"{told['operationId']} answers {status} with another body than {_good(told)}.")
     return tuple(sorted(found))

@@ -21,6 +21,7 @@ class Endpoints:
 
     # Decide: Ask before acting.
     decide = Endpoint(operations.decide)
+    try_decide = Endpoint(operations.try_decide)
 
     # Records: What was decided.
     find_decisions = Endpoint(operations.find_decisions)
@@ -131,6 +132,9 @@ class Endpoints:
     get_metrics = Endpoint(operations.get_metrics)
     get_runtime_config = Endpoint(operations.get_runtime_config)
     get_proof_metrics = Endpoint(operations.get_proof_metrics)
+    submit_pilot = Endpoint(operations.submit_pilot)
+    confirm_pilot = Endpoint(operations.confirm_pilot)
+    export_pilots = Endpoint(operations.export_pilots)
 
     # Documentation: This description, for programs and people.
     get_openapi = Endpoint(operations.get_openapi)
@@ -143,6 +147,7 @@ class AsyncEndpoints:
 
     # Decide: Ask before acting.
     decide = AsyncEndpoint(operations.decide)
+    try_decide = AsyncEndpoint(operations.try_decide)
 
     # Records: What was decided.
     find_decisions = AsyncEndpoint(operations.find_decisions)
@@ -255,6 +260,9 @@ class AsyncEndpoints:
     get_metrics = AsyncEndpoint(operations.get_metrics)
     get_runtime_config = AsyncEndpoint(operations.get_runtime_config)
     get_proof_metrics = AsyncEndpoint(operations.get_proof_metrics)
+    submit_pilot = AsyncEndpoint(operations.submit_pilot)
+    confirm_pilot = AsyncEndpoint(operations.confirm_pilot)
+    export_pilots = AsyncEndpoint(operations.export_pilots)
 
     # Documentation: This description, for programs and people.
     get_openapi = AsyncEndpoint(operations.get_openapi)

@@ -57,6 +57,10 @@ if TYPE_CHECKING:
         OutcomeReport,
         PacketVerificationRequest,
         PacketVerificationResult,
+        PilotConfirmation,
+        PilotConfirmationRequest,
+        PilotRequest,
+        PilotSubmission,
         PolicyAlerts,
         PolicyBundleAnswer,
         PolicyBundleRegistry,
@@ -75,6 +79,7 @@ if TYPE_CHECKING:
         Rulebook,
         RulebookMetadata,
         RuntimeConfig,
+        SandboxAnswer,
         Status,
         TrustedAdapters,
         Verdict,
@@ -85,11 +90,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ask_refund_workflow",
+    "confirm_pilot",
     "decide",
     "describe_packet_verification",
     "describe_verification",
     "diff_decision",
     "export_packet",
+    "export_pilots",
     "find_decisions",
     "get_chain",
     "get_checkpoint",
@@ -138,6 +145,8 @@ __all__ = [
     "report_execution",
     "report_outcome",
     "simulate_counterfactuals",
+    "submit_pilot",
+    "try_decide",
     "verify_exported_packet",
     "verify_exported_record",
     "verify_stored_decision",
@@ -212,6 +221,38 @@ def decide(
         idempotency_key=retry_handle(idempotency_key),
         view=view,
         request_id=request_id,
+    )
+
+
+def try_decide(
+    request: DecisionRequest | Mapping[str, object], *, view: View | None = None, request_id: str | None = None
+) -> Call[SandboxAnswer]:
+    """Try the shape of a decision.
+
+    Evaluates a Decision Request as `POST /api/decide` does, for anyone, and answers with the members of a Decision
+    Record. The answer is not signed, not stored and not registered, authorizes nothing, and never verifies;
+    `sandbox` and `notice` say so in every view.
+
+    Only mode `rulebook` with the rulebook and the facts in the body is answered. A key, and an idempotency key, are
+    ignored: each request is evaluated anew. The requests of one address are limited; `GET /api/runtime-config` has
+    the limit.
+
+    Args:
+        request: A Decision Request with its rulebook: at most 64 KiB of plain JSON, nested at most 32 deep.
+        view: The view of the answer; `full` where nothing asks for another. It goes before `Prefer`; `response_view`
+            in a body goes before both.
+        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
+            `request_id`.
+
+    Returns:
+        What a decision would look like.
+
+    Raises:
+        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    return call(
+        "tryDecide", "POST", "/api/sandbox/decide", body=request, view=view, request_id=request_id, credential=None
     )
 
 
@@ -1799,6 +1840,84 @@ def get_proof_metrics(*, request_id: str | None = None) -> Call[ProofMetrics]:
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     return call("getProofMetrics", "GET", "/api/proof-metrics", request_id=request_id, credential="metrics")
+
+
+def submit_pilot(
+    request: PilotRequest | Mapping[str, object], *, request_id: str | None = None
+) -> Call[PilotSubmission]:
+    """Ask for a pilot.
+
+    Leaves a name, an e-mail address, a company and a use with the operator. The answer is the same whether or not
+    the address was sent before. The operator sends a token to the person, who confirms with it. One address may send
+    5 of these requests a minute.
+
+    Args:
+        request: At most 16 KiB of plain JSON.
+        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
+            `request_id`.
+
+    Returns:
+        The submission is stored, and waits to be confirmed.
+
+    Raises:
+        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    return call(
+        "submitPilot", "POST", "/api/pilot", body=request, request_id=request_id, credential=None, accepts=(202,)
+    )
+
+
+def confirm_pilot(
+    request: PilotConfirmationRequest | Mapping[str, object], *, request_id: str | None = None
+) -> Call[PilotConfirmation]:
+    """Confirm a pilot.
+
+    Confirms a submission with the token that the operator sent. A wrong token, an unknown id, and a submission that
+    expired or was erased are answered alike. Confirming again changes nothing. One address may send 5 of these
+    requests a minute.
+
+    Args:
+        request: At most 16 KiB of plain JSON.
+        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
+            `request_id`.
+
+    Returns:
+        The submission is confirmed.
+
+    Raises:
+        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    return call("confirmPilot", "POST", "/api/pilot/confirm", body=request, request_id=request_id, credential=None)
+
+
+def export_pilots(*, request_id: str | None = None) -> Call[str]:
+    """The submissions for pilots.
+
+    All submissions as CSV in UTF-8, oldest first, with the columns pilot_id, status, submitted_at, confirmed_at,
+    name, email, company and use. Every cell is quoted. One that a spreadsheet could take for a formula begins with
+    an apostrophe.
+
+    Args:
+        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
+            `request_id`.
+
+    Returns:
+        The submissions.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    return call(
+        "exportPilots",
+        "GET",
+        "/api/pilot-export",
+        request_id=request_id,
+        credential="metrics",
+        read=text,
+        media_type="text/csv",
+    )
 
 
 # Documentation: This description, for programs and people.

@@ -332,6 +332,33 @@ class RefundWorkflowRequest(TypedDict):
     """The names of the vendor's conditions that hold, as an earlier answer listed them."""
 
 
+# What is sent: Operations.
+
+
+class PilotRequest(TypedDict):
+    """The body of POST /api/pilot: who asks to try the service, and for what. Texts hold no control characters, line
+    breaks included, and more than white space.
+    """
+
+    name: str
+    """The person's name."""
+    email: str
+    """Where the operator writes to, such as ada@example.com."""
+    company: str
+    """The company's name."""
+    use: str
+    """What the service is to be used for."""
+
+
+class PilotConfirmationRequest(TypedDict):
+    """The body of POST /api/pilot/confirm."""
+
+    pilot_id: str
+    """The submission's id."""
+    token: str
+    """The token that the operator sent to the person."""
+
+
 # What is answered: Decide.
 
 
@@ -780,6 +807,81 @@ class DecisionRecord(TypedDict):
     audit_chain: ChainPlace
     created_at: NotRequired[str]
     """When the decision was made, UTC with milliseconds."""
+
+
+class SandboxAnswer(TypedDict):
+    """The answer of POST /api/sandbox/decide: members of a Decision Record without anything that binds. It is not
+    signed, not stored and never verifies. The views standard and full add members as those of a record do.
+    """
+
+    decision_record_version: str
+    """Never that of a record."""
+    sandbox: bool
+    """Always true."""
+    notice: str
+    """Says to people what this is not."""
+    decision_protocol_version: NotRequired[str]
+    """Version of the protocol."""
+    decision_id: str
+    """An id of the sandbox's own. Nothing is stored under it."""
+    request_id: str
+    """Short handle for logs."""
+    c: Literal["yes", "no", "unclear"]
+    """Compact verdict."""
+    v: str
+    """Compact verdict detail: the application verdict."""
+    verdict: Verdict
+    """What the rulebook says. It authorizes nothing here."""
+    application_verdict: str
+    """The rulebook's own verdict."""
+    reason_code: str
+    """Reason code of the matched rule, of the default outcome, or of a fail-closed path."""
+    matched_rule_id: str | None
+    """The rule that matched; null for the default outcome and for missing or mistyped input."""
+    action: str
+    """Action label of the outcome."""
+    action_binding: NotRequired[ActionBinding]
+    """What a decision would be bound to."""
+    evidence: NotRequired[list[str]]
+    """Evidence codes."""
+    evidence_manifest: NotRequired[EvidenceManifest]
+    """The evidence with the hashes of what it came from."""
+    evaluation: NotRequired[Evaluation]
+    """How the rulebook came to its outcome."""
+    policy_id: NotRequired[str]
+    """The rulebook's id."""
+    policy_version: NotRequired[str]
+    """The rulebook's version."""
+    policy_hash: str
+    """H(rulebook), as of a decision."""
+    source_hash: NotRequired[str]
+    """H(rulebook)."""
+    policy_bundle: NotRequired[RecordedPolicyBundle]
+    """The policy's identity."""
+    policy_bundle_hash: str
+    """H(policy_bundle), as of a decision."""
+    rulebook: RulebookIdentity
+    """The rulebook that was evaluated."""
+    rulebook_contract: NotRequired[RulebookContract]
+    """The contract under which the rulebook was validated and evaluated."""
+    evaluator_version: str
+    """Version of the evaluator."""
+    runtime_binding: NotRequired[RuntimeBinding]
+    """Who would decide, and on whose facts."""
+    rulebook_attestation: NotRequired[RulebookAttestation]
+    """The attestation of this evaluation, always unsigned; its bundle_hash is that of a decision."""
+    input_hash: NotRequired[str]
+    """H(request body without response_view), as of a decision."""
+    output_hash: NotRequired[str]
+    """H of the outcome with its evidence, as of a decision."""
+    record_hash: str
+    """H(envelope) under the version decision_sandbox_v1. No record has it."""
+    receipt_hash: str
+    """H over record_hash and the other hashes, under the version decision_sandbox_v1. No receipt has it."""
+    integrity: NotRequired[Integrity]
+    """How a record is protected; its signature is always null here."""
+    created_at: NotRequired[str]
+    """When it was evaluated, UTC with milliseconds."""
 
 
 # What is answered: Records.
@@ -4363,6 +4465,12 @@ class RequestLimits(TypedDict):
     """How deep arrays and objects may nest."""
     idempotency_key_characters: int
     """Longest idempotency key."""
+    sandbox_bytes: NotRequired[int]
+    """Largest body at the sandbox."""
+    sandbox_requests_per_minute: NotRequired[int]
+    """Requests that one address may send to the sandbox in a minute."""
+    pilot_requests_per_minute: NotRequired[int]
+    """Submissions, and confirmations, of pilots that one address may send in a minute."""
 
 
 class RuntimeConfig(TypedDict):
@@ -4419,6 +4527,22 @@ class ProofMetrics(TypedDict):
     """How receipts are signed."""
     registry_signing: RegistrySigning
     """How attestations and registrations are signed."""
+
+
+class PilotSubmission(TypedDict):
+    """The answer of POST /api/pilot. It is the same whether or not the e-mail address was sent before."""
+
+    pilot_id: str
+    """The submission's id; the operator's message repeats it."""
+    status: str
+    """The submission waits to be confirmed."""
+
+
+class PilotConfirmation(TypedDict):
+    """The answer of POST /api/pilot/confirm."""
+
+    status: str
+    """The submission is confirmed, now or before."""
 
 
 # What is answered: Documentation.

@@ -8,6 +8,7 @@
     users                the people who sign in to the workbench, their roles in scopes, and whether a session goes on
     passwords            what makes a password acceptable, and its argon2id hash
     dismissals           anomalies that users dismissed or reopened
+    pilots               those who ask for a pilot, until they are erased
     names                the rule for new names, of scopes and of users
     operator_log         what operators did, append-only
 

@@ -22,14 +22,16 @@ from gate.adapters.worker import Workers
 from gate.clock import utc_now
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
+from gate.ids import timestamp
 from gate.instance.instance import Instance
+from gate.instance.pilots import MAX_PENDING
 from gate.ledger.access.authority import Scope
 from gate.ledger.chain.writer import Claim
 from gate.ledger.tables import entries
 from gate.records.receipts import KINDS, Kind
 from tests.gate.adapters.support import adapter as make_adapter
 from tests.support.reports import LateReports, give_reports
-from tests.support.samples import REPORTS, LimitClock, cases, sample_request
+from tests.support.samples import PILOT, REPORTS, LimitClock, cases, sample_request
 
 CATALOGUE: dict[str, dict[str, Any]] = parse(resources.path("schemas", "error-codes.json").read_bytes())
 REQUESTS = {case["code"]: case for case in cases("error_examples")}
@@ -148,6 +150,24 @@ def output_material(caller: Caller) -> TestResponse:
 
 def two_rulebooks(caller: Caller) -> TestResponse:
     return caller.send({"json": {**sample_request(), "rulebook_ref": {"rulebook_id": "pricing", "version": "1"}}})
+
+
+def sandbox_reference(caller: Caller) -> TestResponse:
+    reference = {"rulebook_id": "pricing_exception", "version": "2026-06-11"}
+    body = {"mode": "rulebook", "rulebook_ref": reference, "context": {}}
+    return caller.send({"path": "/api/sandbox/decide", "json": body})
+
+
+def full_intake(caller: Caller) -> TestResponse:
+    row = {"name": b"", "email": b"", "company": b"", "use": b"", "submitted_at": timestamp(utc_now())}
+    with caller.instance.ledger.store.write() as connection:
+        rows = [{**row, "pilot_id": f"plt_{number}"} for number in range(MAX_PENDING)]
+        connection.exec_driver_sql(
+            "INSERT INTO pilots (pilot_id, name, email, company, use, submitted_at) "
+            "VALUES (:pilot_id, :name, :email, :company, :use, :submitted_at)",
+            rows,
+        )
+    return caller.send({"path": "/api/pilot", "json": PILOT})
 
 
 def invalid_rulebook(caller: Caller) -> TestResponse:
@@ -281,6 +301,8 @@ PROVOKED: dict[str, Provoke] = {
     "RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN": output_material,
     "RULEBOOK_BINDING_MODE_CONFLICT": two_rulebooks,
     "RULEBOOK_INVALID": invalid_rulebook,
+    "SANDBOX_REQUEST_UNSUPPORTED": sandbox_reference,
+    "SVC_PILOT_INTAKE_FULL": full_intake,
     "REPLAY_MODE_INVALID": replay_mode,
     "REPLAY_INPUT_OVERRIDE_FORBIDDEN": replay_input,
     "REPLAY_INPUT_UNAVAILABLE": replay_erased,
@@ -335,6 +357,14 @@ def test_the_example_of_a_key_that_may_not_is_what_the_service_answers(
 def test_the_example_of_a_missing_token_is_what_the_service_answers(caller: Caller) -> None:
     body = caller.client.get("/metrics").get_json()
     assert _shape(body) == _shape(CATALOGUE["SVC_API_UNAUTHORIZED"]["token"]["example"])
+
+
+def test_the_example_of_an_address_at_its_limit_is_what_the_service_answers(caller: Caller) -> None:
+    for _ in range(caller.instance.settings.sandbox_requests_per_minute):
+        assert caller.send({"path": "/api/sandbox/decide", "json": sample_request()}).status_code == 200
+    body = caller.send({"path": "/api/sandbox/decide", "json": sample_request()}).get_json()
+    assert body.pop("c") == "unclear"
+    assert _shape(body) == _shape(CATALOGUE["SVC_API_RATE_LIMITED"]["address"]["example"])
 
 
 def test_every_code_is_explained_and_no_other() -> None:

@@ -15,7 +15,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api.app import create_app
-from api.errors import codes
+from api.errors import DECIDE_PATHS, codes
 from api.keeper import STATE_VARIABLE
 from gate import labels
 from gate.encoding import resources
@@ -199,7 +199,7 @@ def test_every_error_code_of_an_operation_is_answered_under_its_status(path: str
         status, word = codes()[code]
         given = described["responses"][str(status)]["content"]["application/json"]["examples"][code]["value"]
         assert (given["error"], given["v"]) == (code, word)
-        assert ("c" in given) == (path == "/api/decide")
+        assert ("c" in given) == (path in DECIDE_PATHS)
         assert code in described["responses"][str(status)]["description"]
     assert ("403" in described["responses"]) == ({"apiKey": []} in described["security"])
 

@@ -49,6 +49,15 @@ def test_processes_count_together(tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
 
 
+def test_counts_are_opened_while_others_have_them_open(tmp_path: Path) -> None:
+    file = tmp_path / "clients.limits"
+    first = ClientCounts(file)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        # A lock that the first kept would keep the second waiting for ever.
+        assert pool.apply_async(_ask, (file, 4)).get(60) == 4
+    assert [first.wait("mcp", COUNTED, 10) == 0 for _ in range(7)] == [True] * 6 + [False]
+
+
 def test_any_number_of_addresses_takes_no_more_room(tmp_path: Path) -> None:
     file = tmp_path / "clients.limits"
     counts = ClientCounts(file)

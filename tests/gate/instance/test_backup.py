@@ -36,7 +36,7 @@ from gate.records.receipts import OUTCOMES
 from gate.verify import verify_record
 from tests.support.entries import entry
 from tests.support.postgres import Postgres
-from tests.support.samples import copy_as_release, in_threads, rows_of, sample_request
+from tests.support.samples import PILOT, copy_as_release, in_threads, rows_of, sample_request
 from tests.support.scopes import scope_of_old
 
 PASSWORD: Final = "correct horse battery"
@@ -89,6 +89,7 @@ def fill(instance: Instance, key: str) -> None:
     instance.ledger.users.add("ada", PASSWORD, [capped], "author", None, utc_now())
     flagged = FlaggedAnomaly("ano_0", "pricing_exception", "high", 0.9)
     instance.ledger.dismissals.dismiss(capped, flagged, "Known: \u00e9.", "ada", utc_now())
+    instance.pilots.submit(PILOT, utc_now())
 
 
 def report_and_erase(instance: Instance, key: str) -> None:

@@ -1,0 +1,36 @@
+"""CSV of texts that strangers wrote, for operators who open it in a spreadsheet.
+
+    csv_row(["plt_1", "=1+1"])     '"plt_1","\\'=1+1"\\r\\n'
+
+RFC 4180, every cell quoted. A spreadsheet runs a cell as a formula where it begins with one of a few characters, in
+ASCII or in a wider form of the same; such a cell begins with an apostrophe here, which spreadsheets take for text.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Final
+
+_STARTS_FORMULA: Final = frozenset("=+-@\t\r\n")
+# White space, control characters, and characters of format such as a byte order mark: a program may skip them.
+_SKIPPED: Final = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf"})
+
+
+def csv_row(cells: Sequence[str]) -> str:
+    """A line of CSV, with its line break."""
+    return ",".join(map(_cell, cells)) + "\r\n"
+
+
+def _cell(text: str) -> str:
+    return '"' + ("'" if _could_be_formula(text) else "") + text.replace('"', '""') + '"'
+
+
+def _could_be_formula(text: str) -> bool:
+    for character in text:
+        # Full-width, small and raised forms of a character become the plain one.
+        if unicodedata.normalize("NFKC", character) in _STARTS_FORMULA:
+            return True
+        if unicodedata.category(character) not in _SKIPPED:
+            return False
+    return False
