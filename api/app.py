@@ -61,6 +61,9 @@ from gate.policy.questions import Reports
 HOME_VARIABLE: Final = "GATE_HOME"
 SERVER_VARIABLE: Final = "GATE_SERVER_PID"
 
+COUNTS_FILE: Final = "clients.limits"
+"""The file in an instance's home in which its workers count clients without a key."""
+
 DRAIN_SECONDS: Final = 15
 """How long a worker may take for the requests in flight once it was asked to end; the ledger answers within 5."""
 
@@ -171,7 +174,7 @@ def attach(
         instance.limiter,
         instance.migrations(),
         reports,
-        _client_counts(instance.settings.home / "clients.limits", log),
+        _client_counts(instance.settings.home / COUNTS_FILE, log),
         Origins(instance.settings.trusted_proxies),
     )
 

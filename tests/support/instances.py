@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from api.app import COUNTS_FILE
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger import Ledger
@@ -77,6 +78,8 @@ class _Kept:
         """Whether it is as it was at first, after its tables were emptied."""
         if any(store._closed or store._stuck or store._turn.locked() for store in self._stores):
             return False
+        # The counts of clients without a key begin anew, as for a service that was started now.
+        (self._home / COUNTS_FILE).unlink(missing_ok=True)
         if self._environment != _environment() or self._state() != self._found:
             return False
         for store, statements in zip(self._stores, _EMPTYING, strict=True):
