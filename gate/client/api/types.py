@@ -2716,7 +2716,9 @@ class RefundWorkflowAnswerDecision(TypedDict):
     reason_code: str
     """Why."""
     record_hash: str
+    """Its hash."""
     receipt_hash: str
+    """The hash of its receipt."""
     verify_url: str
     """Where it verifies."""
 

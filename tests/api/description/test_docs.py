@@ -186,7 +186,10 @@ def test_the_metadata_name_every_endpoint_of_the_document(summary: dict[str, Any
     assert {200, 401, 403, 409, 422, 429, 503} <= set(decide["statuses"])
     assert by_path["GET", "/metrics"]["auth"] == "metrics token"
     assert by_path["POST", "/api/decision/verify"]["auth"] == "public"
-    assert [endpoint["path"] for endpoint in summary["endpoints"] if endpoint["rate_limited"]] == ["/api/decide"]
+    assert [endpoint["path"] for endpoint in summary["endpoints"] if endpoint["rate_limited"]] == [
+        "/api/decide",
+        "/api/v1/workflows/{ticketing_system}/refund",
+    ]
 
 
 def test_the_metadata_name_every_published_schema(served: FlaskClient, summary: dict[str, Any]) -> None:

@@ -61,5 +61,6 @@ def test_the_tables_of_the_release_are_valid_and_conservative(service: str) -> N
     assert len({entry["vendor"] for entry in entries}) >= 5
     for entry in entries:
         assert entry["source"].startswith("https://")
-        assert (entry["decision_mode"] == "review_only") == (entry["last_verified"] is None)
-        assert entry.get("notes")
+        # Nobody has read their sources, so that none of them may answer.
+        assert (entry["decision_mode"], entry["last_verified"]) == ("review_only", None)
+        assert entry["notes"].startswith("Not verified: ")
