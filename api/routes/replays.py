@@ -53,7 +53,7 @@ def counterfactuals(decision_id: str) -> Response:
 def _replay(decision_id: str, modes: Sequence[str]) -> Response:
     rehearsal, stored, body = _read(decision_id, _MAX_REPLAY_DEPTH)
     view = preferred_view()
-    asked = read_replay(body, modes)
+    asked = read_replay(body, rehearsal.modes(stored, modes))
     return json_response(rehearsal.replay(stored, asked, asked.view or view))
 
 
@@ -62,5 +62,5 @@ def _read(decision_id: str, max_depth: int) -> tuple[Rehearsal, StoredDecision, 
     sent = read_body()
     authority = authenticate("read")
     body = parse_body(sent, max_depth=max_depth) if sent else {}
-    rehearsal = Rehearsal(state().gate.sources, state().instance.ledger)
+    rehearsal = Rehearsal(state().gate.sources, state().instance.ledger, state().gate.advisor)
     return rehearsal, rehearsal.stored(authority.scope_id, decision_id), body

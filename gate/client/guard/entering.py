@@ -188,7 +188,8 @@ class _Entry:
             except GateError as error:
                 raise no_verdict(self._proposal, error) from error
             record = self._verified(request, answer.body)
-            is_of_scope = scope_hash is None or record["rulebook_registry"].get("scope_hash") == scope_hash
+            registry = record.get("rulebook_registry") or {}
+            is_of_scope = scope_hash is None or registry.get("scope_hash") == scope_hash
             return is_of_scope and record["idempotency_key"] == _key(intent)
         return False
 
