@@ -5,6 +5,7 @@
     http           what every request meets
     workers        the processes that answer, and restarting those that die
     routes         a blueprint a noun
+    mcp            the Model Context Protocol, and the gate as a server of it
     description    the OpenAPI document and the pages made of it
     keeper         signed checkpoints, kept while the service runs
     analytics      the process that computes reports, and asking it
