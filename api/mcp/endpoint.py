@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from flask import Response, request
+from flask import Response, g, request
 
 from api import errors
 from api.http.requests import accepts, read_body
@@ -57,9 +57,12 @@ def answer(server: Server, *, admit: Callable[[], object], confirm: Callable[[],
             raise
         unreadable = error
     admit()
-    reply = answers.refuse(Code.PARSE, unreadable.message) if unreadable else _reply(server, sent)
+    calls: list[dict[str, object]] = []
+    reply = answers.refuse(Code.PARSE, unreadable.message) if unreadable else _reply(server, sent, calls)
     if not reply.called:
         confirm()
+    if calls:
+        g.observed = calls[0] if len(calls) == 1 else {"calls": calls}
     response = Response(reply.body or b"", reply.status, content_type="application/json")
     if reply.body is None:
         del response.headers["content-type"]
@@ -75,7 +78,7 @@ def _require_allowed_origin() -> None:
         )
 
 
-def _reply(server: Server, sent: bytes) -> Reply:
+def _reply(server: Server, sent: bytes, calls: list[dict[str, object]]) -> Reply:
     head = Head(
         request.headers.get("mcp-protocol-version"),
         request.headers.get("mcp-method"),
@@ -85,15 +88,26 @@ def _reply(server: Server, sent: bytes) -> Reply:
         value = server.parse(sent)
     except MaterialRefused as error:
         return answers.refuse(Code.PARSE, error.message)
-    return answers.answer(server, value, head, _call)
+
+    def call(tool: Tool, arguments: JsonObject) -> Result | Refusal:
+        try:
+            found = _called(tool, arguments)
+        finally:
+            # What the log says of a call; a batch has several.
+            calls.append({"tool": tool.name, **(g.pop("observed", None) or g.pop("refused", {}))})
+        return found
+
+    return answers.answer(server, value, head, call)
 
 
-def _call(tool: Tool, arguments: JsonObject) -> Result | Refusal:
+def _called(tool: Tool, arguments: JsonObject) -> Result | Refusal:
     try:
         return tool.call(arguments)
     except GateError as error:
         status, body = errors.described(error, decides=tool.decides)
+        g.refused = g.error
         return Refusal(f"{NO_APPROVAL} {error.message}", {**body, "http_status": status})
     except Exception as error:
         message = errors.unexpected(error).message
+        g.refused = g.error
         raise ProtocolError(Code.INTERNAL, message) from error
