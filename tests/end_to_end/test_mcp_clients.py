@@ -5,8 +5,10 @@ Another server is a `Served` of its own.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import httpx
@@ -17,7 +19,7 @@ from api.mcp.agents.server import agents_server
 from api.mcp.servers import Server
 from api.mcp.versions import HANDSHAKE_VERSIONS, PER_REQUEST_VERSIONS
 from tests.end_to_end.site import Site
-from tests.mcp.clients import LINES, converse, misfits
+from tests.mcp.clients import LINES, converse, example, misfits
 from tests.support.samples import sample_request
 
 pytestmark = pytest.mark.heavy
@@ -143,3 +145,22 @@ def test_every_reply_is_one_that_the_protocol_publishes(session: dict[str, Any])
     assert misfits(answered) == []
     silent = [each for each in session["replies"] if each["reply"] is None]
     assert all(each["status"] == 202 and each["method"].startswith("notifications/") for each in silent)
+
+
+def test_the_example_acts_on_a_yes_alone_once_and_reports_it(site: Site, url: str, key: str, tmp_path: Path) -> None:
+    def run(intent: str, **facts: object) -> str:
+        file = tmp_path / f"{intent}.json"
+        file.write_text(json.dumps(sample_request(**facts)))
+        done = example("mcp_agent", f"{url}/api/mcp", str(file), intent, key=key)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    before = len(site.entries("acme"))
+    assert run("task-1") == "performed approve_discount on crm/deal-1042, reported"
+    assert run("task-2", discount_percent=10, margin_percent=9) == "held"
+    assert run("task-3", discount_percent="much", margin_percent=22) == "held"
+    added = [entry.link["entry_type"] for entry in site.entries("acme")[before:]]
+    assert added == ["decision", "execution", "decision", "decision"]
+    # A retry stands for the same record and the same report.
+    assert run("task-1") == "performed approve_discount on crm/deal-1042, reported"
+    assert len(site.entries("acme")) == before + 4

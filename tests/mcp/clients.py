@@ -38,6 +38,24 @@ def converse(
     return found
 
 
+def example(name: str, *arguments: str, key: str) -> subprocess.CompletedProcess[str]:
+    """Runs a program of docs/examples with the second line of the client.
+
+    Args:
+        name: The program.
+        arguments: Its arguments.
+        key: The API key that it uses.
+    """
+    return subprocess.run(
+        [str(_python("2")), str(ROOT / "docs" / "examples" / f"{name}.py"), *arguments],
+        env=_environment() | {"GATE_KEY": key},
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+
+
 def misfits(replies: Sequence[Mapping[str, Any]]) -> list[Any]:
     """What is wrong with replies, by the published types of the versions: [[number, sentence]].
 
