@@ -32,6 +32,7 @@ from api.http.state import NO_REPORTS, Operations, State
 from api.keeper import read_state
 from api.routes import (
     adapters,
+    agents,
     chains,
     contract,
     decisions,
@@ -76,6 +77,7 @@ _BLUEPRINTS: Final = (
     decisions.blueprint,
     lifecycle.blueprint,
     verification.blueprint,
+    agents.blueprint,
     packets.blueprint,
     searches.blueprint,
     registries.blueprint,

@@ -22,6 +22,7 @@ WHO: Final = {
     "read": "a key of the scope with `read`",
     "decide": "a key with `decide`",
     "report": "a key of the scope with `report`",
+    "any": "any key of the scope",
     "metrics": "the metrics token",
 }
 # What the page says once, for every operation.

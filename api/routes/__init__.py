@@ -5,6 +5,7 @@
     lifecycle                    execution receipts, outcomes, CRM syncs
     replays                      replay, diff, counterfactuals
     verification, packets        proof for those who hold a record, and everything of a decision in one document
+    agents                       the gate over MCP
     reports                      what outcomes say of policies
     workflows                    refund questions of help desks
     migrations                   the migrations and routes of a scope, to read
