@@ -43,6 +43,7 @@ from api.routes import (
     packets,
     pilots,
     policies,
+    questions,
     registries,
     replays,
     reports,
@@ -93,6 +94,7 @@ _BLUEPRINTS: Final = (
     pilots.blueprint,
     service.blueprint,
     workflows.blueprint,
+    questions.blueprint,
 )
 
 

@@ -37,6 +37,7 @@ _BY_CODE: Final[dict[str, tuple[int, str]]] = {
     "SVC_POLICY_EFFECTIVENESS_UNAUTHORIZED": (401, "unauthorized"),
     "SVC_POLICY_BENCHMARKS_UNAUTHORIZED": (401, "unauthorized"),
     "SVC_POLICY_ANOMALIES_UNAUTHORIZED": (401, "unauthorized"),
+    "SVC_API_ORIGIN_FORBIDDEN": (403, "origin_forbidden"),
     "SVC_DECISION_NOT_FOUND": (404, "not_found"),
     "SVC_CHAIN_NOT_FOUND": (404, "not_found"),
     "SVC_POLICY_BUNDLE_NOT_FOUND": (404, "not_found"),

@@ -8,7 +8,8 @@
     answers        a message dispatched and answered
     endpoint       the same over Flask
     agents         the gate as a server for agents, at /api/mcp
+    policies       the policy services, at /refund/api/mcp and the like
 
-Everything but `endpoint` and `agents` is pure. Another server is a `Server` with its tools, and one route that calls
-`endpoint.answer`.
+Everything but `endpoint`, `agents` and `policies` is pure. Another server is a `Server` with its tools, and one route
+that calls `endpoint.answer`.
 """

@@ -73,7 +73,7 @@ def _require_allowed_origin() -> None:
     origin = request.headers.get("origin")
     if origin is not None and not is_allowed_origin(origin, state().instance.settings.allowed_origins):
         raise AccessForbidden(
-            "SVC_API_UNAUTHORIZED",
+            "SVC_API_ORIGIN_FORBIDDEN",
             "Pages of this origin may not use this endpoint; the operator can add it to the setting allowed_origins.",
         )
 

@@ -16,8 +16,10 @@ import jsonschema
 import pytest
 
 from api.mcp.agents.server import agents_server
+from api.mcp.policies import policy_server
 from api.mcp.servers import Server
 from api.mcp.versions import HANDSHAKE_VERSIONS, PER_REQUEST_VERSIONS
+from api.routes.questions import SERVERS
 from tests.end_to_end.site import Site
 from tests.mcp.clients import LINES, converse, example, misfits
 from tests.support.samples import sample_request
@@ -94,11 +96,23 @@ def key(site: Site) -> str:
     return site.create_key("acme")
 
 
-@pytest.fixture(scope="module", params=["agents"])
+QUESTIONS: Final = [
+    call("refund_eligibility", vendor="steam", region="US", days_since_purchase=3),
+    call("cancellation_penalty", vendor="spotify", days_since_start=400.5, conditions_met=["direct"]),
+    call("return_eligibility", vendor="nobody", days_since_delivery=3),
+    call("trial_terms", vendor="github", plan="enterprise"),
+]
+
+
+@pytest.fixture(scope="module", params=["agents", *SERVERS])
 def served(request: pytest.FixtureRequest) -> Served:
     """Each server in turn."""
-    found: Served = request.getfixturevalue(request.param)
-    return found
+    if request.param == "agents":
+        found: Served = request.getfixturevalue("agents")
+        return found
+    server = policy_server(request.param)
+    calls = [each for each in QUESTIONS if each["name"] in server.by_name]
+    return Served(f"/{request.param}/api/mcp", server, {}, calls, refused=0)
 
 
 @pytest.fixture(scope="module", params=SESSIONS, ids=lambda of: f"line {of[0]}, {of[1]}")

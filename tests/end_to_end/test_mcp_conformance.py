@@ -34,7 +34,7 @@ TRIED: Final = {
 }
 """Scenarios of each version that have to be among those that passed."""
 
-PATHS: Final = ("/api/mcp",)
+PATHS: Final = ("/api/mcp", "/policy/api/mcp")
 """The servers that are tried."""
 
 

@@ -13,7 +13,8 @@ from tests.support.samples import make_record, sample_request
 
 
 def record_of(facts: dict[str, Any]) -> Record:
-    return make_record(sample_request(**{"discount_percent": 10, "margin_percent": 22, **facts}))
+    record: Record = make_record(sample_request(**{"discount_percent": 10, "margin_percent": 22, **facts}))
+    return record
 
 
 def explained(**facts: Any) -> dict[str, Any]:
