@@ -10,9 +10,9 @@ from flask import Blueprint, Response
 from api.http.auth import authenticate
 from api.http.requests import json_response, parse_body, preferred_view, read_body
 from api.http.state import state
-from gate.decisions.counterfactuals import read_counterfactuals
-from gate.decisions.rehearsal import Rehearsal, StoredDecision
-from gate.decisions.replay import CURRENT, REPLAY_MODES, ReplaySummary, read_replay
+from gate.decisions.again.counterfactuals import read_counterfactuals
+from gate.decisions.again.rehearsal import Rehearsal, StoredDecision
+from gate.decisions.again.replay import CURRENT, REPLAY_MODES, ReplaySummary, read_replay
 from gate.encoding.strict_json import MAX_REQUEST_DEPTH
 
 blueprint = Blueprint("replays", __name__)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gate.adapters.invocation import Invocation
-from gate.decisions.counterfactuals import (
+from gate.decisions.again.counterfactuals import (
     Counterfactuals,
     CounterfactualsRequest,
     Scenario,
@@ -15,7 +15,7 @@ from gate.decisions.counterfactuals import (
     invalid_scenarios,
     simulate,
 )
-from gate.decisions.replay import (
+from gate.decisions.again.replay import (
     CURRENT,
     HISTORICAL,
     Lineage,
