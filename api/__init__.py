@@ -6,6 +6,7 @@
     workers        the processes that answer, and restarting those that die
     routes         a blueprint a noun
     feeds          policy alerts as an Atom feed
+    mcp            the Model Context Protocol, and the gate as a server of it
     description    the OpenAPI document and the pages made of it
     keeper         signed checkpoints, kept while the service runs
     analytics      the process that computes reports, and asking it

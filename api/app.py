@@ -32,6 +32,7 @@ from api.http.state import NO_REPORTS, Operations, State
 from api.keeper import read_state
 from api.routes import (
     adapters,
+    agents,
     chains,
     contract,
     decisions,
@@ -42,6 +43,7 @@ from api.routes import (
     packets,
     pilots,
     policies,
+    questions,
     registries,
     replays,
     reports,
@@ -76,6 +78,7 @@ _BLUEPRINTS: Final = (
     decisions.blueprint,
     lifecycle.blueprint,
     verification.blueprint,
+    agents.blueprint,
     packets.blueprint,
     searches.blueprint,
     registries.blueprint,
@@ -91,6 +94,7 @@ _BLUEPRINTS: Final = (
     pilots.blueprint,
     service.blueprint,
     workflows.blueprint,
+    questions.blueprint,
 )
 
 

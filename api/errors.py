@@ -37,6 +37,7 @@ _BY_CODE: Final[dict[str, tuple[int, str]]] = {
     "SVC_POLICY_EFFECTIVENESS_UNAUTHORIZED": (401, "unauthorized"),
     "SVC_POLICY_BENCHMARKS_UNAUTHORIZED": (401, "unauthorized"),
     "SVC_POLICY_ANOMALIES_UNAUTHORIZED": (401, "unauthorized"),
+    "SVC_API_ORIGIN_FORBIDDEN": (403, "origin_forbidden"),
     "SVC_DECISION_NOT_FOUND": (404, "not_found"),
     "SVC_CHAIN_NOT_FOUND": (404, "not_found"),
     "SVC_POLICY_BUNDLE_NOT_FOUND": (404, "not_found"),
@@ -46,6 +47,7 @@ _BY_CODE: Final[dict[str, tuple[int, str]]] = {
     "SVC_PILOT_NOT_FOUND": (404, "not_found"),
     "SVC_API_NOT_FOUND": (404, "not_found"),
     "SVC_API_METHOD_NOT_ALLOWED": (405, "method_not_allowed"),
+    "SVC_API_NOT_ACCEPTABLE": (406, "not_acceptable"),
     "SVC_API_IDEMPOTENCY_CONFLICT": (409, "idempotency_conflict"),
     "SVC_EXECUTION_IDEMPOTENCY_CONFLICT": (409, "idempotency_conflict"),
     "SVC_EXECUTION_IDEMPOTENCY_IN_PROGRESS": (409, "idempotency_in_progress"),
@@ -119,22 +121,33 @@ def install(app: Flask) -> None:
 
 def answer(error: GateError) -> Response:
     """The response to an error of the product."""
+    status, body = described(error, decides=request.path in DECIDE_PATHS)
+    response = json_response(body, status)
+    if "retry_after" in error.details:
+        response.headers["retry-after"] = str(error.details["retry_after"])
+    return response
+
+
+def described(error: GateError, *, decides: bool) -> tuple[int, dict[str, object]]:
+    """The status and the body of an error, which the request is logged and counted with from here on.
+
+    Args:
+        error: The error.
+        decides: Whether a decision was asked for.
+    """
     status, word = _BY_CODE.get(error.code, (500, "internal_error"))
     if isinstance(error, AccessForbidden):
         status = HTTPStatus.FORBIDDEN
-    body: dict[str, object] = {"c": "unclear"} if request.path in DECIDE_PATHS else {}
+    body: dict[str, object] = {"c": "unclear"} if decides else {}
     body |= {"v": word, "error": error.code, "message": error.message, "request_id": g.get("request_id") or "req_none"}
     if error.errors:
         body["errors"] = [fault.to_dict() for fault in error.errors]
     g.error = {"error": error.code}
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         g.error["reason"] = error.message
-    response = json_response(body | dict(error.details), status)
-    if "retry_after" in error.details:
-        response.headers["retry-after"] = str(error.details["retry_after"])
     if isinstance(error, LimitReached):
         tell_remaining(error.details.get("monthly_remaining"))
-    return response
+    return int(status), body | dict(error.details)
 
 
 def _answer_http(error: HTTPException) -> Response:
@@ -151,9 +164,17 @@ def _answer_http(error: HTTPException) -> Response:
 
 
 def _answer_unexpected(error: Exception) -> Response:
+    return answer(unexpected(error))
+
+
+def unexpected(error: Exception) -> GateError:
+    """What callers hear of a failure that nothing foresaw, and operators find in the log."""
     # Only the type and the places: a message could quote a body or a key.
     operations().log.error(
         "unexpected", request_id=g.get("request_id"), error_type=type(error).__qualname__, places=places(error)
     )
-    message = "The service failed unexpectedly, and nothing was acknowledged; retry with the same idempotency key."
-    return answer(GateError("SVC_INTERNAL_ERROR", message))
+    g.error = {"error": "SVC_INTERNAL_ERROR"}
+    return GateError(
+        "SVC_INTERNAL_ERROR",
+        "The service failed unexpectedly, and nothing was acknowledged; retry with the same idempotency key.",
+    )

@@ -18,12 +18,12 @@ def atom(alerts: Mapping[str, Any], base_url: str) -> bytes:
     """The feed of a report of policy alerts.
 
     Args:
-        alerts: The report, with policy_changes.
+        alerts: The report, with policy_changes where there are any.
         base_url: Where callers reach the service, without a trailing slash.
     """
     as_of = alerts["coverage"]["as_of"] or _NEVER
     entries = [_anomaly(alert, base_url) for alert in alerts["alerts"]]
-    entries += [_change(change, base_url) for change in alerts["policy_changes"]]
+    entries += [_change(change, base_url) for change in alerts.get("policy_changes", [])]
     feed = Element("feed", xmlns=_ATOM)
     _text(feed, "id", f"{base_url}{_FEED_PATH}")
     _text(feed, "title", "Policy alerts")

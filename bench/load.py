@@ -22,6 +22,9 @@ _END_OF_HEAD: Final = b"\r\n\r\n"
 # Those of all clients, so that none of them asks for a replay of what another was answered.
 _KEYS: Final = count()
 
+KEY: Final = b"bench-<idempotency>"
+"""Stands in a body for the idempotency key of its request, which has as many characters."""
+
 
 @dataclass(frozen=True, slots=True)
 class Load:
@@ -84,6 +87,7 @@ class Client:
         self._paths = paths
         self._before_key = "\r\n".join([" HTTP/1.1", *lines, "x-idempotency-key: "]).encode()
         self._after_key = _END_OF_HEAD + body
+        self._has_key = KEY in body
         self._status = str(status).encode()
 
     def run(self, seconds: float = math.inf, *, requests: float = math.inf) -> Load:
@@ -125,7 +129,9 @@ class Client:
 
     def _send(self, exchange: _Exchange) -> None:
         before = next(self._paths).encode() + self._before_key
-        request = b"POST %bbench-%012d%b" % (before, next(_KEYS), self._after_key)
+        key = b"bench-%013d" % next(_KEYS)
+        rest = self._after_key.replace(KEY, key) if self._has_key else self._after_key
+        request = b"POST %b%b%b" % (before, key, rest)
         exchange.received.clear()
         exchange.sent_at = time.perf_counter()
         if exchange.connection.send(request) != len(request):

@@ -224,8 +224,11 @@ class TestProxy:
         read = {*re.findall(r'request\.headers\.get\("([\w-]+)"', sources)}
         read |= {*re.findall(r'"([\w-]+)" in request\.headers', sources)}
         # Only operators send the token, and no key is taken from `authorization`, which brings a hint. nginx says
-        # itself how long a body is, and answers `expect` itself.
+        # itself how long a body is and where it comes from, and answers `expect` itself.
         assert read - passed == {"x-metrics-token", "authorization", "transfer-encoding", "expect"}
+        assert "proxy_set_header x-forwarded-for $remote_addr;" in self.CONFIG
+        # What clients of the Model Context Protocol send.
+        assert {"accept", "origin", "mcp-protocol-version", "mcp-method", "mcp-name"} <= passed
         # What a published document is asked for with, once it is known.
         assert "if-none-match" in passed
 

@@ -24,7 +24,7 @@ from typing import Any, Final, Protocol, cast
 import orjson
 import polars as pl
 
-from gate.decisions.counterfactuals import merge_patch
+from gate.decisions.again.counterfactuals import merge_patch
 from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import MAX_SAFE_INTEGER
 from gate.errors import MaterialRefused

@@ -100,6 +100,7 @@ Operation = TypedDict(
         "x-access": str,
         "x-error-codes": list[str],
         "x-rate-limited": NotRequired[bool],
+        "x-client": NotRequired[bool],
     },
 )
 """One method of one path."""

@@ -35,13 +35,38 @@ def recognize(access: str, *, code: str = "SVC_API_UNAUTHORIZED") -> Caller:
     return Caller(directory, _admitted(directory.recognize, access, code), access, utc_now)
 
 
+def identify() -> Authority:
+    """Who calls, whatever the key may do, by what this process remembers of it.
+
+    Raises:
+        AccessRefused: SVC_API_UNAUTHORIZED: no key, or an unknown one.
+        AccessForbidden: SVC_API_UNAUTHORIZED: a key that is disabled or expired.
+    """
+    return _found(state().instance.ledger.directory.recognize, "SVC_API_UNAUTHORIZED")
+
+
+def confirm_identity() -> None:
+    """Looks up the key that `identify` remembered.
+
+    Raises:
+        AccessForbidden: SVC_API_UNAUTHORIZED: it is disabled, expired or gone by now.
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+    """
+    state().instance.ledger.directory.confirm(g.authority, utc_now())
+
+
 def _admitted(find: Callable[[str, datetime], Authority], access: str, code: str) -> Authority:
     with refusing(code):
-        key = request.headers.get("x-api-key")
-        if not key:
-            raise AccessRefused(code, _missing_key())
-        authority = g.authority = find(key, utc_now())
+        authority = _found(find, code)
         authority.require(access)
+    return authority
+
+
+def _found(find: Callable[[str, datetime], Authority], code: str) -> Authority:
+    key = request.headers.get("x-api-key")
+    if not key:
+        raise AccessRefused(code, _missing_key())
+    authority = g.authority = find(key, utc_now())
     return authority
 
 

@@ -316,6 +316,15 @@ def accepted(*media_types: str) -> str:
     return MIMEAccept(plain).best_match(media_types, default=media_types[0])
 
 
+def accepts(media_type: str) -> bool:
+    """Whether the caller takes an answer of a media type; one that says nothing of it does."""
+    sent = request.headers.get("accept")
+    if sent is None:
+        return True
+    plain = [(one.partition(";")[0].strip(), quality) for one, quality in request.accept_mimetypes]
+    return MIMEAccept(plain).quality(media_type) > 0
+
+
 def _unusable(name: str, code: str, what: str) -> RequestRefused:
     """The refusal of a query parameter; `what` says of it what is wrong and what to do."""
     fault = FieldError(name, code, f"It {what}")

@@ -5,8 +5,9 @@
     lifecycle                    execution receipts, outcomes, CRM syncs
     replays                      replay, diff, counterfactuals
     verification, packets        proof for those who hold a record, and everything of a decision in one document
+    agents                       the gate over MCP
     reports                      what outcomes say of policies
-    workflows                    refund questions of help desks
+    workflows, questions         policy questions of help desks, and of agents
     migrations                   the migrations and routes of a scope, to read
     registries, policies, adapters, contract, chains    what is published
     pilots                       those who ask for a pilot

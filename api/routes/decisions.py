@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import cast
 
 from flask import Blueprint, Response, g, request
@@ -10,9 +12,11 @@ from api.http.auth import authenticate, recognize
 from api.http.limits import tell_remaining, within_rate
 from api.http.requests import confidence_headers, json_response, parse_body, preferred_view, read_body, warnings_header
 from api.http.state import operations, state
+from gate.decisions.decide import Decision
 from gate.decisions.stored import decision_not_found, require_as_made
 from gate.errors import RequestRefused
 from gate.labels import VIEWS
+from gate.ledger.access.authority import Authority
 from gate.records.documents import DecisionBody, Record
 from gate.records.request import hint
 from gate.records.views import project
@@ -20,45 +24,110 @@ from gate.records.views import project
 blueprint = Blueprint("decisions", __name__)
 
 
-@blueprint.post("/api/decide")
-def decide() -> Response:
-    """Creates a Decision Record, or replays the one of a used idempotency key."""
-    sent = read_body()
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A Decision Request as it was sent.
+
+    Attributes:
+        body: The parsed request.
+        idempotency_key: The caller's retry handle.
+        view: The view that was asked for beside the request.
+        refusal: What is wrong beside the request.
+    """
+
+    body: object
+    idempotency_key: str | None
+    view: str
+    refusal: RequestRefused | None
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A decision, and how it is shown.
+
+    Attributes:
+        decision: The decision.
+        shown: Its record in the view that was asked for.
+        hint: What the sender may have overlooked.
+    """
+
+    decision: Decision
+    shown: Mapping[str, object]
+    hint: str | None
+
+
+def make_decision(read: Callable[[], Asked]) -> Made:
+    """Creates a Decision Record, or replays the one of a used idempotency key, over whatever it was asked.
+
+    Args:
+        read: Reads the request, once the caller is known and within its rate; raises GateError.
+
+    Raises:
+        GateError: Nothing was decided.
+    """
     caller = recognize("decide")
-    body = within_rate(caller, lambda: parse_body(sent))
-    refusal, view = None, "full"
-    try:
-        view = preferred_view()
-    except RequestRefused as error:
-        refusal = error
+    asked = within_rate(caller, read)
     decision = state().gate.decide(
         caller.authority,
-        body,
+        asked.body,
         request_id=g.request_id,
-        idempotency_key=request.headers.get("x-idempotency-key"),
-        refusal=refusal,
+        idempotency_key=asked.idempotency_key,
+        refusal=asked.refusal,
     )
     tell_remaining(decision.remaining)
     record = decision.record
     operations().metrics.decision(record["verdict"], decision.status)
     g.observed = {"decision_id": record["decision_id"], "verdict": record["verdict"], "idempotency": decision.status}
     # A replay is answered whatever else the body holds, so its response_view may be none of the three.
-    asked = cast("DecisionBody", body).get("response_view")
-    headers = {**_headers(record), "x-idempotency-status": decision.status, **warnings_header(decision.warnings)}
-    if (overlooked := hint(body)) is not None:
-        headers["x-decision-hint"] = overlooked
-    return json_response(project(record, asked if asked in VIEWS else view), headers=headers)
+    named = cast("DecisionBody", asked.body).get("response_view")
+    return Made(decision, project(record, named if named in VIEWS else asked.view), hint(asked.body))
+
+
+@blueprint.post("/api/decide")
+def decide() -> Response:
+    """Creates a Decision Record, or replays the one of a used idempotency key."""
+    sent = read_body()
+    made = make_decision(lambda: _asked(sent))
+    decision = made.decision
+    headers = {
+        **_headers(decision.record),
+        "x-idempotency-status": decision.status,
+        **warnings_header(decision.warnings),
+    }
+    if made.hint is not None:
+        headers["x-decision-hint"] = made.hint
+    return json_response(made.shown, headers=headers)
+
+
+def _asked(sent: bytes) -> Asked:
+    body = parse_body(sent)
+    key = request.headers.get("x-idempotency-key")
+    try:
+        return Asked(body, key, preferred_view(), None)
+    except RequestRefused as error:
+        return Asked(body, key, "full", error)
 
 
 @blueprint.get("/api/decision/<decision_id>")
 def get_decision(decision_id: str) -> Response:
     """The stored record of a decision."""
     authority = authenticate("read")
+    record = as_made(authority, decision_id)
+    return json_response(project(record, preferred_view()))
+
+
+def as_made(authority: Authority, decision_id: str) -> Record:
+    """The stored record of a decision of the caller's scope, which is still the one that was made.
+
+    Raises:
+        NotFound: SVC_DECISION_NOT_FOUND.
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+    """
     record = state().gate.decision(authority, decision_id)
     if record is None:
         raise decision_not_found()
     require_as_made(record, f"the record of {decision_id}")
-    return json_response(project(record, preferred_view()))
+    return record
 
 
 def _headers(record: Record) -> dict[str, str]:

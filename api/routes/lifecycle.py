@@ -9,25 +9,41 @@ from flask import Blueprint, Response, g, request
 from api.http.auth import authenticate, recognize, refusing
 from api.http.requests import json_response, parse_body, query_cursor, query_integer, read_body
 from api.http.state import operations, state
+from gate.decisions.lifecycle import Reported
 from gate.records.receipts import CRM_SYNCS, KINDS, Kind, text
 
 blueprint = Blueprint("lifecycle", __name__)
 
 
+def make_report(kind: Kind, decision_id: str, idempotency_key: str | None, read: Callable[[], object]) -> Reported:
+    """Stores a report about a decision, or replays the one of a used idempotency key, over whatever it was sent.
+
+    Args:
+        kind: What is reported.
+        decision_id: The decision.
+        idempotency_key: The caller's retry handle.
+        read: Reads the report, once the caller is known; raises GateError.
+
+    Raises:
+        GateError: Nothing was stored.
+    """
+    code = f"SVC_{kind.code}_UNAUTHORIZED"
+    caller = recognize("report", code=code)
+    with refusing(code):
+        with caller.confirming():
+            body = read()
+        reported = state().lifecycle.report(caller.authority, kind, decision_id, body, idempotency_key=idempotency_key)
+    operations().metrics.report(kind.name, text(reported.report, kind.status_member), reported.status)
+    g.observed = {"decision_id": decision_id, "idempotency": reported.status}
+    return reported
+
+
 def _post(kind: Kind) -> Callable[[str], Response]:
     def report(decision_id: str) -> Response:
         sent = read_body()
-        code = f"SVC_{kind.code}_UNAUTHORIZED"
-        caller = recognize("report", code=code)
-        with refusing(code):
-            with caller.confirming():
-                body = parse_body(sent)
-            reported = state().lifecycle.report(
-                caller.authority, kind, decision_id, body, idempotency_key=request.headers.get("x-idempotency-key")
-            )
+        key = request.headers.get("x-idempotency-key")
+        reported = make_report(kind, decision_id, key, lambda: parse_body(sent))
         found = reported.report
-        operations().metrics.report(kind.name, text(found, kind.status_member), reported.status)
-        g.observed = {"decision_id": decision_id, "idempotency": reported.status}
         headers = {
             f"x-decision-{kind.name}-id": text(found, kind.id_member),
             f"x-decision-{kind.name}-hash": text(found, kind.hash_member),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from flask import Blueprint, Response
@@ -10,16 +10,18 @@ from flask import Blueprint, Response
 from api.http.auth import authenticate
 from api.http.requests import json_response, parse_body, preferred_view, read_body
 from api.http.state import state
-from gate.decisions.counterfactuals import read_counterfactuals
-from gate.decisions.rehearsal import Rehearsal, StoredDecision
-from gate.decisions.replay import CURRENT, REPLAY_MODES, read_replay
+from gate.decisions.again.counterfactuals import read_counterfactuals
+from gate.decisions.again.rehearsal import Rehearsal, StoredDecision
+from gate.decisions.again.replay import CURRENT, REPLAY_MODES, ReplaySummary, read_replay
 from gate.encoding.strict_json import MAX_REQUEST_DEPTH
 
 blueprint = Blueprint("replays", __name__)
 
 # A Decision Request stands one level down in a replay's body. A scenario's patch stands three down, and the context
 # that it patches one down in its request.
-_MAX_REPLAY_DEPTH: Final = MAX_REQUEST_DEPTH + 1
+MAX_REPLAY_DEPTH: Final = MAX_REQUEST_DEPTH + 1
+"""How deep a Replay Request may nest."""
+
 _MAX_SCENARIOS_DEPTH: Final = MAX_REQUEST_DEPTH + 2
 
 
@@ -38,7 +40,8 @@ def diff(decision_id: str) -> Response:
 @blueprint.post("/api/decision/<decision_id>/counterfactuals")
 def counterfactuals(decision_id: str) -> Response:
     """What the rulebook would say now if the context had been another."""
-    rehearsal, stored, body = _read(decision_id, _MAX_SCENARIOS_DEPTH)
+    sent = read_body()
+    rehearsal, stored, body = _basis(decision_id, lambda: _parsed(sent, _MAX_SCENARIOS_DEPTH))
     asked = read_counterfactuals(body)
     view = preferred_view()
     answer = rehearsal.counterfactuals(stored, asked, asked.view or view)
@@ -51,16 +54,38 @@ def counterfactuals(decision_id: str) -> Response:
 
 
 def _replay(decision_id: str, modes: Sequence[str]) -> Response:
-    rehearsal, stored, body = _read(decision_id, _MAX_REPLAY_DEPTH)
-    view = preferred_view()
-    asked = read_replay(body, rehearsal.modes(stored, modes))
-    return json_response(rehearsal.replay(stored, asked, asked.view or view))
-
-
-def _read(decision_id: str, max_depth: int) -> tuple[Rehearsal, StoredDecision, object]:
-    """What every one of these works with: the decision of the caller's scope, and the body, {} where there is none."""
     sent = read_body()
+    return json_response(replayed(decision_id, lambda: _parsed(sent, MAX_REPLAY_DEPTH), preferred_view, modes))
+
+
+def replayed(
+    decision_id: str, read: Callable[[], object], view: Callable[[], str], modes: Sequence[str] = REPLAY_MODES
+) -> ReplaySummary:
+    """Makes a decision again, over whatever it was asked.
+
+    Args:
+        decision_id: The decision.
+        read: Reads the Replay Request, once the caller is known; raises GateError.
+        view: Reads the view that was asked for beside it; raises GateError.
+        modes: The modes that may be asked for, the default first.
+
+    Raises:
+        GateError: The decision cannot be made again.
+    """
+    rehearsal, stored, body = _basis(decision_id, read)
+    beside = view()
+    asked = read_replay(body, rehearsal.modes(stored, modes))
+    return rehearsal.replay(stored, asked, asked.view or beside)
+
+
+def _basis(decision_id: str, read: Callable[[], object]) -> tuple[Rehearsal, StoredDecision, object]:
+    """What every one of these works with: the decision of the caller's scope, and the body."""
     authority = authenticate("read")
-    body = parse_body(sent, max_depth=max_depth) if sent else {}
+    body = read()
     rehearsal = Rehearsal(state().gate.sources, state().instance.ledger, state().gate.advisor)
     return rehearsal, rehearsal.stored(authority.scope_id, decision_id), body
+
+
+def _parsed(sent: bytes, max_depth: int) -> object:
+    """The JSON value of a body, {} where there is none."""
+    return parse_body(sent, max_depth=max_depth) if sent else {}

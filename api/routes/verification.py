@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from flask import Blueprint, Response
 
@@ -72,14 +72,26 @@ def _description(endpoint: str, versions: dict[str, str], accepts: dict[str, str
 @blueprint.post("/api/decision/verify")
 def verify_exported() -> Response:
     """Verifies an exported record without looking it up."""
-    sent = _material(RECORDS)
-    return json_response(_verify(sent.subject, sent.input, sent.public_key).to_dict())
+    return json_response(exported(_parsed(read_body(MAX_VERIFY_BODY))).to_dict())
+
+
+def exported(document: Json) -> Verification:
+    """Verifies an exported record without looking it up, over whatever it was sent.
+
+    Args:
+        document: The record, or a wrapper with it, its request and a key.
+
+    Raises:
+        GateError: The document holds no record that could be verified.
+    """
+    sent = _material(document, RECORDS)
+    return _verify(sent.subject, sent.input, sent.public_key)
 
 
 @blueprint.post("/api/decision/packet/verify")
 def verify_exported_packet() -> Response:
     """Verifies an exported packet without looking anything up."""
-    sent = _material(PACKETS)
+    sent = _material(_parsed(read_body(MAX_VERIFY_BODY)), PACKETS)
     result = verify_packet(
         sent.subject,
         state().instance.trust(),
@@ -90,9 +102,9 @@ def verify_exported_packet() -> Response:
     return json_response(result.to_dict())
 
 
-def _material(of: Subject) -> Material:
-    """What the body gives of a record or packet, which must be there."""
-    sent = read_material(_parsed(read_body(MAX_VERIFY_BODY)), of)
+def _material(document: Json, of: Subject) -> Material:
+    """What a body gives of a record or packet, which must be there."""
+    sent = read_material(document, of)
     if sent.subject is None:
         raise unusable(of.name, f"It is missing; send {of.what}.", code="required")
     return sent
@@ -101,17 +113,39 @@ def _material(of: Subject) -> Material:
 @blueprint.get("/api/decision/<decision_id>/verify")
 def verify_stored(decision_id: str) -> Response:
     """Verifies the stored record of a decision, with the request it answered."""
+    return json_response(stored(decision_id).to_dict())
+
+
+def stored(decision_id: str) -> Verification:
+    """Verifies the stored record of a decision, with the request it answered, over whatever it was asked.
+
+    Raises:
+        GateError: The caller may not, or there is no such decision.
+    """
     authority = authenticate("read")
     instance = state().instance
-    return json_response(verify_decision(instance.ledger, instance.trust(), authority.scope_id, decision_id).to_dict())
+    return verify_decision(instance.ledger, instance.trust(), authority.scope_id, decision_id)
 
 
 @blueprint.post("/api/decision/<decision_id>/verify")
 def verify_supplied(decision_id: str) -> Response:
     """Verifies a supplied record as that of a decision; without one, the stored record."""
     sent = read_body(MAX_VERIFY_BODY)
+    return json_response(supplied(decision_id, lambda: _parsed(sent) if sent else {}).to_dict())
+
+
+def supplied(decision_id: str, read: Callable[[], Json]) -> Verification:
+    """Verifies a supplied record as that of a decision, over whatever it was sent; without one, the stored record.
+
+    Args:
+        decision_id: The decision.
+        read: Reads what was supplied, once the caller is known; raises GateError.
+
+    Raises:
+        GateError: The caller may not, or there is nothing to verify.
+    """
     authority = authenticate("read")
-    body = _parsed(sent) if sent else {}
+    body = read()
     gate = state().gate
     stored = gate.decision(authority, decision_id)
     given = read_material(body, RECORDS)
@@ -132,7 +166,7 @@ def verify_supplied(decision_id: str) -> Response:
     if stored is not None:
         result.require("audit_chain.link_hash", gate.is_linked(authority, decision_id))
         require_erasure(result, state().instance.ledger, authority.scope_id, decision_id, as_stored(record, stored))
-    return json_response(result.to_dict())
+    return result
 
 
 def _parsed(sent: bytes) -> Json:

@@ -7,9 +7,8 @@
     stored             the record and the request of a stored decision
     lifecycle          reports about a decision: execution receipts, outcomes, CRM syncs
     verification       whether a stored decision is as it was made
-    rehearsal          a stored decision made again beside the ledger: replay, diff, counterfactuals
-    replay             the parts of making it again, and where the result drifts
-    counterfactuals    scenarios over its context
+    again              stored decisions made again: replay, diff, counterfactuals
+    workflows          refund questions of help desks, as a decision where a key is sent
     export             the packet of a decision
     drafts             what people do with drafts of rulebooks
     migrations         what people do with migrations: propose, approve, reject, apply, roll back

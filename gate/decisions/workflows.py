@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, NotRequired, TypedDict, cast
 
@@ -118,9 +118,10 @@ def decide(
             raise
         # The facts are the table's of then, and so is the answer.
         decision = gate.decide(authority, stored, request_id=request_id, idempotency_key=idempotency_key)
-        ticket = Ticket(ticket.system, ticket.body, stored["context"]["policy"])
+        ticket = replace(ticket, policy=stored["context"]["policy"])
     record = decision.record
-    answered = _answer(ticket, record["request_id"], allowed=record["verdict"] == "yes")
+    policy = cast("PolicyAnswer", {**ticket.policy, "answered_at": record["created_at"]})
+    answered = _answer(replace(ticket, policy=policy), record["request_id"], allowed=record["verdict"] == "yes")
     answered["decision"] = {
         name: record[name]
         for name in (
@@ -139,7 +140,9 @@ def decide(
 def _stored(gate: DecisionGate, authority: Authority, conflict: IdempotencyConflict) -> Any:
     """The request of a ticket that an idempotency key was used for; None where it was used for something else."""
     stored: Any = gate.request_body(authority, str(conflict.details.get("decision_id", "")))
-    if stored is None or not {"ticket", "policy"} <= stored.get("context", {}).keys():
+    if stored is None or stored.get("rulebook") != REFUND.rulebook.body:
+        return None
+    if not {"ticket", "policy"} <= stored.get("context", {}).keys():
         return None
     return stored
 
@@ -155,7 +158,8 @@ def _request(ticket: Ticket) -> Mapping[str, object]:
             "target_system": ticket.system,
             "target_object_id": ticket.body["ticket_id"],
             "ticket": ticket.body,
-            "policy": ticket.policy,
+            # Without the moment, so that a retry on the same day sends the same request.
+            "policy": {name: value for name, value in ticket.policy.items() if name != "answered_at"},
             "inputs": ticket.policy["facts"],
         },
     }

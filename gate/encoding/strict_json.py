@@ -124,6 +124,16 @@ def nests_deeper(value: Json, most: int) -> bool:
     return True
 
 
+def require_depth(value: Json, most: int) -> None:
+    """Requires that a value nests no deeper than a body of its own could.
+
+    Raises:
+        MaterialRefused: SVC_API_JSON_INVALID.
+    """
+    if nests_deeper(value, most):
+        raise _too_deep(most)
+
+
 def _refused(message: str) -> MaterialRefused:
     return MaterialRefused("SVC_API_JSON_INVALID", message)
 

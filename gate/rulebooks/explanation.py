@@ -121,6 +121,12 @@ def test_words(test: Condition) -> str:
     return f"{test['field']} {test['operator']}{value}"
 
 
+def tried_words(test: TriedTest) -> tuple[str, str]:
+    """A test that was tried as people read it, and what it found: `amount lte 50`, `the fact is 20`."""
+    value = f" {shown(test['expected'])}" if "expected" in test else ""
+    return f"{test['field']} {test['operator']}{value}", _observed(test)
+
+
 def condition_words(condition: Condition) -> str:
     """A condition in a few words: a test as people read it, a combinator as `all of 3 conditions`."""
     if "operator" in condition:

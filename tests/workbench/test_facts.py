@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from gate.decisions.counterfactuals import merge_patch
+from gate.decisions.again.counterfactuals import merge_patch
 from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import parse
 from tests.reference.strategies import FIELDS, json_values, rulebooks

@@ -11,7 +11,8 @@
     text           descriptions as docstrings and comments
 
 `python -m api.description.client`, called by `make client`, writes the modules. A construct that the generator does not
-know stops it with a sentence: nothing of the document is left out silently.
+know stops it with a sentence: nothing of the document is left out silently. An operation with `x-client: false` is left
+out: it is for clients of another protocol.
 """
 
 from api.description.client.components import Unsupported

@@ -21,7 +21,7 @@ _CREDENTIALS: Final[Mapping[tuple[str, ...], str | None]] = {(): None, ("apiKey"
 _NEEDED: Final = frozenset(
     {"operationId", "tags", "summary", "description", "parameters", "responses", "security", "x-access"}
 )
-_KNOWN: Final = _NEEDED | {"requestBody", "x-error-codes", "x-rate-limited"}
+_KNOWN: Final = _NEEDED | {"requestBody", "x-error-codes", "x-rate-limited", "x-client"}
 _HANDLE: Final = "x-idempotency-key"
 # A POST with this access writes nothing, so that it may be sent again without an idempotency key.
 _READING: Final = ("public", "read")
@@ -128,6 +128,7 @@ def operations(document: spec.Document, types: Types, names: Names) -> dict[str,
     """
     tags = [tag["name"] for tag in document["tags"]]
     told = [(path, method, each) for path, item in document["paths"].items() for method, each in item.items()]
+    told = [one for one in told if one[1] not in _METHODS or one[2].get("x-client", True)]
     for one in told:
         _check(*one, tags)
     if gone := {*names.alone, *names.forms} - {each["operationId"] for _, _, each in told}:

@@ -77,7 +77,11 @@ def _record_fault(entry: Entry, record: Record, request: Any, material: Material
     if set(failed) <= set(AUTHENTICITY):
         # The state of a key is no matter of the chain; that it made the signature is.
         failed = [name for name in failed if name == "receipt_signature" and name in record]
-        if not is_advisory(record) and result.checks["attestation_signature"] is not True and not _attested(record, material.trust):
+        if (
+            not is_advisory(record)
+            and result.checks["attestation_signature"] is not True
+            and not _attested(record, material.trust)
+        ):
             failed.append("attestation_signature")
     return f"The stored record does not hold; these checks fail: {', '.join(failed)}." if failed else None
 

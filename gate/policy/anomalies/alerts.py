@@ -106,11 +106,13 @@ def alerts_report(
 
 
 def with_policy_changes(report: Mapping[str, Any], changes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A report of alerts that also tells what changed in the policy tables of the service.
+    """A report of alerts that also has the changes of the service's policy tables; the report itself without any.
 
     Args:
         report: The report, as `alerts_report` gives it.
         changes: The changes, the newest first.
     """
+    if not changes:
+        return {**report}
     told = {**{name: value for name, value in report.items() if name != "alerts_hash"}, "policy_changes": [*changes]}
     return {**told, "alerts_hash": content_hash(told)}

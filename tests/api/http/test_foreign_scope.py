@@ -45,6 +45,8 @@ CHOSEN: Final = {
     "target_object_id": "deal-1042",
     "migration_id": MIGRATION,
     "cursor": "1",
+    "ticketing_system": "zendesk",
+    "service": "refund",
 }
 """Ids that callers choose: the same one is asked for before another scope has it, and after."""
 

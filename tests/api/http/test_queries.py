@@ -37,7 +37,16 @@ def faults(client: FlaskClient, url: str, key: str) -> list[dict[str, Any]]:
 def test_the_operations_are_those_of_the_service() -> None:
     assert {path.rpartition("/")[2] for path in LISTED["key"]} == {
         *("decisions", "packet", "execution", "outcome", "crm-sync", "x", "rulebooks"),
-        *("confidence", "effectiveness", "anomalies", "policy-alerts", "benchmarks", "routes", "migrations"),
+        *(
+            "confidence",
+            "effectiveness",
+            "anomalies",
+            "policy-alerts",
+            "policy-alerts.atom",
+            "benchmarks",
+            "routes",
+            "migrations",
+        ),
     }
     assert {path.rpartition("/")[2] for path in LISTED["none"]} == {"policy-bundles", "policy-patterns"}
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from gate.decisions.counterfactuals import read_counterfactuals
+from gate.decisions.again.counterfactuals import read_counterfactuals
+from gate.decisions.again.rehearsal import Rehearsal
+from gate.decisions.again.replay import CURRENT, read_replay
 from gate.decisions.decide import DecisionGate
-from gate.decisions.rehearsal import Rehearsal
-from gate.decisions.replay import CURRENT, read_replay
 from gate.errors import LineageMismatch, NotFound, RequestRefused
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority

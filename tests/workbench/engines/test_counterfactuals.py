@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import pytest
 
-from gate.decisions.counterfactuals import merge_patch
+from gate.decisions.again.counterfactuals import merge_patch
 from gate.encoding.canonical import content_hash
 from gate.errors import OperatorError, RulebookRefused
 from gate.ids import timestamp

@@ -38,6 +38,7 @@ DESCRIBED: Final = {
     described["operationId"]: (path, method, described)
     for path, item in DOCUMENT["paths"].items()
     for method, described in item.items()
+    if described.get("x-client", True)
 }
 OPERATIONS: Final = list(DESCRIBED)
 # The status of an answer that is no error and not 200.

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from gate.contract.published import GoldenCase, golden_cases
-from gate.decisions.replay import (
+from gate.decisions.again.replay import (
     COMPARED_FIELDS,
     CURRENT,
     HISTORICAL,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gate.adapters.invocation import Invocation
-from gate.decisions.counterfactuals import (
+from gate.decisions.again.counterfactuals import (
     Counterfactuals,
     CounterfactualsRequest,
     Scenario,
@@ -15,7 +15,7 @@ from gate.decisions.counterfactuals import (
     invalid_scenarios,
     simulate,
 )
-from gate.decisions.replay import (
+from gate.decisions.again.replay import (
     CURRENT,
     HISTORICAL,
     Lineage,
@@ -39,8 +39,8 @@ from gate.ledger import Ledger
 from gate.ledger.chain.entries import StoredEntry
 from gate.ledger.rulebooks import version_conflict
 from gate.proof import chain
-from gate.records.attestation import registration
 from gate.records.advisory import is_advisory
+from gate.records.attestation import registration
 from gate.records.documents import DecisionBody, Record, Registration
 from gate.records.envelope import envelope, erased_members, input_material
 from gate.records.record import Identity

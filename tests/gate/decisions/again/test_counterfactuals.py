@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gate.decisions.counterfactuals import (
+from gate.decisions.again.counterfactuals import (
     SCENARIO_FIELDS,
     Counterfactuals,
     Scenario,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NotRequired, TypedDict, cast, overload
 
-from gate.decisions.replay import differences
+from gate.decisions.again.replay import differences
 from gate.encoding.canonical import canonical, content_hash
 from gate.encoding.shapes import MAX_ERRORS, shape, to_mend
 from gate.encoding.strict_json import JsonObject

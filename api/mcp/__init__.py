@@ -1,0 +1,15 @@
+"""The Model Context Protocol over HTTP: stateless, one JSON answer to each POST, nothing kept between two of them.
+
+    versions       the protocol's versions, its error codes, and the status that carries each
+    messages       a JSON value read as a request, a notification or a response
+    servers        a server and its tools, as values
+    schemas        the schemas of tools, made of those in `schemas/`
+    headers        what the request's headers say: version, method, name, origin
+    answers        a message dispatched and answered
+    endpoint       the same over Flask
+    agents         the gate as a server for agents, at /api/mcp
+    policies       the policy services, at /refund/api/mcp and the like
+
+Everything but `endpoint`, `agents` and `policies` is pure. Another server is a `Server` with its tools, and one route
+that calls `endpoint.answer`.
+"""

@@ -1,0 +1,133 @@
+"""The calls of the tools, each by the function that its HTTP route calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, cast
+
+from api.http.auth import authenticate
+from api.http.state import state
+from api.mcp.agents.arguments import decision_id, fault, require, text
+from api.mcp.servers import Result
+from api.routes.decisions import Asked, as_made, make_decision
+from api.routes.lifecycle import make_report
+from api.routes.replays import MAX_REPLAY_DEPTH, replayed
+from api.routes.verification import exported, stored, supplied
+from gate.encoding.canonical import with_integers
+from gate.encoding.strict_json import MAX_REQUEST_DEPTH, JsonObject, require_depth
+from gate.labels import VIEWS
+from gate.records.explanation import explanation
+from gate.records.receipts import EXECUTIONS, OUTCOMES, Kind
+
+_LISTED: Final = 100
+
+
+def decide(arguments: JsonObject) -> Result:
+    """As POST /api/decide."""
+
+    def read() -> Asked:
+        refusal = fault("decide", arguments)
+        if refusal is not None and "request" not in arguments:
+            raise refusal
+        body = arguments["request"]
+        require_depth(body, MAX_REQUEST_DEPTH)
+        view = text(arguments, "response_view")
+        return Asked(body, text(arguments, "idempotency_key"), view if view in VIEWS else "full", refusal)
+
+    made = make_decision(read)
+    notes = [f"Warning about the rulebook: {warning.field}: {warning.message}" for warning in made.decision.warnings]
+    if made.hint is not None:
+        notes.append(made.hint)
+    if made.decision.status == "replayed":
+        notes.append("The idempotency key was used before with this request: this is the record that was made then.")
+    return Result(made.shown, notes)
+
+
+def report_execution(arguments: JsonObject) -> Result:
+    """As POST /api/decision/{decision_id}/execution."""
+    return _report(EXECUTIONS, arguments)
+
+
+def report_outcome(arguments: JsonObject) -> Result:
+    """As POST /api/decision/{decision_id}/outcome."""
+    return _report(OUTCOMES, arguments)
+
+
+def _report(kind: Kind, arguments: JsonObject) -> Result:
+    def read() -> object:
+        require("report", arguments)
+        body = arguments["report"]
+        require_depth(body, MAX_REQUEST_DEPTH)
+        return body
+
+    key = text(arguments, "idempotency_key")
+    reported = make_report(kind, text(arguments, "decision_id") or "", key, read)
+    replayed = reported.status == "replayed"
+    return Result(reported.report, ["It was reported before with this idempotency key."] if replayed else ())
+
+
+def verify(arguments: JsonObject) -> Result:
+    """As the verify endpoints: of the stored decision, of a record as that of a decision, or of a record alone."""
+    authenticate("read")
+    require("verify", arguments)
+    material = {name: value for name, value in arguments.items() if name != "decision_id"}
+    if "decision_id" not in arguments:
+        return Result(exported(with_integers(material)).to_dict())
+    found = (
+        supplied(decision_id(arguments), lambda: with_integers(material))
+        if material
+        else stored(decision_id(arguments))
+    )
+    return Result(found.to_dict())
+
+
+def explain(arguments: JsonObject) -> Result:
+    """Why a decision came out as it did, by what was stored with it."""
+    authority = authenticate("read")
+    require("explain", arguments)
+    found = explanation(as_made(authority, decision_id(arguments)))
+    return Result(found, ["\n".join(found["sentences"])])
+
+
+def replay(arguments: JsonObject) -> Result:
+    """As POST /api/decision/{decision_id}/replay."""
+
+    def read() -> object:
+        require("replay", arguments)
+        body = {name: value for name, value in arguments.items() if name != "decision_id"}
+        require_depth(body, MAX_REPLAY_DEPTH)
+        return body
+
+    return Result(dict(replayed(text(arguments, "decision_id") or "", read, lambda: "full")))
+
+
+def list_rulebooks(arguments: JsonObject) -> Result:
+    """The registered rulebooks of the scope, those with a route in force marked."""
+    authority = authenticate("read")
+    require("list_rulebooks", arguments)
+    limit = int(cast("int", arguments.get("limit", _LISTED)))
+    found = state().instance.ledger.rulebooks.listed(authority.scope_id, limit=limit + 1)
+    routes = {name: entries[-1]["to"] for name, entries in state().migrations.routes(authority).items()}
+    shown = [
+        {
+            "rulebook_id": each.rulebook_id,
+            "version": each.version,
+            "hash": each.hash,
+            "registered_at": each.registered_at,
+            "active_route": routes.get(each.rulebook_id) == {"version": each.version, "hash": each.hash},
+        }
+        for each in found[:limit]
+    ]
+    return Result({"count": len(shown), "rulebooks": shown, "more": len(found) > limit})
+
+
+CALLS: Final[dict[str, Callable[[JsonObject], Result]]] = {
+    "decide": decide,
+    "report_execution": report_execution,
+    "report_outcome": report_outcome,
+    "verify": verify,
+    "explain": explain,
+    "replay": replay,
+    "list_rulebooks": list_rulebooks,
+}
+"""The calls by the names of their tools."""

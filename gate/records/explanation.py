@@ -1,0 +1,129 @@
+"""Why a decision came out as it did, from its record alone: in sentences, and as data.
+
+    explanation(record)["sentences"]
+        # ["The verdict is yes: the rule small_discount matched.", "discount_percent lte 10 holds: the fact is 8.", ...]
+
+Everything is read from the evaluation that was stored with the decision, and nothing is evaluated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, TypedDict
+
+from gate.records.documents import Record
+from gate.rulebooks.documents import InvalidField, RulebookReference, TriedRule
+from gate.rulebooks.explanation import tried_words
+
+_MEANINGS: Final = {
+    "yes": "It lets the caller perform this action on the bound target, once the record verifies, and nothing else.",
+    "no": "It blocks the action: do not perform it.",
+    "review": "It holds the action for its owner: do not perform it.",
+}
+_MOST: Final = 20
+"""How many tests the sentences name, the first of the rule; the data has all."""
+
+
+class ExplainedTest(TypedDict):
+    """A test that was tried."""
+
+    path: str
+    test: str
+    holds: bool
+    reason: str
+
+
+class TriedAndExplained(TypedDict):
+    """A rule that was tried."""
+
+    rule_id: str
+    priority: int
+    matched: bool
+    tests: list[ExplainedTest]
+
+
+class Explanation(TypedDict):
+    """Why a decision came out as it did."""
+
+    decision_id: str
+    verdict: str
+    application_verdict: str
+    action: str
+    reason_code: str
+    matched_rule_id: str | None
+    rulebook: RulebookReference
+    record_hash: str
+    sentences: list[str]
+    missing_fields: list[str]
+    invalid_fields: list[InvalidField]
+    rules: list[TriedAndExplained]
+
+
+def explanation(record: Record) -> Explanation:
+    """Why a decision came out as it did.
+
+    Args:
+        record: Its full record, as it was made.
+    """
+    evaluation = record["evaluation"]
+    rules = [] if evaluation is None else [_explained(rule) for rule in evaluation["rules"]]
+    return {
+        "decision_id": record["decision_id"],
+        "verdict": record["verdict"],
+        "application_verdict": record["application_verdict"],
+        "action": record["action"],
+        "reason_code": record["reason_code"],
+        "matched_rule_id": record["matched_rule_id"],
+        "rulebook": record["rulebook"],
+        "record_hash": record["record_hash"],
+        "sentences": list(_sentences(record, rules)),
+        "missing_fields": [] if evaluation is None else evaluation["missing_fields"],
+        "invalid_fields": [] if evaluation is None else evaluation["invalid_fields"],
+        "rules": rules,
+    }
+
+
+def _explained(rule: TriedRule) -> TriedAndExplained:
+    tests: list[ExplainedTest] = []
+    for test in rule["tests"]:
+        words, reason = tried_words(test)
+        tests.append({"path": test["path"], "test": words, "holds": test["passed"], "reason": reason})
+    return {"rule_id": rule["rule_id"], "priority": int(rule["priority"]), "matched": rule["passed"], "tests": tests}
+
+
+def _sentences(record: Record, rules: Sequence[TriedAndExplained]) -> Iterator[str]:
+    evaluation: Any = record["evaluation"]
+    rule_id = record["matched_rule_id"]
+    if evaluation is None:
+        because = "why it is so was erased" if rule_id is None else f"the rule {rule_id} matched; its tests were erased"
+    elif rule_id is not None:
+        because = f"the rule {rule_id} matched"
+    elif evaluation["missing_fields"] or evaluation["invalid_fields"]:
+        because = "facts that the rulebook requires are missing or of the wrong type"
+    else:
+        because = "no rule matched, and the default outcome of the rulebook holds"
+    yield f"The verdict is {record['verdict']}: {because}."
+    if evaluation is not None:
+        yield from (f"The fact {name} is missing." for name in evaluation["missing_fields"])
+        yield from (f"The fact {fault['field']} is of the wrong type." for fault in evaluation["invalid_fields"])
+    for rule in rules:
+        if rule["matched"]:
+            yield from _tests(rule)
+        else:
+            failed = [f"{test['test']} ({test['reason']})" for test in rule["tests"] if not test["holds"]]
+            yield f"The rule {rule['rule_id']} did not match{_among(failed)}."
+    yield f"The action is {record['action']}, the reason code {record['reason_code']}. {_MEANINGS[record['verdict']]}"
+
+
+def _tests(rule: TriedAndExplained) -> Iterator[str]:
+    for test in rule["tests"][:_MOST]:
+        yield f"{test['test']} {'holds' if test['holds'] else 'does not hold'}: {test['reason']}."
+    if (more := len(rule["tests"]) - _MOST) > 0:
+        yield f"{more} more tests of the rule {rule['rule_id']} are in the data."
+
+
+def _among(failed: Sequence[str]) -> str:
+    if not failed:
+        return ""
+    more = len(failed) - _MOST
+    return f"; these tests do not hold: {', '.join(failed[:_MOST])}{f', and {more} more' if more > 0 else ''}"
