@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,13 +24,14 @@ def keyed(url: str, headers: dict[str, str]) -> Iterator[str]:
         def forward(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", "0")))
             sent = [(name, value) for name, value in self.headers.items() if name.lower() not in _OF_THE_CONNECTION]
-            connection = http.client.HTTPConnection(target, timeout=60)
-            connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
-            for name, value in [*sent, *headers.items(), ("content-length", str(len(body)))]:
-                connection.putheader(name, value)
-            connection.endheaders(body)
-            answer = connection.getresponse()
-            found = answer.read()
+            with closing(http.client.HTTPConnection(target, timeout=60)) as connection:
+                connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+                for name, value in [*sent, *headers.items(), ("content-length", str(len(body)))]:
+                    connection.putheader(name, value)
+                connection.endheaders(body)
+                answer = connection.getresponse()
+                found = answer.read()
+            # A client that has left by now leaves nothing open.
             self.send_response(answer.status)
             for name, value in answer.getheaders():
                 if name.lower() not in _OF_THE_CONNECTION:
@@ -38,7 +39,6 @@ def keyed(url: str, headers: dict[str, str]) -> Iterator[str]:
             self.send_header("content-length", str(len(found)))
             self.end_headers()
             self.wfile.write(found)
-            connection.close()
 
         do_GET = do_POST = do_DELETE = forward  # noqa: N815 - as the library calls them
 
