@@ -2684,7 +2684,7 @@ class PolicyAlerts(TypedDict):
     """What was looked at, and up to where the chain was read."""
     policy_changes: NotRequired[list[PolicyAlertsPolicyChange]]
     """What changed in the policy tables of the service, the newest first, of the 50 tables that came into force
-    last. The service tells it; an engine over a lake does not.
+    last. Absent where nothing changed, and in the answers of an engine over a lake.
     """
     alerts_hash: str
     """H of the answer without this member."""
