@@ -28,7 +28,7 @@ Asked = TypeVar("Asked", bound=Question)
 blueprint = Blueprint("reports", __name__)
 
 MAX_CHANGES: Final = 50
-"""How many changes of policy tables are told, the newest."""
+"""How many policy tables are looked at for changes, the newest."""
 
 
 @blueprint.get("/api/decision/policies/<policy_id>/effectiveness")

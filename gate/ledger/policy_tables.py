@@ -1,5 +1,5 @@
-"""The policy tables that were in force, in their order: what a change is told from, and what a broken file leaves in
-force. Nothing is ever taken out.
+"""The policy tables that were in force, in their order: changes are found by comparing them, and the last one stays in
+force while the operator's file is broken. Nothing is ever taken out.
 """
 
 from __future__ import annotations

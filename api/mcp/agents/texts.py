@@ -1,4 +1,4 @@
-"""What a model is told of the server and of each tool: what binds, and what does not."""
+"""The descriptions of the server and of each tool, for models: what binds, and what does not."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_a_page_may_ask_from_this_machine_or_where_the_operator_allows_it(
 ) -> None:
     for origin, allowed in ORIGINS.items():
         assert (post(client, key, PING, origin=origin).status_code == 200) is allowed, origin
-        # What a page may not ask is not looked at, whoever asks.
+        # The origin is refused before the key is looked at.
         assert (post(client, None, PING, origin=origin).status_code == 401) is allowed, origin
 
 

@@ -239,7 +239,7 @@ class TestProof:
         self, client: FlaskClient, ask: Ask, instance: Instance, key: str, scope: Scope, disguise: str, tmp_path: Path
     ) -> None:
         request = sample_request()
-        # Of other facts: whoever has a record of the same ones has a decision.
+        # Of other facts: a record of the same facts would be a decision.
         record = decide(client, key, sample_request(discount_percent=12, margin_percent=30)).get_json()
         dressed = DISGUISES[disguise](ask(request).get_json(), record)
         at_hand = f"/api/decision/{record['decision_id']}/verify"
