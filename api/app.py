@@ -163,6 +163,7 @@ def attach(
     metrics = metrics or Metrics()
     instance.ledger.entries.observe(metrics)
     instance.adapters.waiting = others_working
+    instance.advisor.waiting = others_working
     reports = analytics or _analytics()
     watched = Readiness(
         lambda: readiness.readiness(instance, wait=0, reports=_reports_state(reports), keeper=read_state(utc_now())),

@@ -87,10 +87,12 @@ _BY_CODE: Final[dict[str, tuple[int, str]]] = {
     "TRUSTED_ADAPTER_EXECUTION_FAILED": (502, "adapter_failed"),
     "TRUSTED_ADAPTER_CAPABILITY_DENIED": (502, "adapter_failed"),
     "TRUSTED_ADAPTER_EXECUTION_TIMEOUT": (502, "adapter_failed"),
+    "SVC_ADVISORY_UPSTREAM_FAILED": (502, "upstream_failed"),
     "SVC_STORAGE_UNAVAILABLE": (503, "service_unavailable"),
     "SVC_SIGNING_UNAVAILABLE": (503, "service_unavailable"),
     "SVC_CHECKPOINT_UNAVAILABLE": (503, "service_unavailable"),
     "SVC_ADVISORY_UNCONFIGURED": (503, "service_unavailable"),
+    "SVC_ADVISORY_BUSY": (503, "service_unavailable"),
     "SVC_REPORT_UNAVAILABLE": (503, "service_unavailable"),
 }
 

@@ -103,6 +103,10 @@ class AdapterFailed(GateError):
     """An adapter ran, or should have run, and made no facts. Nothing was recorded."""
 
 
+class AdvisoryFailed(GateError):
+    """The advisory upstream gave no answer that can be used. Nothing was recorded."""
+
+
 class LineageMismatch(GateError):
     """What a stored decision was made from is not there as it was, or not for anything that this release evaluates."""
 

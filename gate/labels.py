@@ -38,6 +38,7 @@ MERKLE_STRATEGY: Final = "rolling_sha256_pair_v1"
 RULEBOOK_ATTESTATION: Final = "rulebook_attestation_v1"
 RULEBOOK_ATTESTATION_SIGNATURE: Final = "rulebook_attestation_signature_v1"
 EVALUATOR: Final = "svc_rulebook_v1"
+ADVISORY_EVALUATOR: Final = "svc_advisory_v1"
 
 HASH_ALGORITHM: Final = "sha256"
 CANONICALIZATION: Final = "json.sort_deep.v1"
@@ -49,6 +50,13 @@ BINDING_MODES: Final = (BINDING_DIRECT, BINDING_ADAPTER)
 ADAPTER_AUTHORITY: Final = "facts_only"
 VERDICT_AUTHORITY: Final = "declarative_rulebook"
 CUSTOMER_CODE: Final = "rejected"
+
+DECISION_CONTRACT: Final = {
+    "authority": "advisory_only",
+    "production_verdict": False,
+    "production_binding_required": True,
+}
+"""The decision_contract of every advisory record; no other record has one."""
 
 VIEWS: Final = ("minimal", "standard", "full")
 ENTRY_TYPES: Final = ("decision", "execution", "outcome", "crm_sync", "erasure", "migration", "route")

@@ -285,7 +285,7 @@ def _report(settings: Settings | None, found: dict[str, Part], reports: str) -> 
         # Unwired parts answer with their own code and do not affect the rest.
         "backends": {
             "ledger": backend,
-            "advisory": "unconfigured",
+            "advisory": "ready" if settings is not None and settings.advisory_url else "unconfigured",
             "trusted_adapters": "ready" if found["trusted_adapters"]["ready"] else "unavailable",
             "reports": reports,
         },

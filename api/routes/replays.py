@@ -74,7 +74,7 @@ def replayed(
     """
     rehearsal, stored, body = _basis(decision_id, read)
     beside = view()
-    asked = read_replay(body, modes)
+    asked = read_replay(body, rehearsal.modes(stored, modes))
     return rehearsal.replay(stored, asked, asked.view or beside)
 
 
@@ -82,7 +82,7 @@ def _basis(decision_id: str, read: Callable[[], object]) -> tuple[Rehearsal, Sto
     """What every one of these works with: the decision of the caller's scope, and the body."""
     authority = authenticate("read")
     body = read()
-    rehearsal = Rehearsal(state().gate.sources, state().instance.ledger)
+    rehearsal = Rehearsal(state().gate.sources, state().instance.ledger, state().gate.advisor)
     return rehearsal, rehearsal.stored(authority.scope_id, decision_id), body
 
 

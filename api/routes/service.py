@@ -13,6 +13,7 @@ from gate.clock import utc_now
 from gate.decisions.claims import MAX_IDEMPOTENCY_KEY
 from gate.encoding.strict_json import MAX_REQUEST_DEPTH
 from gate.ids import timestamp
+from gate.records.advisory import ADVISORY_MODES
 
 blueprint = Blueprint("service", __name__)
 
@@ -32,9 +33,7 @@ def runtime_config() -> Response:
             "docs_url": "/docs",
             "modes": {
                 "rulebook": "binding",
-                "single": "unconfigured",
-                "multi": "unconfigured",
-                "runtime": "unconfigured",
+                **dict.fromkeys(ADVISORY_MODES, "advisory" if settings.advisory_url else "unconfigured"),
             },
             "binding_modes": list(labels.BINDING_MODES),
             "response_views": list(labels.VIEWS),

@@ -1,5 +1,5 @@
 """The product's sentence: a request is read, a rulebook decides over facts, and the signed record is in the ledger
-before anyone hears of it.
+before anyone hears of it. In an advisory mode an upstream gives advice instead, and its record authorizes nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gate.decisions.sources import Sources
 from gate.decisions.stored import appended_record, found_by, is_as_made, stored_record, stored_request
 from gate.decisions.verification import is_linked
 from gate.encoding.canonical import canonical, content_hash, is_plain
-from gate.errors import FieldError, IdempotencyConflict, RequestRefused, ServiceUnavailable
+from gate.errors import FieldError, IdempotencyConflict, RequestRefused
 from gate.ids import timestamp
 from gate.ledger import Ledger
 from gate.ledger.access.authority import Authority
@@ -35,6 +35,8 @@ from gate.records.record import Identity, Signers, build_record
 from gate.records.request import DecisionRequest, read_request
 from gate.rulebooks.facts import Facts
 from gate.rulebooks.rulebook import Rulebook
+from gate.services.advisory.advisor import Advisor
+from gate.services.advisory.records import record_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class DecisionGate:
     Attributes:
         sources: Where its decisions take rulebooks and facts from.
         signing: What signs now, and the moment.
+        advisor: What answers the advisory modes.
     """
 
     def __init__(
@@ -69,6 +72,7 @@ class DecisionGate:
         clock: Callable[[], datetime],
         schema_url: str,
         adapters: TrustedAdapters,
+        advisor: Callable[[], Advisor],
     ) -> None:
         """Composes the gate.
 
@@ -78,12 +82,14 @@ class DecisionGate:
             clock: The current moment, in UTC.
             schema_url: Where the Rulebook v1 schema is published.
             adapters: The adapters that requests may invoke.
+            advisor: What answers the advisory modes.
         """
         self.signing: Final = Signing(signers, clock)
         self.sources: Final = Sources(ledger.rulebooks, ledger.changes, adapters, self.signing)
         self._ledger = ledger
         self._clock = clock
         self._schema_url = schema_url
+        self.advisor: Final = advisor
 
     def decide(
         self,
@@ -106,6 +112,7 @@ class DecisionGate:
         Raises:
             RequestRefused, RulebookRefused, AdapterRefused: The request cannot be decided.
             AdapterFailed: The adapter made no facts. Nothing was recorded.
+            AdvisoryFailed: The advisory upstream gave no answer. Nothing was recorded.
             IdempotencyConflict: SVC_API_IDEMPOTENCY_CONFLICT.
             AccessForbidden: The key may no longer decide, or may not register the rulebook it sent.
             LimitReached: SVC_API_MONTHLY_CAP_EXCEEDED.
@@ -118,17 +125,22 @@ class DecisionGate:
             claim = read_claim(DECIDE, "", idempotency_key, input_hash)
         routing = Routing(self.sources.routes, caller.scope_id)
 
+        def identified(now: datetime) -> Identity:
+            return Identity(new_id("dec", now), request_id, idempotency_key, timestamp(now))
+
         def decided() -> _Decided:
             if refusal is not None:
                 raise refusal
             request = read_request(body, input_hash, plain=plain)
+            if request.mode != "rulebook":
+                return self._advised(caller, request, claim, identified)
             return routing.decide(request.rulebook_ref, lambda route: by(route, request))
 
         def by(route: ActiveRoute | None, request: DecisionRequest) -> _Decided:
             rulebook, registered, facts, warnings = self._basis(caller, request, claim, route)
             signers, now = self.signing()
             explained = rulebook.evaluator.explain(facts.values)
-            identity = Identity(new_id("dec", now), request_id, idempotency_key, timestamp(now))
+            identity = identified(now)
             record = build_record(
                 request, rulebook, registered.metadata, facts, explained, identity, signers, schema_url=self._schema_url
             )
@@ -163,20 +175,13 @@ class DecisionGate:
         """The basis of a decision: its rulebook, the registration that the record cites, and the facts; and the
         warnings about the rulebook where this request registers it.
         """
-        if request.mode != "rulebook":
-            raise ServiceUnavailable(
-                "SVC_ADVISORY_UNCONFIGURED",
-                f"Mode {request.mode} is advisory, and no advisory upstream is configured; use mode "
-                "rulebook for a binding verdict.",
-            )
         rulebook = self.sources.rulebook(caller.scope_id, request, route)
         invocation = self.sources.invocation(request)
         dependency = None if invocation is None else invocation.adapter.dependency
         registered = self.sources.registered(caller.scope_id, rulebook, dependency)
         if registered is None:
-            if used_before(self._ledger.entries, caller.scope_id, claim) is not None:
-                # A key that was used before binds nothing new, not even a rulebook; `settle` finds what it stands for.
-                raise IdempotencyConflict("SVC_API_IDEMPOTENCY_CONFLICT", "The idempotency key was used before.")
+            # A key that was used before binds nothing new, not even a rulebook.
+            self._require_unused(caller, claim)
             self.sources.require_registrable(caller, rulebook)
         facts = self.sources.facts(request, invocation)
         if registered is None:
@@ -185,6 +190,27 @@ class DecisionGate:
             # Here and not with every decision, for looking a rulebook over takes longer than deciding by it.
             return rulebook, registered, facts, self.sources.warnings(rulebook, dependency)
         return rulebook, registered, facts, ()
+
+    def _advised(
+        self,
+        caller: Caller,
+        request: DecisionRequest,
+        claim: Claim | None,
+        identified: Callable[[datetime], Identity],
+    ) -> _Decided:
+        """An advisory record: the upstream's answer, under a contract that it authorizes nothing."""
+        # Before the question leaves the machine: a retry asks nobody again, and neither does a key that was disabled.
+        self._require_unused(caller, claim)
+        caller.confirm()
+        advice = self.advisor().advise(request)
+        signers, now = self.signing()
+        record = record_of(request, advice, identified(now), signers.receipt)
+        return _entry(caller.scope_id, request, record, claim, None), (record, ())
+
+    def _require_unused(self, caller: Caller, claim: Claim | None) -> None:
+        if used_before(self._ledger.entries, caller.scope_id, claim) is not None:
+            # `settle` finds what it stands for.
+            raise IdempotencyConflict("SVC_API_IDEMPOTENCY_CONFLICT", "The idempotency key was used before.")
 
     def _replayed(self, authority: Authority, used: Used) -> Decision:
         entry = entry_of(self._ledger.entries, authority.scope_id, DECIDE, used)

@@ -16,6 +16,7 @@ from gate.ledger.stores.store import read_object
 from gate.policy.confidence import DecisionConfidence
 from gate.proof import chain
 from gate.proof.chain import Linked, RecordLink, link_material
+from gate.records.advisory import is_advisory
 from gate.records.documents import DecisionBody, Record, Report
 from gate.records.envelope import compact_verdict, envelope, erased_members, output_material, receipt_material
 from gate.records.receipts import Kind, report_hash
@@ -133,7 +134,8 @@ def whole_record(record: Record, confidence: DecisionConfidence | None, link: Re
         link: Its link.
     """
     whole: Record = {**record, "audit_chain": chain.record_link(link)}
-    if confidence is not None:
+    # Its recommendation could be read as leave to proceed, which no advisory record gives.
+    if confidence is not None and not is_advisory(record):
         whole["decision_confidence"] = confidence
         whole["confidence_hash"] = confidence.get("confidence_hash")
     return whole
@@ -150,7 +152,7 @@ def stored_request(ledger: Ledger, scope_id: str, entry: StoredEntry) -> Decisio
     if entry.request is None:
         return None
     body: DecisionBody = read_object(entry.request, entry.entry_id)
-    if "rulebook_ref" not in body:
+    if body.get("mode") == "rulebook" and "rulebook_ref" not in body:
         body["rulebook"] = ledger.rulebooks.body(scope_id, stored_record(entry).get("policy_hash", ""))
     return body
 

@@ -60,6 +60,16 @@ def _credentials(value: object, path: str, holds: _Secret) -> Iterator[FieldErro
         yield FieldError(path, "credential", "It looks like a credential, which is never stored; remove it.")
 
 
+def names_a_secret(name: str) -> bool:
+    """Whether a member's name says that it holds a credential."""
+    return _read_name(name).holds is not _Secret.NOTHING
+
+
+def is_secret_text(text: str) -> bool:
+    """Whether a text is a credential, or holds one that is recognized by its form."""
+    return _is_secret_text(text)
+
+
 def _is_credential(value: object, holds: _Secret) -> bool:
     if isinstance(value, str):
         return value != "" and (holds is not _Secret.NOTHING or _is_secret_text(value))

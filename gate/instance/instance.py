@@ -22,6 +22,7 @@ from gate.decisions.migrations.acts import MigrationActs
 from gate.decisions.migrations.reading import Migrations
 from gate.errors import OperatorError
 from gate.ids import timestamp
+from gate.instance.advisory import open_advisor
 from gate.instance.checkpoints import Checkpoints
 from gate.instance.keys import KeyRing, hmac_signer, write_private
 from gate.instance.pilots import PilotIntake, create_pilot_secret
@@ -30,6 +31,7 @@ from gate.ledger import Ledger, open_ledger, open_store, schema
 from gate.ledger.access.limits import RateLimiter, open_limits
 from gate.proof.signing import ED25519, HMAC_SHA256, KeyRegistry
 from gate.records.record import Signers
+from gate.services.advisory.advisor import Advisor
 from gate.services.policies.in_force import TablesInForce
 from gate.verify import Trust
 
@@ -63,6 +65,11 @@ class Instance:
         """The trusted adapters of this release; what runs them is started when the first is called."""
         workers = Workers(registered(), required=self.settings.adapter_isolation)
         return TrustedAdapters(registered(), workers, damaged=damaged())
+
+    @cached_property
+    def advisor(self) -> Advisor:
+        """What answers the advisory modes."""
+        return open_advisor(self.settings)
 
     @cached_property
     def policy_tables(self) -> TablesInForce:
@@ -123,7 +130,8 @@ class Instance:
 
     def gate(self, clock: Callable[[], datetime] = utc_now) -> DecisionGate:
         """The gate over this instance's ledger and keys."""
-        return DecisionGate(self.ledger, self.signers, clock, self.settings.schema_url, self.adapters)
+        schema_url = self.settings.schema_url
+        return DecisionGate(self.ledger, self.signers, clock, schema_url, self.adapters, lambda: self.advisor)
 
     def migrations(self) -> Migrations:
         """What is stored of the migrations of this instance's scopes."""

@@ -62,6 +62,13 @@ TAKES: Final[Mapping[str, tuple[str, str | int | list[str]]]] = {
     "sandbox_requests_per_minute": ("a whole number from 1 to 1000000", 10),
     "policy_tables": ("the path of a directory", "/etc/decision-gate/policies"),
     "policy_max_age_days": ("a whole number from 1 to 3650", 180),
+    "advisory_url": (
+        "an address that begins with http:// or https://, without white space, user, query and slash at the end",
+        "https://models.example.com/v1",
+    ),
+    "advisory_model": ("a name of 1 to 200 characters", "example-model"),
+    "advisory_key_file": ("the path of a file", "/etc/decision-gate/advisory.key"),
+    "advisory_timeout_seconds": ("a whole number from 1 to 120", 20),
 }
 """What each setting takes, as a person is told, and an example."""
 
@@ -94,6 +101,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         policy_tables: The directory of the policy tables; by default `policies` in the home directory. A table that is
             not there is the release's own.
         policy_max_age_days: How many days after its last verification an entry of a policy table stops to answer.
+        advisory_url: The base URL of the server that answers the advisory modes; without it they are unconfigured.
+        advisory_model: The model that it is asked for.
+        advisory_key_file: A file with the key that it asks for, read without surrounding white space.
+        advisory_timeout_seconds: How many seconds one call to it may take, as a whole.
     """
 
     home: Path
@@ -116,6 +127,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     sandbox_requests_per_minute: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 10
     policy_tables: Path | None = None
     policy_max_age_days: Annotated[int, msgspec.Meta(ge=1, le=3650)] = 180
+    advisory_url: Annotated[str, msgspec.Meta(pattern=r"^(https?://[^\s/@?#]+(/[^\s?#]*[^\s/?#])?)?\Z")] = ""
+    advisory_model: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    advisory_key_file: Path | None = None
+    advisory_timeout_seconds: Annotated[int, msgspec.Meta(ge=1, le=120)] = 20
 
     @property
     def ledger_url(self) -> str:

@@ -5,6 +5,7 @@
     record            the Decision Record of an evaluation
     envelope          the material of a record's hashes, and all that a record derives from other members
     attestation       the rulebook attestation and the registration of a rulebook
+    advisory          what an advisory record derives from an upstream's answer
     explanation       why a decision came out as it did, in words and as data
     views             minimal, standard and full projections
     receipts          execution receipts, outcomes and CRM syncs, with their hashes

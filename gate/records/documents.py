@@ -208,6 +208,22 @@ class Integrity(TypedDict):
     signature: IntegritySignature | None
 
 
+class DecisionContract(TypedDict):
+    """What an advisory record is good for: advice, and no production verdict."""
+
+    authority: str
+    production_verdict: bool
+    production_binding_required: bool
+
+
+class AdvisoryEvaluation(TypedDict):
+    """The upstream's answer in an advisory record, with the mode and the model that it was asked by."""
+
+    mode: str
+    model: str
+    answer: JsonObject
+
+
 class ErasureNote(TypedDict):
     """What a record says of its erasure."""
 
@@ -268,7 +284,8 @@ class Signable(RecordTexts, RecordHashes):
 class DecidedRecord(RecordTexts):
     """A record before it is hashed.
 
-    `evaluation` and `adapter_facts` are null where they were erased.
+    `evaluation` and `adapter_facts` are null where they were erased. Only an advisory record has a `decision_contract`;
+    it has none of the members about a rulebook, and its `evaluation` is an AdvisoryEvaluation.
     """
 
     decision_protocol_version: str
@@ -277,12 +294,13 @@ class DecidedRecord(RecordTexts):
     evidence_manifest: EvidenceManifest
     evaluation: Evaluation | None
     policy_bundle: PolicyBundle
-    rulebook: RulebookReference
-    rulebook_contract: RulebookContract
-    runtime_binding: RuntimeBinding
-    rulebook_registry: Registration
-    registry_attestation: RegistryAttestation
-    rulebook_attestation: RulebookAttestation
+    decision_contract: NotRequired[DecisionContract]
+    rulebook: NotRequired[RulebookReference]
+    rulebook_contract: NotRequired[RulebookContract]
+    runtime_binding: NotRequired[RuntimeBinding]
+    rulebook_registry: NotRequired[Registration]
+    registry_attestation: NotRequired[RegistryAttestation]
+    rulebook_attestation: NotRequired[RulebookAttestation]
     trusted_adapter: NotRequired[TrustedAdapter]
     adapter_facts: NotRequired[Mapping[str, object] | None]
 

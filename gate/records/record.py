@@ -9,9 +9,13 @@ from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.labels import (
     ADAPTER_AUTHORITY,
+    ADVISORY_EVALUATOR,
     BINDING_ADAPTER,
+    CANONICALIZATION,
     CUSTOMER_CODE,
+    DECISION_CONTRACT,
     EVALUATOR,
+    HASH_ALGORITHM,
     PRODUCTION_CORE,
     PROTOCOL,
     RECORD,
@@ -19,9 +23,19 @@ from gate.labels import (
     VERDICT_AUTHORITY,
 )
 from gate.proof.signing import Signer
+from gate.records.advisory import (
+    ADVISORY_ACTION,
+    ADVISORY_VERDICT,
+    Advised,
+    advisory_evidence,
+    advisory_sources,
+    policy_of,
+)
 from gate.records.attestation import rulebook_attestation
 from gate.records.documents import (
+    AdvisoryEvaluation,
     DecidedRecord,
+    DecisionContract,
     EvidenceManifest,
     Record,
     Registration,
@@ -43,6 +57,7 @@ from gate.records.envelope import (
     receipt_payload,
 )
 from gate.records.request import DecisionRequest
+from gate.rulebooks.documents import Evaluation, PolicyBundle
 from gate.rulebooks.evaluation import Explained
 from gate.rulebooks.facts import Facts
 from gate.rulebooks.rulebook import Rulebook
@@ -156,7 +171,79 @@ def build_record(
     return _sealed(decided, outcome.status, signers.receipt, plain=plain)
 
 
-def _sealed(decided: DecidedRecord, status: str, signer: Signer | None, *, plain: bool) -> Record:
+def build_advisory_record(
+    request: DecisionRequest,
+    template: tuple[str, str],
+    evaluation: AdvisoryEvaluation,
+    said: Advised,
+    identity: Identity,
+    signer: Signer | None,
+    *,
+    plain: bool = False,
+) -> Record:
+    """A full advisory record, all but `audit_chain`. It authorizes nothing, and says so.
+
+    Args:
+        request: The request that is answered.
+        template: The version and the hash of the prompt template that the upstream was asked with.
+        evaluation: The upstream's answer.
+        said: What the answer says.
+        identity: The record's ids and date.
+        signer: What signs its receipt; None where that is off.
+        plain: Whether the evaluation is plain, as `canonical.is_plain` says.
+    """
+    plain = request.plain and plain
+    version, template_hash = template
+    policy_id = policy_of(request.mode)
+    policy_bundle: PolicyBundle = {
+        "id": policy_id,
+        "version": version,
+        "hash": template_hash,
+        "hash_algorithm": HASH_ALGORITHM,
+        "canonicalization": CANONICALIZATION,
+    }
+    answer_hash = content_hash(evaluation["answer"], plain=plain)
+    evidence = advisory_evidence(said.reason_code, answer_hash)
+    sources = advisory_sources(
+        cast("dict[str, object]", policy_bundle), content_hash(evaluation, plain=plain), answer_hash
+    )
+    decided: DecidedRecord = {
+        "decision_record_version": RECORD,
+        "decision_protocol_version": PROTOCOL,
+        "decision_id": identity.decision_id,
+        "request_id": identity.request_id,
+        "c": compact_verdict(said.verdict),
+        "v": said.word,
+        "verdict": said.verdict,
+        "application_verdict": ADVISORY_VERDICT,
+        "reason_code": said.reason_code,
+        "matched_rule_id": None,
+        "decision_contract": cast("DecisionContract", dict(DECISION_CONTRACT)),
+        "action": ADVISORY_ACTION,
+        "action_binding": action_binding(request.context),
+        "evidence": evidence,
+        "evidence_manifest": {"codes": evidence, "sources": list(sources)},
+        # Its readers look at evaluator_version first.
+        "evaluation": cast("Evaluation", evaluation),
+        "policy_id": policy_id,
+        "policy_version": version,
+        "policy_hash": template_hash,
+        "source_hash": template_hash,
+        "policy_bundle": policy_bundle,
+        "policy_bundle_hash": content_hash(policy_bundle, plain=plain),
+        "evaluator_version": ADVISORY_EVALUATOR,
+        "input_hash": request.input_hash,
+        "replay_url": f"{decision_url(identity.decision_id)}/replay",
+        "verify_url": f"{decision_url(identity.decision_id)}/verify",
+        "decision_url": decision_url(identity.decision_id),
+        "created_at": identity.created_at,
+    }
+    if identity.idempotency_key is not None:
+        decided["idempotency_key"] = identity.idempotency_key
+    return _sealed(decided, None, signer, plain=plain)
+
+
+def _sealed(decided: DecidedRecord, status: str | None, signer: Signer | None, *, plain: bool) -> Record:
     """The record with its hashes and its receipt's signature, each of which covers the one before it."""
     # It has all members of a record where this returns.
     record = cast("Record", decided)

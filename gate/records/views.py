@@ -24,6 +24,7 @@ _MINIMAL: Final = (
     "action",
     "rulebook",
     "evaluator_version",
+    "decision_contract",
     "policy_hash",
     "policy_bundle_hash",
     "record_hash",

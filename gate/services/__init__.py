@@ -1,4 +1,5 @@
 """Services beside binding decisions: what they answer authorizes nothing by itself.
 
 policies      refund, cancel, return and trial questions, answered from tables by rulebooks
+advisory      open questions, answered by a language model of the operator's choice
 """

@@ -11,7 +11,9 @@ from itertools import chain
 from typing import Final, NotRequired, TypedDict, TypeGuard
 
 from gate.encoding.strict_json import Json, JsonObject
+from gate.labels import DECISION_CONTRACT
 from gate.proof.chain import Link
+from gate.records.advisory import BINDING_PARTS, is_advisory
 from gate.records.documents import (
     AttestationSignature,
     ErasureNote,
@@ -61,7 +63,10 @@ class ReadableRegistry(TypedDict):
 
 
 class ReadableRecord(RecordTexts, RecordHashes):
-    """A record whose members have the types of the full view."""
+    """A record whose members have the types of the full view.
+
+    An advisory record has a contract, and none of the members about a rulebook; every other record has all of those.
+    """
 
     decision_protocol_version: NotRequired[str]
     action_binding: JsonObject
@@ -69,12 +74,13 @@ class ReadableRecord(RecordTexts, RecordHashes):
     evidence_manifest: ReadableManifest
     evaluation: JsonObject | None
     policy_bundle: JsonObject
-    rulebook: JsonObject
-    rulebook_contract: JsonObject
-    runtime_binding: JsonObject
-    rulebook_registry: ReadableRegistry
-    registry_attestation: JsonObject
-    rulebook_attestation: ReadableAttestation
+    decision_contract: NotRequired[JsonObject]
+    rulebook: NotRequired[JsonObject]
+    rulebook_contract: NotRequired[JsonObject]
+    runtime_binding: NotRequired[JsonObject]
+    rulebook_registry: NotRequired[ReadableRegistry]
+    registry_attestation: NotRequired[JsonObject]
+    rulebook_attestation: NotRequired[ReadableAttestation]
     trusted_adapter: NotRequired[JsonObject]
     adapter_facts: NotRequired[JsonObject | None]
     integrity: JsonObject
@@ -148,7 +154,13 @@ FULL_RECORD: Final[Mapping[str, type | tuple[type, ...]]] = {
     "integrity": dict,
     "created_at": str,
 }
-"""The members that every full record has, and their JSON types."""
+"""The members that every full record of a binding decision has, and their JSON types."""
+
+ADVISORY_RECORD: Final[Mapping[str, type | tuple[type, ...]]] = {
+    **{name: kind for name, kind in FULL_RECORD.items() if name not in BINDING_PARTS},
+    "decision_contract": dict,
+}
+"""The members that every full advisory record has, and their JSON types."""
 
 
 OPTIONAL_MEMBERS: Final[Mapping[str, type | tuple[type, ...]]] = {
@@ -168,7 +180,7 @@ OPTIONAL_MEMBERS: Final[Mapping[str, type | tuple[type, ...]]] = {
 """The members that a full record may have."""
 
 
-_TYPES: Final = {**FULL_RECORD, **OPTIONAL_MEMBERS}
+_TYPES: Final = {**FULL_RECORD, **OPTIONAL_MEMBERS, **ADVISORY_RECORD}
 
 _NESTED: Final[Mapping[tuple[str, ...], type]] = {
     ("evidence_manifest", "sources"): list,
@@ -190,15 +202,20 @@ def check_members(record: object, result: Verification) -> TypeGuard[ReadableRec
             "The record is no JSON object; export it again, whole.",
         )
         return False
-    missing = sorted(name for name in FULL_RECORD if name not in record)
+    advisory = is_advisory(record)
+    missing = sorted(name for name in (ADVISORY_RECORD if advisory else FULL_RECORD) if name not in record)
     known = _TYPES
     gone = {name for name in erased_members(record) if record.get(name, "") is None}
     mistyped = [
         name for name in record if name in known and name not in gone and not isinstance(record[name], known[name])
     ]
-    mistyped += [".".join(path) for path, type_ in _NESTED.items() if not isinstance(at(record, *path), type_)]
+    mistyped += [
+        ".".join(path)
+        for path, type_ in _NESTED.items()
+        if not (advisory and path[0] in BINDING_PARTS) and not isinstance(at(record, *path), type_)
+    ]
     result.checks["members"] = not missing and not mistyped
-    result.note_unknown("unknown_members", "", record.keys() - known.keys() - {"decision_contract"})
+    result.note_unknown("unknown_members", "", record.keys() - known.keys())
     if missing:
         result.error = "RECORD_INCOMPLETE"
         result.message = incomplete(record, missing, "Decision Record")
@@ -214,6 +231,7 @@ def _names(document: type) -> frozenset[str]:
 
 
 _KNOWN: Final = frozenset(FULL_RECORD) | frozenset(OPTIONAL_MEMBERS)
+_KNOWN_ADVISORY: Final = frozenset(ADVISORY_RECORD) | frozenset(OPTIONAL_MEMBERS) - frozenset(BINDING_PARTS)
 
 # The objects that are not hashed member by member: they are derived, or record_hash leaves out what is empty in them.
 _CLOSED: Final[Mapping[tuple[str, ...], frozenset[str]]] = {
@@ -251,7 +269,11 @@ def uncovered_members(record: Mapping[str, object]) -> list[str]:
         if isinstance(value := at(record, *path), dict)
         for name in value.keys() - known
     )
-    return sorted(chain(record.keys() - _KNOWN, inside))
+    if not is_advisory(record):
+        return sorted(chain(record.keys() - _KNOWN, inside))
+    # No hash covers the contract. It is the same in every advisory record, and none is shown without it.
+    contract = [] if record.get("decision_contract") == DECISION_CONTRACT else ["decision_contract"]
+    return sorted({*(record.keys() - _KNOWN_ADVISORY), *inside, *contract})
 
 
 def is_erasure_note(record: ReadableRecord) -> bool:

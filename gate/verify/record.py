@@ -7,8 +7,29 @@ from typing import TYPE_CHECKING, Final, cast
 
 from gate.encoding.canonical import compact, content_hash, is_plain
 from gate.errors import MaterialRefused
-from gate.labels import ADAPTER_AUTHORITY, BINDING_ADAPTER, CHAIN, EVALUATOR, PROTOCOL, RECORD
+from gate.labels import (
+    ADAPTER_AUTHORITY,
+    ADVISORY_EVALUATOR,
+    BINDING_ADAPTER,
+    CHAIN,
+    DECISION_CONTRACT,
+    EVALUATOR,
+    PROTOCOL,
+    RECORD,
+)
 from gate.proof.chain import RECORD_LINK_MEMBERS, leaf
+from gate.records.advisory import (
+    ADVISORY_ACTION,
+    ADVISORY_VERDICT,
+    ANSWER_SOURCE,
+    BINDING_PARTS,
+    advised,
+    advised_by_code,
+    advisory_evidence,
+    advisory_sources,
+    is_advisory,
+    policy_of,
+)
 from gate.records.envelope import (
     ERASABLE,
     adapter_source,
@@ -63,9 +84,14 @@ def verify_record(
             # score of decision_confidence is often 0.0 or 1.0, and nothing but its own hash is made over it.
             result.plain = plain or is_plain([value for name, value in record.items() if name != _CONFIDENCE])
             _check_hashes(result, readable)
-            _check_derived(result, readable)
-            check_attestations(result, readable, trust)
-            _check_input(result, readable, request_body, plain=plain)
+            _check_repeated(result, readable)
+            if is_advisory(readable):
+                _check_advice(result, readable)
+                _check_request(result, readable, request_body, plain=plain)
+            else:
+                _check_derived(result, readable)
+                check_attestations(result, readable, trust)
+                _check_input(result, readable, request_body, plain=plain)
             _check_erasure(result, readable)
             _check_outside_signature(result, readable)
             check_receipt(result, readable, trust, untrusted_key)
@@ -148,7 +174,7 @@ def _verdict_on(failed: list[str]) -> tuple[str, str]:
 def _is_another_input(result: Verification, record: ReadableRecord, failed: list[str]) -> bool:
     """Whether nothing is wrong but that the record was made from another request than the one at hand."""
     of_input = {"input_hash", "adapter_input_hash", "facts_hash", "rulebook_hash"}
-    if record["runtime_binding"].get("binding_mode") == BINDING_ADAPTER:
+    if _is_by_adapter(record):
         # These are the record's own, not the request's.
         of_input.remove("facts_hash")
     return "input_hash" in failed and set(failed) <= of_input and result.checks["record_hash"] is True
@@ -162,7 +188,7 @@ def _check_hashes(result: Verification, record: ReadableRecord) -> None:
         result.compare("record_hash", hash_of(envelope(record)), record["record_hash"])
     result.compare("receipt_hash", hash_of(receipt_material(record, plain=result.plain)), record["receipt_hash"])
     result.compare("policy_bundle_hash", hash_of(record["policy_bundle"]), record["policy_bundle_hash"])
-    status = record["rulebook_attestation"]["bundle"]["outcome"].get("status")
+    status = None if is_advisory(record) else record["rulebook_attestation"]["bundle"]["outcome"].get("status")
     result.compare("output_hash", hash_of(output_material(record, status)), record["output_hash"])
     if "evaluation" in erased:
         result.checks["evaluation"] = None
@@ -175,25 +201,71 @@ def _check_hashes(result: Verification, record: ReadableRecord) -> None:
     )
 
 
-def _check_derived(result: Verification, record: ReadableRecord) -> None:
-    """Derives again what the record repeats. None of these members is free to differ from what it repeats."""
-    status = record["rulebook_attestation"]["bundle"]["outcome"].get("status")
+def _check_repeated(result: Verification, record: ReadableRecord) -> None:
+    """Derives again what every record repeats. None of these members is free to differ from what it repeats."""
     hash_, url = record["policy_hash"], decision_url(record["decision_id"])
     derived: dict[str, tuple[object, object]] = {
         "decision_record_version": (RECORD, record["decision_record_version"]),
         "decision_protocol_version": (PROTOCOL, record.get("decision_protocol_version", PROTOCOL)),
-        "evaluator_version": (EVALUATOR, record["evaluator_version"]),
         "c": (compact_verdict(record["verdict"]), record["c"]),
-        "v": (record["application_verdict"], record["v"]),
-        "evidence": (
-            evidence_codes(record["reason_code"], record["matched_rule_id"], status),
-            record["evidence"],
-        ),
         "evidence_manifest.codes": (record["evidence"], at(record, "evidence_manifest", "codes")),
         "source_hash": (hash_, record["source_hash"]),
         "policy_bundle": (
             [record["policy_id"], record["policy_version"], hash_],
             [at(record, "policy_bundle", name) for name in ("id", "version", "hash")],
+        ),
+        "urls": (
+            [url, f"{url}/replay", f"{url}/verify"],
+            [record["decision_url"], record["replay_url"], record["verify_url"]],
+        ),
+        "integrity": (integrity(record) if receipt_members_agree(record) else None, record["integrity"]),
+    }
+    for name, (expected, actual) in derived.items():
+        result.compare(name, expected, actual)
+    result.checks["verdict"] = record["verdict"] in ("yes", "no", "review")
+    # The envelope hashes "" like an absent key, which is how a record says that it had none.
+    result.checks["idempotency_key"] = record.get("idempotency_key") != ""
+
+
+def _check_advice(result: Verification, record: ReadableRecord) -> None:
+    """Derives again what an advisory record says of its upstream's answer; it authorizes nothing whatever that is."""
+    result.compare("decision_contract", DECISION_CONTRACT, record.get("decision_contract"))
+    # The envelope drops what is empty, so that an empty one would leave record_hash as it is.
+    result.checks["binding_members"] = not any(name in record for name in BINDING_PARTS)
+    sources, evaluation = record["evidence_manifest"]["sources"], record["evaluation"]
+    hashes = {str(at(source, "id")): at(source, "snapshot_hash") for source in sources}
+    answer_hash = hashes.get(ANSWER_SOURCE)
+    if "evaluation" in erased_members(record):
+        said = advised_by_code(record["policy_id"], record["reason_code"])
+    else:
+        mode, answer = at(evaluation, "mode"), at(evaluation, "answer")
+        said = advised(mode, answer) if record["policy_id"] == policy_of(str(mode)) else None
+        answer_hash = content_hash(answer, plain=result.plain)
+    policy = {"id": record["policy_id"], "version": record["policy_version"], "hash": record["policy_hash"]}
+    derived: dict[str, tuple[object, object]] = {
+        "evaluator_version": (ADVISORY_EVALUATOR, record["evaluator_version"]),
+        "evidence": (advisory_evidence(record["reason_code"], answer_hash), record["evidence"]),
+        "evidence_manifest.sources": (advisory_sources(policy, hashes.get("evaluation"), answer_hash), sources),
+        "advice": (None if said is None else [*said, *_SAID.values()], [record.get(name) for name in _SAYS]),
+    }
+    for name, (expected, actual) in derived.items():
+        result.compare(name, expected, actual)
+
+
+_SAID: Final = {"application_verdict": ADVISORY_VERDICT, "action": ADVISORY_ACTION, "matched_rule_id": None}
+_SAYS: Final = ("verdict", "v", "reason_code", *_SAID)
+
+
+def _check_derived(result: Verification, record: ReadableRecord) -> None:
+    """Derives again what the record of a binding decision repeats of its rulebook."""
+    status = record["rulebook_attestation"]["bundle"]["outcome"].get("status")
+    hash_ = record["policy_hash"]
+    derived: dict[str, tuple[object, object]] = {
+        "evaluator_version": (EVALUATOR, record["evaluator_version"]),
+        "v": (record["application_verdict"], record["v"]),
+        "evidence": (
+            evidence_codes(record["reason_code"], record["matched_rule_id"], status),
+            record["evidence"],
         ),
         "rulebook": (
             [record["policy_id"], record["policy_version"], hash_],
@@ -209,20 +281,12 @@ def _check_derived(result: Verification, record: ReadableRecord) -> None:
             record["rulebook_registry"].get("registry_attestation"),
             record["registry_attestation"],
         ),
-        "urls": (
-            [url, f"{url}/replay", f"{url}/verify"],
-            [record["decision_url"], record["replay_url"], record["verify_url"]],
-        ),
-        "integrity": (integrity(record) if receipt_members_agree(record) else None, record["integrity"]),
     }
     for name, (expected, actual) in derived.items():
         result.compare(name, expected, actual)
-    result.checks["verdict"] = record["verdict"] in ("yes", "no", "review")
     result.checks["trusted_adapter"] = _adapter_holds(record)
     # Only advisory records carry a decision contract, and no advisory record has a rulebook.
     result.checks["decision_contract"] = "decision_contract" not in record
-    # The envelope hashes "" like an absent key, which is how a record says that it had none.
-    result.checks["idempotency_key"] = record.get("idempotency_key") != ""
 
 
 def _adapter_holds(record: ReadableRecord) -> bool:
@@ -258,11 +322,10 @@ def _check_input(result: Verification, record: ReadableRecord, request_body: obj
     else:
         result.checks["facts_hash"] = None
         result.checks["adapter_facts"] = "adapter_facts" not in record and "trusted_adapter" not in record
-    result.checks["input_hash"] = None
     result.checks["rulebook_hash"] = None
+    _check_request(result, record, request_body, plain=plain)
     if request_body is None:
         return
-    result.compare("input_hash", content_hash(input_material(request_body), plain=plain), record["input_hash"])
     if binding_mode == BINDING_ADAPTER:
         given = at(request_body, "adapter", "input")
         result.compare(
@@ -276,10 +339,21 @@ def _check_input(result: Verification, record: ReadableRecord, request_body: obj
         result.compare("rulebook_hash", content_hash(rulebook, plain=plain), record["policy_hash"])
 
 
+def _check_request(result: Verification, record: ReadableRecord, request_body: object, *, plain: bool) -> None:
+    result.checks["input_hash"] = None
+    if request_body is not None:
+        result.compare("input_hash", content_hash(input_material(request_body), plain=plain), record["input_hash"])
+
+
+def _is_by_adapter(record: ReadableRecord) -> bool:
+    """Whether a record says that an adapter made its facts."""
+    return not is_advisory(record) and record["runtime_binding"].get("binding_mode") == BINDING_ADAPTER
+
+
 def _check_erasure(result: Verification, record: ReadableRecord) -> None:
     """Checks what a record says of its erasure as far as a record can tell; the chain's entry confirms it, or not."""
     if "erased" in record:
-        by_adapter = record["runtime_binding"].get("binding_mode") == BINDING_ADAPTER
+        by_adapter = _is_by_adapter(record)
         # What was never there cannot have been erased.
         result.checks["erased"] = is_erasure_note(record) and ("adapter_facts" in erased_members(record)) == by_adapter
         result.checks["erasure"] = None

@@ -263,7 +263,14 @@ _MEANT: Final[Mapping[str, str | Schema]] = {
 NAMES: Final = Names(
     types=_TYPES,
     meant=_MEANT,
-    views={"DecisionRecord": ("DecisionRecordStandard", "DecisionRecordMinimal", "DecisionRecordAfterErasure")},
+    views={
+        "DecisionRecord": (
+            "DecisionRecordStandard",
+            "DecisionRecordMinimal",
+            "DecisionRecordAfterErasure",
+            "DecisionRecordAdvisory",
+        )
+    },
     fixed=frozenset({"TrustedAdapterManifest"}),
     headers={
         "x-decision-response-view": "view",

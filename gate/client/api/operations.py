@@ -190,7 +190,8 @@ def decide(
     acting; only the full view verifies.
 
     Mode `rulebook` gives a binding verdict. The advisory modes `single`, `multi` and `runtime` never authorize a
-    production mutation; where no upstream is configured they answer 503.
+    production mutation; each of their records carries a `decision_contract`. Where no upstream is configured they
+    answer 503.
 
     A rulebook that is new to the scope is registered under its `rulebook_id` and `version` for good, and needs a key
     with the access `register` as well.

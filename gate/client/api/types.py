@@ -388,7 +388,7 @@ class EvidenceSource(TypedDict):
 
     id: str
     """Which source."""
-    type: Literal["rulebook", "evaluation", "adapter"]
+    type: Literal["rulebook", "evaluation", "adapter", "prompt", "advisory"]
     """What kind of source."""
     snapshot_hash: str
     """Hash of the source as it was used."""
@@ -455,6 +455,58 @@ class Evaluation(TypedDict):
     """Facts of the wrong type."""
     rules: list[RuleEvaluation]
     """The rules that were tried, up to and including the one that matched."""
+
+
+class DecisionRecordAdvisoryEvaluationAnswerScores(TypedDict):
+    """An option with its score."""
+
+    option: str
+    """The option, as context.options has it."""
+    score: float
+    """0 (unfit) to 100 (fit)."""
+    reason: str
+    """Why."""
+
+
+class DecisionRecordAdvisoryEvaluationAnswerScorecard(TypedDict):
+    """An option with its score."""
+
+    option: str
+    """The option, as context.options has it."""
+    score: float
+    """0 (unfit) to 100 (fit)."""
+    reason: str
+    """Why."""
+
+
+class DecisionRecordAdvisoryEvaluationAnswer(TypedDict):
+    """The answer, as the upstream gave it. Mode single has answer and reason, multi has scores, runtime has
+    recommended, reason and scorecard.
+    """
+
+    answer: NotRequired[Literal["yes", "no", "unclear"]]
+    """Mode single: the answer."""
+    reason: NotRequired[str]
+    """Modes single and runtime: why."""
+    scores: NotRequired[list[DecisionRecordAdvisoryEvaluationAnswerScores]]
+    """Mode multi: each option once."""
+    recommended: NotRequired[str]
+    """Mode runtime: one of the options."""
+    scorecard: NotRequired[list[DecisionRecordAdvisoryEvaluationAnswerScorecard]]
+    """Mode runtime: each option once."""
+
+
+class DecisionRecordAdvisoryEvaluation(TypedDict):
+    """The upstream's answer; null once it was erased."""
+
+    mode: Literal["single", "multi", "runtime"]
+    """The mode of the request."""
+    model: str
+    """The model that was asked, as the setting advisory_model names it."""
+    answer: DecisionRecordAdvisoryEvaluationAnswer
+    """The answer, as the upstream gave it. Mode single has answer and reason, multi has scores, runtime has
+    recommended, reason and scorecard.
+    """
 
 
 class RecordedPolicyBundle(TypedDict):
@@ -719,6 +771,17 @@ class ChainPlace(TypedDict):
     """The rolling root after the link."""
 
 
+class DecisionRecordDecisionContract(TypedDict):
+    """Stands in every advisory record, in every view, and in no other record: it authorizes nothing."""
+
+    authority: str
+    """What the record is: advice."""
+    production_verdict: bool
+    """It is no verdict for production."""
+    production_binding_required: bool
+    """A production action needs a decision in mode rulebook."""
+
+
 class DecisionRecord(TypedDict):
     """A Decision Record in full. Only this view verifies. Callers may be answered with less: members that only some
     views have are not required.
@@ -737,11 +800,13 @@ class DecisionRecord(TypedDict):
     c: Literal["yes", "no", "unclear"]
     """Compact verdict."""
     v: str
-    """Compact verdict detail: the application verdict."""
+    """Compact verdict detail: the application verdict, or the word of an advisory answer: approved, denied or
+    unclear.
+    """
     verdict: Verdict
-    """Only yes lets the action proceed."""
+    """Only yes lets the action proceed, and only in a record without a decision_contract."""
     application_verdict: str
-    """The rulebook's own verdict."""
+    """The rulebook's own verdict; ADVISORY where no rulebook decided."""
     reason_code: str
     """Reason code of the matched rule, of the default outcome, or of a fail-closed path."""
     matched_rule_id: str | None
@@ -752,19 +817,19 @@ class DecisionRecord(TypedDict):
     evidence: NotRequired[list[str]]
     """Evidence codes."""
     evidence_manifest: NotRequired[EvidenceManifest]
-    evaluation: NotRequired[Evaluation | None]
+    evaluation: NotRequired[Evaluation | DecisionRecordAdvisoryEvaluation | None]
     policy_id: NotRequired[str]
     """The rulebook's id."""
     policy_version: NotRequired[str]
     """The rulebook's version."""
     policy_hash: str
-    """H(rulebook)."""
+    """H(rulebook), or H(prompt template) of an advisory record."""
     source_hash: NotRequired[str]
     """H(rulebook)."""
     policy_bundle: NotRequired[RecordedPolicyBundle]
     policy_bundle_hash: str
     """H(policy_bundle)."""
-    rulebook: RulebookIdentity
+    rulebook: NotRequired[RulebookIdentity]
     rulebook_contract: NotRequired[RulebookContract]
     evaluator_version: str
     """Version of the evaluator."""
@@ -807,6 +872,7 @@ class DecisionRecord(TypedDict):
     audit_chain: ChainPlace
     created_at: NotRequired[str]
     """When the decision was made, UTC with milliseconds."""
+    decision_contract: NotRequired[DecisionRecordDecisionContract]
 
 
 class SandboxAnswer(TypedDict):

@@ -188,7 +188,9 @@ class _Entry:
             except GateError as error:
                 raise no_verdict(self._proposal, error) from error
             record = self._verified(request, answer.body)
-            is_of_scope = scope_hash is None or record["rulebook_registry"].get("scope_hash") == scope_hash
+            # An advisory record cites no registration; it is refused for what it is, and not for its scope.
+            registry = record.get("rulebook_registry")
+            is_of_scope = scope_hash is None or registry is None or registry.get("scope_hash") == scope_hash
             return is_of_scope and record["idempotency_key"] == _key(intent)
         return False
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 from gate.encoding.canonical import canonical, content_hash
 from gate.encoding.strict_json import MAX_REQUEST_VALUES, MAX_SAFE_INTEGER, parse
 from gate.errors import FieldError, MaterialRefused, RequestRefused
-from gate.labels import BINDING_ADAPTER, BINDING_DIRECT, OUTPUT_MATERIAL
+from gate.labels import BINDING_ADAPTER, BINDING_DIRECT, EVALUATOR, OUTPUT_MATERIAL
 from gate.records.envelope import action_binding
 
 if TYPE_CHECKING:
@@ -103,6 +103,9 @@ class Proposal:
             idempotency_key: The key that it was asked under.
             scope_hash: The scope that must have decided; None for any.
         """
+        # Before anything else: whatever an advisory record says, it authorizes nothing.
+        if record.get("evaluator_version") != EVALUATOR or "decision_contract" in record:
+            return "it is advisory and authorizes nothing; ask in mode rulebook"
         if scope_hash is not None and record["rulebook_registry"].get("scope_hash") != scope_hash:
             return "it was made in another scope"
         if record.get("idempotency_key") != idempotency_key:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from gate.client.errors import AlreadyStarted, Blocked, Conflict, GateUnavailable, HeldForReview, Refused, Undecidable
 from gate.client.guard.proposal import Proposal
@@ -107,7 +107,8 @@ def not_approved(proposal: Proposal, record: DecisionRecord) -> Blocked | HeldFo
     if record["verdict"] == "no":
         return Blocked("ACTION_BLOCKED", f"The gate says no ({said}).", intent_id=proposal.intent_id, record=record)
     message = f"The gate asks for a review ({said}); the action is held until the person responsible has decided."
-    if unusable := _unusable_facts(record["evaluation"]):
+    # A guard refuses an advisory record before it looks at the verdict.
+    if unusable := _unusable_facts(cast("Evaluation | None", record["evaluation"])):
         named = ", ".join(unusable[:_NAMED])
         message = f"The gate cannot decide on these facts: {named} ({said}); {_mend_facts(proposal)}"
     return HeldForReview("ACTION_HELD", message, intent_id=proposal.intent_id, record=record)

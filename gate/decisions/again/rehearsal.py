@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gate.adapters.invocation import Invocation
@@ -39,12 +39,16 @@ from gate.ledger import Ledger
 from gate.ledger.chain.entries import StoredEntry
 from gate.ledger.rulebooks import version_conflict
 from gate.proof import chain
+from gate.records.advisory import is_advisory
 from gate.records.attestation import registration
 from gate.records.documents import DecisionBody, Record, Registration
-from gate.records.envelope import erased_members, input_material
-from gate.records.request import BINDING_MEMBERS, DecisionRequest, read_request
+from gate.records.envelope import envelope, erased_members, input_material
+from gate.records.record import Identity
+from gate.records.request import BINDING_MEMBERS, DecisionRequest, accepted_request, read_request
 from gate.rulebooks.facts import Facts
 from gate.rulebooks.rulebook import Rulebook
+from gate.services.advisory.advisor import Advisor
+from gate.services.advisory.records import record_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +69,9 @@ class StoredDecision:
 class Rehearsal:
     """Makes stored decisions again."""
 
-    def __init__(self, sources: Sources, ledger: Ledger) -> None:
-        """Works over a ledger, with the rulebooks and adapters of the gate that decides on it."""
+    def __init__(self, sources: Sources, ledger: Ledger, advisor: Callable[[], Advisor]) -> None:
+        """Works over a ledger, with the rulebooks, the adapters and the advisor of the gate that decides on it."""
+        self._advisor = advisor
         self._sources = sources
         self._ledger = ledger
 
@@ -82,6 +87,12 @@ class Rehearsal:
             raise decision_not_found()
         return StoredDecision(scope_id, entry, stored_record(entry))
 
+    def modes(self, stored: StoredDecision, modes: Sequence[str]) -> Sequence[str]:
+        """The modes of an endpoint in which a decision can be replayed: of an advisory one the current one alone, since no
+        model gives the same answer for ever.
+        """
+        return (CURRENT,) if is_advisory(stored.record) else modes
+
     def replay(self, stored: StoredDecision, asked: ReplayRequest, view: str) -> ReplaySummary:
         """Makes a decision again and says where it differs; the answer is that of `replay.summary`.
 
@@ -93,9 +104,12 @@ class Rehearsal:
         Raises:
             RequestRefused, RulebookRefused: REPLAY_INPUT_UNAVAILABLE, or why `input` is no request to decide.
             AdapterFailed: The adapter made no facts.
+            AdvisoryFailed: The advisory upstream gave no answer.
             LineageMismatch: REPLAY_LINEAGE_MISMATCH.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE; or, of an advisory decision, as `Advisor.advise`.
         """
+        if is_advisory(stored.record):
+            return summary(stored.record, self._advised_again(stored, asked), asked.mode, view)
         if asked.input is not None:
             request, rulebook, invocation = self._sent(stored.scope_id, asked.input)
             lineage = _lineage(stored)
@@ -127,6 +141,12 @@ class Rehearsal:
             LineageMismatch: REPLAY_LINEAGE_MISMATCH.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
+        if is_advisory(stored.record):
+            raise RequestRefused(
+                "COUNTERFACTUAL_INPUT_UNAVAILABLE",
+                "This decision is advisory, and no rulebook can answer for another context; replay it with your own "
+                "input instead.",
+            )
         body = self._request(stored, "COUNTERFACTUAL_INPUT_UNAVAILABLE", "use a decision whose request is still stored")
         lineage = _lineage(stored)
         request = request_again(lineage, body)
@@ -136,6 +156,21 @@ class Rehearsal:
         else:
             facts = self._adapter_facts(request, cited, asked.scenarios)
         return simulate(stored.record, rulebook, asked.scenarios, facts, view)
+
+    def _advised_again(self, stored: StoredDecision, asked: ReplayRequest) -> Record:
+        """The record that an advisory decision would be by the upstream's answer now."""
+        if asked.input is None:
+            body = self._request(stored, "REPLAY_INPUT_UNAVAILABLE", "send your own input")
+        identity, input_hash = _advisory_lineage(stored)
+        if asked.input is not None:
+            request = _advisory_request(asked.input)
+        else:
+            plain = is_plain(body)
+            if content_hash(body, plain=plain) != input_hash:
+                raise mismatch("the stored request does not match the record's input_hash")
+            request = accepted_request(body, input_hash, plain=plain)
+        root = "" if asked.input is None else "input"
+        return record_of(request, self._advisor().advise(request, root=root), identity, None)
 
     def _request(self, stored: StoredDecision, code: str, remedy: str) -> DecisionBody:
         """The stored request; `code` and `remedy` are for a caller who asks in vain."""
@@ -266,11 +301,42 @@ class Rehearsal:
 
 
 def _lineage(stored: StoredDecision) -> Lineage:
-    lineage, link = lineage_of(stored.record), stored.entry.link
+    lineage = lineage_of(stored.record)
+    _require_linked(stored)
+    return lineage
+
+
+def _advisory_lineage(stored: StoredDecision) -> tuple[Identity, str]:
+    """The ids and date of an advisory decision, and the hash of its request."""
+    record = stored.record
+    if "erased" not in record and record["record_hash"] != content_hash(envelope(record)):
+        raise mismatch("the stored record does not match its record_hash")
+    _require_linked(stored)
+    identity = Identity(
+        record["decision_id"], record["request_id"], record.get("idempotency_key"), record["created_at"]
+    )
+    return identity, record["input_hash"]
+
+
+def _advisory_request(body: Mapping[str, object]) -> DecisionRequest:
+    """The advisory request of a caller's own, read as a decision would read it."""
+    if body.get("mode") == "rulebook":
+        fault = FieldError("input.mode", "enum", "It must be single, multi or runtime.")
+        raise RequestRefused(
+            "SVC_API_REQUEST_INVALID",
+            "This decision is advisory, and is compared with advice only. Send a Decision Request of an advisory mode "
+            "in input, or ask for a verdict at POST /api/decide.",
+            [fault],
+        )
+    plain = is_plain(body)
+    return read_request(body, content_hash(input_material(body), plain=plain), plain=plain, root="input")
+
+
+def _require_linked(stored: StoredDecision) -> None:
+    link = stored.entry.link
     try:
         linked = is_link_of(link, stored.record) and chain.find_break([link]) is None
     except KeyError:
         linked = False
     if not linked:
         raise mismatch("the stored record does not match its chain link")
-    return lineage

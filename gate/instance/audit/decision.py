@@ -15,6 +15,7 @@ from gate.ledger.reads.audited import AuditedEntry
 from gate.ledger.tables import decisions, rulebooks
 from gate.proof.chain import Link
 from gate.proof.signing import ED25519
+from gate.records.advisory import is_advisory
 from gate.records.documents import Record
 from gate.records.envelope import erased_members
 from gate.verify import AUTHENTICITY, Trust, verify_record
@@ -34,12 +35,15 @@ def decision_finding(entry: Entry, link: Link, material: Material) -> Finding | 
     registration = material.registrations.get(cited) if isinstance(cited, str) else None
     # Without the rulebook that was sent inline, the record is judged alone.
     request, plain = None, entry.plain
-    if registration is not None and registration.fault is None:
+    if is_advisory(record):
+        request = entry.request
+    elif registration is not None and registration.fault is None:
         request, plain = _whole_request(entry, registration)
     fault = _record_fault(entry, record, request, material, plain=plain)
     if fault is not None:
         return entry_tampered(row, fault)
-    if found := _registration_finding(row, record, registration):
+    # An advisory record cites no rulebook.
+    if not is_advisory(record) and (found := _registration_finding(row, record, registration)):
         return found
     fault = _erased_fault(record, entry.request, material)
     if fault is not None:
@@ -73,7 +77,11 @@ def _record_fault(entry: Entry, record: Record, request: Any, material: Material
     if set(failed) <= set(AUTHENTICITY):
         # The state of a key is no matter of the chain; that it made the signature is.
         failed = [name for name in failed if name == "receipt_signature" and name in record]
-        if result.checks["attestation_signature"] is not True and not _attested(record, material.trust):
+        if (
+            not is_advisory(record)
+            and result.checks["attestation_signature"] is not True
+            and not _attested(record, material.trust)
+        ):
             failed.append("attestation_signature")
     return f"The stored record does not hold; these checks fail: {', '.join(failed)}." if failed else None
 

@@ -26,7 +26,7 @@ def gate(instance: Instance) -> DecisionGate:
 
 @pytest.fixture
 def rehearsal(gate: DecisionGate, instance: Instance) -> Rehearsal:
-    return Rehearsal(gate.sources, instance.ledger)
+    return Rehearsal(gate.sources, instance.ledger, gate.advisor)
 
 
 def decide(gate: DecisionGate, authority: Authority, request: dict[str, Any]) -> Any:

@@ -1,0 +1,12 @@
+"""The advisory modes: open questions, answered by an upstream that speaks OpenAI's chat completions.
+
+    templates    what the upstream is asked with in each mode, and the shape of its answer
+    masking      what never leaves the machine
+    questions    a Decision Request as a question: its options checked, its context masked
+    answers      the upstream's answer, read strictly
+    upstream     the call: one request, one deadline, one size limit
+    advisor      a request becomes an answer, a few at a time
+    records      an answer becomes a record
+
+An answer authorizes nothing. It selects no rulebook's verdict, and what it makes is a record that says so.
+"""

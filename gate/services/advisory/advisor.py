@@ -1,0 +1,94 @@
+"""Advice: a request of an advisory mode becomes the upstream's answer, a few at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Final
+
+from gate.encoding.canonical import is_plain
+from gate.errors import ServiceUnavailable
+from gate.records.advisory import Advised, advised
+from gate.records.documents import AdvisoryEvaluation
+from gate.records.request import DecisionRequest
+from gate.services.advisory.answers import failed, read_answer
+from gate.services.advisory.questions import read_question
+from gate.services.advisory.templates import Template, template
+from gate.services.advisory.upstream import Upstream
+
+CALLS: Final = 4
+"""How many calls one process makes at a time. Beyond them it answers at once: binding decisions need its threads."""
+
+_RETRY_SECONDS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """An answer that fits its question.
+
+    Attributes:
+        template: The template that the upstream was asked with.
+        evaluation: The answer, as a record holds it.
+        said: What it says.
+        plain: Whether the evaluation is plain, as `canonical.is_plain` says.
+    """
+
+    template: Template
+    evaluation: AdvisoryEvaluation
+    said: Advised
+    plain: bool
+
+
+class Advisor:
+    """Asks the upstream.
+
+    Attributes:
+        waiting: What a thread enters while it waits for an answer.
+    """
+
+    def __init__(self, upstream: Upstream | None) -> None:
+        """Takes the upstream; None where none is configured."""
+        self.waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+        self._upstream = upstream
+        self._calls = threading.BoundedSemaphore(CALLS)
+
+    def advise(self, request: DecisionRequest, *, root: str = "") -> Advice:
+        """The upstream's answer to a request of an advisory mode.
+
+        Args:
+            request: The request.
+            root: What to call the request in the paths of errors; nothing where empty.
+
+        Raises:
+            RequestRefused: SVC_API_REQUEST_INVALID: it cannot be asked.
+            ServiceUnavailable: SVC_ADVISORY_UNCONFIGURED, or SVC_ADVISORY_BUSY where too many are being asked.
+            AdvisoryFailed: SVC_ADVISORY_UPSTREAM_FAILED.
+        """
+        question = read_question(request, root=root)
+        if self._upstream is None:
+            raise ServiceUnavailable(
+                "SVC_ADVISORY_UNCONFIGURED",
+                f"Mode {request.mode} is advisory, and no advisory upstream is configured; use mode "
+                "rulebook for a binding verdict.",
+            )
+        prompt = template(request.mode)
+        content_type, body = self._asked(self._upstream, prompt.system, question.text)
+        answer = read_answer(content_type, body, question, prompt.shape)
+        said = advised(request.mode, answer)
+        if said is None:
+            raise failed("answered nonsense: its answer has no meaning in this mode")
+        evaluation: AdvisoryEvaluation = {"mode": request.mode, "model": self._upstream.model, "answer": answer}
+        return Advice(prompt, evaluation, said, is_plain(evaluation))
+
+    def _asked(self, upstream: Upstream, system: str, text: str) -> tuple[str, bytes]:
+        if not self._calls.acquire(blocking=False):
+            raise ServiceUnavailable(
+                "SVC_ADVISORY_BUSY",
+                f"This worker is asking the advisory upstream {CALLS} questions already; retry in {_RETRY_SECONDS} "
+                "seconds with the same idempotency key.",
+                details={"retry_after": _RETRY_SECONDS},
+            )
+        with self.waiting():
+            return upstream.ask(system, text, self._calls.release)
