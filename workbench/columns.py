@@ -119,7 +119,9 @@ EXECUTIONS: Final[Table] = {
     "execution_id": Column(pl.String, "The caller's own id of the execution.", personal=True),
     "executor": Column(pl.String, "Who or what executed, as JSON.", personal=True),
     "action_binding_match": Column(pl.Boolean, "Whether what was executed is what was decided."),
-    "not_approved": Column(pl.Boolean, "Flag DECISION_NOT_APPROVED: the verdict was not yes."),
+    "not_approved": Column(
+        pl.Boolean, "Flag DECISION_NOT_APPROVED: the verdict was not yes, or the decision was advisory."
+    ),
     "binding_mismatch": Column(pl.Boolean, "Flag ACTION_BINDING_MISMATCH: the receipt names another target."),
     "action_mismatch": Column(
         pl.Boolean,

@@ -52,7 +52,7 @@ class Advised(NamedTuple):
     reason_code: str
 
 
-_SINGLE: Final[Mapping[object, Advised]] = {
+_SINGLE: Final[Mapping[str, Advised]] = {
     "yes": Advised("yes", "approved", "ADVISORY_YES"),
     "no": Advised("no", "denied", "ADVISORY_NO"),
     "unclear": Advised("review", "unclear", "ADVISORY_UNCLEAR"),
@@ -76,10 +76,13 @@ def policy_of(mode: str) -> str:
 
 def advised(mode: object, answer: object) -> Advised | None:
     """What an answer in a mode says; None where it is none that the mode has."""
+    if not isinstance(mode, str) or not isinstance(answer, dict):
+        return None
     if mode == "single":
-        return _SINGLE.get(answer.get("answer")) if isinstance(answer, dict) else None
-    found = _BY_MODE.get(mode) if isinstance(mode, str) else None
-    return found[0] if found and isinstance(answer, dict) else None
+        said = answer.get("answer")
+        return _SINGLE.get(said) if isinstance(said, str) else None
+    found = _BY_MODE.get(mode)
+    return found[0] if found else None
 
 
 def advised_by_code(policy_id: str, reason_code: str) -> Advised | None:

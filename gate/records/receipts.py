@@ -18,6 +18,7 @@ from gate.errors import FieldError, RequestRefused
 from gate.ids import parse_timestamp, timestamp
 from gate.labels import CRM_SYNC, EXECUTION, OUTCOME, PROTOCOL
 from gate.proof import chain
+from gate.records.advisory import is_advisory
 
 if TYPE_CHECKING:
     from gate.records.documents import Cited, Report
@@ -230,8 +231,9 @@ CITED: Final = (
     "policy_version",
     "policy_bundle_hash",
     "action_binding",
+    "evaluator_version",
 )
-"""The members of a record that reports about it repeat."""
+"""The members of a record that reports about it repeat, and what says whether it is advisory."""
 
 
 def report_hash(kind: Kind, report: Mapping[str, object], *, plain: bool = False) -> str:
@@ -293,7 +295,7 @@ def build(
             "state_before_hash": body.get("state_before_hash"),
             "state_after_hash": body.get("state_after_hash"),
         }
-        report["flags"] = flags(report, record["action_binding"])
+        report["flags"] = flags(report, record)
     report[kind.hash_member] = report_hash(kind, report)
     # Every member of its kind: the body was checked against the kind's schema.
     return cast("Report", report)
@@ -328,15 +330,17 @@ def _overlaid(decided: Mapping[str, object], named: Iterable[tuple[str, object]]
     return {**decided, **differing}
 
 
-def flags(receipt: Mapping[str, object], decided: Mapping[str, object]) -> list[str]:
+def flags(receipt: Mapping[str, object], record: Mapping[str, object]) -> list[str]:
     """What speaks against an execution receipt: it follows from hashed members, and is not hashed itself.
 
     Args:
         receipt: The receipt.
-        decided: The action_binding of its decision's record.
+        record: The record of its decision, or at least its evaluator_version and its action_binding.
     """
-    found = [] if receipt["decision_verdict"] == "yes" else [NOT_APPROVED]
-    named = bool(_TARGET.keys() & receipt.keys()) or content_hash(receipt["action_binding"]) != content_hash(decided)
+    # The yes of an advisory record approves nothing.
+    found = [] if receipt["decision_verdict"] == "yes" and not is_advisory(record) else [NOT_APPROVED]
+    decided = content_hash(record["action_binding"])
+    named = bool(_TARGET.keys() & receipt.keys()) or content_hash(receipt["action_binding"]) != decided
     if named and not receipt["action_binding_match"]:
         found.append(BINDING_MISMATCH)
     if receipt.get("action_taken", receipt["decision_action"]) != receipt["decision_action"]:

@@ -42,6 +42,7 @@ class ReportedOn(TypedDict):
     policy_version: str
     policy_bundle_hash: str
     action_binding: JsonObject
+    evaluator_version: str
     audit_chain: NotRequired[JsonObject]
 
 
@@ -221,7 +222,7 @@ def _binding_faults(receipt: Mapping[str, object], record: ReportedOn, place: st
     # Otherwise it depends on whether some of the binding was sent, which the receipt does not tell; or an earlier
     # release made it, which kept the decision's own binding beside another target.
     if not lacks_action_flag(receipt, record):
-        yield from differing(f"{place}.flags", flags(receipt, record["action_binding"]), receipt["flags"])
+        yield from differing(f"{place}.flags", flags(receipt, record), receipt["flags"])
 
 
 def lacks_action_flag(receipt: Mapping[str, object], record: ReportedOn) -> bool:
@@ -233,7 +234,7 @@ def lacks_action_flag(receipt: Mapping[str, object], record: ReportedOn) -> bool
         receipt: The receipt, whose members are right.
         record: The record that it is about.
     """
-    derived = flags(receipt, record["action_binding"])
+    derived = flags(receipt, record)
     return ACTION_TAKEN_MISMATCH in derived and is_same(
         [flag for flag in derived if flag != ACTION_TAKEN_MISMATCH], receipt["flags"]
     )

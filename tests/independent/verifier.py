@@ -31,6 +31,7 @@ RULEBOOK_SCHEMA_VERSION = "rulebook_v1"
 ADAPTER_MANIFEST_VERSION = "trusted_adapter_manifest_v1"
 ADAPTER_ISOLATION = "process_one_shot_v1"
 EVALUATOR_VERSION = "svc_rulebook_v1"
+ADVISORY_EVALUATOR = "svc_advisory_v1"
 CANONICALIZATION = "json.sort_deep.v1"
 HASH_ALGORITHM = "sha256"
 MERKLE_STRATEGY = "rolling_sha256_pair_v1"
@@ -43,6 +44,17 @@ ADVISORY_CONTRACT: dict[str, Any] = {
     "production_verdict": False,
     "production_binding_required": True,
 }
+
+ADVISORY_HAS_NO = (
+    "rulebook",
+    "rulebook_contract",
+    "runtime_binding",
+    "rulebook_registry",
+    "registry_attestation",
+    "rulebook_attestation",
+    "trusted_adapter",
+    "adapter_facts",
+)
 
 MIGRATION_VERSION = "decision_migration_v1"
 ROUTE_VERSION = "decision_route_v1"
@@ -736,7 +748,7 @@ def _check_rulebook_registry(
 def _check_policy_bundle(findings: _Findings, record: dict[str, Any], is_rulebook: bool) -> None:
     policy_bundle = _object(record.get("policy_bundle"))
     if not policy_bundle:
-        findings.require(not is_rulebook, "policy_bundle is absent")
+        findings.fail("policy_bundle is absent")
         findings.require(_empty(record.get("policy_bundle_hash")), "policy_bundle_hash stands without a policy_bundle")
         return
     findings.equal(
@@ -800,18 +812,7 @@ def _check_evidence(findings: _Findings, record: dict[str, Any], is_rulebook: bo
     findings.equal("evidence_manifest.codes", manifest.get("codes"), record.get("evidence"))
 
     if not is_rulebook:
-        for source in sources:
-            if source.get("id") == "evaluation":
-                findings.equal(
-                    "evaluation against evidence_manifest.sources",
-                    source.get("snapshot_hash"),
-                    canonical_hash(record.get("evaluation")),
-                )
-        if not _empty(record.get("evaluation")):
-            findings.require(
-                any(source.get("id") == "evaluation" for source in sources),
-                "evaluation is not bound by evidence_manifest.sources",
-            )
+        _check_advice(findings, record, sources)
         return
 
     outcome = _object(_object(_object(record.get("rulebook_attestation")).get("bundle")).get("outcome"))
@@ -856,6 +857,47 @@ def _check_evidence(findings: _Findings, record: dict[str, Any], is_rulebook: bo
             }
         )
     findings.equal("evidence_manifest.sources", manifest.get("sources"), expected)
+
+
+def _check_advice(findings: _Findings, record: dict[str, Any], sources: list[dict[str, Any]]) -> None:
+    """An advisory record: what it says follows from the upstream's answer, and none of it from a rulebook."""
+    for name in ADVISORY_HAS_NO:
+        findings.require(name not in record, f"{name} stands in an advisory record")
+    evaluation = _object(record.get("evaluation"))
+    hashes = {"evaluation": canonical_hash(evaluation), "upstream_answer": canonical_hash(evaluation.get("answer"))}
+    mode, code = _text(evaluation.get("mode")), record.get("reason_code")
+    said = _ADVICE.get((mode, _text(_object(evaluation.get("answer")).get("answer")) if mode == "single" else ""))
+    if "evaluation" in _erased(record):
+        findings.require(record.get("evaluation") is None, "evaluation is there although it was erased")
+        hashes = {_text(source.get("id")): _text(source.get("snapshot_hash")) for source in sources[1:]}
+        mode, said = next(
+            ((mode, says) for (mode, _), says in _ADVICE.items() if says[2] == code),
+            ("", None),
+        )
+    policy = record.get("policy_id"), record.get("policy_version")
+    findings.equal("policy_id", policy[0], f"advisory.{mode}")
+    findings.equal("what the answer says", (record.get("verdict"), record.get("v"), code), said)
+    findings.equal("application_verdict", record.get("application_verdict"), "ADVISORY")
+    findings.equal("action", record.get("action"), "hold_for_binding_decision")
+    findings.require(record.get("matched_rule_id") is None, "matched_rule_id stands in an advisory record")
+    findings.equal("evidence", record.get("evidence"), [code, f"answer:{hashes.get('upstream_answer')}"])
+    expected = [
+        {"id": f"prompt:{policy[0]}@{policy[1]}", "type": "prompt", "snapshot_hash": record.get("policy_hash")},
+        {"id": "evaluation", "type": "evaluation", "snapshot_hash": hashes.get("evaluation")},
+        {"id": "upstream_answer", "type": "advisory", "snapshot_hash": hashes.get("upstream_answer")},
+    ]
+    findings.equal("evidence_manifest.sources", sources, expected)
+    findings.require(all(_is_hash(source.get("snapshot_hash")) for source in sources), "a source has no hash")
+
+
+_ADVICE: dict[tuple[str, str], tuple[str, str, str]] = {
+    ("single", "yes"): ("yes", "approved", "ADVISORY_YES"),
+    ("single", "no"): ("no", "denied", "ADVISORY_NO"),
+    ("single", "unclear"): ("review", "unclear", "ADVISORY_UNCLEAR"),
+    ("multi", ""): ("review", "unclear", "ADVISORY_SCORES"),
+    ("runtime", ""): ("review", "unclear", "ADVISORY_RECOMMENDATION"),
+}
+"""By the mode and the answer of mode single: the verdict, the word `v`, and the reason code."""
 
 
 def _check_hashes(findings: _Findings, record: dict[str, Any]) -> None:
@@ -930,7 +972,6 @@ def _check_derived(findings: _Findings, record: dict[str, Any], is_rulebook: boo
         findings.equal("v", record.get("v"), record.get("application_verdict"))
         findings.require(record.get("decision_contract") is None, "decision_contract stands in a binding record")
     else:
-        findings.require(bool(_text(record.get("v"))), "v is absent")
         findings.equal("decision_contract", record.get("decision_contract"), ADVISORY_CONTRACT)
     findings.equal(
         "source_hash", _or_default(record.get("source_hash"), ""), _or_default(record.get("policy_hash"), "")
@@ -1043,10 +1084,7 @@ def record_failures(
     if not all(admitted):
         return findings.failures
 
-    is_rulebook = any(
-        not _empty(record.get(name))
-        for name in ("rulebook", "rulebook_attestation", "rulebook_registry", "runtime_binding")
-    )
+    is_rulebook = record.get("evaluator_version") != ADVISORY_EVALUATOR
     if is_rulebook:
         _check_rulebook_identity(findings, record)
         _check_runtime_binding(findings, record)
@@ -1376,7 +1414,8 @@ def _check_report(
             expected["action_binding_match"] = False
         elif _names_the_target(report, _object(binding)):
             expected["action_binding_match"] = True
-        flags = [] if report.get("decision_verdict") == "yes" else ["DECISION_NOT_APPROVED"]
+        approved = report.get("decision_verdict") == "yes" and record.get("evaluator_version") != ADVISORY_EVALUATOR
+        flags = [] if approved else ["DECISION_NOT_APPROVED"]
         bound_alike = canonical(binding) == canonical(record.get("action_binding"))
         named = not bound_alike or any(name in report for name in ("target_system", "target_object_id", "mutation"))
         mismatch = named and report.get("action_binding_match") is not True

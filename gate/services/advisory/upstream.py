@@ -50,7 +50,8 @@ class Upstream:
         Args:
             system: The system message.
             user: The user's message.
-            ended: Called when nothing of the call is left, which may be after this has returned.
+            ended: Called when nothing of the call is left: before this returns its answer, but after it has given up on
+                one that is late.
 
         Raises:
             AdvisoryFailed: SVC_ADVISORY_UPSTREAM_FAILED.
@@ -64,16 +65,9 @@ class Upstream:
                 "response_format": {"type": "json_object"},
             }
         )
-        call = _Call(self, body, time.monotonic() + self.seconds)
-
-        def run() -> None:
-            try:
-                call.run()
-            finally:
-                ended()
-
+        call = _Call(self, body, time.monotonic() + self.seconds, ended)
         try:
-            threading.Thread(target=run, name="advisory", daemon=True).start()
+            threading.Thread(target=call.run, name="advisory", daemon=True).start()
         except RuntimeError as error:
             ended()
             raise failed("cannot be asked: this process can start no thread") from error
@@ -83,8 +77,9 @@ class Upstream:
 class _Call:
     """One request, in the thread that makes it and in the one that waits for it."""
 
-    def __init__(self, upstream: Upstream, body: bytes, deadline: float) -> None:
+    def __init__(self, upstream: Upstream, body: bytes, deadline: float, ended: Callable[[], None]) -> None:
         self._upstream = upstream
+        self._ended = ended
         self._body = body
         self._deadline = deadline
         self._done = threading.Event()
@@ -111,8 +106,9 @@ class _Call:
         except (OSError, http.client.HTTPException, AdvisoryFailed, ValueError) as error:
             self._why = error
         finally:
-            self._done.set()
             self._hang_up()
+            self._ended()
+            self._done.set()
 
     def _asked(self) -> tuple[str, bytes]:
         address = urlsplit(self._upstream.url)

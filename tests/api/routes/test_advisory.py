@@ -19,7 +19,7 @@ from gate.labels import DECISION_CONTRACT
 from gate.ledger.access.authority import Scope
 from gate.services.advisory.advisor import CALLS, Advisor
 from gate.services.advisory.upstream import Upstream
-from gate.verify import verify_record
+from gate.verify import verify_packet, verify_record
 from tests.api.deciding import chain_size, decide, refused
 from tests.independent import verifier
 from tests.support.tampering import at, other_values, places
@@ -247,26 +247,46 @@ def test_any_change_of_a_record_shows(client: FlaskClient, key: str, instance: I
         keys = instance.receipt_keys.registry().to_dict()
         for path, changed in _changed(record):
             assert not verify_record(changed, instance.trust()).verified, path
-            # Members of the chain apart, the second implementation finds every one of them as well.
-            if path[0] != "audit_chain":
+            if path != ("decision_protocol_version",):
                 assert verifier.record_failures(changed, keys) != [], path
 
 
 def _changed(record: dict[str, Any]) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-    outside = {"unknown_of_chain"}
     for path in places(record):
+        # The rest of its place in the chain is held against the chain, not against the record.
         if path[0] == "audit_chain" and path[-1:] != ("leaf_hash",):
             continue
         for value in other_values(at(record, path))[:6]:
             changed = copy.deepcopy(record)
             at(changed, path[:-1])[path[-1]] = value
-            if changed != record and path[0] not in outside:
+            if changed != record:
                 yield path, changed
     for name in ("decision_contract", "evaluator_version", "evaluation"):
         yield (name, "left out"), {member: value for member, value in record.items() if member != name}
     for name in ("rulebook", "runtime_binding", "rulebook_attestation", "trusted_adapter", "adapter_facts"):
         yield (name, "added"), {**record, name: {}}
         yield (name, "added"), {**record, name: {"x": 1}}
+
+
+@pytest.mark.parametrize("status", ["executed", "blocked"])
+def test_a_receipt_of_an_advisory_yes_is_flagged(
+    client: FlaskClient, key: str, instance: Instance, upstream: Server, status: str
+) -> None:
+    record = decide(client, key, SINGLE).get_json()
+    assert record["verdict"] == "yes"
+    response = client.post(
+        f"{record['decision_url']}/execution", json={"execution_status": status}, headers={"x-api-key": key}
+    )
+    assert response.status_code == 201, response.get_json()
+    receipt = response.get_json()
+    assert receipt["flags"] == ["DECISION_NOT_APPROVED"]
+    packet = client.get(f"{record['decision_url']}/packet", headers={"x-api-key": key}).get_json()
+    keys = instance.receipt_keys.registry().to_dict()
+    assert verify_packet(packet, instance.trust()).verified
+    assert verifier.packet_failures(packet, keys) == []
+    packet["execution_receipts"][0]["flags"] = []
+    assert not verify_packet(packet, instance.trust()).verified
+    assert verifier.packet_failures(packet, keys) != []
 
 
 def test_nothing_from_the_upstream_but_the_answer_is_kept(client: FlaskClient, key: str, upstream: Server) -> None:
