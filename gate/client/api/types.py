@@ -1197,10 +1197,10 @@ class ExecutionReceipt(TypedDict):
     """Whether the service holds the decision; always so here."""
     flags: list[ExecutionFlag]
     """What speaks against the receipt; it follows from hashed members and is not hashed itself:
-    DECISION_NOT_APPROVED where decision_verdict is not yes, whatever was done about it; ACTION_BINDING_MISMATCH
-    where an action_binding or a field of the target was sent and action_binding_match is false;
-    ACTION_TAKEN_MISMATCH where action_taken was sent and is not decision_action, which receipts of releases before
-    this flag do not have.
+    DECISION_NOT_APPROVED where decision_verdict is not yes or the decision is advisory, whatever was done about it;
+    ACTION_BINDING_MISMATCH where an action_binding or a field of the target was sent and action_binding_match is
+    false; ACTION_TAKEN_MISMATCH where action_taken was sent and is not decision_action, which receipts of releases
+    before this flag do not have.
     """
     execution_hash: str
     """Hash of the members that docs/wire-format.md lists, without those that are empty."""
