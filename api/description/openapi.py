@@ -146,8 +146,8 @@ class _Components:
                 node = _object(node["additionalProperties"] if step == "*" else _object(node["properties"])[step])
             members = _object(node.setdefault("properties", {}))
             known = _object(members.get(last, {}))
-            # A schema of its own replaces the member's description.
-            kept = {"description"} & known.keys() if "$ref" in keywords else known.keys()
+            # A schema of its own replaces all but the member's description.
+            kept = {"description"} & known.keys() if {"$ref", "anyOf"} & keywords.keys() else known.keys()
             members[last] = self._rewritten(keywords, _SKELETON) | {keyword: known[keyword] for keyword in kept}
         return schema
 

@@ -65,7 +65,7 @@ def _beyond(request: DecisionRequest) -> Iterator[tuple[str, str]]:
     if request.mode != "rulebook":
         yield (
             "mode",
-            f"The sandbox answers mode rulebook alone: it has no upstream for the advisory mode {request.mode}.",
+            f"The sandbox answers mode rulebook alone, and mode {request.mode} is advisory.",
         )
     if request.rulebook_ref is not None:
         yield "rulebook_ref", "The sandbox has no registry, so that it needs the whole rulebook in rulebook."

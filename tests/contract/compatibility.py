@@ -128,6 +128,9 @@ class _Comparison:
             if old != new and (new is False or direction == _READ):
                 yield f"{where}: what it may be changed."
             return
+        if direction == _READ and "anyOf" in new and "anyOf" not in old:
+            # What was the only kind is one of several now: an addition, like another branch.
+            new = _with_branch(new, old)
         if "$ref" in old:
             if old["$ref"] != new.get("$ref"):
                 yield f"{where}: {_name(old)} became {_name(new) if '$ref' in new else 'a schema without that name'}."
@@ -208,6 +211,18 @@ class _Comparison:
                 yield f"{told} is gone."
             else:
                 yield from self._schema(part, plain.pop(0), told, direction)
+
+
+def _with_branch(new: Json, old: Json) -> Json:
+    """A schema with that branch of its anyOf which an old schema became: the one of its name, or the first without."""
+    branches = [part for part in new["anyOf"] if part.get("$ref") == old.get("$ref")]
+    branch = branches[0] if branches else {}
+    return {
+        **{name: value for name, value in new.items() if name != "anyOf"},
+        **branch,
+        "properties": {**new.get("properties", {}), **branch.get("properties", {})},
+        "required": [*new.get("required", []), *branch.get("required", [])],
+    }
 
 
 def _narrowed(old: Json, new: Json, where: str) -> Iterator[str]:

@@ -105,7 +105,7 @@ class Types:
                 yield "None"
         elif "const" in schema:
             yield self._constant(place, schema["const"])
-        elif "anyOf" in schema:
+        elif "anyOf" in schema and not _only_requires(schema["anyOf"]):
             if beside := schema.keys() & {"type", "properties", "allOf", "then", "else"}:
                 raise Unsupported(f"{place} says {', '.join(sorted(beside))} beside anyOf.")
             for number, one in enumerate(self._components.without_views(schema["anyOf"]), 1):
@@ -171,6 +171,11 @@ class Types:
         if not isinstance(value, str | int | float):
             raise Unsupported(f"{place} is always {value!r}, which has no type here.")
         return _literal([value]) if self._components.is_fixed(place) else type(value).__name__
+
+
+def _only_requires(branches: Iterable[Schema]) -> bool:
+    """Whether branches say no more than which members go together, which a TypedDict cannot say."""
+    return all(branch.keys() <= {"description", "required", "not"} for branch in branches)
 
 
 def _words(schema: Schema) -> list[Json]:

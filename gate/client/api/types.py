@@ -2446,17 +2446,21 @@ class ReplayedDecision(TypedDict):
     verdict: Verdict
     """What the replay says. It lets no action proceed."""
     application_verdict: str
-    """The rulebook's own verdict."""
+    """The rulebook's own verdict; ADVISORY of an advisory decision."""
     reason_code: str
     """Reason code of the outcome."""
     matched_rule_id: str | None
     """The rule that matched; null for the default outcome."""
     action: str
     """Action label."""
-    rulebook: RulebookIdentity
-    """{schema_version, id, version, hash} of the rulebook that the replay decided by."""
+    rulebook: NotRequired[RulebookIdentity]
+    """{schema_version, id, version, hash} of the rulebook that the replay decided by; absent of an advisory
+    decision.
+    """
+    decision_contract: NotRequired[dict[str, Json]]
+    """Of an advisory decision: it authorizes nothing. Absent of any other."""
     policy_bundle_hash: str
-    """Hash of that rulebook as a policy."""
+    """Hash of that rulebook, or of the prompt template, as a policy."""
     record_hash: str
     """Hash of the replayed record's envelope."""
     receipt_hash: str
