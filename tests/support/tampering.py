@@ -182,7 +182,7 @@ class Forger:
                 report |= {name: record[of_record] for name, of_record in repeated.items()}
                 if kind is EXECUTIONS:
                     report["action_binding_hash"] = content_hash(report["action_binding"])
-                    report["flags"] = flags(report, record["action_binding"])
+                    report["flags"] = flags(report, record)
                 report[kind.hash_member] = report_hash(kind, report)
                 leaf_hash = chain.leaf(kind.entry_type, report["decision_id"], report[kind.hash_member], None)
                 report["audit_chain"]["leaf_hash"] = leaf_hash

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import pytest
@@ -29,6 +31,8 @@ from gate.ledger.access.authority import Scope
 from gate.ledger.chain.writer import Claim
 from gate.ledger.tables import entries
 from gate.records.receipts import KINDS, Kind
+from gate.services.advisory.advisor import CALLS, Advisor
+from gate.services.advisory.upstream import Upstream
 from tests.gate.adapters.support import adapter as make_adapter
 from tests.support.reports import LateReports, give_reports
 from tests.support.samples import PILOT, REPORTS, LimitClock, cases, sample_request
@@ -269,6 +273,17 @@ def report_unavailable(caller: Caller) -> TestResponse:
     return response
 
 
+def advised(caller: Caller, *, calls: int = 0) -> TestResponse:
+    """Asks an upstream that nothing serves, while it is asked so many questions."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        upstream = Upstream(f"http://127.0.0.1:{bound.getsockname()[1]}", "model-1", 5.0)
+        caller.instance.__dict__["advisor"] = advisor = Advisor(upstream)
+        for _ in range(calls):
+            assert advisor._calls.acquire(blocking=False)
+        return caller.send({"json": {"question": "May this discount be given?"}})
+
+
 def too_large(caller: Caller) -> TestResponse:
     return caller.send({"body": b" " * (MAX_BODY + 1), "content_type": "application/json"})
 
@@ -316,6 +331,8 @@ PROVOKED: dict[str, Provoke] = {
     "SVC_SIGNING_UNAVAILABLE": signing,
     "SVC_CHECKPOINT_UNAVAILABLE": checkpoint_refused,
     "SVC_REPORT_UNAVAILABLE": report_unavailable,
+    "SVC_ADVISORY_UPSTREAM_FAILED": advised,
+    "SVC_ADVISORY_BUSY": partial(advised, calls=CALLS),
     "SVC_API_PAYLOAD_TOO_LARGE": too_large,
     "SVC_INTERNAL_ERROR": internal,
 }

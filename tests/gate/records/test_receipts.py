@@ -253,7 +253,7 @@ def test_a_receipt_of_what_was_not_approved_is_made_and_flagged(
     report = reported("execution", {**REPORTS["execution"], "target_system": target}, record)
     assert report["decision_verdict"] == record["verdict"] == verdict
     expected = [NOT_APPROVED, *([] if target == "crm" else [BINDING_MISMATCH])]
-    assert report["flags"] == flags(report, record["action_binding"]) == expected
+    assert report["flags"] == flags(report, record) == expected
 
 
 @pytest.mark.parametrize(("name", "member"), [(kind.name, member) for kind in KINDS for member in kind.must_match])

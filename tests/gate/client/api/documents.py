@@ -6,7 +6,7 @@ from typing import Any
 
 from gate.client.api import types
 
-VIEWS = ("/$defs/full", "/$defs/standard", "/$defs/minimal", "/$defs/after_erasure")
+VIEWS = ("/$defs/full", "/$defs/standard", "/$defs/minimal", "/$defs/after_erasure", "/$defs/advisory")
 
 ROOTS: dict[Any, tuple[str, tuple[str, ...]]] = {
     types.DecisionRequest: ("decision-request", ("",)),
