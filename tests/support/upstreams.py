@@ -16,6 +16,19 @@ Behavior = Callable[["Handler"], None]
 OPTIONS = ["refund", "replace", "decline"]
 """The options of the questions here."""
 
+ADVISORY_REQUESTS: Mapping[str, dict[str, Any]] = {
+    "single": {
+        "question": "May we refund order 7?",
+        "context": {"target_system": "shop", "target_object_id": "order-7"},
+    },
+    "multi": {"mode": "multi", "question": "Which remedy?", "context": {"options": OPTIONS, "price": 12.5}},
+    "runtime": {"mode": "runtime", "question": "Which remedy now?", "context": {"options": OPTIONS}},
+}
+"""A request of each advisory mode."""
+
+UPSTREAM_KEY = "upstream-key-0123456789"
+"""The secret that the upstream is asked with."""
+
 
 def fitting(mode: str, options: list[str] | None = None) -> dict[str, Any]:
     """An answer that fits a question of a mode."""

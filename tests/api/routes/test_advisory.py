@@ -23,37 +23,19 @@ from gate.verify import verify_packet, verify_record
 from tests.api.deciding import chain_size, decide, refused
 from tests.independent import verifier
 from tests.support.tampering import at, other_values, places
-from tests.support.upstreams import BEHAVIORS, OPTIONS, Server, completion, fitting, serving, well
+from tests.support.upstreams import ADVISORY_REQUESTS as REQUESTS
+from tests.support.upstreams import BEHAVIORS, OPTIONS, UPSTREAM_KEY, Server, completion, fitting
 
-SECRET = "upstream-key-0123456789"
-SINGLE = {"question": "May we refund order 7?", "context": {"target_system": "shop", "target_object_id": "order-7"}}
-MULTI = {"mode": "multi", "question": "Which remedy?", "context": {"options": OPTIONS, "price": 12.5}}
-RUNTIME = {"mode": "runtime", "question": "Which remedy now?", "context": {"options": OPTIONS}}
-REQUESTS = {"single": SINGLE, "multi": MULTI, "runtime": RUNTIME}
+SINGLE, MULTI, RUNTIME = REQUESTS["single"], REQUESTS["multi"], REQUESTS["runtime"]
 ADVISORY_RECORD = jsonschema.Draft202012Validator(
     {**resources.schema("decision-record-v1"), "$ref": "#/$defs/advisory"}
 )
 
 
-@pytest.fixture(scope="module")
-def _server() -> Iterator[Server]:
-    with serving() as server:
-        yield server
-
-
-@pytest.fixture
-def upstream(_server: Server, instance: Instance, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> Server:
-    """The upstream that the instance of `client` asks."""
-    _server.asked.clear()
-    _server.behave = well
-    monkeypatch.setitem(instance.__dict__, "advisor", Advisor(Upstream(_server.url, "model-1", 5.0, SECRET)))
-    return _server
-
-
 @pytest.fixture
 def impatient(upstream: Server, instance: Instance, monkeypatch: pytest.MonkeyPatch) -> Server:
     """The same, asked with little patience."""
-    monkeypatch.setitem(instance.__dict__, "advisor", Advisor(Upstream(upstream.url, "model-1", 0.6, SECRET)))
+    monkeypatch.setitem(instance.__dict__, "advisor", Advisor(Upstream(upstream.url, "model-1", 0.6, UPSTREAM_KEY)))
     return upstream
 
 
@@ -107,7 +89,7 @@ def test_the_upstream_gets_one_masked_question_without_streaming(
     assert decide(client, key, {**RUNTIME, "context": context}).status_code == 200
     ((path, headers, sent),) = upstream.asked
     assert path == "/v1/chat/completions"
-    assert headers["authorization"] == f"Bearer {SECRET}"
+    assert headers["authorization"] == f"Bearer {UPSTREAM_KEY}"
     assert (sent["model"], sent["temperature"], sent["stream"]) == ("model-1", 0, False)
     assert sent["response_format"] == {"type": "json_object"}
     assert [message["role"] for message in sent["messages"]] == ["system", "user"]
@@ -131,7 +113,7 @@ def test_an_upstream_that_misbehaves_leaves_nothing(
     body = refused(response, 502, "SVC_ADVISORY_UPSTREAM_FAILED")
     assert says in body["message"]
     for text in (response.get_data(as_text=True), log.getvalue().decode()):
-        assert SECRET not in text
+        assert UPSTREAM_KEY not in text
         assert "SECRET-OF-UPSTREAM" not in text
     assert chain_size(instance, scope) == 0
     # The key is free: another payload may claim it.
