@@ -20,6 +20,7 @@ from gate.policy.questions import ConfidenceQuestion
 from gate.policy.reports import confidence_report
 from tests.end_to_end.site import Site
 from tests.end_to_end.support import ROOT, bash_blocks, free_port, make_run, mirror
+from tests.support import upstreams
 
 # These show what a fresh instance answers. The first of them only asks.
 FIRST = ["docs/confidence.md", "README.md"]
@@ -30,6 +31,8 @@ PAGES = [*FIRST, *sorted(OTHERS), *LAST]
 # It shows what a fresh instance answers as well, after decisions of its own. The others share one, as their readers do,
 # which `make run` started.
 ALONE = "docs/api.md"
+# It needs an upstream, and shows what that was asked and answered.
+ADVISED = "docs/advisory.md"
 # These two are the test itself, and what runs the tests.
 OUTSIDE = {"make run\n", "make test\n"}
 # Of a demo, where a page makes one: as few as show what is planted, and nobody besides. In so few, chance hides it in
@@ -102,12 +105,13 @@ def ran(shared: Started, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
     @cache
     def blocks_of(page: str) -> list[Ran]:
         blocks = [block for block in bash_blocks((ROOT / page).read_text()) if block not in OUTSIDE]
-        folder = tmp_path_factory.mktemp("page")
+        project = mirror(tmp_path_factory.mktemp("page") / "project")
         if page == ALONE:
-            project = mirror(folder / "project")
             with Site(project / "var", None).serving(1, "--demo", "--analytics", ready="^curl ") as alone:
                 return [run(block, project, int(alone.url.rpartition(":")[2])) for block in blocks]
-        project = mirror(folder / "project")
+        if page == ADVISED:
+            with upstreams.serving() as upstream:
+                return advised(project, upstream, blocks)
         (project / "var").symlink_to(shared.project / "var")
         return [run(block, project, shared.port) for block in blocks]
 
@@ -127,7 +131,8 @@ def test_the_commands_of_a_page_run_and_print_what_it_shows(page: str, ran: Call
         "docs/guard.md": require_shown,
         "docs/migration-manifest.md": require_shown,
         "docs/migrations.md": require_shown,
-        "docs/api.md": require_answers,
+        ALONE: require_answers,
+        ADVISED: require_advice,
         "docs/confidence.md": require_notes,
     }
     if page in require:
@@ -173,6 +178,54 @@ def require_shown(page: str, done: list[Ran]) -> None:
     for each in done:
         for line in expected.get(each.block, "").splitlines():
             assert line in each.done.stdout, f"{each.block}\n{each.done.stdout}\n{each.done.stderr}"
+
+
+def advised(project: Path, upstream: upstreams.Server, blocks: list[str]) -> list[Ran]:
+    """Runs blocks against a service with the settings of docs/advisory.md, whose upstream answers as the page shows. It
+    has to be asked as the page shows, too.
+    """
+    page = (ROOT / ADVISED).read_text()
+    (settings,) = re.findall(r"^```toml\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    key = project / "upstream.key"
+    key.write_text("upstream-key")
+    site = Site(project / "var", None)
+    site.create_key("advised")
+    with (site.home / "settings.toml").open("a") as file:
+        file.write(
+            settings.replace("https://models.example.com/v1", upstream.url).replace(
+                "/etc/decision-gate/advisory.key", str(key)
+            )
+        )
+    shown = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)]
+    answers = {each["evaluation"]["mode"]: each["evaluation"]["answer"] for each in shown if "evaluation" in each}
+
+    def answer(handler: upstreams.Handler) -> None:
+        handler.send(upstreams.completion(json.dumps(answers[upstreams.mode_of(handler)])))
+
+    upstream.behave = answer
+    with site.serving(1, "--demo", ready="^curl ") as server:
+        done = [run(block, project, int(server.url.rpartition(":")[2])) for block in blocks]
+    ((path, headers, asked), *_) = upstream.asked
+    assert (path, headers["authorization"]) == ("/v1/chat/completions", "Bearer upstream-key")
+    # The page cuts the long text of the system short.
+    (sample,) = [each for each in shown if "messages" in each]
+    system = sample["messages"][0]["content"].removesuffix("...")
+    assert asked["messages"][0]["content"].startswith(system)
+    sample["messages"][0]["content"] = asked["messages"][0]["content"]
+    assert asked == sample
+    return done
+
+
+def require_advice(page: str, done: list[Ran]) -> None:
+    require_answers(page, done)
+    # The last block prints all that follows it.
+    (printed,) = re.findall(r"^```text\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    assert done[-1].done.stdout == printed
+    contract = json.loads(re.findall(r"^```json\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)[0])
+    for each in done:
+        if "-o build/" in each.block:
+            record = json.loads(each.answer)
+            assert (record["decision_contract"], record["evaluator_version"]) == (contract, "svc_advisory_v1")
 
 
 def require_notes(page: str, done: list[Ran]) -> None:

@@ -104,10 +104,19 @@ def completion(content: Any, **changes: Any) -> bytes:
 
 def well(handler: Handler) -> None:
     """Answers what it is asked."""
-    told = json.loads(handler.server.asked[-1][2]["messages"][1]["content"])
-    options = told.get("options")
-    mode = "single" if options is None else "runtime" if "Recommend" in system_of(handler) else "multi"
-    handler.send(completion(json.dumps(fitting(mode, options))))
+    handler.send(completion(json.dumps(fitting(mode_of(handler), _told(handler).get("options")))))
+
+
+def mode_of(handler: Handler) -> str:
+    """The mode of the question that was asked last."""
+    if "options" not in _told(handler):
+        return "single"
+    return "runtime" if "Recommend" in system_of(handler) else "multi"
+
+
+def _told(handler: Handler) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(handler.server.asked[-1][2]["messages"][1]["content"])
+    return told
 
 
 def system_of(handler: Handler) -> str:
