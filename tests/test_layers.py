@@ -229,8 +229,10 @@ def _divides(node: ast.AST) -> bool:
 
 
 def test_only_the_error_table_turns_domain_errors_into_http() -> None:
+    # It asks an HTTP server, and says what became of that in the domain's own errors.
+    asks = Path("gate/services/advisory/upstream.py")
     for file in modules("gate"):
-        assert "http" not in {name.split(".")[0] for name in imports(file)}, file
+        assert file.match(str(asks)) or "http" not in {name.split(".")[0] for name in imports(file)}, file
 
 
 def test_nothing_evaluates_code_or_unpickles() -> None:

@@ -31,6 +31,7 @@ from api.http.turns import PORT_VARIABLE, SECONDS_VARIABLE, WAITING
 from api.keeper import STATE_VARIABLE, Keeper
 from api.workers.server import Server
 from gate.errors import OperatorError
+from gate.instance.advisory import open_advisor
 from gate.instance.instance import create_metrics_token
 from gate.instance.pilots import create_pilot_secret
 from gate.ledger.access.limits import replace_damaged_limits
@@ -66,6 +67,8 @@ def serve(
         replace_damaged_limits(instance.ledger.store)
         create_metrics_token(home)
         create_pilot_secret(home)
+        # A worker would only close the advisory modes.
+        open_advisor(instance.settings)
         key_file = demo_key_file(instance) if demo else None
         settings, ledger_url, base_url = instance.settings, instance.settings.ledger_url, instance.settings.base_url
         log = open_log(instance.settings.log_level)

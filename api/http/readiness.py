@@ -26,6 +26,7 @@ from gate.contract.published import GoldenCase, golden_cases
 from gate.encoding.canonical import content_hash
 from gate.errors import GateError, ServiceUnavailable, StorageUnavailable
 from gate.ids import timestamp
+from gate.instance.advisory import advisory_state
 from gate.instance.instance import Instance
 from gate.instance.keys import KeyRing
 from gate.instance.settings import Settings
@@ -285,7 +286,7 @@ def _report(settings: Settings | None, found: dict[str, Part], reports: str) -> 
         # Unwired parts answer with their own code and do not affect the rest.
         "backends": {
             "ledger": backend,
-            "advisory": "ready" if settings is not None and settings.advisory_url else "unconfigured",
+            "advisory": "unconfigured" if settings is None else advisory_state(settings),
             "trusted_adapters": "ready" if found["trusted_adapters"]["ready"] else "unavailable",
             "reports": reports,
         },

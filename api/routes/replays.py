@@ -8,12 +8,14 @@ from typing import Final
 from flask import Blueprint, Response
 
 from api.http.auth import authenticate
+from api.http.limits import require_rate
 from api.http.requests import json_response, parse_body, preferred_view, read_body
 from api.http.state import state
 from gate.decisions.again.counterfactuals import read_counterfactuals
 from gate.decisions.again.rehearsal import Rehearsal, StoredDecision
 from gate.decisions.again.replay import CURRENT, REPLAY_MODES, ReplaySummary, read_replay
 from gate.encoding.strict_json import MAX_REQUEST_DEPTH
+from gate.records.advisory import is_advisory
 
 blueprint = Blueprint("replays", __name__)
 
@@ -73,6 +75,9 @@ def replayed(
         GateError: The decision cannot be made again.
     """
     rehearsal, stored, body = _basis(decision_id, read)
+    if is_advisory(stored.record):
+        # It asks the upstream, as a decision does: a key that may only read cannot make the operator pay for questions.
+        require_rate(authenticate("decide"))
     beside = view()
     asked = read_replay(body, rehearsal.modes(stored, modes))
     return rehearsal.replay(stored, asked, asked.view or beside)

@@ -33,7 +33,7 @@ def runtime_config() -> Response:
             "docs_url": "/docs",
             "modes": {
                 "rulebook": "binding",
-                **dict.fromkeys(ADVISORY_MODES, "advisory" if settings.advisory_url else "unconfigured"),
+                **dict.fromkeys(ADVISORY_MODES, "advisory" if state().instance.advisor.ready else "unconfigured"),
             },
             "binding_modes": list(labels.BINDING_MODES),
             "response_views": list(labels.VIEWS),

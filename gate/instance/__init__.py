@@ -3,6 +3,7 @@
     settings    settings.toml and the environment, read once into one frozen object
     keys        signing keys on disk: created, rotated, retired, compromised
     instance    laying an instance out, opening it, and composing the ledger, the gate and the lifecycle
+    advisory    the upstream of the advisory modes, by the settings
     audit       `gate chain check`: the ledger recomputed from its own bytes
     processes   the processes that share one command's work
     fixtures    the facts of fixtures that adapters make

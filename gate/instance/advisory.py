@@ -34,6 +34,16 @@ def open_advisor(settings: Settings) -> Advisor:
     )
 
 
+def advisory_state(settings: Settings) -> str:
+    """How the advisory modes stand: ready, unconfigured, or unavailable where the settings cannot be used. Nobody is
+    asked.
+    """
+    try:
+        return "ready" if open_advisor(settings).ready else "unconfigured"
+    except OperatorError:
+        return "unavailable"
+
+
 def _key(file: Path) -> str:
     try:
         key = file.read_bytes().strip()

@@ -68,8 +68,11 @@ class Instance:
 
     @cached_property
     def advisor(self) -> Advisor:
-        """What answers the advisory modes."""
-        return open_advisor(self.settings)
+        """What answers the advisory modes. Settings that cannot be used close these alone."""
+        try:
+            return open_advisor(self.settings)
+        except OperatorError:
+            return Advisor(None, unusable=True)
 
     @cached_property
     def policy_tables(self) -> TablesInForce:

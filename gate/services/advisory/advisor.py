@@ -46,10 +46,13 @@ class Advisor:
 
     Attributes:
         waiting: What a thread enters while it waits for an answer.
+        ready: Whether there is an upstream to ask.
     """
 
-    def __init__(self, upstream: Upstream | None) -> None:
-        """Takes the upstream; None where none is configured."""
+    def __init__(self, upstream: Upstream | None, *, unusable: bool = False) -> None:
+        """Takes the upstream; None where none is configured, or where the settings of the one that is are unusable."""
+        self.ready: Final = upstream is not None
+        self._unusable = unusable
         self.waiting: Callable[[], AbstractContextManager[None]] = nullcontext
         self._upstream = upstream
         self._calls = threading.BoundedSemaphore(CALLS)
@@ -68,11 +71,7 @@ class Advisor:
         """
         question = read_question(request, root=root)
         if self._upstream is None:
-            raise ServiceUnavailable(
-                "SVC_ADVISORY_UNCONFIGURED",
-                f"Mode {request.mode} is advisory, and no advisory upstream is configured; use mode "
-                "rulebook for a binding verdict.",
-            )
+            raise self._unconfigured(request.mode)
         prompt = template(request.mode)
         content_type, body = self._asked(self._upstream, prompt.system, question.text)
         answer = read_answer(content_type, body, question, prompt.shape)
@@ -81,6 +80,17 @@ class Advisor:
             raise failed("answered nonsense: its answer has no meaning in this mode")
         evaluation: AdvisoryEvaluation = {"mode": request.mode, "model": self._upstream.model, "answer": answer}
         return Advice(prompt, evaluation, said, is_plain(evaluation))
+
+    def _unconfigured(self, mode: str) -> ServiceUnavailable:
+        why = (
+            "the settings of its upstream cannot be used, which the operator has to correct"
+            if self._unusable
+            else "no advisory upstream is configured"
+        )
+        return ServiceUnavailable(
+            "SVC_ADVISORY_UNCONFIGURED",
+            f"Mode {mode} is advisory, and {why}; use mode rulebook for a binding verdict.",
+        )
 
     def _asked(self, upstream: Upstream, system: str, text: str) -> tuple[str, bytes]:
         if not self._calls.acquire(blocking=False):

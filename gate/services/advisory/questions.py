@@ -53,7 +53,9 @@ def read_question(request: DecisionRequest, *, root: str = "") -> Question:
     question, context = str(request.body["question"]), cast("JsonObject", request.context)
     asks = request.mode in WITH_OPTIONS
     faults = list(_option_faults(context.get("options"), member(root, "context"))) if asks else []
-    if is_secret_text(question):
+    if not question.strip():
+        faults.append(FieldError(member(root, "question"), "too_short", "It must have more than white space."))
+    elif is_secret_text(question):
         faults.append(FieldError(member(root, "question"), "credential", _CREDENTIAL))
     if faults:
         raise RequestRefused(
