@@ -15,6 +15,11 @@ INSTRUCTIONS: Final = (
     "nothing was, and what came of it with report_outcome."
 )
 
+ADVICE: Final = (
+    "This record is advice and authorizes nothing: do not act on it. Ask in mode rulebook for a binding verdict."
+)
+"""What a tool adds to an advisory record, whatever its verdict."""
+
 _ONLY: Final = "Errors never approve anything."
 
 TEXTS: Final[Mapping[str, tuple[str, str]]] = {

@@ -8,6 +8,7 @@ from typing import Final, cast
 from api.http.auth import authenticate
 from api.http.state import state
 from api.mcp.agents.arguments import decision_id, fault, require, text
+from api.mcp.agents.texts import ADVICE
 from api.mcp.servers import Result
 from api.routes.decisions import Asked, as_made, make_decision
 from api.routes.lifecycle import make_report
@@ -16,6 +17,7 @@ from api.routes.verification import exported, stored, supplied
 from gate.encoding.canonical import with_integers
 from gate.encoding.strict_json import MAX_REQUEST_DEPTH, JsonObject, require_depth
 from gate.labels import VIEWS
+from gate.records.advisory import is_advisory
 from gate.records.explanation import explanation
 from gate.records.receipts import EXECUTIONS, OUTCOMES, Kind
 
@@ -38,6 +40,8 @@ def decide(arguments: JsonObject) -> Result:
     notes = [f"Warning about the rulebook: {warning.field}: {warning.message}" for warning in made.decision.warnings]
     if made.hint is not None:
         notes.append(made.hint)
+    if is_advisory(made.decision.record):
+        notes.insert(0, ADVICE)
     if made.decision.status == "replayed":
         notes.append("The idempotency key was used before with this request: this is the record that was made then.")
     return Result(made.shown, notes)

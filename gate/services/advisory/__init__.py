@@ -2,6 +2,7 @@
 
     templates    what the upstream is asked with in each mode, and the shape of its answer
     masking      what never leaves the machine
+    numbers      numbers of cards and bank accounts in a text
     questions    a Decision Request as a question: its options checked, its context masked
     answers      the upstream's answer, read strictly
     upstream     the call: one request, one deadline, one size limit

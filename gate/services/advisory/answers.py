@@ -54,6 +54,9 @@ def read_answer(content_type: str, body: bytes, question: Question, shape: Shape
     return fitting
 
 
+_NO_ANSWERS: Final = ("tool_calls", "function_call", "refusal")
+
+
 def _content(completion: Json) -> str:
     """The text of the one message in a chat completion."""
     choices = completion.get("choices") if isinstance(completion, dict) else None
@@ -64,7 +67,7 @@ def _content(completion: Json) -> str:
         raise failed("answered nonsense: its body is no chat completion with one message")
     if choice.get("finish_reason") not in (None, "stop"):
         raise failed("answered nonsense: its message is not finished")
-    if message.get("role", "assistant") != "assistant" or message.get("tool_calls") or message.get("refusal"):
+    if message.get("role", "assistant") != "assistant" or any(message.get(name) for name in _NO_ANSWERS):
         raise failed("answered nonsense: its message is no answer of an assistant")
     return content
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from gate.encoding.canonical import canonical
-from gate.encoding.credentials import is_secret_text
 from gate.encoding.shapes import to_mend
 from gate.encoding.strict_json import Json, JsonObject
 from gate.errors import FieldError, RequestRefused, member
 from gate.records.request import DecisionRequest
-from gate.services.advisory.masking import mask
+from gate.services.advisory.masking import is_sensitive_text, mask
 
 OPTIONS: Final = (2, 8)
 """How many options a question of the modes multi and runtime has, at least and at most."""
@@ -48,14 +47,14 @@ def read_question(request: DecisionRequest, *, root: str = "") -> Question:
 
     Raises:
         RequestRefused: SVC_API_REQUEST_INVALID: its options are no options, or a part that cannot be masked without
-            changing the question looks like a credential.
+            changing the question looks like a credential or an account's number.
     """
     question, context = str(request.body["question"]), cast("JsonObject", request.context)
     asks = request.mode in WITH_OPTIONS
     faults = list(_option_faults(context.get("options"), member(root, "context"))) if asks else []
     if not question.strip():
         faults.append(FieldError(member(root, "question"), "too_short", "It must have more than white space."))
-    elif is_secret_text(question):
+    elif is_sensitive_text(question):
         faults.append(FieldError(member(root, "question"), "credential", _CREDENTIAL))
     if faults:
         raise RequestRefused(
@@ -69,7 +68,10 @@ def read_question(request: DecisionRequest, *, root: str = "") -> Question:
     return Question(request.mode, options, canonical(sent).decode())
 
 
-_CREDENTIAL: Final = "It looks like a credential, which is never sent to the upstream; write it without."
+_CREDENTIAL: Final = (
+    "It looks like a credential, or the number of a card or an account, which is never sent to the upstream; write it "
+    "without."
+)
 
 
 def _option_faults(options: Json, path: str) -> Iterator[FieldError]:
@@ -94,5 +96,5 @@ def _option_faults(options: Json, path: str) -> Iterator[FieldError]:
             yield FieldError(at, code, f"It must have 1 to {MAX_OPTION} characters, and not only white space.")
         elif option in options[:index]:
             yield FieldError(at, "duplicate", "It is the same as an option before it; keep one.")
-        elif is_secret_text(option):
+        elif is_sensitive_text(option):
             yield FieldError(at, "credential", _CREDENTIAL)
