@@ -153,6 +153,7 @@ def instance(request: pytest.FixtureRequest, database_url: str | None) -> Iterat
     yield instance
     if "adapters" in instance.__dict__:
         instance.adapters.close()
+    instance.__dict__.pop("advisor", None)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
 from flask.testing import FlaskClient
 
@@ -22,6 +23,7 @@ from gate.services.advisory.upstream import Upstream
 from gate.verify import verify_packet, verify_record
 from tests.api.deciding import chain_size, decide, refused
 from tests.independent import verifier
+from tests.support.samples import sample_request
 from tests.support.tampering import at, other_values, places
 from tests.support.upstreams import ADVISORY_REQUESTS as REQUESTS
 from tests.support.upstreams import BEHAVIORS, OPTIONS, UPSTREAM_KEY, Server, completion, fitting
@@ -213,6 +215,19 @@ def test_calls_beyond_the_bound_are_answered_at_once(
     calls.release()
     assert decide(client, key, SINGLE).status_code == 200
     assert decide(client, key, SINGLE).status_code == 200
+
+
+def test_settings_that_cannot_be_used_close_the_advisory_modes_alone(
+    client: FlaskClient, key: str, instance: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = msgspec.structs.replace(instance.settings, advisory_url="http://127.0.0.1:9")
+    monkeypatch.setattr(instance, "settings", settings)
+    monkeypatch.delitem(instance.__dict__, "advisor")
+    body = refused(decide(client, key, SINGLE), 503, "SVC_ADVISORY_UNCONFIGURED")
+    assert "settings" in body["message"]
+    assert decide(client, key, sample_request()).get_json()["verdict"] == "yes"
+    assert client.get("/api/decision/status").get_json()["backends"]["advisory"] == "unavailable"
+    assert client.get("/api/runtime-config").get_json()["modes"]["single"] == "unconfigured"
 
 
 def test_proxies_of_the_environment_are_not_used(

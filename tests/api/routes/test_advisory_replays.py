@@ -116,6 +116,16 @@ def test_a_binding_decision_is_not_compared_with_advice(client: FlaskClient, key
     assert upstream.asked == []
 
 
+def test_a_key_that_may_only_read_cannot_ask_the_upstream(
+    client: FlaskClient, instance: Instance, scope: Scope, upstream: Server, record: dict[str, Any]
+) -> None:
+    reader, _ = instance.ledger.directory.create_key(scope, frozenset({"read"}), None, utc_now())
+    for endpoint in ("replay", "diff"):
+        body = refused(again(client, reader, record, {}, endpoint), 403, "SVC_API_UNAUTHORIZED")
+        assert "'decide'" in body["message"]
+    assert len(upstream.asked) == 1
+
+
 def test_an_upstream_that_fails_fails_the_replay(
     client: FlaskClient, key: str, upstream: Server, record: dict[str, Any]
 ) -> None:
