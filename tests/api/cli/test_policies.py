@@ -59,6 +59,17 @@ def test_a_broken_file_is_named_in_the_list_with_its_fault(home: Path) -> None:
     assert cancel["fault"] is None
 
 
+def test_a_table_that_was_listed_stays_in_force_when_its_file_breaks(home: Path) -> None:
+    file = home / "policies" / "refund.json"
+    file.parent.mkdir()
+    file.write_bytes(REFUND.read_bytes())
+    assert run_gate("policies", "list", "--home", str(home)).returncode == 0
+    file.write_text("{")
+    tables = json.loads(run_gate("policies", "list", "--home", str(home), "--json").stdout)["tables"]
+    assert (tables[0]["origin"], tables[0]["entries"]) == ("operator", 15)
+    assert "refund.json is not in force." in tables[0]["fault"]
+
+
 def test_a_broken_table_does_not_make_the_service_unready(home: Path) -> None:
     (home / "policies").mkdir()
     (home / "policies" / "refund.json").write_text("{")
