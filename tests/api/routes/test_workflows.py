@@ -185,7 +185,7 @@ class TestWithAKey:
         assert (response.status_code, response.get_json()["error"]) == (401, "SVC_API_UNAUTHORIZED")
 
     @pytest.mark.parametrize("scheme", ["Bearer", "bearer"])
-    def test_a_key_in_the_wrong_header_is_refused_with_the_right_one(self, client: FlaskClient, key: str, scheme: str) -> None:
+    def test_a_key_sent_as_a_bearer_token_is_refused(self, client: FlaskClient, key: str, scheme: str) -> None:
         response = post(client, ticket(), authorization=f"{scheme} {key}")
         assert (response.status_code, response.get_json()["error"]) == (401, "SVC_API_UNAUTHORIZED")
         assert "send the API key there as it is, not in the header Authorization" in response.get_json()["message"]
