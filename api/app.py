@@ -164,6 +164,9 @@ def attach(
     instance.ledger.entries.observe(metrics)
     instance.adapters.waiting = others_working
     instance.advisor.waiting = others_working
+    instance.policy_tables.refused = lambda service, fault: log.warning(
+        "policy_table_refused", service=service, reason=fault
+    )
     reports = analytics or _analytics()
     watched = Readiness(
         lambda: readiness.readiness(instance, wait=0, reports=_reports_state(reports), keeper=read_state(utc_now())),

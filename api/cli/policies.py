@@ -13,7 +13,7 @@ from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at, 
 from api.cli.output import counted, note, print_json, say, table
 from gate.clock import utc_now
 from gate.errors import FieldError, MaterialRefused, OperatorError
-from gate.services.policies.in_force import InForce, released_file
+from gate.services.policies.in_force import InForce, ignored, released_file, why_ignored
 from gate.services.policies.questions import BY_SERVICE
 from gate.services.policies.table import PolicyTable, age_in_days, read_table
 
@@ -26,14 +26,16 @@ app = typer.Typer(
 
 @app.command("list")
 def list_(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """List the policy tables in force, and what is wrong with files that are not."""
+    """List the policy tables in force, and what is wrong with files that are not. Exit code 1 where one is broken."""
     with instance_at(home, database_url) as instance:
         found = instance.policy_tables.all()
         max_age, directory = instance.settings.policy_max_age_days, instance.settings.policy_tables_directory
-    today = utc_now().date()
+    today, unread = utc_now().date(), ignored(directory)
+    code = 0 if all(one.fault is None for one in found) else 1
     if as_json:
-        print_json({"directory": str(directory), "tables": [_listed(one, today, max_age) for one in found]})
-        return
+        tables = [_listed(one, today, max_age) for one in found]
+        print_json({"directory": str(directory), "tables": tables, "ignored": unread})
+        raise typer.Exit(code)
     rows = [
         [
             one.table.service,
@@ -41,14 +43,15 @@ def list_(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: 
             str(len(one.table.entries)),
             str(_answering(one.table, today, max_age)),
             one.table.hash[:12],
+            one.fault,
         ]
         for one in found
     ]
-    table(["service", "origin", "entries", "answering", "hash"], rows)
+    table(["service", "origin", "entries", "answering", "hash", "fault"], rows, wraps=("fault",))
     say(f"Files are read from {directory}; a service without a file has the table of this release.")
-    for one in found:
-        if one.fault is not None:
-            note(f"gate: {one.fault}")
+    for name in unread:
+        note(f"gate: {why_ignored(directory / name)}")
+    raise typer.Exit(code)
 
 
 def _listed(found: InForce, today: date, max_age: int) -> dict[str, object]:
@@ -101,11 +104,10 @@ def check(
 
 
 def _checked(file: Path) -> tuple[PolicyTable | None, str, list[FieldError]]:
-    if file.stem not in BY_SERVICE:
-        services = ", ".join(f"{service}.json" for service in BY_SERVICE)
-        raise OperatorError("USAGE_INVALID", f"{file} is not named after a service; use one of {services}.")
+    if file.suffix != ".json" or file.stem not in BY_SERVICE:
+        raise OperatorError("USAGE_INVALID", why_ignored(file))
     try:
-        return read_table(read_file(file), file.stem), "", []
+        return read_table(read_file(file), file.stem, utc_now().date()), "", []
     except MaterialRefused as error:
         return None, error.message, list(error.errors)
 
@@ -132,4 +134,4 @@ def copy(
         except OSError as error:
             raise OperatorError("FILE_UNWRITABLE", f"{file} cannot be written: {error.strerror}.") from error
         else:
-            say(f"Wrote {file}; the service reads it within a second, and again whenever it changes.")
+            say(f"Wrote {file}; the service reads it when the next question comes, and again after each change.")

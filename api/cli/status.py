@@ -52,7 +52,8 @@ class Storage(TypedDict):
 def status(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     """Show readiness, the chain of each scope, and the size and growth of the ledger: 0 ready, 1 degraded.
 
-    It tries the instance itself and asks no running service: GET /api/decision/status has the state of its workers.
+    Ready is about deciding: the parts trusted_adapters and policy_tables do not count. It tries the instance itself and
+    asks no running service: GET /api/decision/status has the state of its workers.
     """
     settings = load_settings(home, database_url=database_url)
     require_instance(settings.home)

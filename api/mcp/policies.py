@@ -69,7 +69,12 @@ def _input_schema(question: Question) -> JsonObject:
     text: JsonObject = {"type": "string", "maxLength": MAX_TEXT}
     members: JsonObject = {
         "vendor": {**text, "description": "The vendor, for example adobe."},
-        "region": {**text, "description": "The customer's country as ISO 3166-1 alpha-2, such as US or US-CA."},
+        "region": {
+            **text,
+            "description": (
+                "The customer's country as ISO 3166-1 alpha-2, such as US, or with a subdivision, such as US-CA."
+            ),
+        },
         "plan": {**text, "description": "The plan or the product category."},
         "conditions_met": {
             "type": "array",

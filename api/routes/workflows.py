@@ -23,7 +23,8 @@ def refund(ticketing_system: str) -> Response:
             "SVC_API_NOT_FOUND", f"There is no workflow of that help desk; use {', '.join(TICKETING_SYSTEMS)}."
         )
     sent = read_body()
-    if "x-api-key" in request.headers:
+    # A key that is sent as a bearer token is refused with the header's name, rather than taken for no key.
+    if "x-api-key" in request.headers or request.headers.get("authorization", "").lower().startswith("bearer "):
         return _decided(ticketing_system, sent)
     require_client_rate("workflow", state().instance.settings.public_requests_per_minute)
     return json_response(advise(_ticket(ticketing_system, sent), utc_now()))

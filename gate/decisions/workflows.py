@@ -18,7 +18,7 @@ from gate.encoding.shapes import shape, to_mend
 from gate.errors import IdempotencyConflict, RequestRefused
 from gate.ids import timestamp
 from gate.ledger.access.authority import Authority
-from gate.services.policies.answers import Asked, PolicyAnswer, answer, read_arguments
+from gate.services.policies.answers import PolicyAnswer, answer, read_arguments
 from gate.services.policies.questions import BY_SERVICE
 from gate.services.policies.table import PolicyTable
 
@@ -86,8 +86,9 @@ def read_ticket(system: str, body: object, table: PolicyTable, now: datetime, *,
     errors = shape("workflow-request").errors(body)
     if errors:
         raise RequestRefused("SVC_API_REQUEST_INVALID", to_mend("The body is not a refund request", errors), errors)
-    asked: Asked = read_arguments(REFUND, cast("Mapping[str, object]", body))
-    return Ticket(system, cast("Mapping[str, Any]", body), answer(REFUND, table, asked, now, max_age_days=max_age_days))
+    ticket = cast("Mapping[str, Any]", body)
+    asked = read_arguments(REFUND, {name: value for name, value in ticket.items() if name != "ticket_id"})
+    return Ticket(system, ticket, answer(REFUND, table, asked, now, max_age_days=max_age_days))
 
 
 def advise(ticket: Ticket, now: datetime) -> WorkflowAnswer:
@@ -191,7 +192,7 @@ def _tag(*words: str) -> str:
 
 
 _RECOMMENDED: Final[Mapping[str, str]] = {
-    "ALLOWED": "Refund the purchase once the system that pays has a binding yes.",
+    "ALLOWED": "Refund the purchase only after the system that pays has a binding yes.",
     "DENIED": "Decline the refund, and name the policy.",
     "UNKNOWN": "Have a person read the source and decide.",
 }

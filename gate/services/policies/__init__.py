@@ -3,6 +3,7 @@ there a trial?
 
     questions    the four questions: their arguments and verdicts
     table        a policy table, read and checked; the entry for a vendor, a region and a plan
+    regions      countries and their subdivisions
     facts        the facts that a rulebook decides over, from the entry and the arguments
     answers      the answer: verdict, code, message, source, and an unsigned attestation
     messages     what each code says to a reader

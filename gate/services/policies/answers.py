@@ -104,7 +104,8 @@ class Asked:
         plan: The plan; None where none was named.
         days: How many days have passed; None where that is not known.
         confirmed: The names of the conditions that the caller confirms.
-        unusable: Which of region and plan were sent as something that no table can have.
+        unusable: The first of vendor, region and plan that was sent as something that no table can have.
+        unknown: The names of arguments that the question does not have.
     """
 
     vendor: str
@@ -112,19 +113,25 @@ class Asked:
     plan: str | None
     days: float | None
     confirmed: frozenset[str]
-    unusable: Literal["region", "plan"] | None = None
+    unusable: Literal["vendor", "region", "plan"] | None = None
+    unknown: tuple[str, ...] = ()
 
 
 def read_arguments(question: Question, arguments: Mapping[str, object]) -> Asked:
-    """The usable part of arguments, which may be any JSON: what cannot be used is as good as not said."""
-    region, plan, met = arguments.get("region"), arguments.get("plan"), arguments.get("conditions_met")
+    """The usable part of arguments, which may be any JSON.
+
+    Days that are no number, and conditions that are no texts, are as good as not said.
+    """
+    vendor, region, plan = arguments.get("vendor"), arguments.get("region"), arguments.get("plan")
+    met = arguments.get("conditions_met")
     return Asked(
-        vendor=_text(arguments.get("vendor")) or "",
+        vendor=_text(vendor) or "",
         region=_text(region),
         plan=_text(plan),
         days=None if question.days is None else usable_days(arguments.get(question.days[0])),
         confirmed=frozenset(name for name in met if isinstance(name, str)) if isinstance(met, list) else frozenset(),
-        unusable="region" if _is_odd(region) else "plan" if _is_odd(plan) else None,
+        unusable="vendor" if _is_odd(vendor) else "region" if _is_odd(region) else "plan" if _is_odd(plan) else None,
+        unknown=tuple(name for name in arguments if name not in question.arguments),
     )
 
 
@@ -146,7 +153,7 @@ def answer(question: Question, table: PolicyTable, asked: Asked, now: datetime, 
         now: The current moment, in UTC.
         max_age_days: How long after its last verification an entry answers.
     """
-    found = find(table, asked)
+    found = find(question, table, asked)
     today = now.date()
     facts = facts_of(
         question, found, days=asked.days, confirmed=asked.confirmed, today=today, max_age_days=max_age_days
@@ -183,12 +190,14 @@ def answer(question: Question, table: PolicyTable, asked: Asked, now: datetime, 
     }
 
 
-def find(table: PolicyTable, asked: Asked) -> Entry | Unfound:
-    """The entry that arguments name, or what the table does not have of it."""
+def find(question: Question, table: PolicyTable, asked: Asked) -> Entry | Unfound:
+    """The entry that arguments name, or what the question or the table does not have of it."""
+    if asked.unknown:
+        return Unfound("argument", known=question.arguments, sent=asked.unknown)
     found = table.find(asked.vendor, asked.region, asked.plan)
-    if asked.unusable is None or (isinstance(found, Unfound) and found.what == "vendor"):
+    if asked.unusable is None or (asked.unusable != "vendor" and isinstance(found, Unfound) and found.what == "vendor"):
         return found
-    return Unfound(asked.unusable, ())
+    return Unfound(asked.unusable, "no_text")
 
 
 def _conditions(entry: Entry | None, confirmed: frozenset[str]) -> list[AskedCondition]:

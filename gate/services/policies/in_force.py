@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
+from difflib import get_close_matches
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
@@ -20,8 +21,8 @@ from gate.encoding.canonical import canonical
 from gate.errors import MaterialRefused, ServiceUnavailable
 from gate.ledger.policy_tables import OPERATOR, RELEASE, KeptTable, PolicyTables
 from gate.services.policies.changes import TableChange, change
-from gate.services.policies.questions import QUESTIONS
-from gate.services.policies.table import MAX_TABLE_BYTES, PolicyTable, read_table
+from gate.services.policies.questions import BY_SERVICE, QUESTIONS
+from gate.services.policies.table import MAX_TABLE_BYTES, PolicyTable, read_checked, read_table
 
 LOOK_SECONDS: Final = 1.0
 """How long a file is taken to be as it was."""
@@ -71,11 +72,19 @@ class MadeChange:
         }
 
 
-_Seen = tuple[int, int, int] | None
+_Seen = tuple[date, tuple[int, int, int] | None]
+
+
+def _tell_nobody(_service: str, _fault: str) -> None:
+    """What hears of refused files where nobody listens."""
 
 
 class TablesInForce:
-    """The policy tables of an instance, as one process sees them."""
+    """The policy tables of an instance, as one process sees them.
+
+    Attributes:
+        refused: Is called with the service and the fault when a file is refused, once for each fault.
+    """
 
     def __init__(self, directory: Path, kept: PolicyTables, clock: Callable[[], datetime]) -> None:
         """Works on the operator's directory, which need not exist.
@@ -88,6 +97,7 @@ class TablesInForce:
         self._directory = directory
         self._kept = kept
         self._clock = clock
+        self.refused: Callable[[str, str], None] = _tell_nobody
         self._lock = Lock()
         self._looked: dict[str, float] = {}
         self._seen: dict[str, _Seen] = {}
@@ -127,16 +137,19 @@ class TablesInForce:
         for kept in self._kept.latest(most):
             before = self._kept.before(kept)
             if before is not None:
-                what = change(read_table(before.body, kept.service), read_table(kept.body, kept.service))
+                what = change(read_checked(before.body), read_checked(kept.body))
                 found.append(MadeChange(kept, before.table_hash, what))
         return found
 
     def _look(self, service: str, before: InForce | None) -> InForce:
-        file = self._directory / f"{service}.json"
-        seen = _state(file)
+        file = self._directory / _file_name(service)
+        # A new day is looked at, too: what was to come yesterday may be there today.
+        seen = (self._clock().date(), _state(file))
         if before is None or self._seen[service] != seen:
             found = self._read(service, file, before)
             self._found[service], self._seen[service] = found, seen
+            if found.fault is not None and (before is None or found.fault != before.fault):
+                self.refused(service, found.fault)
             if before is None or found.table.hash != before.table.hash:
                 self._unkept.add(service)
         if service in self._unkept:
@@ -145,7 +158,7 @@ class TablesInForce:
 
     def _read(self, service: str, file: Path, before: InForce | None) -> InForce:
         try:
-            return InForce(read_table(_text(file), service), OPERATOR)
+            return InForce(read_table(_text(file), service, self._clock().date()), OPERATOR)
         except FileNotFoundError:
             return InForce(released(service), RELEASE)
         except MaterialRefused as error:
@@ -160,7 +173,7 @@ class TablesInForce:
         with suppress(ServiceUnavailable, MaterialRefused):
             kept = self._kept.last(service)
             if kept is not None:
-                return InForce(read_table(kept.body, service), kept.origin)
+                return InForce(read_checked(kept.body), kept.origin)
         return InForce(released(service), RELEASE)
 
     def _keep(self, service: str, found: InForce) -> None:
@@ -173,12 +186,37 @@ class TablesInForce:
 
 def released(service: str) -> PolicyTable:
     """The table of a service that came with the release."""
-    return read_table(released_file(service).read_bytes(), service)
+    return read_checked(released_file(service).read_bytes())
 
 
 def released_file(service: str) -> Path:
     """The file of that table."""
     return resources.path("data", "policies", f"{service}.json")
+
+
+def ignored(directory: Path) -> list[str]:
+    """The names of the files in a directory of policy tables that no service reads, sorted; hidden files apart."""
+    read = {_file_name(service) for service in BY_SERVICE}
+    try:
+        return sorted(file.name for file in directory.iterdir() if file.name not in read and file.name[0] != ".")
+    except OSError:
+        return []
+
+
+def why_ignored(file: Path) -> str:
+    """Why no service reads a file, and how to name it where that is plain."""
+    tables = {name: service for service, question in BY_SERVICE.items() for name in (service, question.tool)}
+    near = get_close_matches(file.name.partition(".")[0].casefold(), tables, n=1)
+    name = _file_name(tables[near[0]]) if near else None
+    if name is None:
+        return f"{file.name} is read by no service; tables are named {', '.join(map(_file_name, BY_SERVICE))}."
+    if name != file.name and file.with_name(name).exists():
+        return f"{file.name} is read by no service; {name} is."
+    return f"{file.name} is read by no service; name it {name}."
+
+
+def _file_name(service: str) -> str:
+    return f"{service}.json"
 
 
 def _why(refusal: MaterialRefused) -> str:
@@ -198,7 +236,7 @@ def _text(file: Path) -> bytes:
         return opened.read(MAX_TABLE_BYTES + 1)
 
 
-def _state(file: Path) -> _Seen:
+def _state(file: Path) -> tuple[int, int, int] | None:
     try:
         found = file.stat()
     except OSError:

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from gate.services.policies.questions import Question
-from gate.services.policies.table import Entry, Unfound
+from gate.services.policies.table import ANY, Entry, Unfound
+
+_NAMED: Final = 3
+_LONGEST: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,15 @@ class Told:
     age: int | None
     unconfirmed: Sequence[str]
     max_age_days: int
+
+    @property
+    def entry(self) -> str:
+        """The entry that answers, as the beginning of a sentence."""
+        if isinstance(self.found, Unfound):
+            return f"The entry of {self.vendor}"
+        region, plan = self.found["region"], self.found["plan"]
+        where = "every region" if region == ANY else f"region {region}"
+        return f"The entry of {self.vendor} for {where} and {'every plan' if plan == ANY else f'plan {plan}'}"
 
     @property
     def windows(self) -> Mapping[str, object]:
@@ -63,9 +75,51 @@ def _days(count: object) -> str:
     return "1 day" if count == 1 else f"{count} days"
 
 
-def _known(told: Told, what: str) -> str:
-    known = told.found.known if isinstance(told.found, Unfound) else ()
-    return f" The table has {', '.join(known)}." if known else f" Check the {what}."
+def _unfound(told: Told) -> str:
+    """Why there is no entry, and what to send."""
+    found = told.found
+    if not isinstance(found, Unfound):
+        return f"The entry of {told.vendor} carries no verdict."
+    if found.what == "argument":
+        return f"{told.question.tool} has no argument {_listed(found.sent)}; it has {', '.join(found.known)}."
+    if found.why == "no_text":
+        return f"{found.what} must be text{_TEXTS[found.what]}."
+    if found.why == "no_country":
+        return (
+            f"{_listed(found.sent)} is no country of ISO 3166-1. Send region as its two letters, such as DE, with a "
+            "subdivision where that matters, such as US-CA."
+        )
+    has = f" The table has {', '.join(found.known)}." if found.known else ""
+    if found.what == "vendor":
+        table = f"The policy table of {told.question.service}"
+        return f"Send vendor.{has}" if found.why == "missing" else f"{table} has no vendor of that name.{has}"
+    if found.why == "missing":
+        return f"{told.vendor} has entries for single {found.what}s only; send {found.what}.{has}"
+    rest = " Leave plan out where it is none of these." if found.rest else ""
+    return f"The policy table has no entry of {told.vendor} for that {found.what}.{has}{rest}"
+
+
+_TEXTS: Final[Mapping[str, str]] = {
+    "vendor": " of 1 to 200 characters",
+    "region": ": a country such as DE or US-CA",
+    "plan": " of 1 to 200 characters",
+}
+
+
+def _listed(sent: Sequence[str]) -> str:
+    """Some of what a caller sent, quoted."""
+    named = ", ".join(repr(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}...") for text in sent[:_NAMED])
+    return f"{named} and {len(sent) - _NAMED} more" if len(sent) > _NAMED else named
+
+
+def _unverified(told: Told) -> str:
+    day = None if isinstance(told.found, Unfound) else told.found["last_verified"]
+    if day is None:
+        return f"Nobody has verified this entry of {told.vendor} against its source; a person must read the source."
+    return (
+        f"This entry of {told.vendor} names a day to come, {day}, as that of its verification, and so it counts as "
+        "unverified; a person must read the source."
+    )
 
 
 def _asked_days(told: Told) -> str:
@@ -77,17 +131,11 @@ _CARD: Final = {True: " A means of payment is required.", False: " No means of p
 
 
 _SENTENCES: Final[Mapping[str, Callable[[Told], str]]] = {
-    "VENDOR_UNKNOWN": lambda told: (
-        f"The policy table of {told.question.service} has no vendor of that name.{_known(told, 'spelling')}"
-    ),
-    "REGION_UNKNOWN": lambda told: f"The policy table has no entry of {told.vendor} for that region.{_regions(told)}",
-    "PLAN_UNKNOWN": lambda told: f"The policy table has no entry of {told.vendor} for that plan.{_known(told, 'plan')}",
+    **dict.fromkeys(("ARGUMENT_UNKNOWN", "VENDOR_UNKNOWN", "REGION_UNKNOWN", "PLAN_UNKNOWN"), _unfound),
     "REVIEW_ONLY": lambda told: (
         f"What {told.vendor} decides depends on more than this table holds; a person must read the source."
     ),
-    "SOURCE_UNVERIFIED": lambda told: (
-        f"Nobody has verified this entry of {told.vendor} against its source; a person must read the source."
-    ),
+    "SOURCE_UNVERIFIED": _unverified,
     "SOURCE_STALE": lambda told: (
         f"This entry of {told.vendor} was last verified {_days(told.age)} ago, and entries answer for "
         f"{_days(told.max_age_days)}; a person must read the source."
@@ -98,8 +146,8 @@ _SENTENCES: Final[Mapping[str, Callable[[Told], str]]] = {
         f"hold in conditions_met."
     ),
     "POLICY_INCOMPLETE": lambda told: f"The entry of {told.vendor} carries no verdict; a person must read the source.",
-    "NOT_REFUNDABLE": lambda told: f"{told.vendor} does not refund this plan.",
-    "NOT_RETURNABLE": lambda told: f"{told.vendor} does not take this product back.",
+    "NOT_REFUNDABLE": lambda told: f"{told.entry} allows no refund.",
+    "NOT_RETURNABLE": lambda told: f"{told.entry} allows no return.",
     "WINDOW_PASSED": lambda told: f"The window of {told.vendor} is {told.window}, and it is over.",
     "WITHIN_WINDOW": lambda told: (
         f"The window of {told.vendor} is {told.window}; {_days(_shown(told.facts['days_left']))} are left."
@@ -113,17 +161,11 @@ _SENTENCES: Final[Mapping[str, Callable[[Told], str]]] = {
     "WITHIN_FREE_DAYS": lambda told: (
         f"{told.vendor} lets customers cancel free of charge within {_days(told.windows.get('free_days'))}."
     ),
-    "NO_PENALTY": lambda told: f"{told.vendor} asks for nothing when this plan is cancelled.",
-    "NOT_OFFERED": lambda told: f"{told.vendor} offers no free trial of this plan.",
+    "NO_PENALTY": lambda told: f"{told.entry} asks for nothing when a subscription is cancelled.",
+    "NOT_OFFERED": lambda told: f"{told.entry} has no free trial.",
     "TRIAL_OFFERED": lambda told: f"{told.vendor} offers a free trial of {told.trial}",
 }
 
 
 def _shown(number: object) -> object:
     return int(number) if isinstance(number, float) and number.is_integer() else number
-
-
-def _regions(told: Told) -> str:
-    if not isinstance(told.found, Unfound) or not told.found.known:
-        return " Check the region."
-    return f" The table has {', '.join(told.found.known)}; * stands for every region."

@@ -38,6 +38,12 @@ class Question:
     verdicts: Mapping[str, str]
     days: tuple[str, str] | None
 
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The names of its arguments."""
+        days = () if self.days is None else self.days[:1]
+        return ("vendor", "region", "plan", *days, "conditions_met")
+
     @cached_property
     def rulebook(self) -> Rulebook:
         """The rulebook that decides it."""

@@ -27,6 +27,9 @@ def test_a_new_instance_has_the_tables_of_the_release(home: Path) -> None:
 def test_a_copied_table_is_the_operators_and_is_never_written_over(home: Path) -> None:
     copied = run_gate("policies", "copy", "refund", "--home", str(home))
     file = home / "policies" / "refund.json"
+    assert copied.stdout == (
+        f"Wrote {file}; the service reads it when the next question comes, and again after each change.\n"
+    )
     assert (copied.returncode, file.read_bytes()) == (0, released_file("refund").read_bytes())
     file.write_bytes(REFUND.read_bytes())
     again = run_gate("policies", "copy", "refund", "--home", str(home))
@@ -42,17 +45,64 @@ def test_a_broken_file_is_named_in_the_list_with_its_fault(home: Path) -> None:
     body["entries"][0]["widnows"] = {}
     (home / "policies" / "refund.json").write_text(json.dumps(body))
     listed = run_gate("policies", "list", "--home", str(home))
-    assert listed.returncode == 0
-    assert "refund.json is not in force. The file is not a policy table. entries[0].widnows: It is unknown" in (
-        listed.stderr
+    assert (listed.returncode, listed.stderr) == (1, "")
+    # The fault goes on over several lines of the last column.
+    heading, row, *_ = listed.stdout.splitlines()
+    assert row.split()[:2] == ["refund", "release"]
+    assert row[heading.index("fault") :].startswith("refund.json is not in force.")
+    in_json = run_gate("policies", "list", "--home", str(home), "--json")
+    assert in_json.returncode == 1
+    refund, cancel, *_ = json.loads(in_json.stdout)["tables"]
+    assert refund["fault"].startswith(
+        "refund.json is not in force. The file is not a policy table. entries[0].widnows: It is unknown"
     )
+    assert cancel["fault"] is None
+
+
+def test_a_table_that_was_listed_stays_in_force_when_its_file_breaks(home: Path) -> None:
+    file = home / "policies" / "refund.json"
+    file.parent.mkdir()
+    file.write_bytes(REFUND.read_bytes())
+    assert run_gate("policies", "list", "--home", str(home)).returncode == 0
+    file.write_text("{")
+    tables = json.loads(run_gate("policies", "list", "--home", str(home), "--json").stdout)["tables"]
+    assert (tables[0]["origin"], tables[0]["entries"]) == ("operator", 15)
+    assert "refund.json is not in force." in tables[0]["fault"]
+
+
+def test_a_broken_table_does_not_make_the_service_unready(home: Path) -> None:
+    (home / "policies").mkdir()
+    (home / "policies" / "refund.json").write_text("{")
+    status = run_gate("status", "--home", str(home), "--json")
+    report = json.loads(status.stdout)
+    assert (status.returncode, report["ok"]) == (0, True)
+    assert report["policy_tables"]["ready"] is False
+    assert "refund.json is not in force" in report["policy_tables"]["reason"]
+
+
+def test_files_that_no_service_reads_are_named(home: Path) -> None:
+    folder = home / "policies"
+    folder.mkdir()
+    for name in ("refunds.json", "cancellation_penalty.json", "trial.json.bak", "notes.txt", ".hidden.json"):
+        (folder / name).write_text("{}")
+    (folder / "trial.json").write_bytes((CASES / "policy_tables" / "trial.json").read_bytes())
+    listed = run_gate("policies", "list", "--home", str(home))
+    assert listed.returncode == 0
+    assert listed.stderr.splitlines() == [
+        "gate: cancellation_penalty.json is read by no service; name it cancel.json.",
+        "gate: notes.txt is read by no service; tables are named refund.json, cancel.json, return.json, trial.json.",
+        "gate: refunds.json is read by no service; name it refund.json.",
+        "gate: trial.json.bak is read by no service; trial.json is.",
+    ]
+    told = json.loads(run_gate("policies", "list", "--home", str(home), "--json").stdout)
+    assert told["ignored"] == ["cancellation_penalty.json", "notes.txt", "refunds.json", "trial.json.bak"]
 
 
 def test_files_are_checked_before_the_service_reads_them(tmp_path: Path) -> None:
     good, bad = tmp_path / "refund.json", tmp_path / "trial.json"
     good.write_bytes(REFUND.read_bytes())
     assert run_gate("policies", "check", str(good)).stdout == (
-        f"{good} is a valid policy table of refund: 10 entries (1 conditional, 8 deterministic, 1 review_only)\n"
+        f"{good} is a valid policy table of refund: 15 entries (1 conditional, 13 deterministic, 1 review_only)\n"
     )
     bad.write_text('{"policy_table_version": "policy_table_v1", "service": "trial"}')
     checked = run_gate("policies", "check", str(good), str(bad))
@@ -65,7 +115,9 @@ def test_files_are_checked_before_the_service_reads_them(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["check", "refunds.json"], "is not named after a service"),
+        (["check", "refunds.json"], "refunds.json is read by no service; name it refund.json."),
+        (["check", "refund.yaml"], "refund.yaml is read by no service; name it refund.json."),
+        (["check", "returns.json"], "returns.json is read by no service; name it return.json."),
         (["check", "nowhere/refund.json"], "cannot be read"),
         (["copy", "refunds"], "There is no service refunds"),
     ],

@@ -99,15 +99,15 @@ def test_the_bundle_registry_lists_the_services_own_policies(client: FlaskClient
     assert body["count"] == len(body["policy_bundles"]) == len(own_rulebooks()) == 10
     assert [(entry["policy_id"], entry["policy_version"], entry["status"]) for entry in body["policy_bundles"]] == [
         ("agent_action_policy", "2026-09-01", "active"),
-        ("cancellation_penalty", "2026-11-27", "active"),
+        ("cancellation_penalty", "2026-11-28", "active"),
         ("crm_writeback_policy", "2026-09-01", "active"),
         ("pricing_exception", "2026-06-11", "active"),
-        ("refund_eligibility", "2026-11-27", "active"),
+        ("refund_eligibility", "2026-11-28", "active"),
         ("refund_order_policy", "2026-11-16", "active"),
         ("refund_policy", "2026-02-01", "historical"),
         ("refund_policy", "2026-09-01", "active"),
-        ("return_eligibility", "2026-11-27", "active"),
-        ("trial_terms", "2026-11-27", "active"),
+        ("return_eligibility", "2026-11-28", "active"),
+        ("trial_terms", "2026-11-28", "active"),
     ]
     for entry in body["policy_bundles"]:
         bundle = entry["policy_bundle"]

@@ -76,6 +76,9 @@ class TestWithoutAKey:
         assert answer["execution_allowed"] is False
         assert "decision" not in answer
         assert answer["ticketing_system"] == system
+        assert answer["ticket"]["recommended_action"] == (
+            "Refund the purchase only after the system that pays has a binding yes."
+        )
         assert "This authorizes nothing." in answer["ticket"]["private_note"]
         assert chain_size(instance, scope) == size
 
@@ -180,6 +183,14 @@ class TestWithAKey:
     def test_a_wrong_key_is_no_missing_key(self, client: FlaskClient, wrong: str) -> None:
         response = post(client, ticket(), x_api_key=wrong)
         assert (response.status_code, response.get_json()["error"]) == (401, "SVC_API_UNAUTHORIZED")
+
+    @pytest.mark.parametrize("scheme", ["Bearer", "bearer"])
+    def test_a_key_sent_as_a_bearer_token_is_refused(self, client: FlaskClient, key: str, scheme: str) -> None:
+        response = post(client, ticket(), authorization=f"{scheme} {key}")
+        assert (response.status_code, response.get_json()["error"]) == (401, "SVC_API_UNAUTHORIZED")
+        assert "send the API key there as it is, not in the header Authorization" in response.get_json()["message"]
+        # A proxy in front may ask for a password of its own.
+        assert answered(post(client, ticket(), authorization="Basic eDp5"))["execution_allowed"] is False
 
     def test_a_key_that_may_not_decide_is_refused(self, client: FlaskClient, instance: Instance, scope: Scope) -> None:
         reader, _ = instance.ledger.directory.create_key(scope, {"read"}, None, utc_now())

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gate.clock import utc_now
+from gate.encoding.canonical import canonical, content_hash
 from gate.errors import ServiceUnavailable
 from gate.instance.instance import Instance
 from gate.services.policies import in_force
@@ -104,6 +106,36 @@ def test_a_broken_file_leaves_the_last_good_table_in_force(
     file.write_bytes(edited(windows={"refund_days": 16}))
     assert tables.of("refund").fault is None
     assert tables.of("refund").table.hash != good.hash
+
+
+def test_a_file_that_was_of_a_day_to_come_is_read_again_when_the_day_is_there(
+    directory: Path, instance: Instance
+) -> None:
+    now = datetime(2026, 11, 28, 23, 59, tzinfo=UTC)
+    tables = TablesInForce(directory, instance.ledger.policy_tables, lambda: now)
+    (directory / "refund.json").write_bytes(edited(last_verified="2026-11-30"))
+    fault = tables.of("refund").fault
+    assert fault is not None
+    assert "entries[0].last_verified: last_verified is in the future; correct it." in fault
+    now += timedelta(minutes=2)
+    assert (tables.of("refund").fault, tables.of("refund").origin) == (None, "operator")
+
+
+def test_a_table_that_an_earlier_release_let_pass_stays_to_be_compared(
+    tables: TablesInForce, directory: Path, instance: Instance
+) -> None:
+    file = directory / "refund.json"
+    body = json.loads(edited(region="UK", last_verified="2062-11-01"))
+    instance.ledger.policy_tables.keep("refund", content_hash(body), canonical(body), "operator", utc_now())
+    file.write_text(json.dumps(body))
+    found = tables.of("refund")
+    assert (found.table.hash, found.origin) == (content_hash(body), "operator")
+    assert found.fault is not None
+    file.write_bytes(REFUND.read_bytes())
+    assert tables.of("refund").fault is None
+    (change,) = [change for change in tables.changes(50) if change.kept.service == "refund"]
+    assert change.what["added"] == [{"vendor": "north-books", "region": "*", "plan": "*"}]
+    assert change.what["removed"] == [{"vendor": "north-books", "region": "UK", "plan": "*"}]
 
 
 def test_a_file_that_was_broken_from_the_start_leaves_the_table_of_the_release_in_force(

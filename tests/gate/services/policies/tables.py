@@ -14,7 +14,8 @@ NOW: Final = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
 MAX_AGE: Final = 180
 
 TABLES: Final[dict[str, PolicyTable]] = {
-    service: read_table((CASES / "policy_tables" / f"{service}.json").read_bytes(), service) for service in BY_SERVICE
+    service: read_table((CASES / "policy_tables" / f"{service}.json").read_bytes(), service, NOW.date())
+    for service in BY_SERVICE
 }
 
 

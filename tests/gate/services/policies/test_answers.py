@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from importlib.resources import files
 from typing import Any
 
 import pytest
@@ -12,12 +13,19 @@ from hypothesis import strategies as st
 from gate.encoding.canonical import content_hash
 from gate.services.policies.messages import _SENTENCES
 from gate.services.policies.questions import BY_SERVICE, QUESTIONS, UNKNOWN
+from gate.services.policies.regions import COUNTRIES
 from tests.gate.services.policies.tables import NOW, TABLES, ask
 from tests.support.samples import cases
 
 CASES = cases("policy_answers")
 
 FAVOURABLE = {"ALLOWED", "FREE_CANCEL", "RETURNABLE", "TRIAL_AVAILABLE"}
+# Another list of the same codes: each line has a code, a tab and the country.
+ASSIGNED = {
+    line.partition("\t")[0]
+    for line in files("tzdata.zoneinfo").joinpath("iso3166.tab").read_text("utf-8").splitlines()
+    if not line.startswith("#")
+}
 NO_TABLE_CAN_CARRY_IT = "POLICY_INCOMPLETE"
 
 
@@ -38,7 +46,7 @@ def test_the_cases_have_every_verdict_and_every_code() -> None:
     for question in QUESTIONS:
         rules = {rule["outcome"]["reason_code"] for rule in question.rulebook.body["rules"]}
         met = {case["code"] for case in CASES if case["service"] == question.service}
-        # An entry whose source was never verified is review_only, or else the table is refused.
+        # An entry whose source was never verified, or on a day to come, is review_only, or else the table is refused.
         assert rules - met == {"SOURCE_UNVERIFIED"}
         assert rules | {NO_TABLE_CAN_CARRY_IT, "DAYS_MISSING"} <= _SENTENCES.keys()
 
@@ -72,8 +80,107 @@ def test_an_entry_stops_to_answer_after_its_days() -> None:
     stale = ask("refund", arguments, verified + timedelta(days=181))
     assert (stale["verdict"], stale["code"]) == (UNKNOWN, "SOURCE_STALE")
     assert "181 days ago" in stale["message"]
-    # A clock behind the day of the verification makes nothing stale.
-    assert ask("refund", arguments, verified - timedelta(days=5))["verdict"] == "ALLOWED"
+    # The day after today has begun elsewhere.
+    assert ask("refund", arguments, verified - timedelta(days=1))["source"] == {
+        "url": "https://example.com/policy",
+        "last_verified": "2026-11-01",
+        "age_days": 0,
+    }
+
+
+def test_a_verification_on_a_day_to_come_never_counts() -> None:
+    arguments = {"vendor": "north-books", "days_since_purchase": 3}
+    early = ask("refund", arguments, datetime(2026, 10, 30, 23, 59, tzinfo=UTC))
+    assert (early["verdict"], early["code"]) == (UNKNOWN, "SOURCE_UNVERIFIED")
+    assert early["source"] is not None
+    assert early["source"]["age_days"] is None
+    assert early["message"] == (
+        "This entry of North Books names a day to come, 2026-11-01, as that of its verification, and so it counts as "
+        "unverified; a person must read the source."
+    )
+    assert ask("refund", {**arguments, "days_since_purchase": 99}, NOW - timedelta(days=99))["verdict"] == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("service", "arguments", "message"),
+    [
+        (
+            "refund",
+            {"vendor": "mixed-store", "pln": "x", "a\nb": 1},
+            "refund_eligibility has no argument 'pln', 'a\\nb'; it has vendor, region, plan, days_since_purchase, "
+            "conditions_met.",
+        ),
+        (
+            "trial",
+            {"a": 1, "b": 1, "c": 1, "d" * 999: 1, "e": 1},
+            "trial_terms has no argument 'a', 'b', 'c' and 2 more; it has vendor, region, plan, conditions_met.",
+        ),
+        (
+            "trial",
+            {},
+            "Send vendor. The table has dry-code, east-code, north-code, old-code, south-code.",
+        ),
+        ("refund", {"vendor": 7}, "vendor must be text of 1 to 200 characters."),
+        ("refund", {"vendor": "north-books", "plan": 5}, "plan must be text of 1 to 200 characters."),
+        ("refund", {"vendor": "north-books", "region": ["DE"]}, "region must be text: a country such as DE or US-CA."),
+        (
+            "refund",
+            {"vendor": "mixed-store", "region": "Germany"},
+            "'Germany' is no country of ISO 3166-1. Send region as its two letters, such as DE, with a subdivision "
+            "where that matters, such as US-CA.",
+        ),
+        (
+            "refund",
+            {"vendor": "Mixed Store", "plan": "finalsale"},
+            "The policy table has no entry of Mixed Store for that plan. The table has final-sale, student. Leave plan "
+            "out where it is none of these.",
+        ),
+        (
+            "refund",
+            {"vendor": "South Apps", "region": "DE", "plan": "team"},
+            "The policy table has no entry of South Apps for that plan. The table has individual.",
+        ),
+        (
+            "refund",
+            {"vendor": "South Apps"},
+            "South Apps has entries for single regions only; send region. The table has DE, US.",
+        ),
+        (
+            "refund",
+            {"vendor": "South Apps", "region": "DE"},
+            "South Apps has entries for single plans only; send plan. The table has individual.",
+        ),
+        (
+            "refund",
+            {"vendor": "mixed-store", "region": "DE-BY"},
+            "The entry of Mixed Store for region DE and every plan allows no refund.",
+        ),
+        (
+            "refund",
+            {"vendor": "mixed-store", "plan": "Final Sale"},
+            "The entry of Mixed Store for every region and plan final-sale allows no refund.",
+        ),
+        (
+            "return",
+            {"vendor": "north-shop", "plan": "gift cards"},
+            "The entry of North Shop for every region and plan gift-cards allows no return.",
+        ),
+        (
+            "cancel",
+            {"vendor": "far-tv", "region": "US"},
+            "The entry of Far TV for region US and every plan asks for nothing when a subscription is cancelled.",
+        ),
+        (
+            "trial",
+            {"vendor": "north-code", "plan": "free"},
+            "The entry of North Code for every region and plan free has no free trial.",
+        ),
+    ],
+)
+def test_a_message_says_which_entry_answered_or_what_to_send(
+    service: str, arguments: dict[str, Any], message: str
+) -> None:
+    assert ask(service, arguments)["message"] == message
 
 
 _JSON = st.recursive(
@@ -106,6 +213,34 @@ def test_days_that_are_no_number_never_give_a_favourable_verdict(case: dict[str,
     if isinstance(odd, bool) or not isinstance(odd, int | float) or not 0 <= odd <= 36500:
         answer = ask(case["service"], {**case["arguments"], days: odd})
         assert (answer["verdict"], answer["code"]) == (UNKNOWN, "DAYS_MISSING")
+
+
+@given(st.sampled_from(_FAVOURED), st.text(max_size=8), _JSON)
+def test_an_argument_that_the_question_does_not_have_never_gives_a_verdict(
+    case: dict[str, Any], name: str, odd: Any
+) -> None:
+    if name not in BY_SERVICE[case["service"]].arguments:
+        answer = ask(case["service"], {**case["arguments"], name: odd})
+        assert (answer["verdict"], answer["code"]) == (UNKNOWN, "ARGUMENT_UNKNOWN")
+
+
+@given(st.sampled_from(_FAVOURED), st.text(max_size=8) | st.text("*-ADEUKadeuk", max_size=6))
+def test_a_region_that_is_no_country_never_gives_a_verdict(case: dict[str, Any], region: str) -> None:
+    if region.strip().upper().partition("-")[0] not in ASSIGNED:
+        answer = ask(case["service"], {**case["arguments"], "region": region})
+        assert (answer["verdict"], answer["code"]) == (UNKNOWN, "REGION_UNKNOWN")
+
+
+@given(st.sampled_from([None, "FR", "US", "US-CA", "US-NY"]), st.text(max_size=12) | st.text("fi nal-se", max_size=11))
+def test_a_plan_that_no_entry_names_never_gives_a_verdict(region: str | None, plan: str) -> None:
+    if "-".join(plan.casefold().split()) not in ("final-sale", "student"):
+        arguments = {"vendor": "mixed-store", "days_since_purchase": 1, "region": region, "plan": plan}
+        answer = ask("refund", arguments)
+        assert (answer["verdict"], answer["code"]) == (UNKNOWN, "PLAN_UNKNOWN")
+
+
+def test_the_countries_are_those_that_the_time_zone_database_lists() -> None:
+    assert ASSIGNED == COUNTRIES
 
 
 @pytest.mark.parametrize("case", _FAVOURED, ids=lambda case: f"{case['service']}: {case['name']}")
