@@ -4151,7 +4151,8 @@ class PolicySources(TypedDict):
 
 class PolicyTableEntryWindows(TypedDict):
     """Periods, in days. refund: refund_days. return: return_days. cancel: free_days, in which cancelling costs
-    nothing, and locked_days, before which cancelling is not possible.
+    nothing, and locked_days, the number of full days for which cancelling is not possible; from the day of that
+    number on it is possible.
     """
 
     refund_days: NotRequired[int | str]
@@ -4199,7 +4200,8 @@ class PolicyTableEntry(TypedDict):
     """
     windows: NotRequired[PolicyTableEntryWindows]
     """Periods, in days. refund: refund_days. return: return_days. cancel: free_days, in which cancelling costs
-    nothing, and locked_days, before which cancelling is not possible.
+    nothing, and locked_days, the number of full days for which cancelling is not possible; from the day of that
+    number on it is possible.
     """
     penalties: NotRequired[list[str]]
     """cancel: what cancelling costs outside free_days; empty where it costs nothing."""
@@ -4212,7 +4214,9 @@ class PolicyTableEntry(TypedDict):
     notes: NotRequired[str]
     """For readers."""
     last_verified: str | None
-    """The day on which somebody last read the source and found the entry right; null where nobody did."""
+    """The day on which somebody last read the source and found the entry right; null where nobody did. A day to come
+    is refused.
+    """
 
 
 class PolicyTable(TypedDict):
