@@ -18,7 +18,9 @@ from gate.labels import INTERFACE_VERSION
 _MAX_DEPTH: Final = max(MAX_REQUEST_DEPTH, MAX_VERIFY_DEPTH) + 3
 
 _RECORD: Final = "decision-record-v1"
-_VIEWS: Final = tuple(f"{_RECORD}/$defs/{view}" for view in ("full", "standard", "minimal", "after_erasure"))
+_VIEWS: Final = tuple(
+    f"{_RECORD}/$defs/{view}" for view in ("full", "standard", "minimal", "after_erasure", "advisory")
+)
 
 
 @dataclass(frozen=True, slots=True)
