@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
@@ -27,7 +27,10 @@ def create(
     scope: Annotated[str, typer.Option(help="The scope. It is created if it does not exist.")],
     plan: Annotated[str | None, typer.Option(help=f"The plan of the scope from now on: {', '.join(PLANS)}.")] = None,
     access: Annotated[list[str] | None, typer.Option(help=f"Repeatable: {', '.join(ACCESS)}. Default: all.")] = None,
-    expires: Annotated[str | None, typer.Option(help="When the key expires, such as 2027-01-31T00:00:00Z.")] = None,
+    expires: Annotated[
+        str | None,
+        typer.Option(help="From when on the key is refused: a day (UTC), such as 2027-01-31, or 2027-01-31T09:30:00Z."),
+    ] = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
@@ -38,7 +41,7 @@ def create(
         if in_new_home and not instance.settings.database_url:
             note("A server with another home does not accept its keys; give that server's directory with --home.")
         owner, is_new = _scope_on_plan(instance, scope, plan)
-        made = instance.ledger.directory.create_key(owner, access or FULL_ACCESS, moment(expires), utc_now())
+        made = instance.ledger.directory.create_key(owner, access or FULL_ACCESS, _end(expires), utc_now())
     _print_new(*made, owner, as_json, in_new_scope=is_new)
 
 
@@ -190,6 +193,18 @@ def _shown(key: ApiKey, scope: str) -> dict[str, object]:
         "expires_at": key.expires_at,
         "last_used_at": key.last_used_at,
     }
+
+
+def _end(text: str | None) -> datetime | None:
+    """When a key expires: at the beginning of the day that an option names, as users do, or at a date and time.
+
+    Raises:
+        OperatorError: DATE_INVALID.
+    """
+    try:
+        return datetime.strptime(text or "", "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        return moment(text)
 
 
 def moment(text: str | None) -> datetime | None:

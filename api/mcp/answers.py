@@ -209,9 +209,11 @@ class _Exchange:
 
     def _call_tool(self, params: JsonObject) -> dict[str, object]:
         name, arguments = params.get("name"), params.get("arguments", {})
-        if not isinstance(name, str) or (tool := self._server.by_name.get(name)) is None:
-            named = f"no tool {_shown(name)}" if isinstance(name, str) else "no tool without a name"
-            raise _invalid_params(f"There is {named}; tools/list shows the tools.")
+        if not isinstance(name, str):
+            fault = "must be a string" if "name" in params else "is missing"
+            raise _invalid_params(f"params.name {fault}; send the name of a tool, as tools/list shows it.")
+        if (tool := self._server.by_name.get(name)) is None:
+            raise _invalid_params(f"There is no tool {_shown(name)}; tools/list shows the tools.")
         if not isinstance(arguments, dict):
             raise _invalid_params("arguments must be an object; send one.")
         return _content(self._call(tool, arguments))
@@ -256,7 +258,7 @@ def _require_client(meta: JsonObject) -> None:
         return
     named = isinstance(client, dict) and isinstance(client.get("name"), str) and isinstance(client.get("version"), str)
     if not named:
-        raise _invalid_params(f"{_CLIENT} must be an object with name and version; mend it, or leave it out.")
+        raise _invalid_params(f"{_CLIENT} must be an object with name and version; correct it, or leave it out.")
 
 
 def _require_no_cursor(params: JsonObject) -> None:

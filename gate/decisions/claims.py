@@ -95,12 +95,17 @@ def read_claim(operation: Operation, decision_id: str, key: str | None, input_ha
     """
     if key is None:
         return None
-    if not 1 <= len(key) <= MAX_IDEMPOTENCY_KEY or not key.isascii() or not key.isprintable():
+    if not is_usable_key(key):
         raise RequestRefused(
             "SVC_API_REQUEST_INVALID",
             f"x-idempotency-key must be 1 to {MAX_IDEMPOTENCY_KEY} printable ASCII characters; use a simpler key.",
         )
     return Claim(operation.name, decision_id, key, input_hash)
+
+
+def is_usable_key(key: str) -> bool:
+    """Whether an idempotency key is short enough, and printable ASCII."""
+    return 1 <= len(key) <= MAX_IDEMPOTENCY_KEY and key.isascii() and key.isprintable()
 
 
 def settle(

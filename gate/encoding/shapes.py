@@ -171,7 +171,7 @@ def _count(number: int, unit: str) -> str:
 
 
 def to_mend(what: str, errors: Sequence[FieldError]) -> str:
-    """The message of a refusal: `The body is not an outcome; mend outcome_status (see errors).`
+    """The message of a refusal: `The body is not an outcome; correct outcome_status (see errors).`
 
     Args:
         what: What was refused, as a clause.

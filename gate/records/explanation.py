@@ -3,17 +3,20 @@
     explanation(record)["sentences"]
         # ["The verdict is yes: the rule small_discount matched.", "discount_percent lte 10 holds: the fact is 8.", ...]
 
-Everything is read from the evaluation that was stored with the decision, and nothing is evaluated again.
+Everything is read from the evaluation that was stored with the decision, and nothing is evaluated again. Of an
+advisory decision the sentences name the model's answer, but never repeat its reasons: they are the upstream's own text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, TypedDict
+from typing import Any, Final, NotRequired, TypedDict, cast
 
-from gate.records.documents import Record
+from gate.encoding.canonical import canonical
+from gate.records.advisory import is_advisory
+from gate.records.documents import AdvisoryEvaluation, DecisionContract, Record
 from gate.rulebooks.documents import InvalidField, RulebookReference, TriedRule
-from gate.rulebooks.explanation import tried_words
+from gate.rulebooks.explanation import shown, tried_words
 
 _MEANINGS: Final = {
     "yes": "It lets the caller perform this action on the bound target, once the record verifies, and nothing else.",
@@ -43,7 +46,7 @@ class TriedAndExplained(TypedDict):
 
 
 class Explanation(TypedDict):
-    """Why a decision came out as it did."""
+    """Why a decision came out as it did. An advisory one has a `decision_contract` and no `rulebook`."""
 
     decision_id: str
     verdict: str
@@ -51,7 +54,8 @@ class Explanation(TypedDict):
     action: str
     reason_code: str
     matched_rule_id: str | None
-    rulebook: RulebookReference
+    rulebook: NotRequired[RulebookReference]
+    decision_contract: NotRequired[DecisionContract]
     record_hash: str
     sentences: list[str]
     missing_fields: list[str]
@@ -65,22 +69,27 @@ def explanation(record: Record) -> Explanation:
     Args:
         record: Its full record, as it was made.
     """
-    evaluation = record["evaluation"]
+    evaluation = None if is_advisory(record) else record["evaluation"]
     rules = [] if evaluation is None else [_explained(rule) for rule in evaluation["rules"]]
-    return {
+    sentences = _advisory_sentences(record) if is_advisory(record) else _sentences(record, rules)
+    found: Explanation = {
         "decision_id": record["decision_id"],
         "verdict": record["verdict"],
         "application_verdict": record["application_verdict"],
         "action": record["action"],
         "reason_code": record["reason_code"],
         "matched_rule_id": record["matched_rule_id"],
-        "rulebook": record["rulebook"],
         "record_hash": record["record_hash"],
-        "sentences": list(_sentences(record, rules)),
+        "sentences": list(sentences),
         "missing_fields": [] if evaluation is None else evaluation["missing_fields"],
         "invalid_fields": [] if evaluation is None else evaluation["invalid_fields"],
         "rules": rules,
     }
+    if "rulebook" in record:
+        found["rulebook"] = record["rulebook"]
+    if "decision_contract" in record:
+        found["decision_contract"] = record["decision_contract"]
+    return found
 
 
 def _explained(rule: TriedRule) -> TriedAndExplained:
@@ -113,6 +122,35 @@ def _sentences(record: Record, rules: Sequence[TriedAndExplained]) -> Iterator[s
             failed = [f"{test['test']} ({test['reason']})" for test in rule["tests"] if not test["holds"]]
             yield f"The rule {rule['rule_id']} did not match{_among(failed)}."
     yield f"The action is {record['action']}, the reason code {record['reason_code']}. {_MEANINGS[record['verdict']]}"
+
+
+def _advisory_sentences(record: Record) -> Iterator[str]:
+    yield "The decision is advisory: it authorizes nothing, whatever it says."
+    evaluation = cast("AdvisoryEvaluation | None", record["evaluation"])
+    if evaluation is None:
+        yield f"The verdict is {record['verdict']}; the model's answer was erased."
+    else:
+        yield from _answered(evaluation, record["verdict"])
+        yield "The upstream's reasons are in the record's evaluation."
+    yield (
+        f"The action is {record['action']}, the reason code {record['reason_code']}. "
+        "Do not act on it: an action needs a decision in mode rulebook."
+    )
+
+
+def _answered(evaluation: AdvisoryEvaluation, verdict: str) -> Iterator[str]:
+    model, answer = f"The model {evaluation['model']}", cast("Any", evaluation["answer"])
+    scores = answer.get("scores", answer.get("scorecard"))
+    if scores is None:
+        yield f"{model} answered {answer['answer']}; the verdict is {verdict}."
+        return
+    # In quotes, for an option is free text as well, though the caller's own.
+    scored = ", ".join(f"{shown(each['option'])} {canonical(each['score']).decode()}" for each in scores)
+    if "recommended" in answer:
+        yield f"{model} recommended {shown(answer['recommended'])}; the verdict is {verdict}."
+        yield f"It scored {scored}."
+    else:
+        yield f"{model} scored {scored}; the verdict is {verdict}."
 
 
 def _tests(rule: TriedAndExplained) -> Iterator[str]:

@@ -109,15 +109,59 @@ def accepted_request(body: DecisionBody, input_hash: str, *, plain: bool = False
 def hint(body: object) -> str | None:
     """What the sender of a request that was decided may have overlooked; None for almost all.
 
-    Context is open, so that facts under another name than `inputs` are legal and decide nothing.
+    Context is open, so that a misspelt member is legal: facts that decide nothing, a target that binds nothing.
     """
-    context = body.get("context") if isinstance(body, dict) and "adapter" not in body else None
-    if not isinstance(context, dict) or "inputs" in context:
+    context = body.get("context") if isinstance(body, dict) and body.get("mode") == "rulebook" else None
+    if not isinstance(context, dict):
         return None
-    for name in context:
-        if _meant_for_inputs(name):
-            return f"{member('context', name)} is not read; the facts belong in context.inputs."
-    return None
+    expects_inputs = isinstance(body, dict) and "adapter" not in body and "inputs" not in context
+    absent = [name for name in _BINDING if name not in context]
+    overlooked: dict[str, str] = {}
+    for name in islice(context, _LOOKED_AT):
+        if expects_inputs and (_meant_for_inputs(name) or _is_near(name, "inputs")):
+            overlooked["inputs"] = f"{member('context', name)} is not read; the facts belong in context.inputs."
+        elif name not in _BINDING and (meant := next((each for each in absent if _is_near(name, each)), None)):
+            what = "is part of the hash alone" if meant in _UNBOUND else "binds nothing"
+            overlooked.setdefault(meant, f"{member('context', name)} {what}; did you mean {meant}?")
+    return " ".join(overlooked.values()) or None
+
+
+_UNBOUND: Final = ("workflow", "source_record_id")
+_BINDING: Final = (
+    "target_system",
+    "target_object_id",
+    "requested_action",
+    "mutation",
+    "actor",
+    "subject",
+    "amount",
+    "currency",
+    *_UNBOUND,
+)
+# A request may have a hundred thousand members, and every decision waits for this.
+_LOOKED_AT: Final = 100
+_LONGEST: Final = 40
+
+
+def _is_near(name: str, meant: str) -> bool:
+    """Whether a name is probably a slip for another: in its case, its separators, or one letter, two in a long name."""
+    # Printable ASCII, so that a header can hold it. A slip seldom changes the first letter: `factor` is no `actor`.
+    if len(name) > _LONGEST or not (name.isascii() and name.isprintable()) or name[:1].lower() != meant[0]:
+        return False
+    letters = meant.replace("_", "")
+    return _within("".join(filter(str.isalnum, name.lower())), letters, 2 if len(letters) > 8 else 1)
+
+
+def _within(a: str, b: str, edits: int) -> bool:
+    """Whether a text is so many letters from another: each left out, added, changed, or swapped with the next."""
+    while a and b and a[0] == b[0]:
+        a, b = a[1:], b[1:]
+    if not a or not b:
+        return len(a) + len(b) <= edits
+    if edits == 0:
+        return False
+    swapped = a[:2] == b[1::-1] and _within(a[2:], b[2:], edits - 1)
+    return swapped or any(_within(*rest, edits - 1) for rest in ((a[1:], b), (a, b[1:]), (a[1:], b[1:])))
 
 
 def _meant_for_inputs(name: str) -> bool:

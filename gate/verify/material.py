@@ -91,7 +91,7 @@ def read_material(document: Json, of: Subject) -> Material:
 
 def unusable(field: str, message: str, *, code: str = "type") -> RequestRefused:
     """What to raise for a member that makes a document unfit to be verified."""
-    where = f"mend {field} (see errors)" if field else "see errors"
+    where = f"correct {field} (see errors)" if field else "see errors"
     return RequestRefused(
         "SVC_API_REQUEST_INVALID",
         f"This cannot be verified as it was given; {where}.",

@@ -21,6 +21,7 @@ from api.mcp.servers import Server
 from api.mcp.versions import HANDSHAKE_VERSIONS, PER_REQUEST_VERSIONS
 from api.routes.questions import SERVERS
 from tests.end_to_end.site import Site
+from tests.end_to_end.support import ROOT, free_port
 from tests.mcp.clients import LINES, converse, example, misfits
 from tests.support.samples import sample_request
 
@@ -161,20 +162,133 @@ def test_every_reply_is_one_that_the_protocol_publishes(session: dict[str, Any])
     assert all(each["status"] == 202 and each["method"].startswith("notifications/") for each in silent)
 
 
-def test_the_example_acts_on_a_yes_alone_once_and_reports_it(site: Site, url: str, key: str, tmp_path: Path) -> None:
-    def run(intent: str, **facts: object) -> str:
-        file = tmp_path / f"{intent}.json"
-        file.write_text(json.dumps(sample_request(**facts)))
-        done = example("mcp_agent", f"{url}/api/mcp", str(file), intent, key=key)
-        assert done.returncode == 0, done.stderr
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """The example, run against the gate."""
+
+    site: Site
+    url: str
+    key: str
+    folder: Path
+
+    def run(
+        self,
+        order: str,
+        request: Mapping[str, Any],
+        *,
+        wanted: Sequence[str] = ("crm", "deal-1042", "approve_discount"),
+        key: str | None = "",
+        url: str = "",
+        program: str = "mcp_agent",
+        programs: Path = ROOT / "docs" / "examples",
+    ) -> str:
+        """What the example prints."""
+        file = self.folder / "request.json"
+        file.write_text(json.dumps(request))
+        arguments = (url or f"{self.url}/api/mcp", str(file), order, *wanted)
+        done = example(program, *arguments, key=self.key if key == "" else key, folder=programs)
+        assert (done.returncode, done.stderr) == (0, "")
         return done.stdout.strip()
 
-    before = len(site.entries("acme"))
-    assert run("task-1") == "performed approve_discount on crm/deal-1042, reported"
-    assert run("task-2", discount_percent=10, margin_percent=9) == "held"
-    assert run("task-3", discount_percent="much", margin_percent=22) == "held"
-    added = [entry.link["entry_type"] for entry in site.entries("acme")[before:]]
-    assert added == ["decision", "execution", "decision", "decision"]
-    # A retry stands for the same record and the same report.
-    assert run("task-1") == "performed approve_discount on crm/deal-1042, reported"
-    assert len(site.entries("acme")) == before + 4
+    def types(self) -> list[str]:
+        """The types of the scope's entries."""
+        return [str(entry.link["entry_type"]) for entry in self.site.entries("acme")]
+
+    def receipts(self) -> list[dict[str, Any]]:
+        """The execution receipts of the last decision."""
+        entries = self.site.entries("acme")
+        id_ = next(entry.link["decision_id"] for entry in reversed(entries) if entry.link["entry_type"] == "decision")
+        answer = httpx.get(f"{self.url}/api/decision/{id_}/execution", headers={"x-api-key": self.key}, trust_env=False)
+        found: list[dict[str, Any]] = answer.json()["executions"]
+        return found
+
+
+class TestExample:
+    @pytest.fixture
+    def agent(self, site: Site, url: str, key: str, tmp_path: Path) -> Agent:
+        return Agent(site, url, key, tmp_path)
+
+    def test_it_acts_on_a_yes_once_and_reports_it(self, agent: Agent) -> None:
+        before = len(agent.types())
+        assert agent.run("order-10", sample_request()) == "performed approve_discount on crm/deal-1042, reported"
+        assert agent.types()[before:] == ["decision", "execution"]
+        (receipt,) = agent.receipts()
+        assert (receipt["execution_status"], receipt["action_binding_match"], receipt["flags"]) == (
+            "executed",
+            True,
+            [],
+        )
+        assert receipt["execution_result"] == "performed approve_discount on crm/deal-1042"
+        # The retry is answered the same yes.
+        held = "held: order-10 was begun before; find out whether it was performed"
+        assert agent.run("order-10", sample_request()) == held
+        assert agent.types()[before:] == ["decision", "execution"]
+
+    @pytest.mark.parametrize(
+        ("order", "facts", "said"),
+        [
+            ("order-20", {"discount_percent": 10, "margin_percent": 9}, "no (MARGIN_FLOOR_BREACH)"),
+            ("order-21", {"discount_percent": "much", "margin_percent": 22}, "review (INPUT_SCHEMA_FAILED)"),
+        ],
+    )
+    def test_what_is_no_yes_holds_it_and_is_reported(
+        self, agent: Agent, order: str, facts: dict[str, Any], said: str
+    ) -> None:
+        held = f"held: {said} does not permit approve_discount on crm/deal-1042"
+        assert agent.run(order, sample_request(**facts)) == f"{held}, reported"
+        (receipt,) = agent.receipts()
+        assert (receipt["execution_status"], receipt["execution_result"]) == ("skipped", held)
+        assert receipt["action_binding_match"] is True
+
+    @pytest.mark.parametrize(
+        ("order", "wanted"),
+        [
+            ("order-30", ("crm", "deal-7", "approve_discount")),
+            ("order-31", ("erp", "deal-1042", "approve_discount")),
+            ("order-32", ("crm", "deal-1042", "wire_money")),
+        ],
+    )
+    def test_a_yes_to_something_else_holds_it(self, agent: Agent, order: str, wanted: tuple[str, str, str]) -> None:
+        system, resource, action = wanted
+        assert agent.run(order, sample_request(), wanted=wanted) == (
+            f"held: yes (STANDARD_EXCEPTION_ALLOWED) does not permit {action} on {system}/{resource}, reported"
+        )
+        assert [receipt["execution_status"] for receipt in agent.receipts()] == ["skipped"]
+
+    @pytest.mark.parametrize("resource", ["deal-1042", ""])
+    def test_a_yes_to_a_misspelt_target_holds_it(self, agent: Agent, resource: str) -> None:
+        request = sample_request()
+        request["context"]["target_objectid"] = request["context"].pop("target_object_id")
+        became = agent.run(f"order-4{resource}", request, wanted=("crm", resource, "approve_discount"))
+        assert became.startswith("held: yes (STANDARD_EXCEPTION_ALLOWED) does not permit approve_discount on crm/")
+
+    def test_an_action_that_fails_is_reported_as_failed_and_not_tried_again(self, agent: Agent, tmp_path: Path) -> None:
+        source = (ROOT / "docs" / "examples" / "mcp_agent.py").read_text()
+        act = 'return f"performed {wanted.proposed_action} on {wanted.system}/{wanted.resource}"'
+        assert source.count(act) == 1
+        (tmp_path / "failing.py").write_text(source.replace(act, 'raise OSError("the CRM is down")'))
+        became = agent.run("order-50", sample_request(), program="failing", programs=tmp_path)
+        assert became == "failed: the CRM is down, reported"
+        (receipt,) = agent.receipts()
+        assert (receipt["execution_status"], receipt["action_binding_match"]) == ("failed", True)
+        assert agent.run("order-50", sample_request()).startswith("held: order-50 was begun before;")
+
+    def test_without_an_answer_nothing_is_done(self, agent: Agent) -> None:
+        before = agent.types()
+        assert agent.run("order-60", sample_request(), key="dgk_wrong") == (
+            "held: the gate did not answer (MCPError: Server returned an error response)"
+        )
+        assert agent.run("order-60", sample_request(), key=None) == (
+            "held: GATE_KEY is not set; set it to the API key of this agent"
+        )
+        nobody = f"http://127.0.0.1:{free_port()}/api/mcp"
+        assert agent.run("order-60", sample_request(), url=nobody).startswith("held: the gate did not answer (Connect")
+        assert agent.run("order-60", {"mode": "rulebook"}).startswith("held: The body is not a Decision Request;")
+        assert agent.types() == before
+
+    def test_what_was_done_is_said_where_it_cannot_be_reported(self, agent: Agent) -> None:
+        access = ("--access", "decide", "--access", "read")
+        key = agent.site.gate("keys", "create", "--scope", "acme", *access)["key"]
+        became = agent.run("order-70", sample_request(), key=key)
+        assert became.startswith("performed approve_discount on crm/deal-1042, not reported: This is an error and no")
+        assert "lacks the access 'report'" in became

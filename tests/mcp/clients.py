@@ -38,17 +38,20 @@ def converse(
     return found
 
 
-def example(name: str, *arguments: str, key: str) -> subprocess.CompletedProcess[str]:
+def example(
+    name: str, *arguments: str, key: str | None, folder: Path = ROOT / "docs" / "examples"
+) -> subprocess.CompletedProcess[str]:
     """Runs a program of docs/examples with the second line of the client.
 
     Args:
         name: The program.
         arguments: Its arguments.
-        key: The API key that it uses.
+        key: The API key that it uses; None for none.
+        folder: Where the program is.
     """
     return subprocess.run(
-        [str(_python("2")), str(ROOT / "docs" / "examples" / f"{name}.py"), *arguments],
-        env=_environment() | {"GATE_KEY": key},
+        [str(_python("2")), str(folder / f"{name}.py"), *arguments],
+        env=_environment() | ({} if key is None else {"GATE_KEY": key}),
         capture_output=True,
         text=True,
         timeout=_SECONDS,

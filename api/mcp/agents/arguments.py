@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Final, cast
 
-from gate.encoding.shapes import Shape, to_mend
+from gate.decisions.claims import MAX_IDEMPOTENCY_KEY, is_usable_key
+from gate.encoding import resources
+from gate.encoding.shapes import Shape
 from gate.encoding.strict_json import JsonObject
-from gate.errors import RequestRefused
+from gate.errors import FieldError, RequestRefused
 from gate.labels import VIEWS
 
 _KEY: Final[JsonObject] = {"type": "string"}
@@ -41,10 +44,48 @@ def _shape(kind: str) -> Shape:
 
 def fault(kind: str, arguments: JsonObject) -> RequestRefused | None:
     """What is wrong with arguments; None where nothing is."""
-    errors = _shape(kind).errors(arguments)
+    errors = list(_shape(kind).errors(arguments))
+    key = text(arguments, "idempotency_key")
+    if key is not None and "idempotency_key" in MEMBERS[kind][0] and not is_usable_key(key):
+        errors.append(FieldError("idempotency_key", "invalid", _KEY_RULE))
     if not errors:
         return None
-    return RequestRefused("SVC_API_REQUEST_INVALID", to_mend("These are no arguments of this tool", errors), errors)
+    if flat := _flat(kind, arguments):
+        whole, _ = _WHOLE[kind]
+        there = f"It belongs in {whole}; put it there."
+        errors = [replace(error, message=there) if error.field in flat else error for error in errors]
+        return refused(f"put {_listed(flat)} into {whole}.", errors)
+    named = " ".join(f"{error.field}: {error.message}" for error in errors[:_NAMED])
+    more = len(errors) - _NAMED
+    return refused(f"{named} {more} more are in errors." if more > 0 else named, errors)
+
+
+def refused(what: str, errors: Sequence[FieldError]) -> RequestRefused:
+    """What to raise for arguments that do not fit their tool; `what` says in sentences what to change."""
+    return RequestRefused("SVC_API_REQUEST_INVALID", f"The arguments do not fit this tool: {what}", errors)
+
+
+_KEY_RULE: Final = f"It must be 1 to {MAX_IDEMPOTENCY_KEY} printable ASCII characters; use a simpler key."
+_NAMED: Final = 3
+_WHOLE: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    "decide": ("request", ("decision-request",)),
+    "report": ("report", ("execution-request", "outcome-request")),
+}
+"""The argument of a kind that is a document of its own, and the schemas that it may fit."""
+
+
+def _flat(kind: str, arguments: JsonObject) -> list[str]:
+    """The arguments that are members of the document which another argument should be."""
+    if kind not in _WHOLE:
+        return []
+    _, schemas = _WHOLE[kind]
+    inner = {name for schema in schemas for name in resources.schema(schema)["properties"]}
+    return [name for name in arguments if name in inner and name not in MEMBERS[kind][0]]
+
+
+def _listed(names: Sequence[str]) -> str:
+    *most, last = names if len(names) <= _NAMED else [*names[:_NAMED], f"{len(names) - _NAMED} more"]
+    return f"{', '.join(most)}{' and ' if most else ''}{last}"
 
 
 def require(kind: str, arguments: JsonObject) -> None:

@@ -27,8 +27,9 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "Decide whether an action may be performed",
         "Evaluates a rulebook over facts and stores a signed Decision Record. Only verdict yes of a record made in "
         "mode rulebook lets the caller act: this action, on this target, once. no blocks it, review holds it for its "
-        "owner. Records of the modes single, multi and runtime are advice and let nobody act. Send the facts in "
-        "request.context.inputs, and a rulebook, or rulebook_ref with the id of a registered one (see "
+        "owner. Records of the modes single, multi and runtime have a decision_contract: they are advice and let "
+        "nobody act. Send the facts in request.context.inputs, the target in request.context.target_system and "
+        "target_object_id, and a rulebook, or rulebook_ref with rulebook_id and version of a registered one (see "
         "list_rulebooks). Send an idempotency_key, and the same one when you retry: it then stands for one record. "
         + _ONLY,
     ),
@@ -72,10 +73,13 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
 
 MEMBERS: Final[Mapping[str, str]] = {
     "request": "The Decision Request, as POST /api/decide takes it. Its hash is the record's input_hash.",
-    "idempotency_key": "Your handle for retries: equal keys with equal content stand for one record.",
+    "idempotency_key": (
+        "Your handle for retries, 1 to 300 printable ASCII characters: equal keys with equal content stand for one "
+        "record."
+    ),
     "response_view": "How much of the record is shown: all of it where it is left out. Only the full record verifies.",
     "decision_id": "The id of a decision of this scope.",
-    "report": "The report.",
+    "report": "The report. Name the target in it: without it, action_binding_match is false.",
     "record": "A full Decision Record, as it was exported.",
     "input": "The Decision Request.",
     "public_key": "A public key in PEM, for diagnosis. It never makes a record verified.",

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
 
 from api.http.auth import authenticate
 from api.http.state import state
-from api.mcp.agents.arguments import decision_id, fault, require, text
+from api.mcp.agents.arguments import decision_id, fault, refused, require, text
 from api.mcp.agents.texts import ADVICE
 from api.mcp.servers import Result
 from api.routes.decisions import Asked, as_made, make_decision
 from api.routes.lifecycle import make_report
 from api.routes.replays import MAX_REPLAY_DEPTH, replayed
 from api.routes.verification import exported, stored, supplied
+from gate.decisions.claims import is_usable_key
 from gate.encoding.canonical import with_integers
 from gate.encoding.strict_json import MAX_REQUEST_DEPTH, JsonObject, require_depth
+from gate.errors import FieldError
 from gate.labels import VIEWS
 from gate.records.advisory import is_advisory
 from gate.records.explanation import explanation
-from gate.records.receipts import EXECUTIONS, OUTCOMES, Kind
+from gate.records.receipts import (
+    ACTION_TAKEN_MISMATCH,
+    BINDING_MISMATCH,
+    EXECUTIONS,
+    NOT_APPROVED,
+    OUTCOMES,
+    Kind,
+)
 
 _LISTED: Final = 100
+_TARGET: Final = ("system", "resource")
+_NO_TARGET: Final = (
+    "This yes names no target, so that it permits nothing in particular: do not act on it. Send a request with "
+    "context.target_system and context.target_object_id."
+)
+_REPLAYED: Final = (
+    "The idempotency key was used before with this request: this is the record that was made then. Its action may have "
+    "been performed already: find out before you act."
+)
 
 
 def decide(arguments: JsonObject) -> Result:
@@ -33,17 +51,22 @@ def decide(arguments: JsonObject) -> Result:
             raise refusal
         body = arguments["request"]
         require_depth(body, MAX_REQUEST_DEPTH)
-        view = text(arguments, "response_view")
-        return Asked(body, text(arguments, "idempotency_key"), view if view in VIEWS else "full", refusal)
+        view, key = text(arguments, "response_view"), text(arguments, "idempotency_key")
+        # A key that cannot be used stands for no record; the refusal names it as it is called here.
+        usable = key if key is not None and is_usable_key(key) else None
+        return Asked(body, usable, view if view in VIEWS else "full", refusal)
 
     made = make_decision(read)
+    record = made.decision.record
     notes = [f"Warning about the rulebook: {warning.field}: {warning.message}" for warning in made.decision.warnings]
     if made.hint is not None:
         notes.append(made.hint)
-    if is_advisory(made.decision.record):
+    if is_advisory(record):
         notes.insert(0, ADVICE)
+    elif record["verdict"] == "yes" and not any(map(record["action_binding"].get, _TARGET)):
+        notes.append(_NO_TARGET)
     if made.decision.status == "replayed":
-        notes.append("The idempotency key was used before with this request: this is the record that was made then.")
+        notes.append(_REPLAYED)
     return Result(made.shown, notes)
 
 
@@ -66,14 +89,42 @@ def _report(kind: Kind, arguments: JsonObject) -> Result:
 
     key = text(arguments, "idempotency_key")
     reported = make_report(kind, text(arguments, "decision_id") or "", key, read)
-    replayed = reported.status == "replayed"
-    return Result(reported.report, ["It was reported before with this idempotency key."] if replayed else ())
+    report = cast("Mapping[str, object]", reported.report)
+    flagged = cast("Sequence[str]", report.get("flags", ()))
+    notes = [_FLAGS[flag] for flag in flagged]
+    if report.get("action_binding_match") is False and BINDING_MISMATCH not in flagged:
+        notes.append(_UNNAMED)
+    if reported.status == "replayed":
+        notes.append("It was reported before with this idempotency key.")
+    return Result(reported.report, notes)
+
+
+_FLAGS: Final[Mapping[str, str]] = {
+    NOT_APPROVED: (
+        "The decision was no binding yes: if its action was performed, it is a breach; tell the owner of the action."
+    ),
+    BINDING_MISMATCH: (
+        "The report names another target or action than the decision is bound to: the decision does not permit it; "
+        "if it was performed, tell the owner of the action."
+    ),
+    ACTION_TAKEN_MISMATCH: (
+        "action_taken is not the action of the decision: the decision does not permit it; if it was performed, tell "
+        "the owner of the action."
+    ),
+}
+_UNNAMED: Final = (
+    "The report does not name its target, so that action_binding_match is false; send action_binding, or target_system "
+    "and target_object_id, with a report."
+)
 
 
 def verify(arguments: JsonObject) -> Result:
     """As the verify endpoints: of the stored decision, of a record as that of a decision, or of a record alone."""
     authenticate("read")
     require("verify", arguments)
+    if arguments.keys().isdisjoint(("decision_id", "record")):
+        missing = "It is missing, and so is decision_id; send one of them, or both."
+        raise refused("send decision_id, record, or both.", [FieldError("record", "required", missing)])
     material = {name: value for name, value in arguments.items() if name != "decision_id"}
     if "decision_id" not in arguments:
         return Result(exported(with_integers(material)).to_dict())

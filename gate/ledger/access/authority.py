@@ -74,6 +74,12 @@ class ApiKey:
         return "active"
 
 
+# Not everybody who decides should register: the advice to take a stronger key would undo that.
+_INSTEAD: Final = {
+    "register": " and may not register rulebooks; name a registered one in rulebook_ref, or ask the operator",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Authority:
     """Who calls: a scope and one of its keys, authenticated.
@@ -99,5 +105,5 @@ class Authority:
         if access not in self.access:
             raise AccessForbidden(
                 "SVC_API_UNAUTHORIZED",
-                f"The key {self.key_id} lacks the access {access!r}; use a key that has it.",
+                f"The key {self.key_id} lacks the access {access!r}{_INSTEAD.get(access, '; use a key that has it')}.",
             )

@@ -330,6 +330,11 @@ class TestScopesAndKeys:
             done = gate(*command)
             assert made["key"] not in done.stdout + done.stderr
 
+    def test_a_day_ends_a_key_at_its_beginning_as_it_ends_a_user(self, gate: Gate) -> None:
+        gate("keys", "create", "--scope", "acme", "--expires", "2999-01-31")
+        (listed,) = printed(gate("keys", "list", "--scope", "acme", "--json"))["keys"]
+        assert listed["expires_at"] == "2999-01-31T00:00:00.000Z"
+
     def test_keys_are_disabled_and_rotated(self, gate: Gate) -> None:
         first = printed(gate("keys", "create", "--scope", "acme", "--json"))
         rotated = printed(gate("keys", "rotate", first["key_id"], "--yes", "--json"))
@@ -397,6 +402,7 @@ class TestScopesAndKeys:
             (["keys", "create", "--scope", "x", "--plan", "gold"], "PLAN_UNKNOWN"),
             (["keys", "create", "--scope", "x", "--access", "root"], "ACCESS_UNKNOWN"),
             (["keys", "create", "--scope", "x", "--expires", "tomorrow"], "DATE_INVALID"),
+            (["keys", "create", "--scope", "x", "--expires", "2999-02-30"], "DATE_INVALID"),
             (["keys", "create", "--scope", "x", "--expires", "2001-01-01T00:00:00Z"], "KEY_EXPIRY_PAST"),
             (["keys", "disable", "0123"], "KEY_UNKNOWN"),
             (["keys", "list", "--scope", "nobody"], "SCOPE_UNKNOWN"),

@@ -52,8 +52,7 @@ def well_formed(response: TestResponse) -> TestResponse:
 
 def call(client: FlaskClient, key: str, name: str, arguments: Any, *, refused: bool = False) -> dict[str, Any]:
     """What a tool answers, which fits its schema."""
-    message = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
-    result = send(client, key, message).get_json()["result"]
+    result = _result(client, key, name, arguments)
     assert result["isError"] is refused, result
     structured: dict[str, Any] = result["structuredContent"]
     Draft202012Validator(agents_server().by_name[name].output_schema).validate(structured)
@@ -63,6 +62,17 @@ def call(client: FlaskClient, key: str, name: str, arguments: Any, *, refused: b
         assert text.startswith("This is an error and no approval: do not act on it. ")
         assert not {"verdict", "application_verdict", "decision"} & structured.keys()
     return structured
+
+
+def notes(client: FlaskClient, key: str, name: str, arguments: Any) -> list[str]:
+    """The texts beside what a tool answers."""
+    return [each["text"] for each in _result(client, key, name, arguments)["content"][1:]]
+
+
+def _result(client: FlaskClient, key: str, name: str, arguments: Any) -> dict[str, Any]:
+    message = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    result: dict[str, Any] = send(client, key, message).get_json()["result"]
+    return result
 
 
 def case_request(case: Mapping[str, Any]) -> tuple[bytes, dict[str, str]]:

@@ -125,11 +125,57 @@ class TestHints:
 
     @pytest.mark.parametrize(
         "context",
-        [{}, {"inputs": {}}, {"inputs": {}, "input": {}}, {"fact\u017f": {}}, {"input_form": {}}],
+        [
+            {},
+            {"inputs": {}},
+            {"inputs": {}, "input": {}},
+            {"fact\u017f": {}},
+            {"input_form": {}},
+            {"target_system": "crm", "target_systems": ["crm"]},
+            {"target_\u017fystem": "crm"},
+            {"target_system\n": "crm"},
+            {"target" + "_" * 40 + "system": "crm"},
+            {"factor": 3, "accounts": 2, "object": "a", "currencies": [], "flow": "a", "target": "a"},
+            {**{f"note_{number}": 1 for number in range(100)}, "target_sytem": "crm"},
+        ],
     )
     def test_other_requests_get_no_hint(self, client: FlaskClient, key: str, context: dict[str, Any]) -> None:
         answer = decide(client, key, sample_request() | {"context": context})
         assert (answer.status_code, HINT in answer.headers) == (200, False)
+
+    @pytest.mark.parametrize(
+        ("name", "meant"),
+        [
+            ("target_objectid", "target_object_id"),
+            ("targetObjectId", "target_object_id"),
+            ("target_object", "target_object_id"),
+            ("target_sytem", "target_system"),
+            ("Target-System", "target_system"),
+            ("taregt_sysetm", "target_system"),
+            ("request_action", "requested_action"),
+            ("mutaiton", "mutation"),
+            ("actr", "actor"),
+            ("subjects", "subject"),
+            ("ammount", "amount"),
+            ("curency", "currency"),
+        ],
+    )
+    def test_a_misspelt_target_is_decided_and_named(self, client: FlaskClient, key: str, name: str, meant: str) -> None:
+        request = sample_request()
+        request["context"].pop(meant, None)
+        answer = decide(client, key, {**request, "context": {**request["context"], name: "a-1"}})
+        assert answer.get_json()["verdict"] == "yes"
+        assert answer.headers[HINT] == f"context.{name} binds nothing; did you mean {meant}?"
+
+    def test_every_slip_is_named(self, client: FlaskClient, key: str) -> None:
+        context = {"target_sytem": "crm", "target_objectid": "deal-1042", "input": {}, "workfow": "pricing"}
+        answer = decide(client, key, sample_request() | {"context": context})
+        assert answer.headers[HINT] == (
+            "context.target_sytem binds nothing; did you mean target_system? "
+            "context.target_objectid binds nothing; did you mean target_object_id? "
+            "context.input is not read; the facts belong in context.inputs. "
+            "context.workfow is part of the hash alone; did you mean workflow?"
+        )
 
     def test_facts_at_the_root_are_told_where_they_belong(self, client: FlaskClient, key: str) -> None:
         body = refused(decide(client, key, sample_request() | {"inputs": {}}), 422, "SVC_API_REQUEST_INVALID")
