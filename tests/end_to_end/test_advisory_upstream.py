@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ import httpx
 import pytest
 
 from tests.end_to_end.site import PATIENCE, Site, wait_until
-from tests.end_to_end.support import post_decide
+from tests.end_to_end.support import free_port, post_decide
 from tests.support import upstreams
 from tests.support.samples import sample_request
 
@@ -91,3 +92,14 @@ def test_a_stalling_upstream_holds_up_no_binding_decision_and_no_stop(site: Site
         assert given_up is None or (given_up.status_code, given_up.json()["error"]) == (503, "SVC_ADVISORY_BUSY")
     checked = site.gate("chain", "check", "--scope", "acme")
     assert (checked["whole"], checked["chains"][0]["entries_checked"]) == (True, 24)
+
+
+def test_the_service_does_not_start_with_an_address_that_cannot_be_asked(site: Site) -> None:
+    site.create_key("acme")
+    with (site.home / "settings.toml").open("a") as settings:
+        settings.write('advisory_url = "http://models.example:65536/v1"\nadvisory_model = "model-1"\n')
+    command = site.command("serve", "--port", str(free_port()), "--no-analytics")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 2
+    assert "ADVISORY_SETTINGS_INVALID" in done.stderr
+    assert "advisory_url must have a host, and as its port a number from 1 to 65535" in done.stderr.replace("\n", " ")

@@ -8,7 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Final
 
-from gate.encoding.canonical import is_plain
+from gate.encoding.canonical import canonical, is_plain
+from gate.encoding.strict_json import JsonObject
 from gate.errors import AdvisoryFailed, ServiceUnavailable
 from gate.records.advisory import Advised, advised
 from gate.records.documents import AdvisoryEvaluation
@@ -79,6 +80,8 @@ class Advisor:
         prompt = template(request.mode)
         content_type, body = self._asked(self._upstream.call(prompt.system, question.text))
         answer = read_answer(content_type, body, question, prompt.shape)
+        if _holds(answer, self._upstream.key):
+            raise failed("answered nonsense: its answer repeats the key that it was asked with")
         said = advised(request.mode, answer)
         if said is None:
             raise failed("answered nonsense: its answer has no meaning in this mode")
@@ -126,6 +129,13 @@ class Advisor:
                 self._under_way.discard(call)
 
 
+def _holds(answer: JsonObject, key: str | None) -> bool:
+    """Whether an answer has the operator's key in it. A record stays for good, and is shown to many."""
+    # Servers that need no key are often given a word.
+    return key is not None and len(key) >= _SHORTEST_KEY and canonical(key)[1:-1] in canonical(answer)
+
+
+_SHORTEST_KEY: Final = 12
 _ENDS: Final = "The service is stopping, and gave up the question to the advisory upstream"
 
 
