@@ -6,6 +6,7 @@ import gc
 import logging.config
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -270,6 +271,7 @@ def worker() -> Worker:
     keep_to_one(home / "workers.lock")
     threading.Thread(target=_end_with, args=(int(os.environ[SERVER_VARIABLE]),), daemon=True).start()
     app = Worker(home)
+    _when_asked_to_end(app.give_up)
     # Loaded modules stay for good; no later collection of garbage needs to look through them.
     gc.collect()
     gc.freeze()
@@ -288,6 +290,7 @@ class Worker:
         self._home = home
         self._opening = threading.Lock()
         self._next_try = 0.0
+        self._instance: Instance | None = None
         settings = _settings(home)
         level = settings.log_level if settings else "info"
         logging.config.dictConfig(library_logging())
@@ -295,6 +298,11 @@ class Worker:
         self._log, self._metrics = open_log(level), Metrics()
         self._app = self._open()
         self._closed = self._app or self._closed_app(settings)
+
+    def give_up(self) -> None:
+        """Ends what a request in flight may wait for longer than this process has to end."""
+        if self._instance is not None:
+            self._instance.advisor.close()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answers a request."""
@@ -308,6 +316,7 @@ class Worker:
         try:
             instance = open_instance(load_settings(self._home))
             instance.adapters.start()
+            self._instance = instance
             return create_app(instance, log=self._log, metrics=self._metrics)
         except (GateError, OSError) as error:
             self._log.error("closed", reason=str(error))
@@ -340,6 +349,20 @@ def _refuse() -> None:
         "SVC_STORAGE_UNAVAILABLE",
         "The service cannot reach its ledger. Nothing was acknowledged; retry with the same idempotency key.",
     )
+
+
+def _when_asked_to_end(then: Callable[[], None]) -> None:
+    """Calls something in a thread of its own once this process is asked to end. The web server handles the signal."""
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    signal.set_wakeup_fd(writer.detach(), warn_on_full_buffer=False)
+
+    def wait() -> None:
+        while signal.SIGTERM not in reader.recv(64):
+            pass
+        then()
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _end_with(server: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from gate.errors import OperatorError
 from gate.services.advisory.advisor import Advisor
@@ -26,8 +27,11 @@ def open_advisor(settings: Settings) -> Advisor:
         if settings.advisory_model or settings.advisory_key_file is not None:
             raise _invalid("advisory_model and advisory_key_file need advisory_url; set it, or remove them.")
         return Advisor(None)
+    if not settings.advisory_model.isprintable():
+        raise _invalid("advisory_model must be of printable characters, as the server spells it.")
     if not settings.advisory_model:
         raise _invalid("advisory_url is set without advisory_model; set it to a model that the server has.")
+    _require_address(settings.advisory_url)
     key = None if settings.advisory_key_file is None else _key(settings.advisory_key_file)
     return Advisor(
         Upstream(settings.advisory_url, settings.advisory_model, float(settings.advisory_timeout_seconds), key)
@@ -42,6 +46,21 @@ def advisory_state(settings: Settings) -> str:
         return "ready" if open_advisor(settings).ready else "unconfigured"
     except OperatorError:
         return "unavailable"
+
+
+def _require_address(url: str) -> None:
+    """Requires that requests can be sent to an address of the form that the setting has."""
+    example = "Write https://models.example.com/v1, for example."
+    if not (url.isascii() and url.isprintable()):
+        raise _invalid(f"advisory_url must be of printable ASCII characters; write its host in Punycode. {example}")
+    # Shown nowhere: what stands in the place of a port may be a password.
+    try:
+        address = urlsplit(url)
+        usable = bool(address.hostname) and address.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise _invalid(f"advisory_url must have a host, and as its port a number from 1 to 65535 or none. {example}")
 
 
 def _key(file: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -74,8 +75,13 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        super().__init__((host, 0), Handler)
+        self._scheme = "http" if tls is None else "https"
+        if tls is not None:
+            # The handshake is for the thread of the connection.
+            self.socket = tls.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
         self.asked: list[tuple[str, dict[str, str], Any]] = []
         self.behave: Behavior = well
         self.ended = threading.Event()
@@ -86,7 +92,8 @@ class Server(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+        host, port = str(self.server_address[0]), self.server_address[1]
+        return f"{self._scheme}://{f'[{host}]' if ':' in host else host}:{port}/v1"
 
     def answer(self, answer: Any) -> None:
         """Answers with this from now on: an answer, or the text of a message."""
@@ -222,9 +229,9 @@ BEHAVIORS: Mapping[str, tuple[Behavior, str]] = {
 
 
 @contextmanager
-def serving() -> Iterator[Server]:
-    """An upstream, until the block ends."""
-    server = Server()
+def serving(host: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> Iterator[Server]:
+    """An upstream, until the block ends: at an address of this machine, with TLS where it has a context."""
+    server = Server(host, tls)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:

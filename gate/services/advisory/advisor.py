@@ -8,15 +8,16 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Final
 
-from gate.encoding.canonical import is_plain
-from gate.errors import ServiceUnavailable
+from gate.encoding.canonical import canonical, is_plain
+from gate.encoding.strict_json import JsonObject
+from gate.errors import AdvisoryFailed, ServiceUnavailable
 from gate.records.advisory import Advised, advised
 from gate.records.documents import AdvisoryEvaluation
 from gate.records.request import DecisionRequest
 from gate.services.advisory.answers import failed, read_answer
 from gate.services.advisory.questions import read_question
 from gate.services.advisory.templates import Template, template
-from gate.services.advisory.upstream import Upstream
+from gate.services.advisory.upstream import Call, Upstream
 
 CALLS: Final = 4
 """How many calls one process makes at a time. Beyond them it answers at once: binding decisions need its threads."""
@@ -56,6 +57,9 @@ class Advisor:
         self.waiting: Callable[[], AbstractContextManager[None]] = nullcontext
         self._upstream = upstream
         self._calls = threading.BoundedSemaphore(CALLS)
+        self._lock = threading.Lock()
+        self._under_way: set[Call] = set()
+        self._closed = False
 
     def advise(self, request: DecisionRequest, *, root: str = "") -> Advice:
         """The upstream's answer to a request of an advisory mode.
@@ -66,15 +70,18 @@ class Advisor:
 
         Raises:
             RequestRefused: SVC_API_REQUEST_INVALID: it cannot be asked.
-            ServiceUnavailable: SVC_ADVISORY_UNCONFIGURED, or SVC_ADVISORY_BUSY where too many are being asked.
+            ServiceUnavailable: SVC_ADVISORY_UNCONFIGURED, or SVC_ADVISORY_BUSY where too many are being asked, or
+                the advisor was closed.
             AdvisoryFailed: SVC_ADVISORY_UPSTREAM_FAILED.
         """
         question = read_question(request, root=root)
         if self._upstream is None:
             raise self._unconfigured(request.mode)
         prompt = template(request.mode)
-        content_type, body = self._asked(self._upstream, prompt.system, question.text)
+        content_type, body = self._asked(self._upstream.call(prompt.system, question.text))
         answer = read_answer(content_type, body, question, prompt.shape)
+        if _holds(answer, self._upstream.key):
+            raise failed("answered nonsense: its answer repeats the key that it was asked with")
         said = advised(request.mode, answer)
         if said is None:
             raise failed("answered nonsense: its answer has no meaning in this mode")
@@ -92,13 +99,49 @@ class Advisor:
             f"Mode {mode} is advisory, and {why}; use mode rulebook for a binding verdict.",
         )
 
-    def _asked(self, upstream: Upstream, system: str, text: str) -> tuple[str, bytes]:
+    def close(self) -> None:
+        """Gives up every call, and makes no more: the process is about to end, and waits for its requests."""
+        with self._lock:
+            self._closed = True
+            under_way = list(self._under_way)
+        for call in under_way:
+            call.give_up()
+
+    def _asked(self, call: Call) -> tuple[str, bytes]:
         if not self._calls.acquire(blocking=False):
-            raise ServiceUnavailable(
-                "SVC_ADVISORY_BUSY",
-                f"This worker is asking the advisory upstream {CALLS} questions already; retry in {_RETRY_SECONDS} "
-                "seconds with the same idempotency key.",
-                details={"retry_after": _RETRY_SECONDS},
-            )
-        with self.waiting():
-            return upstream.ask(system, text, self._calls.release)
+            raise _busy(f"This worker is asking the advisory upstream {CALLS} questions already")
+        with self._lock:
+            closed = self._closed
+            if not closed:
+                self._under_way.add(call)
+        if closed:
+            self._calls.release()
+            raise _busy(_ENDS)
+        try:
+            with self.waiting():
+                return call.answer(self._calls.release)
+        except AdvisoryFailed as error:
+            if self._closed:
+                raise _busy(_ENDS) from error
+            raise
+        finally:
+            with self._lock:
+                self._under_way.discard(call)
+
+
+def _holds(answer: JsonObject, key: str | None) -> bool:
+    """Whether an answer has the operator's key in it. A record stays for good, and is shown to many."""
+    # Servers that need no key are often given a word.
+    return key is not None and len(key) >= _SHORTEST_KEY and canonical(key)[1:-1] in canonical(answer)
+
+
+_SHORTEST_KEY: Final = 12
+_ENDS: Final = "The service is stopping, and gave up the question to the advisory upstream"
+
+
+def _busy(why: str) -> ServiceUnavailable:
+    return ServiceUnavailable(
+        "SVC_ADVISORY_BUSY",
+        f"{why}; retry in {_RETRY_SECONDS} seconds with the same idempotency key.",
+        details={"retry_after": _RETRY_SECONDS},
+    )

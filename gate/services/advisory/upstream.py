@@ -42,46 +42,37 @@ class Upstream:
     seconds: float
     key: str | None = field(default=None, repr=False)
 
-    def ask(self, system: str, user: str, ended: Callable[[], None] = lambda: None) -> tuple[str, bytes]:
-        """The content type and the body of the answer to two messages.
+    def call(self, system: str, user: str) -> Call:
+        """A call that sends two messages, not begun yet.
 
         Redirects are not followed, and proxies of the environment are not used.
 
         Args:
             system: The system message.
             user: The user's message.
-            ended: Called when nothing of the call is left: before this returns its answer, but after it has given up on
-                one that is late.
-
-        Raises:
-            AdvisoryFailed: SVC_ADVISORY_UPSTREAM_FAILED.
         """
-        body = canonical(
-            {
-                "model": self.model,
-                "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
-                "temperature": 0,
-                "stream": False,
-                "response_format": {"type": "json_object"},
-            }
+        return Call(
+            self,
+            canonical(
+                {
+                    "model": self.model,
+                    "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
+                    "temperature": 0,
+                    "stream": False,
+                    "response_format": {"type": "json_object"},
+                }
+            ),
         )
-        call = _Call(self, body, time.monotonic() + self.seconds, ended)
-        try:
-            threading.Thread(target=call.run, name="advisory", daemon=True).start()
-        except RuntimeError as error:
-            ended()
-            raise failed("cannot be asked: this process can start no thread") from error
-        return call.answer()
 
 
-class _Call:
+class Call:
     """One request, in the thread that makes it and in the one that waits for it."""
 
-    def __init__(self, upstream: Upstream, body: bytes, deadline: float, ended: Callable[[], None]) -> None:
+    def __init__(self, upstream: Upstream, body: bytes) -> None:
+        """Takes the upstream, and the body that it gets."""
         self._upstream = upstream
-        self._ended = ended
         self._body = body
-        self._deadline = deadline
+        self._deadline = 0.0
         self._done = threading.Event()
         self._lock = threading.Lock()
         self._over = False
@@ -89,25 +80,47 @@ class _Call:
         self._answer: tuple[str, bytes] | None = None
         self._why: Exception | None = None
 
-    def answer(self) -> tuple[str, bytes]:
-        in_time = self._done.wait(self._deadline - time.monotonic())
+    def answer(self, ended: Callable[[], None]) -> tuple[str, bytes]:
+        """The content type and the body of the answer.
+
+        Args:
+            ended: Called when nothing of the call is left: before this returns its answer, but after it has given up on
+                one that is late.
+
+        Raises:
+            AdvisoryFailed: SVC_ADVISORY_UPSTREAM_FAILED.
+        """
+        self._deadline = time.monotonic() + self._upstream.seconds
+        try:
+            threading.Thread(target=self._run, args=(ended,), name="advisory", daemon=True).start()
+        except RuntimeError as error:
+            ended()
+            raise failed("cannot be asked: this process can start no thread") from error
+        in_time = self._done.wait(self._upstream.seconds)
         self._hang_up()
         if not in_time or isinstance(self._why, TimeoutError):
             raise failed(f"gave no answer within {self._upstream.seconds:g} seconds") from self._why
         if isinstance(self._why, AdvisoryFailed):
             raise self._why
+        if isinstance(self._why, ssl.SSLCertVerificationError):
+            raise failed("has a certificate that this machine does not trust") from self._why
         if self._answer is None:
             raise failed("could not be reached, or ended the connection before its answer was whole") from self._why
         return self._answer
 
-    def run(self) -> None:
+    def give_up(self) -> None:
+        """Lets `answer` wait no longer, whatever the call waits for."""
+        self._hang_up()
+        self._done.set()
+
+    def _run(self, ended: Callable[[], None]) -> None:
         try:
             self._answer = self._asked()
         except (OSError, http.client.HTTPException, AdvisoryFailed, ValueError) as error:
             self._why = error
         finally:
             self._hang_up()
-            self._ended()
+            ended()
             self._done.set()
 
     def _asked(self) -> tuple[str, bytes]:

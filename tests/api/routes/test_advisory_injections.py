@@ -42,6 +42,10 @@ REFUSED: Final = [case for case in CASES if "verdict" not in case["expected"]]
 NONE_OF: Final = {*BINDING_PARTS, "decision_confidence", "confidence_hash"}
 
 
+def name_of(case: dict[str, Any]) -> str:
+    return str(case["name"])
+
+
 def body_of(case: dict[str, Any]) -> dict[str, Any]:
     """The Decision Request of a case."""
     context = dict(case.get("context", {}))
@@ -82,11 +86,7 @@ def upstream(_server: Server, instance: Instance, client: FlaskClient, monkeypat
     return _server
 
 
-def by_name(found: list[dict[str, Any]]) -> Any:
-    return pytest.mark.parametrize("case", found, ids=lambda case: str(case["name"]))
-
-
-@by_name(RECORDED)
+@pytest.mark.parametrize("case", RECORDED, ids=name_of)
 def test_what_is_recorded_authorizes_nothing(
     client: FlaskClient, key: str, instance: Instance, upstream: Server, case: dict[str, Any]
 ) -> None:
@@ -112,7 +112,7 @@ def test_what_is_recorded_authorizes_nothing(
         assert verifier.record_failures(forged, keys) != []
 
 
-@by_name(RECORDED)
+@pytest.mark.parametrize("case", RECORDED, ids=name_of)
 def test_agents_read_advice_as_no_approval(
     client: FlaskClient, key: str, upstream: Server, case: dict[str, Any]
 ) -> None:
@@ -128,7 +128,7 @@ def test_agents_read_advice_as_no_approval(
         assert ADVICE in texts
 
 
-@by_name(RECORDED)
+@pytest.mark.parametrize("case", RECORDED, ids=name_of)
 def test_the_guard_runs_no_body_on_advice(
     client: FlaskClient, key: str, instance: Instance, upstream: Server, tmp_path: Path, case: dict[str, Any]
 ) -> None:
@@ -193,7 +193,7 @@ def advice_on(instance: Instance, body: dict[str, Any], idempotency_key: str, re
     )
 
 
-@by_name(REFUSED)
+@pytest.mark.parametrize("case", REFUSED, ids=name_of)
 def test_what_is_refused_leaves_nothing(
     client: FlaskClient, key: str, instance: Instance, scope: Scope, upstream: Server, case: dict[str, Any]
 ) -> None:
