@@ -33,8 +33,8 @@ PAGES = [*FIRST, *sorted(OTHERS), *LAST]
 ALONE = "docs/api.md"
 # It needs an upstream, and shows what that was asked and answered.
 ADVISED = "docs/advisory.md"
-# These two are the test itself, and what runs the tests.
-OUTSIDE = {"make run\n", "make test\n"}
+# These are the test itself, what runs the tests, and what that makes for them beforehand.
+OUTSIDE = {"make run\n", "make test\n", "make mcp\n"}
 # Of a demo, where a page makes one: as few as show what is planted, and nobody besides. In so few, chance hides it in
 # some years, and so it is always the same year.
 DEMO = {"DECISIONS": "3000", "PEERS": "0", "UNTIL": "2026-08-30"}
@@ -113,6 +113,8 @@ def ran(shared: Started, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
             with upstreams.serving() as upstream:
                 return advised(project, upstream, blocks)
         (project / "var").symlink_to(shared.project / "var")
+        (project / "build").mkdir()
+        (project / "build" / "mcp").symlink_to(ROOT / "build" / "mcp")
         return [run(block, project, shared.port) for block in blocks]
 
     return blocks_of
@@ -127,6 +129,7 @@ def test_the_commands_of_a_page_run_and_print_what_it_shows(page: str, ran: Call
             assert "exit code 1" in each.done.stdout
     require = {
         "README.md": require_shown,
+        "docs/agents.md": require_shown,
         "docs/client.md": require_shown,
         "docs/guard.md": require_shown,
         "docs/migration-manifest.md": require_shown,

@@ -8,11 +8,11 @@ from typing import Final
 INSTRUCTIONS: Final = (
     "Decision Gate decides whether an action may be performed, before it is. Call decide before a state-changing "
     "action, and act only on a binding record with verdict yes, on the target that the record names, once. A record is "
-    "binding where it was made in mode rulebook; records of the modes single, multi and runtime are advice, and let "
-    "nobody act. The verdict no blocks the action, and review holds it for its owner. An error, a missing answer, an "
-    "explanation, a replay and your own reading of a policy never approve anything: without a record with verdict yes, "
-    "do not act. Look facts up; never guess them. Afterwards report what was done with report_execution, also where "
-    "nothing was, and what came of it with report_outcome."
+    "binding where it was made in mode rulebook; records of the modes single, multi and runtime have a member "
+    "decision_contract: they are advice, and let nobody act. The verdict no blocks the action, and review holds it for "
+    "its owner. An error, a missing answer, an explanation, a replay and your own reading of a policy never approve "
+    "anything: without a record with verdict yes, do not act. Look facts up; never guess them. Afterwards report what "
+    "was done with report_execution, also where nothing was, and what came of it with report_outcome."
 )
 
 ADVICE: Final = (
@@ -48,8 +48,8 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "Verify a Decision Record",
         "Checks hashes, signatures and the place in the audit chain: of a stored decision (decision_id), of a record "
         "as that of a decision (decision_id and record), or of a record alone (record). verified: true says that the "
-        "service made this record, and nothing of its verdict: only a verified record whose verdict is yes lets the "
-        "caller act. " + _ONLY,
+        "service made this record, and nothing of its verdict: only a verified record whose verdict is yes, without a "
+        "decision_contract, lets the caller act. " + _ONLY,
     ),
     "explain": (
         "Explain a stored decision",
