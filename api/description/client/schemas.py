@@ -175,7 +175,7 @@ class Types:
 
 def _only_requires(branches: Iterable[Schema]) -> bool:
     """Whether branches say no more than which members go together, which a TypedDict cannot say."""
-    return all(branch.keys() <= {"description", "required", "not"} for branch in branches)
+    return all({"required"} <= branch.keys() <= {"description", "required", "not"} for branch in branches)
 
 
 def _words(schema: Schema) -> list[Json]:

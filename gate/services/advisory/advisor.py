@@ -108,6 +108,8 @@ class Advisor:
             call.give_up()
 
     def _asked(self, call: Call) -> tuple[str, bytes]:
+        if self._closed:
+            raise _busy(_ENDS)
         if not self._calls.acquire(blocking=False):
             raise _busy(f"This worker is asking the advisory upstream {CALLS} questions already")
         with self._lock:

@@ -188,6 +188,7 @@ class TestRefusals:
             # What decide would have looked up, invoked or asked next.
             assert case["error"] in (
                 "SVC_ADVISORY_UNCONFIGURED",
+                *(["SVC_API_REQUEST_INVALID"] if answer["errors"][0]["field"] == "mode" else []),
                 "RULEBOOK_REF_UNKNOWN",
                 "TRUSTED_ADAPTER_NOT_REGISTERED",
                 "TRUSTED_ADAPTER_INVALID",
