@@ -280,3 +280,11 @@ def test_secrets_of_a_context_do_not_leave_over_http(client: FlaskClient, key: s
         "token_count": 3,
         "password_changed_at": "2026-11-27",
     }
+
+
+def test_facts_under_any_name_are_sent_and_nothing_is_said_against_them(
+    client: FlaskClient, key: str, upstream: Server
+) -> None:
+    response = decide(client, key, {"question": "May we refund?", "context": {"facts": {"age": 3}}})
+    assert "x-decision-hint" not in response.headers
+    assert json.loads(upstream.asked[-1][2]["messages"][1]["content"])["context"] == {"facts": {"age": 3}}
