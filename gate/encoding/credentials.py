@@ -149,10 +149,11 @@ _SECRET_TEXT: Final = re.compile(
     re.IGNORECASE,
 )
 _BASIC: Final = re.compile(r"\s*+(?:authorization\s*+:\s*+)?basic\s++([A-Za-z0-9+/]{4,}+={0,2})\s*+", re.IGNORECASE)
-# Each run is looked at from its beginning only: none contains the beginning of another.
+# Each run is looked at from its beginning only: none contains the beginning of another. Of a value, which may hold the
+# next assignment (`note: password=hunter2`), only the beginning is looked at, and the search goes on within it.
 _PARAMETER: Final = re.compile(r"[?&#;]([^?=&#;\s]++)=[^&#;\s]")
 _ASSIGNMENT: Final = re.compile(
-    r"""(?<![\w.-])(?P<name>[\w.-]++)["']?\s{0,8}+(?P<sign>[=:])\s{0,8}+["']?(?P<value>[^\s"',;&:=][^\s"',;&]*+)"""
+    r"""(?<![\w.-])(?P<name>[\w.-]++)["']?\s{0,8}+(?P<sign>[=:])\s{0,8}+["']?(?=(?P<value>[^\s"',;&:=][^\s"',;&]{0,31}+))"""
 )
 _NUMBER: Final = re.compile(r"[0-9]++(?:\.[0-9]*+)?")
 # A word that nobody would write in a sentence, or the end of what is assigned.
@@ -179,7 +180,7 @@ def _assigns_a_secret(found: re.Match[str]) -> bool:
         return True
     # `Second pass: done` names no password.
     named = found["name"].lower() != "pass"
-    return named and bool(_NO_PROSE.match(value) or _END.match(found.string, found.end()))
+    return named and bool(_NO_PROSE.match(value) or _END.match(found.string, found.end("value")))
 
 
 def _is_user_and_password(encoded: str) -> bool:

@@ -24,17 +24,16 @@ from gate.records.advisory import BINDING_PARTS, advised
 from gate.records.envelope import input_material
 from gate.records.record import Identity
 from gate.records.request import read_request
-from gate.services.advisory.advisor import Advice, Advisor
+from gate.services.advisory.advisor import Advice
 from gate.services.advisory.records import record_of
 from gate.services.advisory.templates import template
-from gate.services.advisory.upstream import Upstream
 from tests.api.deciding import chain_size, decide, refused
 from tests.api.mcp.messages import post, well_formed
 from tests.gate.client.conftest import Service
 from tests.gate.client.guarding import guarding
 from tests.independent import verifier
 from tests.support.samples import cases
-from tests.support.upstreams import OPTIONS, Server, completion, fitting, serving, well
+from tests.support.upstreams import OPTIONS, Server, completion, fitting, well
 
 CASES: Final[list[dict[str, Any]]] = cases("advisory_injections")
 RECORDED: Final = [case for case in CASES if "verdict" in case["expected"]]
@@ -70,20 +69,6 @@ def answers_as(server: Server, case: dict[str, Any]) -> None:
         server.answer(case["answer"])
     else:
         server.behave = well
-
-
-@pytest.fixture(scope="module")
-def _server() -> Iterator[Server]:
-    with serving() as server:
-        yield server
-
-
-@pytest.fixture
-def upstream(_server: Server, instance: Instance, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> Server:
-    """The upstream that the instance of `client` asks."""
-    _server.asked.clear()
-    monkeypatch.setitem(instance.__dict__, "advisor", Advisor(Upstream(_server.url, "model-1", 5.0)))
-    return _server
 
 
 @pytest.mark.parametrize("case", RECORDED, ids=name_of)
@@ -295,3 +280,11 @@ def test_secrets_of_a_context_do_not_leave_over_http(client: FlaskClient, key: s
         "token_count": 3,
         "password_changed_at": "2026-11-27",
     }
+
+
+def test_facts_under_any_name_are_sent_and_nothing_is_said_against_them(
+    client: FlaskClient, key: str, upstream: Server
+) -> None:
+    response = decide(client, key, {"question": "May we refund?", "context": {"facts": {"age": 3}}})
+    assert "x-decision-hint" not in response.headers
+    assert json.loads(upstream.asked[-1][2]["messages"][1]["content"])["context"] == {"facts": {"age": 3}}

