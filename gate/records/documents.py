@@ -319,7 +319,7 @@ class Record(DecidedRecord, RecordHashes):
 
 
 class Cited(TypedDict):
-    """The members of a record that reports about it repeat."""
+    """The members of a record that reports about it repeat, and what says whether it is advisory."""
 
     decision_id: str
     record_hash: str
@@ -330,6 +330,7 @@ class Cited(TypedDict):
     policy_version: str
     policy_bundle_hash: str
     action_binding: ActionBinding
+    evaluator_version: str
 
 
 class Report(TypedDict):

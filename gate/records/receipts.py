@@ -230,8 +230,9 @@ CITED: Final = (
     "policy_version",
     "policy_bundle_hash",
     "action_binding",
+    "evaluator_version",
 )
-"""The members of a record that reports about it repeat."""
+"""The members of a record that reports about it repeat, and what says whether it is advisory."""
 
 
 def report_hash(kind: Kind, report: Mapping[str, object], *, plain: bool = False) -> str:

@@ -88,8 +88,8 @@ class Rehearsal:
         return StoredDecision(scope_id, entry, stored_record(entry))
 
     def modes(self, stored: StoredDecision, modes: Sequence[str]) -> Sequence[str]:
-        """The modes of an endpoint in which a decision can be replayed: of an advisory one the current one alone, since no
-        model gives the same answer for ever.
+        """The modes of an endpoint in which a decision can be replayed: of an advisory one the current one alone, since
+        no model gives the same answer for ever.
         """
         return (CURRENT,) if is_advisory(stored.record) else modes
 
