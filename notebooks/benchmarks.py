@@ -89,7 +89,7 @@ report.frame
 # may not have been reported yet. Side by side for all policies of the company:
 
 # %%
-own = sorted(snapshot.cases().select("policy_id").unique().collect()["policy_id"])
+own = sorted(snapshot.binding().cases().select("policy_id").unique().collect()["policy_id"])
 rows = []
 for policy_id in own:
     body = benchmarks(snapshot, policy_id).to_dict()

@@ -251,7 +251,8 @@ def wilson(successes: pl.Expr, trials: pl.Expr, z: float = 1.959964) -> list[pl.
 
 # %%
 approved = (
-    snapshot.cases()
+    snapshot.binding()
+    .cases()
     .filter(pl.col("verdict") == "yes")
     .with_columns(
         terminal=pl.col("outcome_status").is_in(["succeeded", "partial", "failed", "reverted"]).fill_null(False)

@@ -21,6 +21,12 @@ TIME: Final = pl.Datetime("ms", "UTC")
 VERDICT: Final = pl.Enum(["yes", "no", "review"])
 OUTCOME_STATUS: Final = pl.Enum(Counts._fields)
 EXECUTION_STATUS: Final = pl.Enum(["executed", "queued", "skipped", "failed", "blocked", "reviewed", "reverted"])
+ADVISORY: Final = "advisory"
+"""The `rule` of every advisory decision: evidence of a rulebook's decision never reads so."""
+
+IS_ADVISORY: Final = pl.col("rule").eq_missing(ADVISORY)
+"""Whether a row of decisions or cases is of an advisory one."""
+
 OBSERVED: Final = pl.List(pl.Struct({"name": pl.String, "value": pl.Float64}))
 
 
@@ -52,7 +58,9 @@ _OF_CHAIN: Final[Table] = {
     "link_hash": Column(pl.String, "The hash of the entry's link."),
 }
 _OF_POLICY: Final[Table] = {
-    "policy_id": Column(pl.String, "The policy that decided: the rulebook's id."),
+    "policy_id": Column(
+        pl.String, "The policy that decided: the rulebook's id; `advisory.<mode>` for an advisory decision."
+    ),
     "policy_version": Column(pl.String, "Its version."),
 }
 _ABOUT: Final[Table] = {
@@ -76,12 +84,18 @@ _DECIDED: Final[Table] = {
     "decision_id": Column(pl.String, "The decision's id."),
     "created_at": Column(TIME, "When it was decided."),
     **_OF_POLICY,
-    "policy_hash": Column(pl.String, "The hash of the rulebook that decided."),
+    "policy_hash": Column(
+        pl.String, "The hash of the rulebook that decided, or of the prompt template of an advisory decision."
+    ),
     "verdict": Column(VERDICT, "yes, no or review."),
     "application_verdict": Column(pl.String, "The rulebook's own word for it."),
     "action": Column(pl.String, "The action label."),
     "reason_code": Column(pl.String, "The reason code."),
-    "rule": Column(pl.String, "What decided, as the record's evidence says: rule:<id>, rule:default, schema:failed."),
+    "rule": Column(
+        pl.String,
+        "What decided, as the record's evidence says: rule:<id>, rule:default, schema:failed; `advisory` for an "
+        "advisory decision, which no rulebook made.",
+    ),
 }
 
 DECISIONS: Final[Table] = {
@@ -225,7 +239,9 @@ FACTS: Final[Table] = {
     "known": Column(pl.Boolean, "Whether the facts are kept; false where they were erased."),
     "inputs": Column(pl.String, "All facts as canonical JSON; null where they are not kept."),
 }
-"""And four columns for each field that the deciding rulebooks declare or test; `workbench.facts` says which."""
+"""And four columns for each field that the deciding rulebooks declare or test; `workbench.facts` says which. Advisory
+decisions have no facts, and no row here.
+"""
 
 RULEBOOKS: Final[Table] = {
     **_OF_ENTRY,

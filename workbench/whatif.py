@@ -141,7 +141,7 @@ def decided(ledger: Ledger, scope: Scope, decision_id: str) -> tuple[Record, Jso
 
     Raises:
         NotFound: SVC_DECISION_NOT_FOUND.
-        OperatorError: FACTS_ERASED.
+        OperatorError: FACTS_ERASED or DECISION_ADVISORY.
         ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
     """
     try:

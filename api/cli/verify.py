@@ -19,6 +19,7 @@ from gate.encoding.strict_json import JsonObject, parse
 from gate.errors import MaterialRefused, OperatorError
 from gate.instance.keys import read_hmac_secret
 from gate.proof.signing import KeyRegistry, load_registry, raw_public_key
+from gate.records.advisory import is_advisory
 from gate.verify import Trust, Verification, verify_record
 from gate.verify.material import RECORDS, Material, Subject, read_material
 from gate.verify.result import MAX_UNKNOWN
@@ -63,6 +64,7 @@ def verify(
         print_json(result.to_dict())
     else:
         print_verdict(result)
+        print_authority(given.subject)
         print_differences(result, "record")
         print_skipped(result, trust, has_input=given.input is not None)
         advise(trust)
@@ -176,6 +178,12 @@ def print_verdict(result: Verification, *, whole: bool = True) -> None:
             say(f"  {result.message} ({result.error})")
     else:
         say(f"NOT VERIFIED: {result.message} ({result.error})", style="red")
+
+
+def print_authority(record: object) -> None:
+    """Says of an advisory record what it is: one that is verified could be taken for an approval."""
+    if isinstance(record, dict) and is_advisory(record):
+        say("ADVISORY: a model answered a question. Whatever its verdict, this authorizes nothing.", style="yellow")
 
 
 def print_differences(result: Verification, what: str) -> None:

@@ -18,6 +18,7 @@ from api.cli.verify import (
     TrustedHome,
     advise,
     given_material,
+    print_authority,
     print_differences,
     print_skipped,
     print_verdict,
@@ -76,6 +77,7 @@ def verify(
         print_json(result.to_dict())
     else:
         print_verdict(result, whole=bool(result.checks.get("reports_signed")))
+        print_authority(given.subject.get("decision_record") if isinstance(given.subject, dict) else None)
         _print_steps(result)
         _print_flags(given.subject)
         _print_noted(result.unlinked, "its link is not in the packet; only its own hash protects it")

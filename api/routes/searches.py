@@ -33,6 +33,7 @@ _SHOWN: Final = (
     "record_hash",
     "decision_url",
 )
+_CONTRACT: Final = "decision_contract"
 
 
 @blueprint.get("/api/decisions")
@@ -72,4 +73,6 @@ def _criteria() -> Criteria:
 def _shown(found: Found) -> dict[str, object]:
     record: Mapping[str, object] = found.record
     require_as_made(record, f"the decision at chain position {found.position}")
-    return {**{name: record.get(name) for name in _SHOWN}, "chain_position": found.position}
+    shown = {**{name: record.get(name) for name in _SHOWN}, "chain_position": found.position}
+    # Only advisory records have it, and none is to be taken for a binding one.
+    return {**shown, _CONTRACT: record[_CONTRACT]} if _CONTRACT in record else shown

@@ -27,6 +27,7 @@ from gate.policy.reports import confidence_report
 from gate.proof import chain
 from gate.proof.chain import Head
 from gate.proof.checkpoint import Checkpoint
+from gate.records.advisory import is_advisory
 from gate.records.documents import Packet, PolicyIntelligence, Record
 from gate.records.packet import build_packet, links_to_retain
 from gate.records.receipts import EXECUTIONS, OUTCOMES
@@ -46,7 +47,7 @@ class Parts:
         executions: How many of the newest execution receipts.
         outcomes: How many of the newest outcome records.
         links: How many of the chain's links, from the decision's own on; None for no `audit_chain`.
-        intelligence: Whether `policy_intelligence`.
+        intelligence: Whether `policy_intelligence`, which the packet of an advisory decision never has.
         with_input: Whether `input`.
     """
 
@@ -154,7 +155,10 @@ class PacketExport:
             request_body=stored_request(self._ledger, scope_id, history.decision) if parts.with_input else None,
         )
 
-    def _intelligence(self, scope_id: str, record: Record) -> PolicyIntelligence:
+    def _intelligence(self, scope_id: str, record: Record) -> PolicyIntelligence | None:
+        if is_advisory(record):
+            # No policy gave advice, and a rulebook that has its policy_id made other decisions.
+            return None
         effectiveness, confidence, anomalies, benchmarks = _questions(record)
         coverage = self._ledger.outcomes.cover(scope_id, confidence)
         return {

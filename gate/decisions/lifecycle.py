@@ -25,6 +25,7 @@ from gate.ledger.chain.entries import LinkedBody, StoredReport
 from gate.ledger.chain.outcomes import ReportedOutcome
 from gate.ledger.chain.writer import Claim, NewEntry
 from gate.proof import chain
+from gate.records.advisory import is_advisory
 from gate.records.documents import Cited, Record, Report
 from gate.records.envelope import envelope, erased_members, output_material, receipt_material
 from gate.records.receipts import CITED, OUTCOMES, Kind, build, report_link, text
@@ -100,7 +101,7 @@ class Lifecycle:
                     idempotency_key=idempotency_key,
                     reported_at=timestamp(now),
                 )
-                return _entry(caller.scope_id, kind, report, claim), report
+                return _entry(caller.scope_id, kind, report, claim, counted=not is_advisory(record)), report
 
             settled = settle(self._ledger.entries, caller, claim, reported)
         if isinstance(settled, Used):
@@ -160,9 +161,10 @@ def _operation(kind: Kind) -> Operation:
     return Operation(kind.name, kind.code, kind.id_member, "report")
 
 
-def _entry(scope_id: str, kind: Kind, report: Report, claim: Claim | None) -> NewEntry:
+def _entry(scope_id: str, kind: Kind, report: Report, claim: Claim | None, *, counted: bool) -> NewEntry:
     outcome = None
-    if kind is OUTCOMES:
+    # What came of advice says nothing about a policy, even one whose rulebook has the same id, version and action.
+    if kind is OUTCOMES and counted:
         outcome = ReportedOutcome(
             text(report, kind.status_member), report["decision_verdict"], report["decision_action"]
         )

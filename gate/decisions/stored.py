@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from gate.decisions.erasure import is_confirmed, stored_erasure
 from gate.encoding.canonical import content_hash
-from gate.errors import GateError, NotFound, ServiceUnavailable
+from gate.errors import GateError, NotFound, OperatorError, ServiceUnavailable
 from gate.labels import BINDING_ADAPTER
 from gate.ledger import Ledger
 from gate.ledger.chain.entries import StoredEntry, StoredReport
@@ -159,7 +159,13 @@ def stored_request(ledger: Ledger, scope_id: str, entry: StoredEntry) -> Decisio
 
 def found_by(record: Record) -> Decided:
     """What a decision is found by in the ledger, and what its outcomes are counted under."""
-    return Decided(record["verdict"], record["action"], record["reason_code"], record["action_binding"]["resource"])
+    return Decided(
+        record["verdict"],
+        record["action"],
+        record["reason_code"],
+        record["action_binding"]["resource"],
+        advisory=is_advisory(record),
+    )
 
 
 def is_link_of(link: Mapping[str, object], record: Linked) -> bool:
@@ -228,10 +234,17 @@ def record_and_facts(ledger: Ledger, scope_id: str, decision_id: str) -> tuple[R
 
     Raises:
         NotFound: SVC_DECISION_NOT_FOUND.
+        OperatorError: DECISION_ADVISORY: it was made over no facts.
         ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be read, or is not as it was made.
     """
     entry = ledger.entries.decision(scope_id, decision_id)
     if entry is None:
         raise decision_not_found()
     record = stored_record(entry)
+    if is_advisory(record):
+        raise OperatorError(
+            "DECISION_ADVISORY",
+            f"{decision_id} is advisory: a model answered it, and no rulebook can decide it anew. Choose a binding "
+            f"decision.",
+        )
     return record, stored_facts(record, stored_request(ledger, scope_id, entry))

@@ -5,6 +5,7 @@
     effectiveness    shares, scores and recommendations by version, verdict, rule and week
     peers            benchmarks: the figures that a scope shares, and quantiles over a cohort of other scopes
     anomalies/       tests for shifts, drift, outliers, volume and broken promises, and the report of what they find
+    notes            a sentence that these reports share
     reports          the documents of confidence and effectiveness
     questions        one frozen object per question, with its names, defaults and bounds; the protocol of what answers
     bounds           what the members of a question may be

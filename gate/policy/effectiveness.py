@@ -141,6 +141,7 @@ class Counted:
         merkle_root: The chain's rolling root there; None where it is empty.
         truncated: Whether a limit left earlier decisions out.
         more_metrics: How many names were observed beside those of `metrics`.
+        advisory: How many decisions with the policy's id were left out because they are advisory.
     """
 
     by_version: Mapping[str, Group]
@@ -155,6 +156,7 @@ class Counted:
     merkle_root: str | None
     truncated: bool
     more_metrics: int = 0
+    advisory: int = 0
 
     @property
     def standing(self) -> Standing:

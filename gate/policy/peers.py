@@ -20,6 +20,7 @@ from gate.encoding.canonical import content_hash
 from gate.ids import timestamp
 from gate.labels import BENCHMARKS
 from gate.policy.effectiveness import share
+from gate.policy.notes import without_advice
 from gate.policy.questions import MIN_DECISIONS, MIN_SCOPES, BenchmarksQuestion
 
 MIN_OUTCOMES: Final = 20
@@ -196,6 +197,7 @@ class Own:
         chain_position: The last position of the scope's chain that was read; 0 where it is empty.
         merkle_root: The chain's rolling root there; None where it is empty.
         truncated: Whether a limit left earlier decisions out.
+        advisory: How many decisions with the policy's id were left out because they are advisory.
     """
 
     counts: MonthCounts
@@ -205,6 +207,7 @@ class Own:
     chain_position: int
     merkle_root: str | None
     truncated: bool
+    advisory: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,6 +384,7 @@ def _notes(own: Own) -> Iterator[str]:
     yield from _NOTES
     if own.truncated:
         yield _TRUNCATED
+    yield from without_advice(own.advisory)
 
 
 def _twentieths(part: int, whole: int) -> int:

@@ -16,6 +16,7 @@ from gate.labels import CONFIDENCE, EFFECTIVENESS
 from gate.policy import effectiveness
 from gate.policy.confidence import Counts, Coverage, add, assess
 from gate.policy.effectiveness import Counted, Standing
+from gate.policy.notes import without_advice
 from gate.policy.questions import VERDICTS, ConfidenceQuestion, EffectivenessQuestion
 
 MAX_VERSIONS: Final = 50
@@ -216,3 +217,4 @@ def _effectiveness_notes(counted: Counted, min_sample: int) -> Iterator[str]:
         yield _SHORTENED
     if counted.truncated:
         yield _EARLIER_LEFT_OUT
+    yield from without_advice(counted.advisory)

@@ -74,6 +74,10 @@ def policy_of(mode: str) -> str:
     return f"advisory.{mode}"
 
 
+ADVISORY_POLICIES: Final = frozenset(map(policy_of, ADVISORY_MODES))
+"""The policy_ids of advisory records. A rulebook may have one of them as its id: it is no advice for that."""
+
+
 def advised(mode: object, answer: object) -> Advised | None:
     """What an answer in a mode says; None where it is none that the mode has."""
     if not isinstance(mode, str) or not isinstance(answer, dict):

@@ -16,6 +16,7 @@ from gate.instance.instance import Instance, create_instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES
+from tests.support.advice import Advice, advice
 from tests.support.migrations import candidate, desk
 from tests.support.samples import sample_request, sample_rulebook
 from workbench.lake.compaction import Compactor
@@ -211,3 +212,14 @@ class Chain:
                 self.crm_sync(decision_id)
         for number, decision_id in enumerate(self.decided[: decisions // 2]):
             self.outcome(decision_id, ("succeeded", "failed", "partial", "reverted")[number % 4], action_executed=True)
+
+
+@contextmanager
+def advised(directory: Path) -> Iterator[tuple[Shared, Advice]]:
+    """Makes an instance in a directory, whose scope acme has binding and advisory decisions in its chain, all reported
+    about.
+    """
+    with shared(directory) as made:
+        key, _ = made.instance.ledger.directory.create_key(made.scope, FULL_ACCESS, None, utc_now())
+        with advice(made.instance, key) as found:
+            yield made, found

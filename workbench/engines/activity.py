@@ -88,6 +88,7 @@ def activity(snapshot: Snapshot, policy_id: str, policy_version: str | None = No
     require_snapshot(snapshot)
     question = PolicyQuestion(policy_id, policy_version=policy_version)
     require_decided(snapshot, policy_id, policy_version)
+    snapshot = snapshot.binding(policy_id)
     # One after the other: together they take longer, as each needs all processors and memory of its own.
     cases = _asked(snapshot.cases(policy_id), question)
     groups = _groups(cases)

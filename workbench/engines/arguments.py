@@ -49,12 +49,14 @@ def require_decided(snapshot: Snapshot, policy_id: str, policy_version: str | No
     versions = used.filter(pl.col("policy_id") == policy_id)["policy_version"]
     if used.is_empty() or (versions.len() and policy_version in (None, *versions)):
         return
-    if not versions.len() and snapshot.cases(policy_id).limit(1).collect().height:
+    if not versions.len() and snapshot.binding(policy_id).cases(policy_id).limit(1).collect().height:
         return
     if versions.len():
         told = f"{shown(policy_id)} in scope {shown(snapshot.scope)} has no version {shown(str(policy_version))}"
         raise OperatorError("LAKE_POLICY_UNKNOWN", f"{told}. {choices(str(policy_version), versions.drop_nulls())}")
     told = f"Scope {shown(snapshot.scope)} has no decision by a policy {shown(policy_id)}"
+    if snapshot.count_advisory(policy_id):
+        told = f"All decisions named {shown(policy_id)} in scope {shown(snapshot.scope)} are advisory, by no policy"
     raise OperatorError("LAKE_POLICY_UNKNOWN", f"{told}. {choices(policy_id, used['policy_id'])}")
 
 

@@ -155,6 +155,7 @@ def answer(snapshot: Snapshot, question: BenchmarksQuestion) -> BenchmarkReport:
     Raises:
         OperatorError: LAKE_BENCHMARKS_INVALID.
     """
+    snapshot = snapshot.binding(question.policy_id)
     frozen, scope_id = latest(snapshot.lake), snapshot.manifest.scope_id
     month = _month_without_freeze(snapshot) if frozen is None else frozen.month
     cohort = None
@@ -182,6 +183,7 @@ def _own(snapshot: Snapshot, month: str | None, question: BenchmarksQuestion) ->
         snapshot.position,
         snapshot.merkle_root,
         truncated=truncated,
+        advisory=snapshot.count_advisory(question.policy_id),
     )
 
 

@@ -134,8 +134,13 @@ def answer(snapshot: Snapshot, question: ConfidenceQuestion) -> ConfidenceReport
     """
     version = question.policy_version
     named = (("verdict", question.verdict), ("action", question.action))
-    rows = snapshot.cases(question.policy_id).filter(
-        pl.col("outcome_status").is_not_null(), *(pl.col(name) == value for name, value in named if value is not None)
+    rows = (
+        snapshot.binding(question.policy_id)
+        .cases(question.policy_id)
+        .filter(
+            pl.col("outcome_status").is_not_null(),
+            *(pl.col(name) == value for name, value in named if value is not None),
+        )
     )
     chosen = rows if version is None else rows.filter(pl.col("policy_version") == version)
     chosen, truncated = latest(chosen, "outcome_position", question.limit)

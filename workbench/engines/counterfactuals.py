@@ -25,6 +25,7 @@ from gate.ids import timestamp
 from gate.policy.bounds import refusal
 from gate.policy.confidence import Counts
 from gate.policy.effectiveness import Standing
+from gate.policy.notes import without_advice
 from gate.policy.questions import VERDICTS, CounterfactualsQuestion
 from gate.rulebooks.documents import RulebookBody
 from gate.rulebooks.evaluation import Outcome
@@ -226,6 +227,7 @@ def answer(snapshot: Snapshot, question: CounterfactualsQuestion) -> Counterfact
     policy_id, patch, (since, until) = question.policy_id, question.changes(), question.window()
     other = None if question.rulebook is None else load(question.rulebook)
     _require_own(policy_id, other)
+    snapshot = snapshot.binding(policy_id)
     cases, truncated = latest(_sliced(snapshot, question), "position", question.limit)
     with unmoved():
         anew = _redecided(snapshot, policy_id, other, patch)
@@ -248,7 +250,8 @@ def answer(snapshot: Snapshot, question: CounterfactualsQuestion) -> Counterfact
         "unread": unread,
     }
     # As JSON has it, which is what is hashed.
-    body = orjson.loads(orjson.dumps(asked | _found(snapshot, groups, covered, transitions, truncated=truncated)))
+    found = _found(snapshot, policy_id, groups, covered, transitions, truncated=truncated)
+    body = orjson.loads(orjson.dumps(asked | found))
     report = {**body, "counterfactual_hash": content_hash(body)}
     behind = _compared(cases, anew).filter(_CHANGED).sort("position")
     codes = cases.select("position", "verdict").join(anew.rows, on="position", how="inner")
@@ -257,6 +260,7 @@ def answer(snapshot: Snapshot, question: CounterfactualsQuestion) -> Counterfact
 
 def _found(
     snapshot: Snapshot,
+    policy_id: str,
     groups: pl.DataFrame,
     covered: pl.DataFrame,
     transitions: list[_Transition],
@@ -283,7 +287,7 @@ def _found(
             "merkle_root": snapshot.merkle_root,
             "truncated": truncated,
         },
-        "notes": list(_NOTES),
+        "notes": [*_NOTES, *without_advice(snapshot.count_advisory(policy_id))],
     }
 
 

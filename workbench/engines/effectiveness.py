@@ -194,6 +194,7 @@ def answer(snapshot: Snapshot, question: EffectivenessQuestion) -> Effectiveness
         snapshot: The scope's chain.
         question: The question.
     """
+    snapshot = snapshot.binding(question.policy_id)
     cases, metrics, truncated = _chosen(snapshot, question)
     groups, measured = pl.collect_all([_grouped(cases), _measured(metrics)], engine="streaming")
     counted = Counted(
@@ -213,6 +214,7 @@ def answer(snapshot: Snapshot, question: EffectivenessQuestion) -> Effectiveness
         chain_position=snapshot.position,
         merkle_root=snapshot.merkle_root,
         truncated=truncated,
+        advisory=snapshot.count_advisory(question.policy_id),
     )
     body = effectiveness_report(counted, question)
     return EffectivenessReport(body, _frame(counted), _weekly(groups), snapshot.scope)

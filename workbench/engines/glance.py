@@ -17,10 +17,9 @@ import polars as pl
 from gate.policy.confidence import MIN_SAMPLE
 from gate.policy.effectiveness import Standing, below_others
 from gate.policy.questions import VERDICTS
-from workbench.columns import TIME
+from workbench.columns import IS_ADVISORY, TIME
 from workbench.engines.arguments import require_snapshot
 from workbench.engines.slicing import by_status, rated
-from workbench.lake.cases import state
 from workbench.lake.reader import Snapshot
 
 RECENT: Final = timedelta(days=28)
@@ -33,6 +32,7 @@ _COLUMNS: Final = (
     *("policy_id", "decisions", *VERDICTS, *(_OUTCOME_COLUMNS.get(name, name) for name in Standing._fields)),
     *("success_rate", "low", "high", "held", "oldest_held_at", "latest_version", "last_decision_at", "trend"),
 )
+_ADVISORY: Final = IS_ADVISORY.alias("advisory")
 _OF_VERSION: Final = ("policy_id", "policy_version")
 _OF_VERDICT: Final = {verdict: f"verdict:{verdict}" for verdict in VERDICTS}
 
@@ -47,10 +47,12 @@ class Glance:
             policy with the most decisions first. The outcome status review is `outcome_review`, beside the verdict
             `review`. `trend` is falling, rising, steady or unknown.
         weekly: {policy_id, week, decisions, terminal, success_rate}, by policy and week.
+        advisory: How many decisions were left out because they are advisory: no policy made them.
     """
 
     frame: pl.DataFrame
     weekly: pl.DataFrame
+    advisory: int = 0
 
 
 def glance(snapshot: Snapshot) -> Glance:
@@ -63,18 +65,20 @@ def glance(snapshot: Snapshot) -> Glance:
         OperatorError: ENGINE_ARGUMENT_INVALID.
     """
     require_snapshot(snapshot)
-    cases = snapshot.cases()
-    groups = _groups(cases)
+    groups = _groups(snapshot.cases())
+    advisory = groups.filter("advisory")
+    cases, groups = snapshot.binding().cases(), groups.filter(~pl.col("advisory"))
     weekly = rated(groups.group_by("policy_id", "week").agg(by_status())).select(_WEEKLY)
     trends = _trends(groups, _recent(cases, groups))
-    return Glance(_frame(groups, _latest_versions(groups, snapshot), trends), weekly.sort("policy_id", "week"))
+    frame = _frame(groups, _latest_versions(groups, snapshot), trends)
+    return Glance(frame, weekly.sort("policy_id", "week"), int(advisory["decisions"].sum()))
 
 
 def _groups(cases: pl.LazyFrame) -> pl.DataFrame:
     """The decisions, counted by all that the frames tell apart."""
     made = pl.col("created_at")
     return (
-        cases.group_by(*_OF_VERSION, "week", "verdict", "outcome_status", "execution_status")
+        cases.group_by(*_OF_VERSION, "week", "verdict", "outcome_status", "execution_status", _ADVISORY)
         .agg(
             pl.len().cast(pl.Int64).alias("decisions"),
             made.min().alias("first"),
@@ -101,7 +105,9 @@ def _recent(cases: pl.LazyFrame, groups: pl.DataFrame) -> pl.DataFrame:
 
 
 def _frame(groups: pl.DataFrame, latest_versions: pl.DataFrame, trends: pl.DataFrame) -> pl.DataFrame:
-    decisions, is_held = pl.col("decisions"), state() == "held"
+    # None of them is advisory, whose state is another.
+    decisions = pl.col("decisions")
+    is_held = pl.col("execution_status").is_null() & (pl.col("verdict") == "review")
     counted = groups.group_by("policy_id").agg(
         *by_status(),
         *(decisions.filter(pl.col("verdict") == verdict).sum().alias(name) for verdict, name in _OF_VERDICT.items()),

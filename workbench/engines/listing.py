@@ -24,7 +24,7 @@ import polars as pl
 from gate.policy.bounds import Bound, OneOf, Text, Whole, moment, refusal, require, shown
 from gate.policy.effectiveness import Standing
 from gate.policy.questions import VERDICTS
-from workbench.columns import CASES, schema
+from workbench.columns import CASES, IS_ADVISORY, schema
 from workbench.engines.arguments import require_snapshot
 from workbench.lake.cases import STATES, has_state, state
 from workbench.lake.reader import Snapshot, at_positions
@@ -94,7 +94,7 @@ class Criteria:
         policy_version: The version.
         verdict: yes, no or review.
         reason_code: The reason code.
-        rule: What decided, as the evidence says: `rule:<id>`, `rule:default`, `schema:failed`.
+        rule: What decided, as the evidence says: `rule:<id>`, `rule:default`, `schema:failed`; or `advisory`.
         since: It was made at this moment or later; a date, or a datetime without a zone, is in UTC.
         until: It was made before this moment, as `since`.
         state: One of `STATES`.
@@ -156,7 +156,8 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class HeldSummary:
-    """The decisions that wait for somebody: their verdict is review, and no execution receipt was reported.
+    """The decisions that wait for somebody: their verdict is review, no execution receipt was reported, and none of
+    them is advisory.
 
     Attributes:
         frame: {policy_id, reason_code, decisions, oldest_at, newest_at}, the most decisions first; at most 200 rows.
@@ -179,10 +180,11 @@ class Names:
 
     Attributes:
         policies: The policies.
-        versions: The versions of each of these policies, in the order of their first decisions.
+        versions: The versions of each of them and of `advisory`, in the order of their first decisions.
         reason_codes: The reason codes.
         rules: What decided.
-        review_reasons: The reason codes of decisions with the verdict review.
+        review_reasons: The reason codes of decisions with the verdict review, without those of advisory ones.
+        advisory: The policy_ids that advisory decisions have.
     """
 
     policies: Sequence[str]
@@ -190,6 +192,7 @@ class Names:
     reason_codes: Sequence[str]
     rules: Sequence[str]
     review_reasons: Sequence[str]
+    advisory: Sequence[str] = ()
 
 
 def find_decisions(
@@ -334,15 +337,18 @@ def decision_names(snapshot: Snapshot) -> Names:
         .agg(pl.len().alias("decisions"), pl.col("position").min().alias("first"))
         .collect(engine="streaming")
     )
-    policies = _most(groups, "policy_id")
-    kept = groups.filter(pl.col("policy_id").is_in(policies))
+    binding = groups.filter(~IS_ADVISORY)
+    policies, advisory = _most(binding, "policy_id"), _most(groups.filter(IS_ADVISORY), "policy_id")
+    named = list(dict.fromkeys([*policies, *advisory]))
+    kept = groups.filter(pl.col("policy_id").is_in(named))
     by_policy = {str(key[0]): part for key, part in kept.partition_by("policy_id", as_dict=True).items()}
     return Names(
         policies,
-        {policy_id: _by_first_use(by_policy[policy_id]) for policy_id in policies},
+        {policy_id: _by_first_use(by_policy[policy_id]) for policy_id in named},
         _most(groups, "reason_code"),
         _most(groups, "rule"),
-        _most(groups.filter(pl.col("verdict") == "review"), "reason_code"),
+        _most(binding.filter(pl.col("verdict") == "review"), "reason_code"),
+        advisory,
     )
 
 

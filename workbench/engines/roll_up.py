@@ -96,7 +96,10 @@ def roll_up(lake: Lake | Snapshot) -> RollUp:
     names = {snapshot.manifest.scope_id: snapshot.scope for snapshot in snapshots}
     counted = pl.collect_all(
         [
-            snapshot.cases().group_by("scope_id", "policy_id", "outcome_status").agg(pl.len().alias("decisions"))
+            snapshot.binding()
+            .cases()
+            .group_by("scope_id", "policy_id", "outcome_status")
+            .agg(pl.len().alias("decisions"))
             for snapshot in snapshots
         ],
         engine="streaming",

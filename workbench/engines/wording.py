@@ -77,7 +77,7 @@ _UNITS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 _RULES: Final[Mapping[str, str]] = MappingProxyType(
-    {"rule:default": "the default outcome", "schema:failed": "the schema check"}
+    {"rule:default": "the default outcome", "schema:failed": "the schema check", "advisory": "no rulebook (advisory)"}
 )
 
 
@@ -113,7 +113,9 @@ def in_words(name: str) -> str:
 
 
 def decided_by(rule: str) -> str:
-    """What decided, as the evidence of a record names it: a rule's id, the default outcome or the schema check."""
+    """What decided, as the evidence of a record names it: a rule's id, the default outcome or the schema check; of an
+    advisory decision, no rulebook.
+    """
     return _RULES.get(rule, rule.removeprefix("rule:"))
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from workbench.columns import CASES, DECISIONS, EXECUTION_STATUS, schema
+from workbench.columns import ADVISORY, CASES, DECISIONS, EXECUTION_STATUS, IS_ADVISORY, schema
 
 _WEEK: Final = pl.col("created_at").dt.truncate("1w").dt.date().alias("week")
 
@@ -40,7 +40,7 @@ DECISION_COLUMNS: Final = tuple(name for name in DECISIONS if name in CASES and 
 
 _WITHOUT_RECEIPT: Final = {"review": "held", "yes": "approved", "no": "refused"}
 
-STATES: Final = (*_WITHOUT_RECEIPT.values(), *EXECUTION_STATUS.categories)
+STATES: Final = (*_WITHOUT_RECEIPT.values(), ADVISORY, *EXECUTION_STATUS.categories)
 """The states of a case."""
 
 _UNDER_WAY: Final = pl.col("execution_status").is_in(["executed", "queued"])
@@ -74,16 +74,21 @@ EXECUTION_COLUMNS: Final = ("decision_position", *dict.fromkeys(_FROM_EXECUTION.
 
 
 def state() -> pl.Expr:
-    """The state of a case: the status of its latest execution receipt; without a receipt its verdict decides."""
+    """The state of a case: the status of its latest execution receipt; without a receipt its verdict decides, save that
+    an advisory decision, whose verdict approves, refuses and holds nothing, is just that.
+    """
     untold = pl.col("verdict").cast(pl.String).replace_strict(_WITHOUT_RECEIPT, return_dtype=pl.String)
+    untold = pl.when(IS_ADVISORY).then(pl.lit(ADVISORY)).otherwise(untold)
     return pl.coalesce(pl.col("execution_status").cast(pl.String), untold)
 
 
 def has_state(name: str) -> pl.Expr:
     """Whether a case has a state: as `state() == name`, for a tenth of the time, as it makes no text for each case."""
     told = pl.col("execution_status")
+    if name == ADVISORY:
+        return told.is_null() & IS_ADVISORY
     verdicts = [verdict for verdict, of in _WITHOUT_RECEIPT.items() if of == name]
-    return (told.is_null() & (pl.col("verdict") == verdicts[0])) if verdicts else (told == name)
+    return (told.is_null() & (pl.col("verdict") == verdicts[0]) & ~IS_ADVISORY) if verdicts else (told == name)
 
 
 def unreported(decisions: pl.DataFrame) -> pl.DataFrame:

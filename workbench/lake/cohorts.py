@@ -43,7 +43,7 @@ _SEAL: Final = b"sha256:"
 _DIGEST_LENGTH: Final = 64
 _SCHEMA: Final = pl.Schema({name: column.dtype for name, column in BENCHMARKS.items()})
 _TERMINAL: Final = ("succeeded", "partial", "failed", "reverted")
-_DECIDED: Final = ("position", "created_at", "policy_id", "policy_version", "verdict")
+_DECIDED: Final = ("position", "created_at", "policy_id", "policy_version", "verdict", "rule")
 _REPORTED: Final = ("decision_position", "position", "policy_id", "outcome_status", "reported_at")
 
 
@@ -142,7 +142,7 @@ def freeze(members: Iterable[Snapshot], month: str) -> pl.DataFrame:
     for snapshot in members:
         scope_id = snapshot.manifest.scope_id
         rows.append((scope_id, *[None] * (len(_SCHEMA) - 1)))
-        counted = cases_at(snapshot, month).group_by("policy_id").agg(counts()).collect(engine="streaming")
+        counted = cases_at(snapshot.binding(), month).group_by("policy_id").agg(counts()).collect(engine="streaming")
         for policy_id, *numbers in counted.rows():
             if (coded := code(MonthCounts(*numbers))) is not None:
                 rows.append((scope_id, policy_id, *coded))
@@ -203,7 +203,7 @@ def cases_at(snapshot: Snapshot, month: str, policy_id: str | None = None) -> pl
         policy_id: Only the decisions of this policy; of every policy where None.
 
     Returns:
-        {position, created_at, policy_id, policy_version, verdict, outcome_status}; the status is null without an
+        {position, created_at, policy_id, policy_version, verdict, rule, outcome_status}; the status is null without an
         outcome.
     """
     period = decided_in(month)

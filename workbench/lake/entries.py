@@ -22,11 +22,12 @@ from msgspec import Raw, Struct, field
 
 from gate.encoding.canonical import canonical
 from gate.errors import OperatorError
+from gate.labels import ADVISORY_EVALUATOR
 from gate.ledger.packing import unpack
 from gate.ledger.reads.tail import FollowedEntry
 from gate.records.receipts import BINDING_MISMATCH, NOT_APPROVED
 from gate.rulebooks.documents import RulebookBody
-from workbench.columns import ENTRY_TABLES, FACTS, OBSERVED, TIME, personal_columns, schema
+from workbench.columns import ADVISORY, ENTRY_TABLES, FACTS, OBSERVED, TIME, personal_columns, schema
 from workbench.facts import canonical_text, fact_series, fields_of, without
 
 # Columns that nobody reads still cost something in every file; a rulebook tests ten fields, not a hundred.
@@ -159,9 +160,14 @@ class _Record(Struct, gc=False):
     request_id: str
     input_hash: str
     output_hash: str
+    evaluator_version: str = ""
     idempotency_key: str | None = None
     trusted_adapter: _TrustedAdapter | None = None
     adapter_facts: dict[str, Any] | None = None
+
+    @property
+    def advisory(self) -> bool:
+        return self.evaluator_version == ADVISORY_EVALUATOR
 
 
 class _Confidence(Struct, gc=False):
@@ -327,10 +333,27 @@ def frames(scope_id: str, entries: Sequence[FollowedEntry], rulebooks: Rulebooks
             raise _unreadable(rows[0], f"its type {entry_type} is not known to this release")
         found[ENTRY_TABLES[entry_type]] = _frame(ENTRY_TABLES[entry_type], scope_id, rows, columns, personal)
         if entry_type == "decision" and rulebooks is not None:
-            hashes = [record.policy_hash for record in records]
-            found["facts"] = _facts(scope_id, rows, records, rulebooks, personal)
-            if (new := _new_rulebooks(scope_id, rows, hashes, rulebooks)).height:
-                found["rulebooks"] = new
+            found |= _of_rulebooks(scope_id, rows, records, rulebooks, personal)
+    return found
+
+
+def _of_rulebooks(
+    scope_id: str,
+    rows: Sequence[FollowedEntry],
+    records: Sequence[_Record],
+    rulebooks: Rulebooks,
+    personal: Personal,
+) -> Frames:
+    """The facts and the new rulebooks of decisions. Advisory ones have neither: an upstream answered a question."""
+    if any(record.advisory for record in records):
+        binding = [index for index, record in enumerate(records) if not record.advisory]
+        rows, records = [rows[index] for index in binding], [records[index] for index in binding]
+        if not rows:
+            return {}
+    found = {"facts": _facts(scope_id, rows, records, rulebooks, personal)}
+    hashes = [record.policy_hash for record in records]
+    if (new := _new_rulebooks(scope_id, rows, hashes, rulebooks)).height:
+        found["rulebooks"] = new
     return found
 
 
@@ -402,7 +425,7 @@ def _decision_columns(rows: Sequence[FollowedEntry], bodies: Sequence[_Record]) 
     return {
         "created_at": [row.created_at for row in rows],
         **_members(bodies, _Record),
-        "rule": [body.evidence[1] for body in bodies],
+        "rule": [ADVISORY if body.advisory else body.evidence[1] for body in bodies],
         "target_system": [binding.system for binding in bindings],
         "target_object_id": [binding.resource for binding in bindings],
         "proposed_action": [binding.proposed_action for binding in bindings],

@@ -23,7 +23,8 @@ from polars.datatypes import DataTypeClass
 from gate.errors import OperatorError
 from gate.policy.bounds import OneOf, moment, require
 from gate.policy.questions import VERDICTS
-from workbench.columns import CHANGE_IDS, ENTRY_TABLES, TABLES, TIME_COLUMNS, schema
+from gate.records.advisory import ADVISORY_POLICIES
+from workbench.columns import CHANGE_IDS, ENTRY_TABLES, IS_ADVISORY, TABLES, TIME_COLUMNS, schema
 from workbench.facts import columns_of
 from workbench.lake.cases import (
     DECISION_COLUMNS,
@@ -86,6 +87,7 @@ class Snapshot:
         position: The chain position up to which all is here.
         merkle_root: The chain's root there; None for an empty chain.
         windows: The slices that its tables are cut to; none for the whole chain.
+        advisory: Whether its tables have the advisory decisions, and what was reported about them.
     """
 
     lake: Path
@@ -94,10 +96,12 @@ class Snapshot:
     merkle_root: str | None
     tail: Frames = field(default_factory=dict)
     windows: tuple[Window, ...] = ()
+    advisory: bool = True
 
     def __repr__(self) -> str:
         sliced = ", sliced" if self.windows else ""
-        return f"<Snapshot of {self.scope}: {self.position:,} entries{sliced}>"
+        binding = "" if self.advisory else ", without advisory decisions"
+        return f"<Snapshot of {self.scope}: {self.position:,} entries{sliced}{binding}>"
 
     @property
     def scope(self) -> str:
@@ -122,15 +126,37 @@ class Snapshot:
         window = Window(moment("since", since), moment("until", until), verdict)
         return self if window == Window() else replace(self, windows=(*self.windows, window))
 
+    def binding(self, policy_id: str | None = None) -> Snapshot:
+        """The same chain without its advisory decisions and what was reported about them, which say nothing about any
+        policy; every report about policies looks at it.
+
+        Args:
+            policy_id: The only policy that is looked at; None for all.
+        """
+        # No advisory decision has another policy_id, and whoever asks for one need not look at the rules of a million.
+        concerned = policy_id is None or policy_id in ADVISORY_POLICIES
+        return replace(self, advisory=False) if concerned else self
+
+    def count_advisory(self, policy_id: str) -> int:
+        """How many advisory decisions `binding` leaves out of those with a policy_id."""
+        if policy_id not in ADVISORY_POLICIES:
+            return 0
+        cases = replace(self, advisory=True).cases(policy_id).filter(IS_ADVISORY)
+        return int(cases.select(pl.len()).collect(engine="streaming").item())
+
     def within(self, decisions: pl.LazyFrame) -> pl.LazyFrame:
         """The rows of decisions that belong to the slice; all of them where the chain is not sliced.
 
         Args:
-            decisions: Rows with `created_at` and, for a slice by verdict, `verdict`.
+            decisions: Rows with `created_at`, `rule` and, for a slice by verdict, `verdict`.
         """
+        decisions = self._in_windows(decisions)
+        return decisions if self.advisory else decisions.filter(~IS_ADVISORY)
+
+    def _in_windows(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         for window in self.windows:
-            decisions = window.of(decisions)
-        return decisions
+            rows = window.of(rows)
+        return rows
 
     def table(self, name: str) -> pl.LazyFrame:
         """The rows of a table; of facts without the fields that rulebooks declare, for which there is `facts`.
@@ -257,9 +283,9 @@ class Snapshot:
         rows = pl.concat(parts)
         if policy_id is not None:
             rows = rows.filter(pl.col("policy_id") == policy_id)
-        # Facts have the date of their decision, and not its verdict.
+        # Facts have the date of their decision, and not its verdict; and advisory decisions have none.
         by_verdict = any(window.verdict is not None for window in self.windows)
-        rows = self._about(rows, "position", policy_id) if by_verdict else self.within(rows)
+        rows = self._about(rows, "position", policy_id) if by_verdict else self._in_windows(rows)
         if "erasures" in self.tail:
             # Exported before it was erased; the next export takes it out of the file.
             rows = rows.pipe(lambda frame: forgotten_lazily(frame, types, self.tail["erasures"]["decision_position"]))
@@ -311,12 +337,12 @@ class Snapshot:
 
     def _about(self, rows: pl.LazyFrame, position: str, policy_id: str | None = None) -> pl.LazyFrame:
         """The rows that are about decisions of the slice, whose positions stand in a column."""
-        if not self.windows:
+        if not self.windows and self.advisory:
             return rows
         decisions = self._rows("decisions", self.manifest.of("decisions"))
         if policy_id is not None:
             decisions = decisions.filter(pl.col("policy_id") == policy_id)
-        span = _span(decisions, self.windows)
+        span = _span(decisions, self.windows) if self.advisory else None
         if span is not None:
             return rows.filter(pl.col(position).is_between(*span))
         chosen = self.within(decisions).select(pl.col("position").alias(position))

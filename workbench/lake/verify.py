@@ -164,11 +164,12 @@ def _chain(lake: Path, manifest: Manifest) -> Iterator[Finding]:
     if written:
         yield Finding("chain", f"A file says that it was written at position {min(written)}, which is not in the lake.")
     facts = snapshot.table("facts").select(pl.len().alias("rows"), pl.col("position").n_unique().alias("distinct"))
-    decided = snapshot.table("decisions").select(pl.len().alias("decisions"))
+    # An advisory decision has no facts.
+    decided = snapshot.binding().table("decisions").select(pl.len().alias("decisions"))
     rows_, distinct, decisions = pl.concat([facts.collect(), decided.collect()], how="horizontal").row(0)
     if not rows_ == distinct == decisions:
         yield Finding(
-            "chain", f"{rows_} rows hold the facts of {distinct} decisions, and there are {decisions} decisions."
+            "chain", f"{rows_} rows hold the facts of {distinct} decisions, and {decisions} decisions have facts."
         )
     if root != manifest.merkle_root:
         yield Finding("chain", f"The root of the rows differs from the manifest's at position {manifest.position}.")
@@ -201,7 +202,7 @@ def _rulebooks(lake: Path, manifest: Manifest) -> Iterator[Finding]:
             scan([lake / file.path for file in manifest.of("rulebooks")], schema("rulebooks")).select(
                 "policy_hash", "body"
             ),
-            snapshot.table("decisions").select(pl.col("policy_hash").unique()),
+            snapshot.binding().table("decisions").select(pl.col("policy_hash").unique()),
         ],
         engine="streaming",
     )

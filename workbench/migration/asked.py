@@ -59,6 +59,7 @@ def migration_dry_run(
     """
     require_snapshot(snapshot)
     require_decided(snapshot, policy_id)
+    snapshot = snapshot.binding(policy_id)
     before = version_in_force(snapshot, policy_id) if base is None else base
     against = None if before is None else _rulebook(snapshot, policy_id, before)
     return dry_run(
@@ -84,6 +85,7 @@ def version_in_force(snapshot: Snapshot, policy_id: str) -> str | None:
     has decided nothing yet, so that the lake lacks its rulebook, the one that decided last. None where none decided.
     """
     decided = versions(snapshot, policy_id)
+    snapshot = snapshot.binding(policy_id)
     for table in ("routes", "decisions"):
         of = snapshot.table(table).filter(pl.col("policy_id") == policy_id)
         found = of.select(pl.col("policy_version").sort_by("position").last()).collect().item()

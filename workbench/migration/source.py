@@ -88,6 +88,10 @@ class LakeHistory:
     snapshot: Snapshot
     rulebook_id: str
 
+    def __post_init__(self) -> None:
+        # No rulebook can decide advice anew, not even one that has its policy_id.
+        object.__setattr__(self, "snapshot", self.snapshot.binding(self.rulebook_id))
+
     @property
     def read_at(self) -> Mapping[str, object]:
         """As `History.read_at`."""
@@ -156,7 +160,8 @@ def known_values(snapshot: Snapshot, body: RulebookBody) -> list[str]:
         snapshot: The chain.
         body: The rulebook.
     """
-    names = snapshot.metrics(body["rulebook_id"]).select(pl.col("name").cast(pl.String).unique().sort())
+    policy_id = body["rulebook_id"]
+    names = snapshot.binding(policy_id).metrics(policy_id).select(pl.col("name").cast(pl.String).unique().sort())
     properties = body["input_schema"]["properties"].items()
     facts = [f"{FACT}{name}" for name, declared in properties if declared.get("type") in ("number", "integer")]
     return [*names.collect(engine="streaming")["name"].to_list(), *facts][:_VALUES]

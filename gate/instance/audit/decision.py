@@ -40,6 +40,8 @@ def decision_finding(entry: Entry, link: Link, material: Material) -> Finding | 
     elif registration is not None and registration.fault is None:
         request, plain = _whole_request(entry, registration)
     fault = _record_fault(entry, record, request, material, plain=plain)
+    if fault is None and confidence is not None and is_advisory(record):
+        fault = "It has a confidence, which no advisory decision has."
     if fault is not None:
         return entry_tampered(row, fault)
     # An advisory record cites no rulebook.

@@ -12,6 +12,7 @@ from gate.labels import PROTOCOL
 from gate.ledger.tables import latest_outcomes
 from gate.proof import chain
 from gate.proof.chain import Link
+from gate.records.advisory import is_advisory
 from gate.records.documents import Record, Report
 from gate.records.receipts import CRM_SYNCS, Kind, report_hash, report_link, text
 from gate.verify.reports import ReportedOn, member_faults, report_faults, uncovered_members, unknown_members
@@ -90,6 +91,9 @@ def latest_finding(entry: Entry, material: Material) -> Finding | None:
     if found is not None and isinstance(found["position"], int) and found["position"] > position:
         return None
     record = cast("About", decision).record
+    if is_advisory(record):
+        what = "The table latest_outcomes has a row for it, and outcomes of advisory decisions are not counted."
+        return None if found is None else beside(position, what, decision_id, table=latest_outcomes.name)
     first, last = material.dates.get(decision_id, (None, None))
     expected = {
         "scope_id": material.scope_id,

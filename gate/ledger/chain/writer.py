@@ -64,12 +64,14 @@ class Decided:
         action: The action label.
         reason_code: The reason code.
         target_object_id: The resource it is bound to.
+        advisory: Whether it is advisory: it then has no confidence, and nothing of it is counted.
     """
 
     verdict: str
     action: str
     reason_code: str
     target_object_id: str
+    advisory: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class NewEntry:
         access_epoch: The epoch at which the caller's access was looked up; None where nobody's access matters.
         route_epoch: The epoch at which the route was looked up that named the rulebook; None where none did.
         decided: What a decision is found by and counted under; None for other entries.
-        outcome: What an outcome adds to the counts; None for other entries.
+        outcome: What an outcome adds to the counts; None for other entries, and for outcomes of advisory decisions.
     """
 
     scope_id: str
@@ -421,9 +423,9 @@ def _known_link(head: _ScopeHead, entry: NewEntry, row: Row) -> _Linked:
 
 
 def _cohort(entry: NewEntry) -> Cohort | None:
-    """What a decision, or the decision of an outcome, is counted under."""
+    """What a decision, or the decision of an outcome, is counted under; None where it is not counted."""
     counted = entry.decided or entry.outcome
-    if counted is None:
+    if counted is None or (entry.decided is not None and entry.decided.advisory):
         return None
     link = entry.link
     return Cohort(entry.scope_id, link.policy_id or "", link.policy_version or "", counted.verdict, counted.action)

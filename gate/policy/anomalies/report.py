@@ -39,6 +39,7 @@ from gate.policy.anomalies.scores import (
 from gate.policy.anomalies.shifts import Rate, Shift, Windows, find_shifts, taken_over
 from gate.policy.anomalies.statistics import Share, difference_interval
 from gate.policy.anomalies.volume import GRAINS, Surge, find_surges, grain_of
+from gate.policy.notes import without_advice
 from gate.policy.questions import AnomaliesQuestion
 
 MAX_WEEKS: Final = 104
@@ -140,6 +141,7 @@ class Counted:
         chain_position: The last position of the scope's chain that was read; 0 where it is empty.
         merkle_root: The chain's rolling root there; None where it is empty.
         truncated: Whether a limit left earlier decisions out.
+        advisory: How many decisions with the policy's id were left out because they are advisory.
     """
 
     decisions: int
@@ -156,6 +158,7 @@ class Counted:
     chain_position: int
     merkle_root: str | None
     truncated: bool = field(default=False)
+    advisory: int = 0
 
 
 def find(counted: Counted, question: AnomaliesQuestion) -> list[Anomaly]:
@@ -271,6 +274,7 @@ def _notes(counted: Counted, above: Sequence[Anomaly], listed: Sequence[Anomaly]
         yield _TRUNCATED
     if len(above) > len(listed):
         yield _MORE
+    yield from without_advice(counted.advisory)
 
 
 def _rates(weeks: Weeks) -> list[Rate]:

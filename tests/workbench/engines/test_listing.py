@@ -343,6 +343,7 @@ def test_the_names_are_those_that_decisions_have(lakes: Sequence[Snapshot]) -> N
         in_order(Counter(row["reason_code"] for row in ROWS)),
         in_order(Counter(row["rule"] for row in ROWS)),
         in_order(Counter(row["reason_code"] for row in ROWS if row["verdict"] == "review")),
+        [],
     )
     for snapshot in lakes:
         assert decision_names(snapshot) == expected
@@ -373,7 +374,7 @@ def test_an_empty_chain_has_nothing_to_find(tmp_path: Path) -> None:
     snapshot = MadeUp().snapshot(tmp_path)
     assert find_decisions(snapshot, Criteria()).total == 0
     assert held_decisions(snapshot, now=MONDAY).frame.is_empty()
-    assert decision_names(snapshot) == Names([], {}, [], [], [])
+    assert decision_names(snapshot) == Names([], {}, [], [], [], [])
 
 
 def test_a_date_is_its_midnight_in_utc(lakes: Sequence[Snapshot]) -> None:

@@ -25,6 +25,7 @@ from gate.instance.instance import Instance
 from gate.ledger.stores.store import read_object
 from gate.policy.questions import Reports
 from gate.proof.chain import Head
+from gate.records.advisory import is_advisory
 from gate.records.documents import Record, Report
 from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
 from gate.rulebooks.comparison import Comparison, compare
@@ -62,7 +63,8 @@ class Story:
 
     Attributes:
         record: Its full record.
-        facts: The facts that it was decided over; None where they were erased or are not kept.
+        facts: The facts that it was decided over; None where they were erased or are not kept, and of an
+            advisory decision.
         request: The request; None where it was erased.
         rulebook: The rulebook that decided; None where it is not in the ledger as it was hashed.
         rules: Every rule of it in the order in which they are tried, explained; empty without a rulebook, and where the
@@ -138,7 +140,7 @@ class LedgerReads:
         erasures, _ = self._ledger.entries.reports(scope_id, decision_id, "erasure", limit=1, room=MAX_BYTES)
         return Story(
             record,
-            stored_facts(record, request),
+            None if is_advisory(record) else stored_facts(record, request),
             request,
             rulebook,
             () if rulebook is None else _explained(rulebook, record.get("evaluation")),
@@ -157,6 +159,7 @@ class LedgerReads:
 
         Raises:
             NotFound: SVC_DECISION_NOT_FOUND.
+            OperatorError: DECISION_ADVISORY.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be read, or is not as it was made.
         """
         return record_and_facts(self._ledger, scope_id, decision_id)

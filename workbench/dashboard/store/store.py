@@ -128,7 +128,7 @@ class Store:
 
         Raises:
             NotFound: SVC_DECISION_NOT_FOUND.
-            OperatorError: FACTS_ERASED.
+            OperatorError: FACTS_ERASED or DECISION_ADVISORY.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
         return decided(self._instance.ledger, scope, decision_id)

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from gate.policy.questions import OPEN_DAYS, VERDICTS
 from workbench.charts.sparkline import sparkline
+from workbench.columns import ADVISORY
 from workbench.dashboard.store.health import Health
 from workbench.dashboard.views import links
 from workbench.dashboard.views.flagged.anomalies import Flagged
@@ -95,6 +96,8 @@ def view(
         "as_of": as_of,
         "decisions": int(found.frame["decisions"].sum()),
         "not_looked": not_looked,
+        "advisory": found.advisory,
+        "advisory_url": location.to("decisions", rule=ADVISORY).url,
         "few": FEW,
     }
     return Page(location, _title(location, found, headlines), render("overview.html", context))
@@ -102,7 +105,8 @@ def view(
 
 def _title(location: Location, found: Glance, headlines: Sequence[Headline]) -> str:
     if not found.frame.height:
-        return f"No decisions in scope {cut(location.scope or '')} yet"
+        binding = "binding " if found.advisory else ""
+        return f"No {binding}decisions in scope {cut(location.scope or '')} yet"
     wrong = [headline for headline in headlines if headline.tone != "good"]
     policies = counted(found.frame.height, "policy", "policies")
     if not wrong:

@@ -15,6 +15,7 @@ from gate.policy.effectiveness import Standing
 from gate.policy.questions import VERDICTS
 from gate.records.changes import RouteEntry
 from workbench.charts import counts, metrics, weekly
+from workbench.columns import ADVISORY
 from workbench.dashboard.store.ledger import VersionChange
 from workbench.dashboard.views import links, offered
 from workbench.dashboard.views.decided.changes import changes
@@ -215,6 +216,7 @@ def empty(location: Location, names: Names, *, known: bool, now: datetime) -> Pa
         "policy": location.policy,
         "scope": location.scope,
         "overview": location.to("overview").url,
+        "advisory_url": location.to("decisions", rule=ADVISORY).url if location.policy in names.advisory else None,
         "shown": _shown(location),
         "wider": _wider(location),
     }

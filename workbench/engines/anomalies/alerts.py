@@ -39,7 +39,8 @@ def answer(snapshot: Snapshot, question: AlertsQuestion) -> dict[str, Any]:
         snapshot: The scope's chain.
         question: The question.
     """
-    counted = snapshot.cases().group_by("policy_id").agg(pl.len().alias("decisions")).collect(engine="streaming")
+    cases = snapshot.binding().cases()
+    counted = cases.group_by("policy_id").agg(pl.len().alias("decisions")).collect(engine="streaming")
     ordered = counted.sort("decisions", "policy_id", descending=[True, False])["policy_id"].to_list()
     policies = ordered[:MAX_POLICIES]
     asked = [AnomaliesQuestion(of, threshold=HIGH, max_items=MOST_ITEMS) for of in policies]

@@ -183,6 +183,7 @@ def _counted(snapshot: Snapshot, choice: Choice, as_of: datetime | None) -> Coun
         chain_position=snapshot.position,
         merkle_root=snapshot.merkle_root,
         truncated=choice.after is not None,
+        advisory=snapshot.count_advisory(choice.question.policy_id),
     )
 
 

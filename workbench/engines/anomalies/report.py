@@ -233,6 +233,7 @@ def answer(snapshot: Snapshot, question: AnomaliesQuestion) -> AnomalyReport:
         snapshot: The scope's chain.
         question: The question.
     """
+    snapshot = snapshot.binding(question.policy_id)
     choice = choose(snapshot, question)
     counted = count(snapshot, choice)
     found = find(counted, question)

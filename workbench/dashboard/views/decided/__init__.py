@@ -5,6 +5,7 @@ held        the page of those that wait for a reviewer
 listing     the table that both have
 searched    a search as a sentence
 decision    the page of one
+advice      what stands there in the place of reason, facts and rules where a decision is advisory
 why         the reason in words, with the facts that decided
 rules       its rules as they were tried
 checks      its verification in words

@@ -68,6 +68,24 @@ WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "erasure": "The chain has this erasure, and no other",
     }
 )
+WORDS_OF_ADVICE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "output_hash": "The output hash is that of the verdict",
+        "v": "The short form of the answer follows from it",
+        "evidence": "The evidence follows from the reason code and the model's answer",
+        "evidence_manifest.sources": "The sources are the prompt template and the model's answer",
+        "evaluation": "The model's answer is the one that the record hash covers",
+        "source_hash": "The source is the prompt template",
+        "policy_bundle": "The policy bundle names this prompt template",
+        "decision_contract": "The record says that it authorizes nothing",
+        "binding_members": "The record has no field of a binding decision",
+        "advice": "Verdict, reason code and action follow from the model's answer",
+        "input_hash": "The stored request is the one that was asked",
+    }
+)
+"""What stands in the place of `WORDS` where a record is advisory."""
+
+_SKIPPED_OF_ADVICE: Final[Mapping[str, str]] = MappingProxyType({"evaluation": "The model's answer was erased"})
 _SKIPPED: Final[Mapping[str, str]] = MappingProxyType(
     {
         "unknown_members": "It has some, which nothing authenticates",
@@ -112,11 +130,18 @@ class Check:
     actual: str | None
 
 
-def checks(found: Verification) -> list[Check]:
-    """The checks of a verification: those that do not hold first, then those skipped."""
+def checks(found: Verification, *, advisory: bool = False) -> list[Check]:
+    """The checks of a verification: those that do not hold first, then those skipped.
+
+    Args:
+        found: The verification.
+        advisory: Whether the record is advisory.
+    """
     order = (False, None, True)
     made = sorted(found.checks.items(), key=lambda check: order.index(check[1]))
-    return [_check(name, holds, found) for name, holds in made]
+    words = {**WORDS, **WORDS_OF_ADVICE} if advisory else WORDS
+    skipped = {**_SKIPPED, **_SKIPPED_OF_ADVICE} if advisory else _SKIPPED
+    return [_check(name, holds, found, words, skipped) for name, holds in made]
 
 
 def headline(found: Verification) -> str:
@@ -139,15 +164,17 @@ def value(of: Any) -> str:
     return line if len(text) <= _LONGEST else f"{line}... ({counted(len(text.encode()), 'byte')})"
 
 
-def _check(name: str, holds: bool | None, found: Verification) -> Check:
+def _check(
+    name: str, holds: bool | None, found: Verification, words: Mapping[str, str], skipped: Mapping[str, str]
+) -> Check:
     tone, result = _RESULTS[holds]
     compared = holds is False and name in found.expected
     return Check(
         name,
-        WORDS.get(name, phrase(name)),
+        words.get(name, phrase(name)),
         tone,
         result,
-        _SKIPPED.get(name, "The material for it is not at hand") if holds is None else "",
+        skipped.get(name, "The material for it is not at hand") if holds is None else "",
         value(found.expected[name]) if compared else None,
         value(found.actual.get(name)) if compared else None,
     )

@@ -9,10 +9,12 @@ from typing import Any, Final
 
 from gate.ids import parse_timestamp
 from gate.ledger.drafts.drafts import DraftSummary
+from gate.records.advisory import is_advisory
 from gate.records.receipts import ACTION_TAKEN_MISMATCH, BINDING_MISMATCH, KINDS, NOT_APPROVED, Kind
 from gate.verify.members import at
 from workbench.dashboard.store.ledger import Reported, Story
 from workbench.dashboard.views import links
+from workbench.dashboard.views.decided.advice import advice, title
 from workbench.dashboard.views.decided.checks import checks, headline, value
 from workbench.dashboard.views.decided.rules import rules
 from workbench.dashboard.views.decided.why import why
@@ -33,6 +35,9 @@ _FLAGS: Final[Mapping[str, str]] = MappingProxyType(
         BINDING_MISMATCH: "The receipt names another target than the decision.",
         ACTION_TAKEN_MISMATCH: "The receipt names another action than the decision.",
     }
+)
+_FLAGS_OF_ADVICE: Final[Mapping[str, str]] = MappingProxyType(
+    {NOT_APPROVED: "The decision is advisory, and approves nothing."}
 )
 _BINDING: Final[Mapping[str, str]] = MappingProxyType(
     {"system": "System", "resource": "Target", "proposed_action": "Proposed action"}
@@ -61,6 +66,18 @@ _HASHES: Final = (
     ("policy_hash", "Rulebook"),
     ("policy_bundle_hash", "Policy bundle"),
 )
+_HASHES_OF_ADVICE: Final[Mapping[str, str]] = MappingProxyType(
+    {"output_hash": "Verdict", "policy_hash": "Prompt template"}
+)
+# Of a decision that is advisory or not, and names something or not.
+_BOUND: Final[Mapping[tuple[bool, bool], str]] = MappingProxyType(
+    {
+        (False, True): "The verdict is bound to this action",
+        (False, False): "The verdict is bound to no target",
+        (True, True): "The question is about this action",
+        (True, False): "The question names no target",
+    }
+)
 
 
 def view(location: Location, story: Story, drafts: Sequence[DraftSummary] = ()) -> Page:
@@ -73,11 +90,13 @@ def view(location: Location, story: Story, drafts: Sequence[DraftSummary] = ()) 
     """
     record = story.record
     decision_id = location.id or ""
+    advisory = is_advisory(record)
     proof = {
+        "advisory": advisory,
         "verified": story.verification.verified,
         "message": story.verification.message,
         "headline": headline(story.verification),
-        "checks": checks(story.verification),
+        "checks": checks(story.verification, advisory=advisory),
         "unknown": story.verification.unknown,
         "id": decision_id,
         "service": story.base_url,
@@ -86,8 +105,8 @@ def view(location: Location, story: Story, drafts: Sequence[DraftSummary] = ()) 
         "packet_url": links.download("packet", location, id=decision_id),
     }
     if story.verification.checks.get("members") is False:
-        title = f"The record of {cut(decision_id)} cannot be read: it was changed"
-        return Page(location, title, render("decision_unreadable.html", proof))
+        unread = f"The record of {cut(decision_id)} cannot be read: it was changed"
+        return Page(location, unread, render("decision_unreadable.html", proof))
     signatures = list(_signatures(story))
     context = {
         **proof,
@@ -96,7 +115,8 @@ def view(location: Location, story: Story, drafts: Sequence[DraftSummary] = ()) 
         "tone": _TONES.get(record["verdict"], ""),
         "policy_url": links.policy(location, record["policy_id"]),
         "version_url": location.to("policy", policy=record["policy_id"], version=record["policy_version"]).url,
-        "why": why(story),
+        "advice": advice(story) if advisory else None,
+        "why": None if advisory else why(story),
         "whatif_url": None if story.facts is None else Location("whatif", scope=location.scope, id=decision_id).url,
         "drafts": [] if story.facts is None else [(draft.draft_id, draft.name) for draft in drafts[:_DRAFTS_SHOWN]],
         "target": at(record, "action_binding", "resource"),
@@ -108,21 +128,26 @@ def view(location: Location, story: Story, drafts: Sequence[DraftSummary] = ()) 
         "facts_title": _facts_title(story),
         "more_facts": max(0, len(story.facts or ()) - MOST_FACTS),
         "erased": _erased(story),
-        "rules": rules(story),
+        "rules": None if advisory else rules(story),
         "confidence": record.get("decision_confidence"),
         "binding": _members(record["action_binding"], _BINDING),
+        "binding_title": _BOUND[advisory, any(told != "" for told in record["action_binding"].values())],
         "reports": _reports(story),
         "reports_title": _reports_title(story),
         "refused": record["verdict"] == "no",
         "faults": [fault for told in _told(story) for fault in told.faults],
         "more_reports": [_CALLED[told.kind][2] for told in _told(story) if told.more],
         "signatures": signatures,
-        "signatures_title": _signatures_title(signatures),
+        "signatures_title": _signature_title(signatures) if advisory else _signatures_title(signatures),
         "link": record.get("audit_chain") or {},
         "chain_size": story.head.size,
-        "hashes": [(words, at(record, name)) for name, words in _HASHES if at(record, name) is not None],
+        "hashes": [
+            (_HASHES_OF_ADVICE.get(name, words) if advisory else words, at(record, name))
+            for name, words in _HASHES
+            if at(record, name) is not None
+        ],
     }
-    return Page(location, _title(story), render("decision.html", context))
+    return Page(location, title(story) if advisory else _title(story), render("decision.html", context))
 
 
 def _title(story: Story) -> str:
@@ -199,13 +224,15 @@ def _told(story: Story) -> tuple[Reported, ...]:
 
 def _reports(story: Story) -> list[dict[str, Any]]:
     """All that was reported, in the order of the chain."""
+    flags = {**_FLAGS, **(_FLAGS_OF_ADVICE if is_advisory(story.record) else {})}
     every = chain.from_iterable(
-        (_report(kind, report) for report in told.reports) for kind, told in zip(KINDS, _told(story), strict=True)
+        (_report(kind, report, flags) for report in told.reports)
+        for kind, told in zip(KINDS, _told(story), strict=True)
     )
     return sorted(every, key=lambda report: report["position"])
 
 
-def _report(kind: Kind, report: Mapping[str, Any]) -> dict[str, Any]:
+def _report(kind: Kind, report: Mapping[str, Any], flags: Mapping[str, str]) -> dict[str, Any]:
     metrics = report.get("observed_metrics") or {}
     return {
         "kind": _CALLED[kind.name][0],
@@ -213,7 +240,7 @@ def _report(kind: Kind, report: Mapping[str, Any]) -> dict[str, Any]:
         "at": _moment(report["reported_at"]),
         "id": report[kind.id_member],
         "position": report["audit_chain"]["chain_position"],
-        "flags": [(flag, _FLAGS.get(flag, phrase(flag))) for flag in report.get("flags", ())],
+        "flags": [(flag, flags.get(flag, phrase(flag))) for flag in report.get("flags", ())],
         "metrics": list(metrics.items()),
         "members": [
             (phrase(name), _moment(told) if name.endswith("_at") else value(told))
@@ -231,8 +258,8 @@ def _reports_title(story: Story) -> str:
         if told.reports
     ]
     if not numbers:
-        refused = story.record["verdict"] == "no"
-        return f"Nothing was reported about it{', and nothing has to be' if refused else ' yet'}"
+        unneeded = story.record["verdict"] == "no" or is_advisory(story.record)
+        return f"Nothing was reported about it{', and nothing has to be' if unneeded else ' yet'}"
     flagged = sum(bool(report.get("flags")) for report in story.executions.reports)
     against = f"; {counted(flagged, 'receipt')} contradict{'s' if flagged == 1 else ''} the decision" if flagged else ""
     return (
@@ -248,6 +275,16 @@ def _signatures_title(signatures: Sequence[Mapping[str, Any]]) -> str:
     if wrong:
         return f"{wrong} of its signatures {'does' if wrong == 1 else 'do'} not hold"
     return f"{results.count('holds')} of three signatures over it hold; the others are missing or were not checked"
+
+
+def _signature_title(signatures: Sequence[Mapping[str, Any]]) -> str:
+    """As `_signatures_title`, of the only signature that an advisory record has."""
+    result = signatures[0]["result"]
+    return {
+        "holds": "The signature over it holds",
+        "does not hold": "The signature over it does not hold",
+        "not checked": "The signature over it was not checked",
+    }.get(result, "It is not signed")
 
 
 def _signatures(story: Story) -> Iterator[dict[str, Any]]:
@@ -281,6 +318,9 @@ def _signatures(story: Story) -> Iterator[dict[str, Any]]:
             at(registration, "signature"),
         ),
     )
+    if is_advisory(record):
+        # No evaluation and no registration stand behind it.
+        signed = signed[:1]
     results = {True: ("good", "holds"), False: ("bad", "does not hold"), None: ("", "not checked")}
     for what, check, algorithm, key_id, fingerprint, signature in signed:
         tone, result = results[found.get(check)] if signature is not None else ("warn", "not signed")

@@ -85,7 +85,7 @@ def _filters(location: Location, names: Names) -> tuple[Choice | Entry, ...]:
     return (
         Entry("ref", "Decision or request id", "whole id, or 8 characters"),
         offered.target(),
-        offered.policies(names.policies),
+        offered.policies(dict.fromkeys([*names.policies, *names.advisory])),
         *([offered.versions(names.versions.get(location.policy, ()))] if location.policy is not None else []),
         offered.verdicts(),
         offered.reasons(names.reason_codes),

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from gate.policy.confidence import Counts
+from workbench.columns import ADVISORY
 from workbench.dashboard.views import links
 from workbench.dashboard.views.html import ago
 from workbench.dashboard.views.location import Location
@@ -111,6 +112,7 @@ def widened(location: Location, totals: Mapping[str, int]) -> list[tuple[str, st
 
 def _row(location: Location, row: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     decision_id, policy_id, version = row["decision_id"], row["policy_id"], row["policy_version"]
+    advisory = row["rule"] == ADVISORY
     return {
         "at": row["created_at"],
         "age": ago(row["created_at"], now),
@@ -118,11 +120,13 @@ def _row(location: Location, row: Mapping[str, Any], now: datetime) -> dict[str,
         "short": decision_id[-SHORTEST_REF:],
         "url": links.decision(location, decision_id),
         "policy": policy_id,
-        "policy_url": links.policy(location, policy_id),
+        "advisory": advisory,
+        # No policy has a page for advice.
+        "policy_url": None if advisory else links.policy(location, policy_id),
         "version": version,
-        "version_url": location.to("policy", policy=policy_id, version=version).url,
+        "version_url": None if advisory else location.to("policy", policy=policy_id, version=version).url,
         "verdict": row["verdict"],
-        "tone": _TONES[row["verdict"]],
+        "tone": "" if advisory else _TONES[row["verdict"]],
         "reason": row["reason_code"],
         "reason_url": _narrowed(location, "reason", row["reason_code"]),
         "rule": decided_by(row["rule"] or "-"),

@@ -13,6 +13,7 @@ from typing import Final
 
 from gate.policy.bounds import moment
 from gate.policy.confidence import Counts
+from workbench.columns import ADVISORY
 from workbench.engines.listing import Criteria
 from workbench.engines.rendering import cut
 from workbench.engines.wording import counted, day, decided_by, joined
@@ -29,6 +30,7 @@ _VERDICTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
 _STATES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
         "held": ("are held", "is held"),
+        "advisory": ("are advisory and have no receipt", "is advisory and has no receipt"),
         "approved": ("are approved and have no receipt", "is approved and has no receipt"),
         "refused": ("are refused and have no receipt", "is refused and has no receipt"),
         "executed": ("were executed", "was executed"),
@@ -65,7 +67,10 @@ def found(total: int, criteria: Criteria) -> str:
     ]
     one = total < 2
     did = [_VERDICTS[criteria.verdict][one]] if criteria.verdict is not None else []
-    did += [f"{'was' if one else 'were'} decided by {cut(decided_by(criteria.rule))}"] if criteria.rule else []
+    if criteria.rule == ADVISORY:
+        did.append("is advisory" if one else "are advisory")
+    elif criteria.rule:
+        did.append(f"{'was' if one else 'were'} decided by {cut(decided_by(criteria.rule))}")
     did += [f"{'has' if one else 'have'} the reason {cut(criteria.reason_code)}"] if criteria.reason_code else []
     did += [_STATES[criteria.state][one]] if criteria.state is not None else []
     did += [_OUTCOMES[criteria.outcome_status][one]] if criteria.outcome_status is not None else []

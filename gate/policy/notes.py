@@ -1,0 +1,16 @@
+"""A sentence that the reports about a policy share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+
+def without_advice(advisory: int) -> Iterator[str]:
+    """That a report does not count advisory decisions, in a sentence; nothing where there are none to leave out.
+
+    Args:
+        advisory: How many decisions with the report's policy_id are advisory.
+    """
+    if advisory:
+        number, are = ("1 decision", "is") if advisory == 1 else (f"{advisory:,} decisions", "are")
+        yield f"{number} with this policy_id {are} advisory and not counted here: no rulebook decided."
