@@ -953,6 +953,17 @@ class SandboxAnswer(TypedDict):
 # What is answered: Records.
 
 
+class FoundDecisionDecisionContract(TypedDict):
+    """Stands on every advisory decision, and on no other: it authorizes nothing, whatever its verdict."""
+
+    authority: str
+    """What the record is: advice."""
+    production_verdict: bool
+    """It is no verdict for production."""
+    production_binding_required: bool
+    """A production action needs a decision in mode rulebook."""
+
+
 class FoundDecision(TypedDict):
     """Of a Decision Record, what tells it from others. `decision_url` has the rest."""
 
@@ -963,7 +974,7 @@ class FoundDecision(TypedDict):
     created_at: str
     """When it was decided; UTC, ISO 8601 with milliseconds."""
     verdict: Verdict
-    """What binds the caller."""
+    """What binds the caller, unless the decision is advisory."""
     application_verdict: str
     """The outcome's own word for it."""
     reason_code: str
@@ -975,9 +986,11 @@ class FoundDecision(TypedDict):
     action_binding: ActionBinding
     """What the decision is bound to: system, resource and proposed_action, and what else the context said."""
     policy_id: str
-    """The rulebook's id."""
+    """The rulebook's id; `advisory.<mode>` of an advisory decision."""
     policy_version: str
-    """The rulebook's version."""
+    """The rulebook's version, or that of an advisory decision's prompt template."""
+    decision_contract: NotRequired[FoundDecisionDecisionContract]
+    """Stands on every advisory decision, and on no other: it authorizes nothing, whatever its verdict."""
     record_hash: str
     """Hash of the record."""
     chain_position: int
