@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from datetime import date
+from decimal import Decimal
 from typing import Final
 
 from gate.services.policies.questions import Question
@@ -72,9 +73,16 @@ def _windowed(name: str, fact: str, entry: Entry | None, days: float | None) -> 
     return {
         fact: window != NEVER,
         "days_missing": limited and days is None,
-        # Floats subtract with the right sign, so that the last day belongs to the window and a moment later does not.
-        "days_left": window - days if isinstance(window, int) and days is not None else _NO_WINDOW,
+        "days_left": _left(window, days) if isinstance(window, int) and days is not None else _NO_WINDOW,
     }
+
+
+def _left(window: int, days: float) -> float:
+    """What is left of a window, as people count: of 30 days, 0.1 are left after 29.9. The last day belongs to the window,
+    and a moment later does not.
+    """
+    left = Decimal(window) - Decimal(repr(days))
+    return int(left) if left == left.to_integral_value() else float(left)
 
 
 def _cancelling(entry: Entry | None, days: float | None) -> Mapping[str, object]:
@@ -82,8 +90,8 @@ def _cancelling(entry: Entry | None, days: float | None) -> Mapping[str, object]
     free, locked = windows.get("free_days"), windows.get("locked_days")
     return {
         "days_missing": bool(windows) and days is None,
-        "locked_days_left": 0 if locked is None or days is None else locked - days,
-        "free_days_left": _NO_WINDOW if free is None or days is None else free - days,
+        "locked_days_left": 0 if locked is None or days is None else _left(locked, days),
+        "free_days_left": _NO_WINDOW if free is None or days is None else _left(free, days),
         "has_penalty": entry is None or bool(entry.get("penalties", True)),
     }
 

@@ -61,6 +61,14 @@ def test_an_answer_names_its_source_its_rulebook_and_its_table() -> None:
     assert answer["answered_at"] == "2026-11-28T12:00:00.000Z"
 
 
+@pytest.mark.parametrize(
+    ("days", "left"), [(13.9, "0.1 days are"), (13.0, "1 day is"), (14, "0 days are"), (0.3, "13.7 days are")]
+)
+def test_what_is_left_is_counted_as_people_count(days: float, left: str) -> None:
+    answer = ask("refund", {"vendor": "North Books", "days_since_purchase": days})
+    assert answer["message"] == f"The window of North Books is 14 days; {left} left."
+
+
 def test_the_attestation_is_unsigned_and_anyone_can_recompute_it() -> None:
     answer = ask("refund", {"vendor": "north-books", "days_since_purchase": 3.5})
     attestation = answer["attestation"]
