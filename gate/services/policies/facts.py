@@ -78,8 +78,8 @@ def _windowed(name: str, fact: str, entry: Entry | None, days: float | None) -> 
 
 
 def _left(window: int, days: float) -> float:
-    """What is left of a window, as people count: of 30 days, 0.1 are left after 29.9. The last day belongs to the window,
-    and a moment later does not.
+    """What is left of a window, as people count: of 30 days, 0.1 are left after 29.9. The last day belongs to the
+    window, and a moment later does not.
     """
     left = Decimal(window) - Decimal(repr(days))
     return int(left) if left == left.to_integral_value() else float(left)
