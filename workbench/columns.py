@@ -276,7 +276,7 @@ _OF_EXECUTION: Final[Table] = {
     "first_executed_at": Column(TIME, "When a receipt first said executed."),
     "times_executed": Column(pl.Int64, "How many receipts said executed."),
     "times_reverted": Column(pl.Int64, "How many said reverted."),
-    "times_unapproved": Column(pl.Int64, "How many said executed or queued, and the verdict was not yes."),
+    "times_unapproved": Column(pl.Int64, "How many said executed or queued, and the decision was no binding yes."),
     "times_mismatched": Column(pl.Int64, "How many had the flag ACTION_BINDING_MISMATCH."),
     "times_other_action": Column(
         pl.Int64, "How many said executed or queued, and named another action than the decision's."

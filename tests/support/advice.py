@@ -62,6 +62,9 @@ QUESTIONS: Final[Mapping[str, dict[str, Any]]] = {
 }
 """The advisory requests, by what becomes of them."""
 
+ACTED_ON: Final = ("single", "multi", "runtime", "erased")
+"""The advice that somebody executed."""
+
 _ANSWERS: Final = {
     "refused": {"answer": "no", "reason": "The order is too old."},
     "unclear": {"answer": "unclear", "reason": "Nothing says when it was delivered."},
@@ -161,7 +164,7 @@ def _advise(made: Advice) -> None:
             made.upstream.answer(_ANSWERS[name])
         made.advisory[name] = made.post("/api/decide", question)
     made.upstream.behave = behave
-    for name in ("single", "multi", "runtime", "erased"):
+    for name in ACTED_ON:
         record = made.advisory[name]
         made.report(record, "outcome", outcome_status="failed", observed_metrics={"margin": -1e6, "advice": 1})
         made.report(record, "crm-sync", sync_status="written")

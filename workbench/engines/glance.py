@@ -8,6 +8,7 @@ The rates are those of effectiveness; how a trend is judged is in docs/glance.md
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -48,11 +49,13 @@ class Glance:
             `review`. `trend` is falling, rising, steady or unknown.
         weekly: {policy_id, week, decisions, terminal, success_rate}, by policy and week.
         advisory: How many decisions were left out because they are advisory: no policy made them.
+        acted_on: The policy_ids of those of them that somebody executed or queued all the same, sorted.
     """
 
     frame: pl.DataFrame
     weekly: pl.DataFrame
     advisory: int = 0
+    acted_on: Sequence[str] = ()
 
 
 def glance(snapshot: Snapshot) -> Glance:
@@ -71,7 +74,8 @@ def glance(snapshot: Snapshot) -> Glance:
     weekly = rated(groups.group_by("policy_id", "week").agg(by_status())).select(_WEEKLY)
     trends = _trends(groups, _recent(cases, groups))
     frame = _frame(groups, _latest_versions(groups, snapshot), trends)
-    return Glance(frame, weekly.sort("policy_id", "week"), int(advisory["decisions"].sum()))
+    acted_on = advisory.filter(pl.col("unapproved") > 0)["policy_id"].unique().sort()
+    return Glance(frame, weekly.sort("policy_id", "week"), int(advisory["decisions"].sum()), acted_on.to_list())
 
 
 def _groups(cases: pl.LazyFrame) -> pl.DataFrame:
@@ -81,6 +85,7 @@ def _groups(cases: pl.LazyFrame) -> pl.DataFrame:
         cases.group_by(*_OF_VERSION, "week", "verdict", "outcome_status", "execution_status", _ADVISORY)
         .agg(
             pl.len().cast(pl.Int64).alias("decisions"),
+            pl.col("times_unapproved").sum().alias("unapproved"),
             made.min().alias("first"),
             made.max().alias("last"),
             pl.col("position").min().alias("first_position"),

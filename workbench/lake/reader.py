@@ -141,8 +141,12 @@ class Snapshot:
         """How many advisory decisions `binding` leaves out of those with a policy_id."""
         if policy_id not in ADVISORY_POLICIES:
             return 0
-        cases = replace(self, advisory=True).cases(policy_id).filter(IS_ADVISORY)
+        cases = self.with_advice().cases(policy_id).filter(IS_ADVISORY)
         return int(cases.select(pl.len()).collect(engine="streaming").item())
+
+    def with_advice(self) -> Snapshot:
+        """The same chain with its advisory decisions, which `binding` leaves out."""
+        return replace(self, advisory=True)
 
     def within(self, decisions: pl.LazyFrame) -> pl.LazyFrame:
         """The rows of decisions that belong to the slice; all of them where the chain is not sliced.

@@ -1,6 +1,6 @@
 """Breaks: decisions whose life went otherwise than the protocol asks. Each is a fact, and no matter of chance.
 
-    executed_without_yes      a receipt says executed or queued, and the verdict was not yes
+    executed_without_yes      a receipt says executed or queued, and the verdict was not yes, or it was advice
     duplicate_execution       more receipts say executed than were reverted, by more than one
     binding_mismatch          a receipt names another target than the decision
     action_mismatch           a receipt says executed or queued, and names another action than the decision's

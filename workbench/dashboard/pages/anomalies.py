@@ -24,8 +24,10 @@ LOOKED_AT: Final = 20
 def load(store: Store, visit: Visit) -> Page:
     """The list of anomalies."""
     location, reports = visit.location, store.reports(visit.access)
-    every: list[str] = reports.glance().frame["policy_id"].to_list()
-    chosen = every[:LOOKED_AT] if location.policy is None else [location.policy]
+    at_a_glance = reports.glance()
+    every: list[str] = at_a_glance.frame["policy_id"].to_list()
+    usual = list(dict.fromkeys([*every[:LOOKED_AT], *at_a_glance.acted_on]))
+    chosen = usual if location.policy is None else [location.policy]
     found = {policy_id: reports.anomalies(policy_id, location.version) for policy_id in chosen}
     looked = Looked(
         chosen,

@@ -14,11 +14,12 @@ def load(store: Store, visit: Visit) -> Page:
     reports = store.reports(visit.access)
     found = reports.glance()
     policies = found.frame["policy_id"].to_list()[:LOOKED_AT]
-    flagged = flags(store, visit, {policy_id: reports.anomalies(policy_id) for policy_id in policies})
+    looked_at = list(dict.fromkeys([*policies, *found.acted_on]))
+    flagged = flags(store, visit, {policy_id: reports.anomalies(policy_id) for policy_id in looked_at})
     return overview.view(
         visit.location,
         found,
-        {policy_id: [each for each in flagged if each.policy_id == policy_id] for policy_id in policies},
+        {policy_id: [each for each in flagged if each.policy_id == policy_id] for policy_id in looked_at},
         {policy_id: reports.effectiveness(policy_id) for policy_id in policies},
         store.health(visit.access),
         as_of=reports.seen.at,

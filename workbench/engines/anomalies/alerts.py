@@ -12,6 +12,7 @@ import polars as pl
 from gate.policy.anomalies.alerts import MAX_POLICIES, alerts_report, open_alerts
 from gate.policy.anomalies.scores import HIGH
 from gate.policy.questions import MOST_ITEMS, OPEN_DAYS, AlertsQuestion, AnomaliesQuestion
+from workbench.columns import IS_ADVISORY
 from workbench.engines.anomalies import report as anomalies
 from workbench.engines.arguments import require_snapshot
 from workbench.engines.slicing import date_of
@@ -39,7 +40,8 @@ def answer(snapshot: Snapshot, question: AlertsQuestion) -> dict[str, Any]:
         snapshot: The scope's chain.
         question: The question.
     """
-    cases = snapshot.binding().cases()
+    # Nothing is said of advice, but that somebody acted on it.
+    cases = snapshot.cases().filter(~IS_ADVISORY | (pl.col("times_unapproved") > 0))
     counted = cases.group_by("policy_id").agg(pl.len().alias("decisions")).collect(engine="streaming")
     ordered = counted.sort("decisions", "policy_id", descending=[True, False])["policy_id"].to_list()
     policies = ordered[:MAX_POLICIES]

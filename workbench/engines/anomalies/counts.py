@@ -22,6 +22,8 @@ from gate.policy.anomalies.breaks import Broken
 from gate.policy.anomalies.report import MAX_AGE, MAX_REASONS, MAX_WEEKS, TERMINAL, Cells, Counted, Weeks
 from gate.policy.anomalies.volume import GRAINS
 from gate.policy.questions import AnomaliesQuestion
+from gate.records.advisory import ADVISORY_POLICIES
+from workbench.columns import IS_ADVISORY
 from workbench.engines.anomalies.samples import (
     far_values,
     fields_of_policy,
@@ -58,11 +60,13 @@ class Choice(NamedTuple):
 
     Attributes:
         cases: They, with what was reported of them.
+        kept: They, and the advisory ones with the same policy_id: a receipt of advice breaks the protocol as well.
         after: The chain position after which they come; None where a limit leaves none out.
         question: The question that chooses them.
     """
 
     cases: pl.LazyFrame
+    kept: pl.LazyFrame
     after: int | None
     question: AnomaliesQuestion
 
@@ -75,10 +79,10 @@ class Choice(NamedTuple):
 
 def choose(snapshot: Snapshot, question: AnomaliesQuestion) -> Choice:
     """The decisions of a policy, of one version or all, the latest so many."""
-    chosen = Choice(snapshot.cases(question.policy_id), None, question)
-    cases = chosen.of(chosen.cases)
-    after = last_left_out(cases, "position", question.limit)
-    return chosen._replace(cases=cases if after is None else cases.filter(pl.col("position") > after), after=after)
+    cases, kept = snapshot.cases(question.policy_id), snapshot.with_advice().cases(question.policy_id)
+    chosen = Choice(cases, kept, None, question)
+    chosen = chosen._replace(after=last_left_out(chosen.of(cases), "position", question.limit))
+    return chosen._replace(cases=chosen.of(cases), kept=chosen.of(kept))
 
 
 def count(snapshot: Snapshot, choice: Choice) -> Counted:
@@ -92,7 +96,7 @@ def count(snapshot: Snapshot, choice: Choice) -> Counted:
     decisions, first, last = told.collect(engine="streaming").row(0)
     as_of = snapshot.last_entry_at() or last
     if not decisions:
-        return _counted(snapshot, choice, as_of)
+        return replace(_counted(snapshot, choice, as_of), broken=_breaks_of_advice(choice, as_of))
     policy_id = choice.question.policy_id
     metrics = choice.of(snapshot.metrics(policy_id))
     fields = fields_of_policy(snapshot, policy_id)
@@ -104,7 +108,7 @@ def count(snapshot: Snapshot, choice: Choice) -> Counted:
             _by_hour(choice.cases),
             _by_week(choice.cases),
             _by_age(choice.cases),
-            _totals(choice.cases, as_of),
+            _totals(choice, as_of),
             *samples_of(metrics, facts, fields, Personal.of(snapshot.manifest.personal).facts, one_of),
         ],
         engine="streaming",
@@ -113,7 +117,7 @@ def count(snapshot: Snapshot, choice: Choice) -> Counted:
     learned = learn(names, values, known, fields, weeks, choice.question.min_sample)
     total = totals.row(0, named=True)
     broken, *far = pl.collect_all(
-        [_broken(choice.cases, total, as_of), *far_values(metrics, learned.measures)], engine="streaming"
+        [_broken(choice, total, as_of), *far_values(metrics, learned.measures)], engine="streaming"
     )
     return replace(
         _counted(snapshot, choice, as_of),
@@ -124,7 +128,7 @@ def count(snapshot: Snapshot, choice: Choice) -> Counted:
         cells=_cells(hours, weeks, as_of),
         histograms=learned.histograms,
         outliers=outliers_of(learned.measures, far),
-        broken=_breaks(broken.row(0, named=True), total, as_of),
+        broken=_breaks(broken.row(0, named=True), total),
         sampled_one_of=one_of,
         metrics=learned.metrics,
     )
@@ -149,9 +153,9 @@ def decisions_shown(cases: pl.LazyFrame, shown: Sequence[Shown]) -> list[list[st
     ]
 
 
-def conditions(counted: Counted, listed: Sequence[Anomaly]) -> list[pl.Expr]:
-    """Of each anomaly what is true of the cases that show it."""
-    of_breaks = {} if counted.as_of is None else _conditions(datetime.fromisoformat(counted.as_of))
+def conditions(counted: Counted, policy_id: str, listed: Sequence[Anomaly]) -> list[pl.Expr]:
+    """Of each anomaly of a policy what is true of the cases that show it."""
+    of_breaks = {} if counted.as_of is None else _conditions(datetime.fromisoformat(counted.as_of), policy_id)
     return [
         of_breaks[anomaly.subject][0] if anomaly.kind == "lifecycle_break" else _condition(anomaly.shown)
         for anomaly in listed
@@ -271,15 +275,17 @@ def _cells(hours: pl.DataFrame, weeks: Weeks, as_of: datetime) -> list[Cells]:
     return cells
 
 
-def _conditions(as_of: datetime) -> Mapping[str, tuple[pl.Expr, pl.Expr]]:
-    """Of each kind of break the decisions that have it, and those that could."""
+def _conditions(as_of: datetime, policy_id: str) -> Mapping[str, tuple[pl.Expr, pl.Expr]]:
+    """Of each kind of break the decisions that have it, and those that could. Of advice nothing is promised, but that
+    nobody acts on it.
+    """
+    advisory = IS_ADVISORY if policy_id in ADVISORY_POLICIES else pl.lit(value=False)
     receipt_due = _YES & (pl.lit(as_of) - pl.col("created_at") > breaks.RECEIPT_DUE)
     standing = _EXECUTED & (pl.col("times_reverted") < pl.col("times_executed"))
     outcome_due = standing & (pl.lit(as_of) - pl.col("first_executed_at") > breaks.OUTCOME_DUE)
     told = pl.col("executions") > 0
     succeeded = pl.col("times_succeeded") > 0
-    return {
-        "executed_without_yes": (pl.col("times_unapproved") > 0, ~_YES),
+    of_binding = {
         "duplicate_execution": (pl.col("times_executed") - pl.col("times_reverted") > 1, _EXECUTED),
         "binding_mismatch": (pl.col("times_mismatched") > 0, told),
         "action_mismatch": (pl.col("times_other_action") > 0, told),
@@ -291,22 +297,35 @@ def _conditions(as_of: datetime) -> Mapping[str, tuple[pl.Expr, pl.Expr]]:
         "outcome_overdue": (outcome_due & ~_TERMINAL, outcome_due),
         "outcome_reversed": (succeeded & pl.col("outcome_status").is_in(["failed", "reverted"]), succeeded),
     }
+    return {
+        "executed_without_yes": (pl.col("times_unapproved") > 0, ~_YES | advisory),
+        **{kind: (has & ~advisory, could & ~advisory) for kind, (has, could) in of_binding.items()},
+    }
 
 
-def _totals(cases: pl.LazyFrame, as_of: datetime) -> pl.LazyFrame:
+def _totals(choice: Choice, as_of: datetime) -> pl.LazyFrame:
     told = [
         expression.sum().alias(name)
-        for kind, (has, could) in _conditions(as_of).items()
+        for kind, (has, could) in _conditions(as_of, choice.question.policy_id).items()
         for name, expression in ((kind, has), (f"{kind}:of", could))
     ]
-    return cases.select(told)
+    return choice.kept.select(told)
 
 
-def _broken(cases: pl.LazyFrame, total: Mapping[str, int], as_of: datetime) -> pl.LazyFrame:
+def _breaks_of_advice(choice: Choice, as_of: datetime | None) -> Sequence[Broken]:
+    """The breaks where all decisions with the policy_id are advisory; none where there are none."""
+    if as_of is None or choice.question.policy_id not in ADVISORY_POLICIES:
+        return ()
+    total = _totals(choice, as_of).collect(engine="streaming").row(0, named=True)
+    found = _broken(choice, total, as_of).collect(engine="streaming").row(0, named=True)
+    return _breaks(found, total)
+
+
+def _broken(choice: Choice, total: Mapping[str, int], as_of: datetime) -> pl.LazyFrame:
     """When each kind of break was that there is, and where its latest decisions stand."""
     told = [
         expression.alias(f"{kind}:{name}")
-        for kind, (has, _) in _conditions(as_of).items()
+        for kind, (has, _) in _conditions(as_of, choice.question.policy_id).items()
         if total[kind]
         for name, expression in (
             ("first", pl.col("created_at").filter(has).min()),
@@ -314,10 +333,10 @@ def _broken(cases: pl.LazyFrame, total: Mapping[str, int], as_of: datetime) -> p
             ("positions", pl.col("position").filter(has).top_k(MOST_IDS).implode()),
         )
     ]
-    return cases.select(told) if told else pl.LazyFrame({"none": [None]})
+    return choice.kept.select(told) if told else pl.LazyFrame({"none": [None]})
 
 
-def _breaks(found: Mapping[str, Any], total: Mapping[str, int], as_of: datetime) -> list[Broken]:
+def _breaks(found: Mapping[str, Any], total: Mapping[str, int]) -> list[Broken]:
     return [
         Broken(
             kind=kind,
@@ -327,6 +346,6 @@ def _breaks(found: Mapping[str, Any], total: Mapping[str, int], as_of: datetime)
             last=timestamp(found[f"{kind}:last"]),
             positions=tuple(sorted(found[f"{kind}:positions"], reverse=True)),
         )
-        for kind in _conditions(as_of)
+        for kind in breaks.RULES
         if total[kind]
     ]

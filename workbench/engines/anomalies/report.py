@@ -222,7 +222,8 @@ def anomalies(
         threshold=threshold,
         max_items=max_items,
     )
-    require_decided(snapshot, policy_id, policy_version)
+    if not snapshot.count_advisory(policy_id):
+        require_decided(snapshot, policy_id, policy_version)
     return answer(snapshot, question)
 
 
@@ -238,11 +239,11 @@ def answer(snapshot: Snapshot, question: AnomaliesQuestion) -> AnomalyReport:
     counted = count(snapshot, choice)
     found = find(counted, question)
     listed = strongest(found, question)
-    ids = decisions_shown(choice.cases, [anomaly.shown for anomaly in listed])
+    ids = decisions_shown(choice.kept, [anomaly.shown for anomaly in listed])
     body = anomaly_report(counted, found, ids, question)
-    shown = conditions(counted, listed)
+    shown = conditions(counted, question.policy_id, listed)
     return AnomalyReport(
-        body, _frame(body["anomalies"]), _weekly(counted), snapshot.scope, choice.cases, shown, snapshot
+        body, _frame(body["anomalies"]), _weekly(counted), snapshot.scope, choice.kept, shown, snapshot
     )
 
 

@@ -166,7 +166,8 @@ def test_nothing_of_it_waits_for_a_reviewer(told: Told) -> None:
 
 def test_the_overview_counts_policies_and_names_what_it_leaves_out(told: Told) -> None:
     title, page = told.page("/?scope=acme")
-    assert title == "2 policies: 1 thing needs attention"
+    assert title == "2 policies: 3 things need attention"
+    assert "advisory.single: 2 of 4 decisions were executed or queued without a yes." in page.text
     assert "The figures leave out 6 advisory decisions, which authorize nothing." in page.text
     assert page.links["6 advisory decisions"] == "/decisions?scope=acme&rule=advisory"
     assert sorted(row[:2] for row in page.rows if len(row) == 8 and row[0] != "Policy") == [
@@ -183,7 +184,13 @@ def test_a_policy_page_counts_none_of_it(told: Told) -> None:
     assert title == "No decisions by advisory.multi"
     assert "advisory.multi is the name of advisory decisions." in page.text
     assert page.links["advisory decisions"] == "/decisions?scope=acme&policy=advisory.multi&rule=advisory"
-    assert "advisory.multi" not in told.page("/anomalies?scope=acme")[1].text
+
+
+def test_what_was_done_on_its_word_is_listed(told: Told) -> None:
+    page = told.page("/anomalies?scope=acme")[1]
+    for policy_id in ("advisory.multi", "advisory.runtime", NAMESAKE):
+        assert policy_id in page.text
+    assert "Executed or queued without a yes: 2 of 4 decisions." in page.text
 
 
 def test_what_a_model_wrote_is_shown_as_text(told: Told) -> None:
