@@ -59,13 +59,13 @@ def status(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json:
     settings = load_settings(home, database_url=database_url)
     require_instance(settings.home)
     report, chains, storage = _look(settings)
-    report["backends"]["note"] = _advisory(settings)
+    shown = {**report, "backends": {**report["backends"], "note": _advisory(settings)}}
     if as_json:
-        print_json({**report, "home": str(settings.home), "storage": storage, "scopes": chains})
+        print_json({**shown, "home": str(settings.home), "storage": storage, "scopes": chains})
     else:
         where = f": {storage['location']}" if storage else ""
         say(f"{report['status']}{where}", style="green" if report["ok"] else "red")
-        parts = {name: part for name, part in report.items() if isinstance(part, dict) and "ready" in part}
+        parts = {name: part for name, part in shown.items() if isinstance(part, dict) and "ready" in part}
         table(
             ["part", "ready", "reason"],
             [

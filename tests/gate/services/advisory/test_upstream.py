@@ -54,8 +54,9 @@ def test_a_certificate_that_proves_nothing_gets_neither_key_nor_question(
     other = certificate(tmp_path, "another.example")
     monkeypatch.setenv("SSL_CERT_FILE", str(file if trusted else other))
     with serving(tls=speaking(file)) as upstream:
-        with pytest.raises(AdvisoryFailed, match="certificate that this machine does not trust"):
+        with pytest.raises(AdvisoryFailed, match="certificate that this machine does not trust") as error:
             advisor(upstream.url).advise(REQUEST)
+        assert "Retrying does not help: the operator has to correct advisory_url, the cert" in error.value.message
         assert upstream.asked == []
 
 
