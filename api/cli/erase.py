@@ -31,9 +31,10 @@ def erase(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Erase a decision's request, its facts and the tested values. The service may keep running.
+    """Erase a decision's request, its facts, and the tested values or the upstream's answer.
 
-    This cannot be undone. The record, its hashes, its signature and the chain stay, and note the erasure.
+    This cannot be undone. The record, its hashes, its signature and the chain stay, and note the erasure. The service
+    may keep running.
     Exits with 1 if nothing was erased, because the decision is unknown or was erased before.
     """
     require_reason(reason)

@@ -15,6 +15,7 @@ from api.http.readiness import Report, closed, readiness
 from gate.clock import utc_now
 from gate.errors import GateError, OperatorError
 from gate.ids import first_id
+from gate.instance.advisory import advisory_state
 from gate.instance.instance import Instance, open_instance, require_instance
 from gate.instance.settings import Settings, load_settings
 from gate.ledger.access.authority import Scope
@@ -52,18 +53,19 @@ class Storage(TypedDict):
 def status(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     """Show readiness, the chain of each scope, and the size and growth of the ledger: 0 ready, 1 degraded.
 
-    Ready is about deciding: the parts trusted_adapters and policy_tables do not count. It tries the instance itself and
-    asks no running service: GET /api/decision/status has the state of its workers.
+    Ready is about binding decisions: trusted_adapters, policy_tables and the advisory modes do not count. It tries the
+    instance itself and asks no running service: GET /api/decision/status has the state of its workers.
     """
     settings = load_settings(home, database_url=database_url)
     require_instance(settings.home)
     report, chains, storage = _look(settings)
+    shown = {**report, "backends": {**report["backends"], "note": _advisory(settings)}}
     if as_json:
-        print_json({**report, "home": str(settings.home), "storage": storage, "scopes": chains})
+        print_json({**shown, "home": str(settings.home), "storage": storage, "scopes": chains})
     else:
         where = f": {storage['location']}" if storage else ""
         say(f"{report['status']}{where}", style="green" if report["ok"] else "red")
-        parts = {name: part for name, part in report.items() if isinstance(part, dict) and "ready" in part}
+        parts = {name: part for name, part in shown.items() if isinstance(part, dict) and "ready" in part}
         table(
             ["part", "ready", "reason"],
             [
@@ -82,6 +84,12 @@ def status(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json:
             say("")
             _say_storage(storage)
     raise typer.Exit(0 if report["ok"] else 1)
+
+
+def _advisory(settings: Settings) -> str:
+    """How the advisory modes stand, and where they are unavailable why: a caller of the service never sees that."""
+    state, why = advisory_state(settings)
+    return f"advisory {state}" if why is None else f"advisory {state}: {why}"
 
 
 def _shortened(link_hash: str | None) -> str | None:

@@ -191,7 +191,8 @@ def print_differences(result: Verification, what: str) -> None:
     for name in result.expected:
         for path, expected, actual in _differences(name, result.expected[name], result.actual[name]):
             say(f"  {path}: the {what} says {actual}; recomputed: {expected}")
-    if result.unknown:
+    # Nothing of a document that is incomplete, or of another kind, is authenticated.
+    if result.unknown and result.error not in ("RECORD_INCOMPLETE", "PACKET_INCOMPLETE"):
         more = " and others" if len(result.unknown) == MAX_UNKNOWN else ""
         say(f"  not authenticated, because this release does not know them: {', '.join(result.unknown)}{more}")
 

@@ -286,7 +286,7 @@ def _report(settings: Settings | None, found: dict[str, Part], reports: str) -> 
         # Unwired parts answer with their own code and do not affect the rest.
         "backends": {
             "ledger": backend,
-            "advisory": "unconfigured" if settings is None else advisory_state(settings),
+            "advisory": "unconfigured" if settings is None else advisory_state(settings)[0],
             "trusted_adapters": "ready" if found["trusted_adapters"]["ready"] else "unavailable",
             "reports": reports,
         },

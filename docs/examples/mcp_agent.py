@@ -22,6 +22,8 @@ import httpx2
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
+ARGUMENTS = "URL REQUEST_FILE ORDER SYSTEM RESOURCE ACTION"
+
 
 class Wanted(NamedTuple):
     """What the agent wants to do, as the program knows it that would do it."""
@@ -40,6 +42,16 @@ def may_act(decided: Any, wanted: Wanted) -> bool:
         return False
     binding = record.get("action_binding", {})
     return all(wanted) and wanted == Wanted(*(binding.get(name) for name in Wanted._fields))
+
+
+def why_not(decided: Any) -> list[str]:
+    """The gate's notes on a decision that does not permit what is wanted; for a yes without notes, what it binds."""
+    record = decided.structured_content
+    notes = [str(part.text) for part in decided.content[1:]]
+    if not notes and record["verdict"] == "yes":
+        bound = ", ".join(f"{name} {record['action_binding'].get(name)}" for name in Wanted._fields)
+        notes.append(f"The record binds: {bound}.")
+    return notes
 
 
 def begin(orders: Path, order: str) -> bool:
@@ -63,7 +75,7 @@ def attempt(wanted: Wanted) -> tuple[str, str]:
 
 
 async def run(url: str, key: str, request: dict[str, Any], order: str, wanted: Wanted, orders: Path) -> str:
-    """What became of an action: `held` and why, or what was done.
+    """What became of an action: `held` and why, or what was done. The gate's notes follow, each on a line.
 
     Args:
         url: The address of the gate.
@@ -73,10 +85,17 @@ async def run(url: str, key: str, request: dict[str, Any], order: str, wanted: W
         wanted: What is to be done.
         orders: The file that remembers which orders were begun.
     """
-    became = "held: the gate did not answer"
+    became, notes = "held: there was no usable answer", list[str]()
+    statuses: list[int] = []
+
+    async def keep_status(response: httpx2.Response) -> None:
+        # The errors of the client do not name it.
+        statuses.append(response.status_code)
+
+    hooks = {"response": [keep_status]}
     try:
         async with (
-            httpx2.AsyncClient(headers={"x-api-key": key}, trust_env=False) as http,
+            httpx2.AsyncClient(headers={"x-api-key": key}, event_hooks=hooks, trust_env=False) as http,
             Client(streamable_http_client(url, http_client=http)) as client,
         ):
             decided = await client.call_tool("decide", {"request": request, "idempotency_key": order})
@@ -84,7 +103,9 @@ async def run(url: str, key: str, request: dict[str, Any], order: str, wanted: W
             if decided.is_error:
                 return f"held: {record['message']}"
             verified = await client.call_tool("verify", {"record": record})
+            became = "held: nothing was done"
             if not may_act(decided, wanted):
+                notes = why_not(decided)
                 said = f"{record['verdict']} ({record['reason_code']})"
                 status = "skipped"
                 became = f"held: {said} does not permit {wanted.proposed_action} on {wanted.system}/{wanted.resource}"
@@ -103,18 +124,28 @@ async def run(url: str, key: str, request: dict[str, Any], order: str, wanted: W
         # The client raises groups; the first error in them says what happened.
         while isinstance(error, ExceptionGroup):
             error = error.exceptions[0]
-        became = f"{became} ({type(error).__name__}: {error})"
-    return became
+        said = f"{type(error).__name__}: {error}"
+        if 401 in statuses:
+            said = "status 401: the gate does not know the key in GATE_KEY"
+        became = f"{became} ({said})"
+    return "\n".join([became, *notes])
 
 
 def main(url: str, file: str, order: str, *wanted: str) -> str:
     """Runs with what the command line says; the orders that were begun are remembered beside the request."""
-    key, request = os.environ.get("GATE_KEY"), Path(file)
+    key, path = os.environ.get("GATE_KEY"), Path(file)
     if not key:
         return "held: GATE_KEY is not set; set it to the API key of this agent"
-    orders = request.with_name("begun.db")
-    return asyncio.run(run(url, key, json.loads(request.read_text()), order, Wanted(*wanted), orders))
+    try:
+        request = json.loads(path.read_text())
+    except OSError as error:
+        return f"held: {file} cannot be read: {error.strerror}"
+    except ValueError as error:
+        return f"held: {file} is not JSON: {error}"
+    return asyncio.run(run(url, key, request, order, Wanted(*wanted), path.with_name("begun.db")))
 
 
 if __name__ == "__main__":
+    if len(sys.argv[1:]) != len(ARGUMENTS.split()):
+        sys.exit(f"usage: GATE_KEY=... python mcp_agent.py {ARGUMENTS}")
     sys.stdout.write(f"{main(*sys.argv[1:])}\n")

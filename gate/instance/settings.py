@@ -63,7 +63,7 @@ TAKES: Final[Mapping[str, tuple[str, str | int | list[str]]]] = {
     "policy_tables": ("the path of a directory", "/etc/decision-gate/policies"),
     "policy_max_age_days": ("a whole number from 1 to 3650", 180),
     "advisory_url": (
-        "an address that begins with http:// or https://, without white space, user, query and slash at the end",
+        "an address that begins with http:// or https://",
         "https://models.example.com/v1",
     ),
     "advisory_model": ("a name of 1 to 200 characters", "example-model"),
@@ -222,12 +222,29 @@ def _read(name: str, kind: Any, value: object, *, is_text: bool) -> object:
     try:
         found = msgspec.convert(value, kind, strict=not is_text, dec_hook=_path)
     except msgspec.ValidationError as error:
+        if name == "advisory_url" and isinstance(value, str):
+            raise ValueError(f"must {_unfit_part(value)}") from error
         raise ValueError(f"{_is(value)}must be {takes}" if is_list else f"must be {takes}") from error
     if name == "adapter_isolation" and (unknown := [measure for measure in found if measure not in MEASURES]):
         raise ValueError(f"names unknown measures: {', '.join(unknown)}. The measures are {', '.join(MEASURES)}")
     if name in _TEXTS:
         _require_texts(found, _TEXTS[name])
     return tuple(dict.fromkeys(found)) if is_list else found
+
+
+def _unfit_part(url: str) -> str:
+    """What the first unfit part of a base URL must be, without the part: it may be a password."""
+    scheme, _, rest = url.partition("://")
+    authority = re.split("[/?#]", rest, maxsplit=1)[0]
+    unfit = {
+        "begin with http:// or https://": scheme not in ("http", "https"),
+        "have no white space": re.search(r"\s", url),
+        "have no user or password before its host": "@" in authority,
+        "have a host after its ://": not authority,
+        "have no query, which begins with ?": "?" in rest.partition("#")[0],
+        "have no fragment, which begins with #": "#" in rest,
+    }
+    return next((must for must, is_unfit in unfit.items() if is_unfit), "have no slash at its end")
 
 
 # Lists whose texts have a form of their own, and what to call it.

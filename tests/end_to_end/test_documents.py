@@ -191,6 +191,7 @@ def advised(project: Path, upstream: upstreams.Server, blocks: list[str]) -> lis
     (settings,) = re.findall(r"^```toml\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
     key = project / "upstream.key"
     key.write_text("upstream-key")
+    key.chmod(0o600)
     site = Site(project / "var", None)
     site.create_key("advised")
     with (site.home / "settings.toml").open("a") as file:

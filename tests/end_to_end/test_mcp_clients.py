@@ -16,13 +16,16 @@ import jsonschema
 import pytest
 
 from api.mcp.agents.server import agents_server
+from api.mcp.agents.texts import ADVICE
 from api.mcp.policies import policy_server
 from api.mcp.servers import Server
 from api.mcp.versions import HANDSHAKE_VERSIONS, PER_REQUEST_VERSIONS
 from api.routes.questions import SERVERS
+from gate.instance.instance import create_instance
 from tests.end_to_end.site import Site
 from tests.end_to_end.support import ROOT, free_port
 from tests.mcp.clients import LINES, converse, example, misfits
+from tests.support import upstreams
 from tests.support.samples import sample_request
 
 pytestmark = pytest.mark.heavy
@@ -63,8 +66,14 @@ def url(site: Site) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    return Site(tmp_path_factory.mktemp("mcp") / "home", None)
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """An instance with an advisory upstream that answers yes."""
+    home = tmp_path_factory.mktemp("mcp") / "home"
+    create_instance(home)
+    with upstreams.serving() as upstream, (home / "settings.toml").open("a") as settings:
+        settings.write(f'advisory_url = "{upstream.url}"\nadvisory_model = "model-1"\n')
+        settings.flush()
+        yield Site(home, None)
 
 
 def call(name: str, **arguments: object) -> dict[str, Any]:
@@ -250,17 +259,30 @@ class TestExample:
     )
     def test_a_yes_to_something_else_holds_it(self, agent: Agent, order: str, wanted: tuple[str, str, str]) -> None:
         system, resource, action = wanted
-        assert agent.run(order, sample_request(), wanted=wanted) == (
-            f"held: yes (STANDARD_EXCEPTION_ALLOWED) does not permit {action} on {system}/{resource}, reported"
-        )
+        assert agent.run(order, sample_request(), wanted=wanted).splitlines() == [
+            f"held: yes (STANDARD_EXCEPTION_ALLOWED) does not permit {action} on {system}/{resource}, reported",
+            "The record binds: system crm, resource deal-1042, proposed_action approve_discount.",
+        ]
         assert [receipt["execution_status"] for receipt in agent.receipts()] == ["skipped"]
 
     @pytest.mark.parametrize("resource", ["deal-1042", ""])
     def test_a_yes_to_a_misspelt_target_holds_it(self, agent: Agent, resource: str) -> None:
         request = sample_request()
         request["context"]["target_objectid"] = request["context"].pop("target_object_id")
-        became = agent.run(f"order-4{resource}", request, wanted=("crm", resource, "approve_discount"))
+        became, note = agent.run(
+            f"order-4{resource}", request, wanted=("crm", resource, "approve_discount")
+        ).splitlines()
         assert became.startswith("held: yes (STANDARD_EXCEPTION_ALLOWED) does not permit approve_discount on crm/")
+        assert "context.target_objectid binds nothing; did you mean target_object_id?" in note
+
+    def test_an_advisory_yes_holds_it_and_is_called_advice(self, agent: Agent) -> None:
+        target = {"target_system": "crm", "target_object_id": "deal-1042", "requested_action": "approve_discount"}
+        request = {"mode": "single", "question": "May this discount be given?", "context": target}
+        became, note = agent.run("order-45", request).splitlines()
+        assert became == "held: yes (ADVISORY_YES) does not permit approve_discount on crm/deal-1042, reported"
+        assert note == ADVICE
+        assert "authorizes nothing" in note
+        assert [receipt["execution_status"] for receipt in agent.receipts()] == ["skipped"]
 
     def test_an_action_that_fails_is_reported_as_failed_and_not_tried_again(self, agent: Agent, tmp_path: Path) -> None:
         source = (ROOT / "docs" / "examples" / "mcp_agent.py").read_text()
@@ -276,15 +298,39 @@ class TestExample:
     def test_without_an_answer_nothing_is_done(self, agent: Agent) -> None:
         before = agent.types()
         assert agent.run("order-60", sample_request(), key="dgk_wrong") == (
-            "held: the gate did not answer (MCPError: Server returned an error response)"
+            "held: there was no usable answer (status 401: the gate does not know the key in GATE_KEY)"
         )
         assert agent.run("order-60", sample_request(), key=None) == (
             "held: GATE_KEY is not set; set it to the API key of this agent"
         )
         nobody = f"http://127.0.0.1:{free_port()}/api/mcp"
-        assert agent.run("order-60", sample_request(), url=nobody).startswith("held: the gate did not answer (Connect")
+        became = agent.run("order-60", sample_request(), url=nobody)
+        assert became.startswith("held: there was no usable answer (Connect")
         assert agent.run("order-60", {"mode": "rulebook"}).startswith("held: The body is not a Decision Request;")
         assert agent.types() == before
+
+    @pytest.mark.parametrize("arguments", [0, 1, 5, 7])
+    def test_a_wrong_number_of_arguments_gets_the_usage(self, agent: Agent, arguments: int) -> None:
+        done = example("mcp_agent", *["x"] * arguments, key=agent.key)
+        usage = "usage: GATE_KEY=... python mcp_agent.py URL REQUEST_FILE ORDER SYSTEM RESOURCE ACTION\n"
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", usage)
+
+    @pytest.mark.parametrize(
+        ("content", "says"), [(None, "cannot be read: No such file or directory"), ("{", "is not JSON: Expecting")]
+    )
+    def test_a_request_that_cannot_be_read_is_named(self, agent: Agent, content: str | None, says: str) -> None:
+        file = agent.folder / "request.json"
+        if content is not None:
+            file.write_text(content)
+        wanted = ("crm", "deal-1042", "approve_discount")
+        done = example("mcp_agent", f"{agent.url}/api/mcp", str(file), "order-61", *wanted, key=agent.key)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith(f"held: {file} {says}")
+
+    def test_an_order_that_cannot_be_stored_holds_it(self, agent: Agent) -> None:
+        (agent.folder / "begun.db").mkdir()
+        became = agent.run("order-62", sample_request())
+        assert became == "held: nothing was done (OperationalError: unable to open database file)"
 
     def test_what_was_done_is_said_where_it_cannot_be_reported(self, agent: Agent) -> None:
         access = ("--access", "decide", "--access", "read")

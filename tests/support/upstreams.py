@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Final
 
 Behavior = Callable[["Handler"], None]
 
@@ -190,19 +190,29 @@ def _sends(body: bytes, **head: Any) -> Behavior:
 
 _GOOD = json.dumps(fitting("single"))
 
+RETRY: Final = "Nothing was recorded; hold the action, and retry later with the same idempotency key."
+OPERATOR: Final = (
+    "Nothing was recorded; hold the action. Retrying does not help: the operator has to correct advisory_url, "
+    "advisory_model or the key in advisory_key_file."
+)
+"""How a refusal ends: the caller retries, or the operator corrects the settings."""
+
 BEHAVIORS: Mapping[str, tuple[Behavior, str]] = {
-    "drips": (_drip, "no answer within"),
+    "drips": (_drip, f"no answer within 0.6 seconds. {RETRY}"),
     "drips its head": (_drip_head, "no answer within"),
     "is silent": (_silent, "no answer within"),
-    "closes early": (_early, "connection"),
+    "closes early": (_early, f"before its answer was whole. {RETRY}"),
     "resets the connection": (_reset, "connection"),
     "sends 10 MB": (_huge, "more than 262144 bytes"),
     "sends 10 MB without a length": (_huge_unannounced, "more than 262144 bytes"),
     "streams": (_stream, "content type"),
-    "redirects": (_redirect, "status 307"),
-    "answers 500": (_sends(b'{"error": "SECRET-OF-UPSTREAM"}', status=500), "status 500"),
-    "answers 429": (_sends(b'{"error": "SECRET-OF-UPSTREAM"}', status=429, retry_after="3"), "status 429"),
-    "answers 201": (_sends(completion(_GOOD), status=201), "status 201"),
+    "redirects": (_redirect, f"status 307. {OPERATOR}"),
+    "rejects the key": (_sends(b'{"error": "SECRET-OF-UPSTREAM"}', status=401), f"status 401. {OPERATOR}"),
+    "forbids it": (_sends(b'{"error": "SECRET-OF-UPSTREAM"}', status=403), f"status 403. {OPERATOR}"),
+    "has no such model": (_sends(b'{"error": "SECRET-OF-UPSTREAM"}', status=404), f"status 404. {OPERATOR}"),
+    "answers 500": (_sends(b'{"error": "SECRET-OF-UPSTREAM"}', status=500), f"status 500. {RETRY}"),
+    "answers 429": (_sends(b'{"error": "SECRET-OF-UPSTREAM"}', status=429, retry_after="3"), f"status 429. {RETRY}"),
+    "answers 201": (_sends(completion(_GOOD), status=201), f"status 201. {RETRY}"),
     "answers HTML": (_sends(b"<p>SECRET-OF-UPSTREAM", content_type="text/html"), "content type"),
     "answers in another charset": (
         _sends(completion(_GOOD), content_type="application/json; charset=latin-1"),
@@ -214,9 +224,18 @@ BEHAVIORS: Mapping[str, tuple[Behavior, str]] = {
     "sends an array": (_sends(b"[1]"), "no chat completion"),
     "sends no choice": (_sends(b'{"choices": []}'), "no chat completion"),
     "sends null": (_sends(completion(None)), "no chat completion"),
-    "refuses": (_sends(completion(_GOOD, message={"refusal": "no"})), "no answer of an assistant"),
-    "calls a tool": (_sends(completion(_GOOD, message={"tool_calls": [{"id": 1}]})), "no answer of an assistant"),
-    "speaks as a user": (_sends(completion(_GOOD, message={"role": "user"})), "no answer of an assistant"),
+    "refuses": (_sends(completion(_GOOD, message={"refusal": "no"})), "gave no answer: it refused."),
+    "refuses without a content": (
+        _sends(completion(None, message={"refusal": "SECRET-OF-UPSTREAM"})),
+        "gave no answer: it refused.",
+    ),
+    "calls a tool": (_sends(completion(_GOOD, message={"tool_calls": [{"id": 1}]})), "it calls a tool."),
+    "calls a tool without a content": (
+        _sends(completion(None, message={"tool_calls": [{"id": 1}]}, choice={"finish_reason": "tool_calls"})),
+        "it calls a tool.",
+    ),
+    "calls a function": (_sends(completion(_GOOD, message={"function_call": {"name": "f"}})), "it calls a tool."),
+    "speaks as a user": (_sends(completion(_GOOD, message={"role": "user"})), "another role than assistant"),
     "is cut off": (_sends(completion(_GOOD, choice={"finish_reason": "length"})), "not finished"),
     "fences its answer": (_sends(completion(f"```json\n{_GOOD}\n```")), "not a JSON text"),
     "adds prose": (_sends(completion(f"Sure! {_GOOD}")), "not a JSON text"),

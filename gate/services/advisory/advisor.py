@@ -14,7 +14,8 @@ from gate.errors import AdvisoryFailed, ServiceUnavailable
 from gate.records.advisory import Advised, advised
 from gate.records.documents import AdvisoryEvaluation
 from gate.records.request import DecisionRequest
-from gate.services.advisory.answers import failed, read_answer
+from gate.services.advisory.answers import read_answer
+from gate.services.advisory.failures import failed
 from gate.services.advisory.questions import read_question
 from gate.services.advisory.templates import Template, template
 from gate.services.advisory.upstream import Call, Upstream

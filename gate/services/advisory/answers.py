@@ -54,7 +54,11 @@ def read_answer(content_type: str, body: bytes, question: Question, shape: Shape
     return fitting
 
 
-_NO_ANSWERS: Final = ("tool_calls", "function_call", "refusal")
+_NO_ANSWERS: Final = {
+    "tool_calls": "answered nonsense: it calls a tool",
+    "function_call": "answered nonsense: it calls a tool",
+    "refusal": "gave no answer: it refused",
+}
 
 
 def _content(completion: Json) -> str:
@@ -62,13 +66,16 @@ def _content(completion: Json) -> str:
     choices = completion.get("choices") if isinstance(completion, dict) else None
     choice = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
     message = choice.get("message") if isinstance(choice, dict) else None
+    for name, did in _NO_ANSWERS.items():
+        if isinstance(message, dict) and message.get(name):
+            raise failed(did)
     content = message.get("content") if isinstance(message, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict) or not isinstance(content, str):
         raise failed("answered nonsense: its body is no chat completion with one message")
     if choice.get("finish_reason") not in (None, "stop"):
         raise failed("answered nonsense: its message is not finished")
-    if message.get("role", "assistant") != "assistant" or any(message.get(name) for name in _NO_ANSWERS):
-        raise failed("answered nonsense: its message is no answer of an assistant")
+    if message.get("role", "assistant") != "assistant":
+        raise failed("answered nonsense: its message has another role than assistant")
     return content
 
 

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from gate.encoding.canonical import canonical
 from gate.errors import AdvisoryFailed
-from gate.services.advisory.answers import failed
+from gate.services.advisory.failures import failed, misconfigured
 
 MAX_ANSWER: Final = 256 * 1024
 """The largest body of an answer, in bytes."""
@@ -103,7 +103,10 @@ class Call:
         if isinstance(self._why, AdvisoryFailed):
             raise self._why
         if isinstance(self._why, ssl.SSLCertVerificationError):
-            raise failed("has a certificate that this machine does not trust") from self._why
+            raise misconfigured(
+                "has a certificate that this machine does not trust",
+                "advisory_url, the certificate of the upstream, or the file that SSL_CERT_FILE names",
+            ) from self._why
         if self._answer is None:
             raise failed("could not be reached, or ended the connection before its answer was whole") from self._why
         return self._answer
@@ -151,7 +154,8 @@ class Call:
 
     def _read(self, response: http.client.HTTPResponse) -> tuple[str, bytes]:
         if response.status != HTTPStatus.OK:
-            raise failed(f"failed: it answered with the status {response.status}")
+            made = misconfigured if response.status in _REJECTED else failed
+            raise made(f"failed: it answered with the status {response.status}")
         if response.getheader("content-encoding", "identity").strip().lower() != "identity":
             raise failed("answered nonsense: its body is compressed, which nobody asked for")
         body = b"" if (response.length or 0) > MAX_ANSWER else response.read(MAX_ANSWER + 1)
@@ -171,5 +175,8 @@ class Call:
                 connection.shutdown(socket.SHUT_RDWR)
             connection.close()
 
+
+_REJECTED: Final = frozenset({*range(300, 400), HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND})
+"""The statuses with which an upstream answers the same request every time: another address, key or model is needed."""
 
 _PORTS: Final = {"http": http.client.HTTP_PORT, "https": http.client.HTTPS_PORT}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gate.instance.instance import create_instance
 from tests.support.advice import NAMESAKE, Advice
 from tests.support.command_line import run_gate
 from tests.workbench.support import Shared, advised
@@ -69,6 +70,44 @@ def test_a_packet_of_advice_is_called_so(kept: Kept) -> None:
         packet = kept.given.get(f"/api/decision/{decided['decision_id']}/packet")
         told = run_gate("verify-packet", kept.file(packet), "--home", kept.home)
         assert (told.returncode, TOLD in told.stdout) == (0, advisory)
+
+
+def test_a_packet_that_is_given_for_a_record_gets_the_command_and_no_list_of_its_members(kept: Kept) -> None:
+    packet = kept.given.get(f"/api/decision/{kept.given.advisory['single']['decision_id']}/packet")
+    told = run_gate("verify", kept.file(packet), "--home", kept.home)
+    assert told.returncode == 1
+    assert told.stdout == (
+        "NOT VERIFIED: This is a Decision Packet and not a Decision Record; use `gate verify-packet` or POST "
+        "/api/decision/packet/verify. (RECORD_INCOMPLETE)\n"
+    )
+
+
+def test_what_erasing_removes_names_the_answer() -> None:
+    assert "the tested values or the upstream's answer" in " ".join(run_gate("erase", "--help").stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("settings", "state"),
+    [
+        ("", "unconfigured"),
+        ('advisory_url = "http://127.0.0.1:9/v1"\nadvisory_model = "model-1"\n', "ready"),
+        (
+            'advisory_url = "http://127.0.0.1:9/v1"\n',
+            "unavailable: advisory_url is set without advisory_model; set it to a model that the server has.",
+        ),
+    ],
+)
+def test_the_status_names_the_state_of_advice(tmp_path: Path, settings: str, state: str) -> None:
+    home = tmp_path / "home"
+    create_instance(home)
+    with (home / "settings.toml").open("a") as file:
+        file.write(settings)
+    told = run_gate("status", "--home", str(home))
+    assert (told.returncode, told.stdout.splitlines()[0][:6]) == (0, "ready:")
+    assert f"backends yes advisory {state} disk yes" in " ".join(told.stdout.split())
+    backends = json.loads(run_gate("status", "--home", str(home), "--json").stdout)["backends"]
+    assert (backends["ready"], backends["note"]) == (True, f"advisory {state}")
+    assert backends["advisory"] == state.partition(":")[0]
 
 
 def test_a_chain_and_a_lake_with_advice_are_whole(kept: Kept) -> None:

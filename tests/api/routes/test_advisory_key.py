@@ -113,6 +113,7 @@ def test_the_key_of_the_upstream_is_shown_nowhere(
 def test_commands_do_not_show_the_key(instance: Instance, home: Any, tmp_path: Any) -> None:
     file = tmp_path / "advisory.key"
     file.write_text(KEY)
+    file.chmod(0o600)
     with (home / "settings.toml").open("a") as settings:
         settings.write(
             f'advisory_url = "http://127.0.0.1:9/v1"\nadvisory_model = "model-1"\nadvisory_key_file = "{file}"\n'

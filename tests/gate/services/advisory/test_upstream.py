@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import socket
 import ssl
 import threading
-from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 
-from gate.clock import utc_now
 from gate.errors import AdvisoryFailed, ServiceUnavailable
 from gate.records.request import DecisionRequest, read_request
 from gate.services.advisory.advisor import CALLS, Advisor
 from gate.services.advisory.upstream import Upstream
 from tests.end_to_end.support import free_port
+from tests.support.certificates import certificate
 from tests.support.upstreams import BEHAVIORS, Server, completion, fitting, serving
 
 KEY: Final = "upstream-key-0123456789"
@@ -32,31 +25,6 @@ REQUEST: Final[DecisionRequest] = read_request({"mode": "single", "question": "M
 
 def advisor(url: str, seconds: float = 5.0) -> Advisor:
     return Advisor(Upstream(url, "model-1", seconds, KEY))
-
-
-def certificate(directory: Path, name: str, *, days: int = 1) -> Path:
-    """A certificate that signs itself, with its key: for 127.0.0.1, or for a host of another name."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    known = x509.IPAddress(ipaddress.ip_address(name)) if name[0].isdigit() else x509.DNSName(name)
-    now = utc_now()
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=2))
-        .not_valid_after(now + timedelta(days=days))
-        .add_extension(x509.SubjectAlternativeName([known]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    file = directory / f"{name}.pem"
-    file.write_bytes(
-        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()) + made.public_bytes(Encoding.PEM)
-    )
-    return file
 
 
 def speaking(file: Path) -> ssl.SSLContext:
@@ -86,8 +54,9 @@ def test_a_certificate_that_proves_nothing_gets_neither_key_nor_question(
     other = certificate(tmp_path, "another.example")
     monkeypatch.setenv("SSL_CERT_FILE", str(file if trusted else other))
     with serving(tls=speaking(file)) as upstream:
-        with pytest.raises(AdvisoryFailed, match="certificate that this machine does not trust"):
+        with pytest.raises(AdvisoryFailed, match="certificate that this machine does not trust") as error:
             advisor(upstream.url).advise(REQUEST)
+        assert "Retrying does not help: the operator has to correct advisory_url, the cert" in error.value.message
         assert upstream.asked == []
 
 
