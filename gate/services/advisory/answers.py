@@ -8,20 +8,13 @@ from typing import Final, cast
 
 from gate.encoding.shapes import Shape
 from gate.encoding.strict_json import Json, JsonObject, parse, parse_with_any_number
-from gate.errors import AdvisoryFailed, MaterialRefused
+from gate.errors import MaterialRefused
+from gate.services.advisory.failures import failed
 from gate.services.advisory.questions import Question
 
 _JSON: Final = re.compile(r'application/json(?:\s*;\s*charset\s*=\s*"?utf-8"?)?\s*', re.IGNORECASE)
 _DEPTH: Final = 8
 _VALUES: Final = 1_000
-
-
-def failed(why: str) -> AdvisoryFailed:
-    """The failure of an upstream; `why` is a clause that quotes nothing that the upstream sent."""
-    return AdvisoryFailed(
-        "SVC_ADVISORY_UPSTREAM_FAILED",
-        f"The advisory upstream {why}. Nothing was recorded; hold the action, and retry later with the same key.",
-    )
 
 
 def read_answer(content_type: str, body: bytes, question: Question, shape: Shape) -> JsonObject:
