@@ -133,7 +133,7 @@ class Snapshot:
         Args:
             policy_id: The only policy that is looked at; None for all.
         """
-        # No advisory decision has another policy_id, and whoever asks for one need not look at the rules of a million.
+        # No advisory decision has another policy_id: a question about one need not look at the rules of a million.
         concerned = policy_id is None or policy_id in ADVISORY_POLICIES
         return replace(self, advisory=False) if concerned else self
 

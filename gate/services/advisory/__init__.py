@@ -5,7 +5,7 @@
     numbers      numbers of cards and bank accounts in a text
     questions    a Decision Request as a question: its options checked, its context masked
     answers      the upstream's answer, read strictly
-    failures     what is said of an upstream that gave no answer
+    failures     the errors of an upstream that gives no answer
     upstream     the call: one request, one deadline, one size limit
     advisor      a request becomes an answer, a few at a time
     records      an answer becomes a record

@@ -1,4 +1,4 @@
-"""What is said of an upstream that gave no answer. Nothing that it sent is quoted."""
+"""The errors of an upstream that gives no answer. They quote nothing that it sent."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
@@ -12,10 +11,8 @@ from gate.clock import utc_now
 from gate.decisions.erasure import erase
 from gate.instance.instance import Instance
 from gate.labels import DECISION_CONTRACT
-from gate.services.advisory.advisor import Advisor
-from gate.services.advisory.upstream import Upstream
 from tests.api.mcp.messages import call, notes
-from tests.support.upstreams import OPTIONS, Server, fitting, serving, well
+from tests.support.upstreams import OPTIONS, Server, fitting
 
 TARGET: Final = {"target_system": "shop", "target_object_id": "order-7"}
 REQUESTS: Final[dict[str, dict[str, Any]]] = {
@@ -26,20 +23,6 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
 ADVISORY: Final = "The decision is advisory: it authorizes nothing, whatever it says."
 REASONS: Final = "The upstream's reasons are in the record's evaluation."
 SCORES: Final = '"refund" 90, "replace" 69.5, "decline" 49'
-
-
-@pytest.fixture(scope="module")
-def _server() -> Iterator[Server]:
-    with serving() as server:
-        yield server
-
-
-@pytest.fixture
-def upstream(_server: Server, instance: Instance, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> Server:
-    """The upstream that the instance of `client` asks."""
-    _server.behave = well
-    monkeypatch.setitem(instance.__dict__, "advisor", Advisor(Upstream(_server.url, "model-1", 5.0)))
-    return _server
 
 
 def last(reason_code: str) -> str:

@@ -1,17 +1,13 @@
-"""Fixtures: what becomes of the lake while reports are asked for, and an upstream for the advisory modes."""
+"""Fixtures: what becomes of the lake while reports are asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
-from flask.testing import FlaskClient
 
 from gate.instance.instance import Instance
-from gate.services.advisory.advisor import Advisor
-from gate.services.advisory.upstream import Upstream
 from tests.api.routes.reports import Change
-from tests.support.upstreams import UPSTREAM_KEY, Server, serving, well
 from workbench.lake.compaction import Compactor
 from workbench.lake.export import Exporter
 from workbench.lake.manifest import load
@@ -49,18 +45,3 @@ def compact(instance: Instance) -> Change:
 def changes(export: Change, compact: Change) -> Sequence[Change]:
     """What becomes of the lake while reports are asked for."""
     return [lambda: None, export, lambda: None, compact, lambda: None, export, export, compact]
-
-
-@pytest.fixture(scope="module")
-def _server() -> Iterator[Server]:
-    with serving() as server:
-        yield server
-
-
-@pytest.fixture
-def upstream(_server: Server, instance: Instance, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> Server:
-    """The upstream that the instance of `client` asks."""
-    _server.asked.clear()
-    _server.behave = well
-    monkeypatch.setitem(instance.__dict__, "advisor", Advisor(Upstream(_server.url, "model-1", 5.0, UPSTREAM_KEY)))
-    return _server

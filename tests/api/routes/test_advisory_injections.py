@@ -240,7 +240,7 @@ def require_one_question(upstream: Server, body: dict[str, Any]) -> None:
 
 
 def without_contract(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A record as whoever wants to act on it would rather have it."""
+    """A record as somebody who wants to act on it would rather have it."""
     bare = {name: value for name, value in record.items() if name != "decision_contract"}
     yield bare
     yield {**bare, "evaluator_version": "svc_rulebook_v1"}
