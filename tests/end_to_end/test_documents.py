@@ -175,9 +175,11 @@ def lifecycle(folder: Path, port: int) -> subprocess.CompletedProcess[str]:
 
 
 def require_shown(page: str, done: list[Ran]) -> None:
-    shown = re.findall(r"^```bash\n(.*?)^```\n\n```text\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    # Neither part may run over the end of its own block.
+    shown = re.findall(r"^```bash\n((?:(?!```).*\n)*)```\n\n```text\n((?:(?!```).*\n)*)```", page, flags=re.MULTILINE)
     assert len(shown) >= 2
     expected = dict(shown)
+    assert expected.keys() <= {each.block for each in done}
     for each in done:
         for line in expected.get(each.block, "").splitlines():
             assert line in each.done.stdout, f"{each.block}\n{each.done.stdout}\n{each.done.stderr}"
