@@ -8,6 +8,7 @@
     csv_text       texts that strangers wrote, as CSV that a spreadsheet does not run
     positions      the lines of a text on which its members stand
     resources      the schemas and sample data that travel with the product
+    folding        texts and names without what only changes their looks
     credentials    members that look like passwords, tokens or keys
 
 Pure but for `resources`, which reads the shipped files. Nothing here knows a rulebook, a record or a request.

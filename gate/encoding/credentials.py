@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import unquote_plus
 
+from gate.encoding.folding import folded, words
 from gate.errors import FieldError, member
 
 
@@ -60,19 +61,25 @@ def _credentials(value: object, path: str, holds: _Secret) -> Iterator[FieldErro
         yield FieldError(path, "credential", "It looks like a credential, which is never stored; remove it.")
 
 
-def names_a_secret(name: str) -> bool:
-    """Whether a member's name says that it holds a credential."""
-    return _read_name(name).holds is not _Secret.NOTHING
+def names_a_secret(said: str) -> bool:
+    """Whether a name holds a credential, by its words as `folding.words` gives them."""
+    return bool(_SECRET_NAME.search(said) or _PASS.fullmatch(said))
 
 
-def is_secret_text(text: str) -> bool:
-    """Whether a text is a credential, or holds one that is recognized by its form."""
-    return _is_secret_text(text)
+def is_secret_text(text: str, plain: str) -> bool:
+    """Whether a text is a credential, or holds one that is recognized by its form.
+
+    Args:
+        text: The text.
+        plain: The same, folded.
+    """
+    # A key stands out in the text as it is, where a letter with an accent is no part of it.
+    return _holds_a_key(text) or (plain != text and _holds_a_key(plain)) or _gives_a_secret_away(plain)
 
 
 def _is_credential(value: object, holds: _Secret) -> bool:
     if isinstance(value, str):
-        return value != "" and (holds is not _Secret.NOTHING or _is_secret_text(value))
+        return value != "" and (holds is not _Secret.NOTHING or is_secret_text(value, folded(value)))
     return holds is _Secret.TEXT_AND_NUMBERS and isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -101,13 +108,12 @@ _SECRETS: Final = (
 )
 # Boarding passes and test passes are not credentials.
 _PASS: Final = re.compile(r"(?:(?:db|user|smtp|ftp)_)?pass")
-_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _USUAL_NAME: Final = 64
 
 
-def _ending_in(words: Iterable[str]) -> re.Pattern[str]:
+def _ending_in(last: Iterable[str]) -> re.Pattern[str]:
     # Pins are also found on maps.
-    return re.compile(rf"(?:^|_)(?:(?:{'|'.join(words)})s?|pin)(?:_(?:value|text|pem))?\Z")
+    return re.compile(rf"(?:^|_)(?:(?:{'|'.join(last)})s?|pin)(?:_(?:value|text|pem))?\Z")
 
 
 _SECRET_NAME: Final = _ending_in(_SECRETS)
@@ -121,37 +127,74 @@ def _read_name(name: str) -> _Name:
 # A request's names are nearly always those of the request before it. Long ones are not kept.
 @lru_cache(4096)
 def _read_usual_name(name: str) -> _Name:
-    return _Name(_held_by(name), _is_secret_text(name))
+    return _Name(_held_by(name), is_secret_text(name, folded(name)))
 
 
 def _held_by(name: str) -> _Secret:
-    # apiKey, API_KEY, api-key and api_key_2 are one name.
-    words = "_".join(_WORD.findall(name)).lower()
-    if not _SECRET_NAME.search(words):
-        return _Secret.TEXT if _PASS.fullmatch(words) else _Secret.NOTHING
-    return _Secret.TEXT_AND_NUMBERS if _TYPED_NAME.search(words) else _Secret.TEXT
+    return _held_by_usual(name) if len(name) <= _USUAL_NAME else _held_by_usual.__wrapped__(name)
 
 
+@lru_cache(4096)
+def _held_by_usual(name: str) -> _Secret:
+    said = words(folded(name))
+    if not names_a_secret(said):
+        return _Secret.NOTHING
+    return _Secret.TEXT_AND_NUMBERS if _TYPED_NAME.search(said) else _Secret.TEXT
+
+
+def _beginning(first: str, rest: str) -> str:
+    """A pattern of what begins where no word goes on. A search for a plain first character takes a fifth of the time
+    of one that looks behind itself first.
+    """
+    return rf"{first}(?<![A-Za-z0-9]{first})(?:{rest})"
+
+
+# In lower case.
 _SECRET_TEXT: Final = re.compile(
-    # A key of this service, a private key.
-    r"(?<![a-z0-9])dgk_[0-9a-f]++_\w|-----BEGIN [A-Z ]{0,40}PRIVATE KEY|"
-    # A JSON Web Token, known by its middle: a search from its beginning would begin anew at each eyJ of a long text.
-    r"[\w-]{8}(?-i:\.eyJ)[\w-]++\.|"
-    # Keys of GitHub, GitLab, AWS, Stripe, Slack, and of OpenAI and Anthropic.
-    r"(?<![a-z0-9])(?:gh[opsur]_\w{8}|github_pat_\w{8}|glpat-[\w-]{8}|[rs]k_(?:live|test)_\w{8}|xox[abp]-[\w-]{8}|"
-    r"sk-(?:proj|ant)-[\w-]{8})|"
-    r"(?<![A-Za-z0-9])(?-i:A(?:KI|SI)A[A-Z0-9]{16})(?![a-z0-9])|"
-    # The header Authorization: Bearer and one long word, or one with a digit; without the header's name, only alone.
-    r"authorization\W{1,8}(?:bearer|basic)\s{1,8}(?=\S*[0-9]|\S{20})|"
-    r"\A\s*+bearer\s++(?=\S*[0-9]|\S{20})\S++\s*+\Z|"
-    # A URL with a password, or a web address with a user.
-    r"\w://[^\s/?#@:]*+:[^\s/?#@]++@|\bhttps?://[^\s/?#@]++@",
-    re.IGNORECASE,
+    "|".join(
+        (
+            # Keys of this service, GitHub, GitLab, Stripe, Slack, OpenAI, Anthropic and OpenRouter, Hugging Face, npm,
+            # webhooks of Stripe, and Google's OAuth.
+            _beginning("d", r"gk_[0-9a-f]++_\w"),
+            _beginning("g", r"h[opsur]_\w{8}|ithub_pat_\w{8}|lpat-[\w-]{8}"),
+            _beginning("[rs]", r"k_(?:live|test)_\w{8}"),
+            _beginning("x", r"ox[abp]-[\w-]{8}"),
+            _beginning("s", r"k-(?:(?:proj|ant|or-v1)-[\w-]{8}|[a-z0-9]{32})"),
+            _beginning("h", r"f_[a-z0-9]{20}"),
+            _beginning("n", r"pm_[a-z0-9]{20}"),
+            _beginning("w", r"hsec_[a-z0-9+/]{16}"),
+            _beginning("y", r"a29\.[\w-]{8}"),
+            # A private key, a webhook of Slack, an account's key of Azure.
+            r"-----begin [a-z ]{0,40}private key",
+            r"hooks\.slack\.com/(?:services|workflows|triggers)/\w",
+            r"accountkey=[a-z0-9+/]{16}",
+            # The header Authorization, with one long word or one with a digit; without the header's name, only alone.
+            r"authorization\W{1,8}(?:bearer|basic)\s{1,8}(?=\S*[0-9]|\S{20})",
+            # A URL with a password, or a web address with a user.
+            r":(?<=\w:)//(?:[^\s/?#@:]*+:[^\s/?#@]++@|(?:(?<=\bhttp://)|(?<=\bhttps://))[^\s/?#@]++@)",
+        )
+    )
 )
+# Keys of AWS, Google, SendGrid and PyPI, and a JSON Web Token, known by its middle: a search from its beginning would
+# begin anew at each eyJ of a long text.
+_CASED: Final = re.compile(
+    "|".join(
+        (
+            _beginning("A", r"(?:KI|SI)A[A-Z0-9]{16}(?![A-Za-z0-9])|Iza[\w-]{30}"),
+            _beginning("S", r"G\.[\w-]{16,32}\.[\w-]{16}"),
+            _beginning("p", r"ypi-AgE[\w-]{16}"),
+            r"\.(?<=[\w-]{8}\.)eyJ[\w-]++\.",
+        )
+    )
+)
+_CURL_USER: Final = re.compile(r"""-(?<=\s-)(?:u|-user)[\s=]{1,4}+["']?[^\s:"'/]{1,64}+:[^\s"'$<{]""")
+# A whole text.
+_BEARER: Final = re.compile(r"\s*+bearer\s++(?=\S*[0-9]|\S{20})\S++\s*+", re.IGNORECASE)
 _BASIC: Final = re.compile(r"\s*+(?:authorization\s*+:\s*+)?basic\s++([A-Za-z0-9+/]{4,}+={0,2})\s*+", re.IGNORECASE)
 # Each run is looked at from its beginning only: none contains the beginning of another. Of a value, which may hold the
 # next assignment (`note: password=hunter2`), only the beginning is looked at, and the search goes on within it.
 _PARAMETER: Final = re.compile(r"[?&#;]([^?=&#;\s]++)=[^&#;\s]")
+_ASSIGNED: Final = re.compile(r"""(?<![\w.-])([\w.-]++)["']?\s{0,8}+[=:]""")
 _ASSIGNMENT: Final = re.compile(
     r"""(?<![\w.-])(?P<name>[\w.-]++)["']?\s{0,8}+(?P<sign>[=:])\s{0,8}+["']?(?=(?P<value>[^\s"',;&:=][^\s"',;&]{0,31}+))"""
 )
@@ -161,14 +204,22 @@ _NO_PROSE: Final = re.compile(r"\S*[0-9]|\S{20}")
 _END: Final = re.compile(r"""["']?[ \t]{0,8}+(?:[\r\n,;&})\]]|\Z)""")
 
 
-def _is_secret_text(text: str) -> bool:
-    if _SECRET_TEXT.search(text):
+def _holds_a_key(text: str) -> bool:
+    return bool(_SECRET_TEXT.search(text.lower()) or _CASED.search(text))
+
+
+def _gives_a_secret_away(text: str) -> bool:
+    """Whether a text hands a credential over as people, forms or programs do."""
+    if _BEARER.fullmatch(text):
         return True
     if basic := _BASIC.fullmatch(text):
         return _is_user_and_password(basic[1])
-    if "://" in text and any(_held_by(unquote_plus(name)) for name in _PARAMETER.findall(text)):
+    if (curl := text.find("curl ")) >= 0 and _CURL_USER.search(text, curl):
         return True
-    return any(map(_assigns_a_secret, _ASSIGNMENT.finditer(text)))
+    if "://" in text and any(map(_held_by, map(unquote_plus, set(_PARAMETER.findall(text))))):
+        return True
+    # The names alone first: hardly any text assigns to one that holds a credential.
+    return any(map(_held_by, set(_ASSIGNED.findall(text)))) and any(map(_assigns_a_secret, _ASSIGNMENT.finditer(text)))
 
 
 def _assigns_a_secret(found: re.Match[str]) -> bool:

@@ -10,7 +10,7 @@ from gate.encoding.shapes import Shape
 from gate.encoding.strict_json import Json, JsonObject, parse, parse_with_any_number
 from gate.errors import MaterialRefused
 from gate.services.advisory.failures import failed
-from gate.services.advisory.questions import Question
+from gate.services.advisory.questions import Question, is_blank
 
 _JSON: Final = re.compile(r'application/json(?:\s*;\s*charset\s*=\s*"?utf-8"?)?\s*', re.IGNORECASE)
 _DEPTH: Final = 8
@@ -43,7 +43,10 @@ def read_answer(content_type: str, body: bytes, question: Question, shape: Shape
     if shape.errors(answer):
         raise failed(f"answered nonsense: its message does not fit the answer schema of mode {question.mode}")
     fitting = cast("JsonObject", answer)
-    _require_options(fitting, question)
+    scored = cast("Sequence[JsonObject]", fitting.get("scores") or fitting.get("scorecard") or ())
+    _require_options(fitting, scored, question)
+    if any(is_blank(str(part["reason"])) for part in (fitting, *scored) if "reason" in part):
+        raise failed("answered nonsense: a reason of it is blank")
     return fitting
 
 
@@ -72,11 +75,10 @@ def _content(completion: Json) -> str:
     return content
 
 
-def _require_options(answer: JsonObject, question: Question) -> None:
+def _require_options(answer: JsonObject, scored: Sequence[JsonObject], question: Question) -> None:
     """Requires that an answer scores each option once, and recommends one of them."""
     if not question.options:
         return
-    scored = cast("Sequence[JsonObject]", answer["scores" if question.mode == "multi" else "scorecard"])
     if sorted(str(item["option"]) for item in scored) != sorted(question.options):
         raise failed("answered nonsense: it does not score each option exactly once")
     if question.mode == "runtime" and answer["recommended"] not in question.options:

@@ -13,11 +13,11 @@ an ordinary word under an ordinary name, a secret in an encoding, or the name of
 from __future__ import annotations
 
 import re
-import unicodedata
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from gate.encoding.credentials import is_secret_text, names_a_secret
+from gate.encoding.folding import folded, words
 from gate.encoding.strict_json import Json
 from gate.services.advisory.numbers import holds_account_number
 
@@ -89,16 +89,11 @@ _JOINED: Final = (
     "socialsecuritynumber",
     "dateofbirth",
 )
-_SENSITIVE: Final = re.compile(
-    rf"(?:^|_)(?:{'|'.join(_NAMES)})s?(?:_(?:value|text))?\Z|\A(?:{'|'.join(_WHOLE)})\Z", re.IGNORECASE
-)
-_SENSITIVE_JOINED: Final = re.compile(rf"(?:{'|'.join(_JOINED)})s?[^a-z]*\Z", re.IGNORECASE)
+_SENSITIVE: Final = re.compile(rf"(?:^|_)(?:{'|'.join(_NAMES)})s?(?:_(?:value|text))?\Z|\A(?:{'|'.join(_WHOLE)})\Z")
+_SENSITIVE_JOINED: Final = re.compile(rf"(?:{'|'.join(_JOINED)})s?[^a-z]*\Z")
 # What the name says of something, and not the thing itself.
-_ASKS: Final = re.compile(r"\A(?:has|is|needs|requires)_", re.IGNORECASE)
-_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_ASKS: Final = re.compile(r"\A(?:has|is|needs|requires)_")
 _ONE_WORD: Final = re.compile(r"[A-Za-z][a-z]*|[A-Z]+")
-# SSNs and IBANs, whose last capital is no beginning of a word.
-_PLURAL_OF_CAPITALS: Final = re.compile(r"(?<=[A-Z]{2})s(?![a-z])")
 # A number under these counts them; tests that pass are counted too.
 _COUNTED: Final = re.compile(
     r"(?:tokens|secrets|keys|credentials|creds|cookies|jwts|ibans|bank_?accounts|(?:credit|debit)_?cards|\Apass)\Z",
@@ -107,7 +102,7 @@ _COUNTED: Final = re.compile(
 _USUAL_NAME: Final = 64
 
 # A pair of a name and a value, as lists of headers, of fields and of variables hold them.
-_NAMING: Final = ("name", "key", "field", "header", "label", "param", "parameter", "variable")
+_NAMING: Final = ("name", "key", "id", "field", "header", "label", "param", "parameter", "variable")
 _NAMED: Final = ("value", "values", "val", "content", "data", "text")
 
 # A name and what is assigned to it in a text; the value has a digit, as all numbers of persons and cards have.
@@ -120,8 +115,7 @@ _TOLD: Final = re.compile(
     r"(?:2fa|access|authentication|backup|login|mfa|one[\s-]time|recovery|security|sign-?in|verification)\scode)"
     r"(?:\s{1,8}(?:is|was)\s{1,8}|\s{0,8}[:=#]\s{0,8})|"
     r"(?:ssn|social\ssecurity\s(?:number|no)|(?:account|card|passport|routing)\s(?:number|no)|date\sof\sbirth|dob|cv[cv])"
-    r"(?:\s{1,8}(?:is|was)\s{1,8}|\s{0,8}\.?[:=#]\s{0,8}|\s{1,8}))[\"'(<\[]?(?=\S{0,19}[0-9]|\S{20})",
-    re.IGNORECASE,
+    r"(?:\s{1,8}(?:is|was)\s{1,8}|\s{0,8}\.?[:=#]\s{0,8}|\s{1,8}))[\"'(<\[]?(?=\S{0,19}[0-9]|\S{20})"
 )
 
 
@@ -132,45 +126,48 @@ def mask(value: Json) -> Json:
 
 def is_sensitive_name(name: str) -> bool:
     """Whether everything under a name is masked."""
-    return _is_sensitive_usual(name) if len(name) <= _USUAL_NAME else _is_sensitive_usual.__wrapped__(name)
+    return _read(name).sensitive
 
 
 def is_sensitive_text(text: str) -> bool:
     """Whether a text is masked under every name."""
+    plain = folded(text)
     return (
-        is_secret_text(text)
-        or holds_account_number(text)
-        or bool(_TOLD.search(text))
-        or any(map(_assigns, _ASSIGNMENT.findall(text)))
+        is_secret_text(text, plain)
+        or holds_account_number(plain)
+        or bool(_TOLD.search(plain.lower()))
+        or any(map(_assigns, set(_ASSIGNMENT.findall(plain))))
     )
 
 
 def _assigns(name: str) -> bool:
     # Credentials have rules of their own for what is assigned to them in a text.
-    return is_sensitive_name(name) and not names_a_secret(name) and not _COUNTED.search(name)
+    read = _read(name)
+    return read.sensitive and not names_a_secret(read.words) and not _COUNTED.search(name)
 
 
-# The names of one request are nearly always those of the request before it. Long ones are not kept.
+class _Name(NamedTuple):
+    """What a member's name says: whether it is sensitive, and its words, or the last ones of a long name."""
+
+    sensitive: bool
+    words: str
+
+
+def _read(name: str) -> _Name:
+    # A long name is no question, wherever it is cut.
+    return _read_usual(name if len(name) <= _USUAL_NAME else f"x{name[-_USUAL_NAME:]}")
+
+
+# The names of one request are nearly always those of the request before it.
 @lru_cache(4096)
-def _is_sensitive_usual(name: str) -> bool:
-    folded = _folded(name)
-    words = "_".join(_WORD.findall(folded))
-    if _ASKS.match(words):
-        return False
-    return (
-        names_a_secret(name)
-        or names_a_secret(folded)
-        or bool(_SENSITIVE.search(words))
-        or bool(_SENSITIVE_JOINED.search(folded))
+def _read_usual(name: str) -> _Name:
+    plain = folded(name)
+    said = words(plain)
+    return _Name(
+        not _ASKS.match(said)
+        and (names_a_secret(said) or bool(_SENSITIVE.search(said)) or bool(_SENSITIVE_JOINED.search(plain.lower()))),
+        said,
     )
-
-
-def _folded(name: str) -> str:
-    """A name without what only changes its looks: wide letters, accents, characters that are not seen."""
-    if not name.isascii():
-        apart = unicodedata.normalize("NFKD", name)
-        name = "".join(char for char in apart if unicodedata.category(char) not in ("Mn", "Cf"))
-    return _PLURAL_OF_CAPITALS.sub("", name)
 
 
 def _masked(value: Json, above: str) -> Json:
@@ -178,7 +175,8 @@ def _masked(value: Json, above: str) -> Json:
     if isinstance(value, dict):
         return _masked_object(value, above)
     if isinstance(value, list):
-        return [_masked(item, above) for item in value]
+        one = above[:-1] if above.endswith(("s", "S")) else above
+        return [_masked(item, one) for item in value]
     if isinstance(value, str):
         return MASKED if is_sensitive_text(value) else value
     # A card number may be sent as a number.
@@ -187,7 +185,10 @@ def _masked(value: Json, above: str) -> Json:
 
 def _masked_object(value: dict[str, Json], above: str) -> dict[str, Json]:
     found: dict[str, Json] = {}
-    pair = any(isinstance(named := value.get(name), str) and is_sensitive_name(named) for name in _NAMING)
+    pair = any(
+        isinstance(item, str) and _read(name).words in _NAMING and is_sensitive_name(item)
+        for name, item in value.items()
+    )
     hidden = 0
     for name, item in value.items():
         if is_sensitive_text(name):
@@ -196,7 +197,7 @@ def _masked_object(value: dict[str, Json], above: str) -> dict[str, Json]:
             while (other := f"{MASKED} {hidden}") in value:
                 hidden += 1
             found[other] = MASKED
-        elif (pair and name in _NAMED) or is_sensitive_name(name) or _is_sensitive_beneath(above, name):
+        elif (pair and _read(name).words in _NAMED) or is_sensitive_name(name) or _is_sensitive_beneath(above, name):
             # Nothing beneath is shown, for its names can be the secrets.
             found[name] = item if _is_open(name, item) else MASKED
         else:

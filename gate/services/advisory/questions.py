@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
@@ -52,8 +53,8 @@ def read_question(request: DecisionRequest, *, root: str = "") -> Question:
     question, context = str(request.body["question"]), cast("JsonObject", request.context)
     asks = request.mode in WITH_OPTIONS
     faults = list(_option_faults(context.get("options"), member(root, "context"))) if asks else []
-    if not question.strip():
-        faults.append(FieldError(member(root, "question"), "too_short", "It must have more than white space."))
+    if is_blank(question):
+        faults.append(FieldError(member(root, "question"), "too_short", "It must have a character that can be seen."))
     elif is_sensitive_text(question):
         faults.append(FieldError(member(root, "question"), "credential", _CREDENTIAL))
     if faults:
@@ -66,6 +67,21 @@ def read_question(request: DecisionRequest, *, root: str = "") -> Question:
     if asks:
         sent["options"] = list(options)
     return Question(request.mode, options, canonical(sent).decode())
+
+
+# Letters and a sign that show nothing.
+_UNSEEN: Final = "\u115f\u1160\u2800\u3164\uffa0"
+
+
+def is_blank(text: str) -> bool:
+    """Whether a text has no character that can be seen."""
+    return not any(unicodedata.category(char)[0] in "LNPS" and char not in _UNSEEN for char in text)
+
+
+def _seen(option: str) -> str:
+    """An option without what a reader cannot tell apart from another; its accents and capitals stay."""
+    alike = unicodedata.normalize("NFKC", option)
+    return "".join(char for char in alike if unicodedata.category(char) != "Cf").strip()
 
 
 _CREDENTIAL: Final = (
@@ -91,10 +107,10 @@ def _option_faults(options: Json, path: str) -> Iterator[FieldError]:
         at = f"{where}[{index}]"
         if not isinstance(option, str):
             yield FieldError(at, "type", "It must be a string.")
-        elif not option.strip() or len(option) > MAX_OPTION:
+        elif len(option) > MAX_OPTION or is_blank(option):
             code = "too_long" if len(option) > MAX_OPTION else "too_short"
-            yield FieldError(at, code, f"It must have 1 to {MAX_OPTION} characters, and not only white space.")
-        elif option in options[:index]:
-            yield FieldError(at, "duplicate", "It is the same as an option before it; keep one.")
+            yield FieldError(at, code, f"It must have 1 to {MAX_OPTION} characters, one of which can be seen.")
+        elif _seen(option) in [_seen(other) for other in options[:index] if isinstance(other, str)]:
+            yield FieldError(at, "duplicate", "It reads the same as an option before it; keep one.")
         elif is_sensitive_text(option):
             yield FieldError(at, "credential", _CREDENTIAL)

@@ -130,6 +130,19 @@ LIES: dict[str, tuple[str, Any]] = {
     "an answer in capitals": ("single", {"answer": "YES", "reason": "r"}),
     "no reason": ("single", {"answer": "yes"}),
     "an empty reason": ("single", {"answer": "yes", "reason": ""}),
+    "a reason of white space": ("single", {"answer": "yes", "reason": "   "}),
+    "a reason of an option that nobody sees": (
+        "multi",
+        {"scores": [*_OF_OTHERS[:2], {**_OF_OTHERS[2], "reason": "\u200b"}]},
+    ),
+    "a blank reason of a recommendation": (
+        "runtime",
+        {"recommended": "refund", "reason": "\u00a0", "scorecard": _OF_OTHERS},
+    ),
+    "a blank reason in a scorecard": (
+        "runtime",
+        {"recommended": "refund", "reason": "r", "scorecard": [{**_OF_OTHERS[0], "reason": " "}, *_OF_OTHERS[1:]]},
+    ),
     "a reason without end": ("single", {"answer": "yes", "reason": "x" * 1001}),
     "a verdict": ("single", {"answer": "no", "reason": "r", "verdict": "yes"}),
     "a contract": ("single", {"answer": "yes", "reason": "r", "decision_contract": {"authority": "binding"}}),
@@ -174,6 +187,15 @@ def test_an_upstream_that_lies_leaves_nothing(
         (["refund", 7], "context.options[1]"),
         (["refund", "refund"], "context.options[1]"),
         (["refund", " "], "context.options[1]"),
+        (["refund", "\u200b"], "context.options[1]"),
+        (["refund", "\u3164"], "context.options[1]"),
+        (["refund", "refund "], "context.options[1]"),
+        (["refund", "\n refund"], "context.options[1]"),
+        (["refund", "ref\u200bund"], "context.options[1]"),
+        (["refund", "\uff52efund"], "context.options[1]"),
+        (["caf\u00e9", "cafe\u0301"], "context.options[1]"),
+        ([7, "7"], "context.options[0]"),
+        (["refund", "hf_0123456789abcdefghijABCDEFGHIJ0123"], "context.options[1]"),
         (["refund", "x" * 201], "context.options[1]"),
         (["refund", "password=hunter2hunter2"], "context.options[1]"),
     ],
@@ -185,6 +207,21 @@ def test_options_that_are_none_are_named(
     context = {} if options is None else {"options": options}
     body = refused(decide(client, key, {**REQUESTS[mode], "context": context}), 422, "SVC_API_REQUEST_INVALID")
     assert [error["field"] for error in body["errors"]] == [field]
+    assert upstream.asked == []
+
+
+def test_options_that_read_differently_are_asked(client: FlaskClient, key: str, upstream: Server) -> None:
+    options = ["schon", "sch\u00f6n", "Schon", "\u304b\u304d", "\u304b\u304e"]
+    assert decide(client, key, {**MULTI, "context": {"options": options}}).status_code == 200
+    assert _json(upstream.asked[0][2]["messages"][1]["content"])["options"] == options
+
+
+@pytest.mark.parametrize("question", [" ", "\n\t", "\u00a0", "\u200b", "\ufeff \u2060", "\u3164", "\ufe0f"])
+def test_a_question_that_nobody_sees_is_not_sent(
+    client: FlaskClient, key: str, upstream: Server, question: str
+) -> None:
+    body = refused(decide(client, key, {"question": question}), 422, "SVC_API_REQUEST_INVALID")
+    assert [(error["field"], error["code"]) for error in body["errors"]] == [("question", "too_short")]
     assert upstream.asked == []
 
 

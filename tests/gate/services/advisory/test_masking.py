@@ -65,6 +65,21 @@ FORMS: Final = (
     "xoxb-{}",
     "sk-ant-{}",
     "AKIA{}",
+    "AIzaSyD-0123456789{}",
+    "hf_0123456789{}",
+    "npm_0123456789{}",
+    "pypi-AgEIcHlw{}",
+    "SG.0123456789abcdefghijkl.{}",
+    "whsec_{}",
+    "ya29.{}",
+    "sk-or-v1-{}",
+    "sk-0123456789abcdefghij{}",
+    "https://hooks.slack.com/services/T0/B0/{}",
+    "AccountName=a;AccountKey={}==",
+    "curl -u bob:{} crm.example",
+    "password\uff1a{}",
+    "DE89\u00a03704\u00a00044\u00a00532\u00a00130\u00a000 of {}",
+    "4111\u200b1111\u200b1111\u200b1111 of {}",
     "Authorization: Bearer {}",
     "https://user:{}@crm.example/",
     "postgresql://gate:{}@db/gate",
@@ -137,11 +152,36 @@ def test_a_name_beside_a_value_counts_as_its_name() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "pair",
+    [
+        {"Name": "Authorization", "Value": "k-1"},
+        {"Key": "password", "Value": ["k-1"]},
+        {"NAME": "password", "VALUE": "k-1"},
+        {"\uff4eame": "password", "\uff56alue": "k-1"},
+        {"id": "password", "value": "k-1"},
+        {"Header": "x-api-key", "Content": {"x": "k-1"}},
+    ],
+)
+def test_a_pair_is_one_however_its_names_are_spelled(pair: dict[str, Any]) -> None:
+    name, value = pair
+    assert mask([pair]) == [{name: pair[name], value: MASKED}]
+    assert mask({name: "color", value: "red"}) == {name: "color", value: "red"}
+
+
 def test_the_name_above_belongs_to_a_name() -> None:
-    context = {"card": {"number": "12", "type": "visa"}, "passport": [{"number": "C01", "country": "DE"}], "number": 7}
+    context = {
+        "card": {"number": "12", "type": "visa"},
+        "passport": [{"number": "C01", "country": "DE"}],
+        "CARDS": [{"number": "12", "type": "visa"}, [{"number": "12"}]],
+        "orders": [{"number": "12"}],
+        "number": 7,
+    }
     assert mask(context) == {
         "card": {"number": MASKED, "type": "visa"},
         "passport": [{"number": MASKED, "country": "DE"}],
+        "CARDS": [{"number": MASKED, "type": "visa"}, [{"number": MASKED}]],
+        "orders": [{"number": "12"}],
         "number": 7,
     }
 
@@ -253,6 +293,12 @@ _ORDINARY: Final = st.recursive(
 @given(_ORDINARY)
 def test_what_is_not_sensitive_stays(context: Any) -> None:
     assert same_json(mask(context), context)
+
+
+@pytest.mark.parametrize("name", ["password", "DB_PASSWORD", "apiKey2", "customer's card number"])
+def test_a_long_name_is_read_to_its_end(name: str) -> None:
+    assert mask({f"{'is what they gave us ' * 9}{name}": "k-1"}) == {f"{'is what they gave us ' * 9}{name}": MASKED}
+    assert mask({f"{name} {'is what they gave us ' * 9}": "k-1"}) == {f"{name} {'is what they gave us ' * 9}": "k-1"}
 
 
 @given(st.text(max_size=200))
