@@ -175,6 +175,7 @@ def _masked(value: Json, above: str) -> Json:
     if isinstance(value, dict):
         return _masked_object(value, above)
     if isinstance(value, list):
+        # Of cards, each is a card.
         one = above[:-1] if above.endswith(("s", "S")) else above
         return [_masked(item, one) for item in value]
     if isinstance(value, str):

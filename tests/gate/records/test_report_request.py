@@ -113,6 +113,7 @@ from gate.errors import RequestRefused
 from gate.records.receipts import EXECUTIONS
 from gate.records.report_request import check_request
 from gate.encoding.shapes import FORMS
+from gate.services.advisory.masking import mask
 
 length, seconds = map(int, sys.argv[2:])
 resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
@@ -123,6 +124,7 @@ for before, repeated, after in json.loads(sys.argv[1]):
             check_request(EXECUTIONS, {"execution_status": "executed", "action_binding": binding})
         except RequestRefused:
             pass
+    mask({text: text})
     print(json.dumps([before, repeated, after]), flush=True)
 """
 
