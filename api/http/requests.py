@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, TypeVar
 
 import orjson
 from flask import Response, g, has_request_context, request
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.exceptions import RequestTimeout
+from werkzeug.http import parse_accept_header
 
 from gate.clock import new_id, utc_now
 from gate.encoding import resources
@@ -311,9 +312,7 @@ def query_entry_cursor(prefix: str) -> str | None:
 
 def accepted(*media_types: str) -> str:
     """The media type that the caller prefers of those that an operation answers; the first where none is accepted."""
-    # Parameters of a media type, such as a charset, choose nothing here.
-    plain = [(one.partition(";")[0].strip(), quality) for one, quality in request.accept_mimetypes]
-    return MIMEAccept(plain).best_match(media_types, default=media_types[0])
+    return _accept(request.headers.get("accept", "")).best_match(media_types, default=media_types[0])
 
 
 def accepts(media_type: str) -> bool:
@@ -321,8 +320,22 @@ def accepts(media_type: str) -> bool:
     sent = request.headers.get("accept")
     if sent is None:
         return True
-    plain = [(one.partition(";")[0].strip(), quality) for one, quality in request.accept_mimetypes]
-    return MIMEAccept(plain).quality(media_type) > 0
+    return _accept(sent).quality(media_type) > 0
+
+
+def _accept(header: str) -> MIMEAccept:
+    """What a header Accept takes."""
+    return _usual_accept(header) if len(header) <= _USUAL_ACCEPT else _usual_accept.__wrapped__(header)
+
+
+# A client sends the same one with each request. Long ones are not kept.
+@lru_cache(256)
+def _usual_accept(header: str) -> MIMEAccept:
+    # Parameters of a media type, such as a charset, choose nothing here.
+    return MIMEAccept([(one.partition(";")[0].strip(), q) for one, q in parse_accept_header(header, MIMEAccept)])
+
+
+_USUAL_ACCEPT: Final = 256
 
 
 def _unusable(name: str, code: str, what: str) -> RequestRefused:

@@ -227,6 +227,7 @@ def _source(entry: Entry, age: int | None) -> AnswerSource:
 
 
 def _attestation(question: Question, facts: Mapping[str, object], outcome: Outcome) -> RulebookAttestation:
+    # The attested bundle has nothing but texts and nulls.
     return rulebook_attestation(
-        question.rulebook.reference, content_hash(facts), outcome, runtime_binding_of(BINDING_DIRECT), None
+        question.rulebook.reference, content_hash(facts), outcome, runtime_binding_of(BINDING_DIRECT), None, plain=True
     )
