@@ -13,7 +13,7 @@ import orjson
 
 from gate.adapters.invocation import TrustedAdapters
 from gate.clock import new_id
-from gate.decisions.claims import DECIDE, Used, entry_of, not_as_made, read_claim, settle, used_before
+from gate.decisions.claims import DECIDE, Used, cap_reached, entry_of, not_as_made, read_claim, settle, used_before
 from gate.decisions.signing import Signing
 from gate.decisions.sources import Sources
 from gate.decisions.stored import appended_record, found_by, is_as_made, stored_record, stored_request
@@ -199,9 +199,12 @@ class DecisionGate:
         identified: Callable[[datetime], Identity],
     ) -> _Decided:
         """An advisory record: the upstream's answer, under a contract that it authorizes nothing."""
-        # Before the question leaves the machine: a retry asks nobody again, and neither does a key that was disabled.
+        # Before the question leaves the machine: a retry asks nobody again, and neither does a key that was disabled,
+        # or a scope that has no record left.
         self._require_unused(caller, claim)
-        caller.confirm()
+        authority = caller.confirm()
+        if authority.monthly_cap is not None and self._remaining(authority) == 0:
+            raise cap_reached(authority.monthly_cap, self._clock())
         advice = self.advisor().advise(request)
         signers, now = self.signing()
         record = record_of(request, advice, identified(now), signers.receipt)

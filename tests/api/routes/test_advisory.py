@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from flask.testing import FlaskClient
 
+from gate.clock import utc_now
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.encoding.strict_json import parse
@@ -265,6 +266,17 @@ def test_settings_that_cannot_be_used_close_the_advisory_modes_alone(
     assert decide(client, key, sample_request()).get_json()["verdict"] == "yes"
     assert client.get("/api/decision/status").get_json()["backends"]["advisory"] == "unavailable"
     assert client.get("/api/runtime-config").get_json()["modes"]["single"] == "unconfigured"
+
+
+def test_a_scope_without_a_record_left_asks_nobody(
+    client: FlaskClient, key: str, instance: Instance, scope: Scope, upstream: Server
+) -> None:
+    instance.ledger.directory.set_plan(scope, "starter", utc_now(), monthly_cap=1)
+    first = decide(client, key, SINGLE, x_idempotency_key="order-7")
+    assert first.status_code == 200
+    refused(decide(client, key, SINGLE, x_idempotency_key="order-8"), 429, "SVC_API_MONTHLY_CAP_EXCEEDED")
+    assert decide(client, key, SINGLE, x_idempotency_key="order-7").data == first.data
+    assert len(upstream.asked) == 1
 
 
 def test_proxies_of_the_environment_are_not_used(
