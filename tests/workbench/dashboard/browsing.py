@@ -53,7 +53,7 @@ class Window:
         self.faults: list[str] = []
         self.context.on("request", lambda request: self._requested(request.url))
         self.context.on("console", lambda said: self._said(said.type, said.text))
-        self.context.on("weberror", lambda error: self.faults.append(f"error: {error.error}"))
+        self.context.on("weberror", lambda error: self.faults.append(f"error: {error.error.stack or error.error}"))
         self.context.on("dialog", self._asked)
         self.page: Final[Page] = self.context.new_page()
 

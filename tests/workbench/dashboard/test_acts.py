@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from gate.ledger.drafts.drafts import Draft, Origin
 from tests.support.migrations import candidate, desk
 from tests.support.samples import sample_rulebook
 from tests.workbench.dashboard.serving import Site
+from workbench.dashboard.acts import examining
 from workbench.dashboard.acts.routes import ACTS
 from workbench.dashboard.acts.turn import MAX_MESSAGE
 
@@ -235,3 +237,27 @@ def test_a_slice_is_decided_anew_with_what_moves(site: Site, acme: Scope) -> Non
     assert "would get another verdict" in told["parts"]["many"]
     assert re.search(r'data-label="Was">yes</td><td data-label="Would be">no</td>', told["parts"]["many"])
     assert re.search(r'data-label="Have the value" class="n">[1-9]', told["parts"]["many"])
+
+
+def test_a_save_under_way_is_answered_whole_though_its_author_goes_on(
+    site: Site, draft: Draft, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with site.browser("cem").open("/drafts?scope=acme") as channel:
+        channel.go(f"/draft?scope=acme&id={draft.draft_id}")
+        begun, went = threading.Event(), threading.Event()
+        begin = examining.begin
+
+        def begin_late(turn: Any) -> None:
+            begun.set()
+            assert went.wait(30)
+            begin(turn)
+
+        monkeypatch.setattr(examining, "begin", begin_late)
+        channel.say(json.dumps({"n": 1, "act": "type", "draft": draft.draft_id, "text": TEXT + "\n"}))
+        assert begun.wait(30)
+        channel.go("/drafts?scope=acme")
+        went.set()
+        told = channel.told(1)
+        assert told["saved"]
+        assert "marks" in told
+        assert "state" in told["parts"]

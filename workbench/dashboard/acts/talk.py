@@ -43,7 +43,8 @@ class Talk:
         self._handle: Final = handle
         self._tell: Final = tell
         self._seat: Final = Seat(self._tell_unasked)
-        self._waiting: list[tuple[dict[str, Any], str]] = []
+        # Where the reader went on to another page stands None.
+        self._waiting: list[tuple[dict[str, Any], str] | None] = []
         self._answering = False
         self._told = 0
 
@@ -59,7 +60,7 @@ class Talk:
         if message is None:
             return
         if message["act"] in LATEST:
-            self._waiting = [each for each in self._waiting if each[0]["act"] != message["act"]]
+            self._drop_waiting(message["act"])
         if len(self._waiting) < _MOST_WAITING:
             self._waiting.append((message, url))
         if not self._answering:
@@ -67,13 +68,31 @@ class Talk:
             self._services.later(document, self._answer_waiting)
 
     def leave(self) -> None:
-        """Ends what is being done for the page: its reader went to another one, or closed it."""
+        """Ends the work for a page whose reader went to another one; its acts that still wait are done before."""
+        if not self._answering:
+            self._seat.leave()
+        elif not self._waiting or self._waiting[-1] is not None:
+            self._waiting.append(None)
+
+    def close(self) -> None:
+        """Ends the work for a page that was closed, and the work that an act under way still begins."""
         self._seat.leave()
+        self.leave()
+
+    def _drop_waiting(self, act: str) -> None:
+        """Drops the waiting acts of this name on the same page."""
+        page = max((at + 1 for at, each in enumerate(self._waiting) if each is None), default=0)
+        rest = [each for each in self._waiting[page:] if each is not None and each[0]["act"] != act]
+        self._waiting[page:] = rest
 
     async def _answer_waiting(self) -> None:
         try:
             while self._waiting:
-                message, url = self._waiting.pop(0)
+                waiting = self._waiting.pop(0)
+                if waiting is None:
+                    self._seat.leave()
+                    continue
+                message, url = waiting
                 loop = asyncio.get_running_loop()
                 answer = await loop.run_in_executor(self._services.executor, partial(self._answer, message, url))
                 self._send({**answer, "n": message["n"]})

@@ -161,7 +161,7 @@ class Session:
         self._asked.on_change("value", lambda attr, old, new: self._turned(new))
         self._width.on_change("value", lambda attr, old, new: self._again())
         self._said.on_change("value", lambda attr, old, new: self._talk.hear(document, new, self._url))
-        document.on_session_destroyed(lambda context: self._talk.leave())
+        document.on_session_destroyed(lambda context: self._talk.close())
         parts = (self._header, self._fields.filters, self._main, self._fields.forms)
         self.layout: Final = pn.Column(*parts, sizing_mode="stretch_width", **looks.column)
         document.add_root(

@@ -37,10 +37,10 @@ def alive(kind: type) -> list[Any]:
     return [each for each in gc.get_objects() if isinstance(each, kind)]
 
 
-def left_of(site: Site, kind: type) -> list[Any]:
-    """What is alive once the sessions are discarded."""
+def left_of(site: Site, kinds: tuple[type, ...]) -> dict[type, int]:
+    """How many of each kind are alive once the sessions are discarded."""
     discard(site)
-    return alive(kind)
+    return {kind: len(alive(kind)) for kind in kinds}
 
 
 def eventually(holds: Callable[[], bool]) -> bool:
@@ -69,15 +69,17 @@ def test_of_many_sessions_nothing_is_left(site: Site) -> None:
 
     # What the first visit loads stays.
     visit()
-    discard(site)
     kinds = (Document, Session, Viewable, Model)
-    before = {kind: len(alive(kind)) for kind in kinds}
+    before = left_of(site, kinds)
     kept = kept_by_panel()
     for _ in range(SESSIONS):
         visit()
-    discard(site)
-    assert eventually(lambda: len(left_of(site, Session)) <= before[Session])
-    assert {kind.__name__: len(alive(kind)) - before[kind] for kind in kinds} == {kind.__name__: 0 for kind in kinds}
+
+    def more() -> dict[str, int]:
+        return {kind.__name__: now - before[kind] for kind, now in left_of(site, kinds).items() if now > before[kind]}
+
+    # A document of the first visit may outlive its session by some turns of the loop, so fewer may be left than before.
+    assert eventually(lambda: not more()), more()
     assert {name: many for name, many in kept_by_panel().items() if many - kept[name] >= SESSIONS} == {}
 
 
