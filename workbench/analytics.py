@@ -32,6 +32,7 @@ from gate.policy.questions import (
     AlertsQuestion,
     AnomaliesQuestion,
     BenchmarksQuestion,
+    ConfidenceQuestion,
     EffectivenessQuestion,
     LakeQuestion,
     MigrationReportQuestion,
@@ -39,7 +40,7 @@ from gate.policy.questions import (
     Reports,
     load_question,
 )
-from workbench.engines import benchmarks, effectiveness
+from workbench.engines import benchmarks, confidence, effectiveness
 from workbench.engines.anomalies import alerts
 from workbench.engines.anomalies import report as anomalies
 from workbench.lake.cohorts import is_frozen, keep_frozen, month_due
@@ -94,7 +95,9 @@ class Analytics:
         with self._turn():
             match question:
                 case EffectivenessQuestion():
-                    return effectiveness.answer(self._snapshot(scope_id, facts=False), question).to_dict()
+                    return effectiveness.answer(self._snapshot(scope_id), question).to_dict()
+                case ConfidenceQuestion():
+                    return confidence.answer(self._snapshot(scope_id, facts=False), question).to_dict()
                 case AnomaliesQuestion():
                     return anomalies.answer(self._snapshot(scope_id), question).to_dict()
                 case AlertsQuestion():

@@ -33,7 +33,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """One of some words, of which there are two at least."""
+    """One of some words."""
 
     words: tuple[str, ...]
 
@@ -42,7 +42,7 @@ class OneOf:
         return isinstance(value, str) and value in self.words
 
     def __str__(self) -> str:
-        return f"{', '.join(self.words[:-1])} or {self.words[-1]}"
+        return " or ".join(filter(None, (", ".join(self.words[:-1]), self.words[-1])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,19 @@ class Share:
         return "a number from 0 to 1"
 
 
-Bound: TypeAlias = Text | OneOf | Whole | Share
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A datetime, or a date, which is its midnight; both in UTC where they name no zone."""
+
+    def holds(self, value: object) -> bool:
+        """Whether a value is within the bound."""
+        return isinstance(value, date)
+
+    def __str__(self) -> str:
+        return "a datetime or a date, which are taken as UTC where they name no zone"
+
+
+Bound: TypeAlias = Text | OneOf | Whole | Share | Moment
 
 
 def refusal(sentence: str) -> OperatorError:
@@ -115,9 +127,7 @@ def moment(name: str, value: object) -> datetime | None:
             raise refusal(f"{name} is {shown(value)}, which lies outside the years 1 to 9999 in UTC.") from error
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day, tzinfo=UTC)
-    raise refusal(
-        f"{name} is {shown(value)}: give a datetime or a date, which are taken as UTC where they name no zone."
-    )
+    raise refusal(f"{name} is {shown(value)}: give {Moment()}.")
 
 
 def facts_patch(value: object) -> dict[str, Any]:

@@ -9,18 +9,19 @@ Over the same chain this is the service's own report, byte for byte; the formula
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from gate.policy.confidence import MIN_SAMPLE, Counts, Coverage, add, wilson_interval
 from gate.policy.effectiveness import Standing, below_others
-from gate.policy.questions import ConfidenceQuestion
+from gate.policy.questions import CLOCKS, ConfidenceQuestion
 from gate.policy.reports import confidence_report
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.findings import standings, support
 from workbench.engines.rendering import cut, of_terminal, page, percent, prompt, readable
-from workbench.engines.slicing import date_of, latest
+from workbench.engines.slicing import date_of, latest, looked_at
 from workbench.engines.wording import phrase, stated
 from workbench.lake.reader import Snapshot
 
@@ -94,6 +95,9 @@ def confidence(
     *,
     policy_version: str | None = None,
     verdict: str | None = None,
+    since: date | None = None,
+    until: date | None = None,
+    clock: str = CLOCKS[0],
     action: str | None = None,
     limit: int | None = None,
     min_sample: int = MIN_SAMPLE,
@@ -105,6 +109,9 @@ def confidence(
         policy_id: The policy.
         policy_version: One of its versions; None for all.
         verdict: One verdict, yes, no or review; None for all.
+        since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
+        until: Only decisions before this moment, as `since`.
+        clock: By which dates, `recorded` or `occurred`.
         action: One action; None for all.
         limit: How many decisions are looked at, those with the latest outcomes; 1 to 1,000,000; None for all.
         min_sample: How many terminal outcomes a level needs, and a version to be compared with the policy; 1 to 10,000.
@@ -117,6 +124,9 @@ def confidence(
         policy_id,
         policy_version=policy_version,
         verdict=verdict,
+        since=since,
+        until=until,
+        clock=clock,
         action=action,
         limit=limit,
         min_sample=min_sample,
@@ -133,24 +143,19 @@ def answer(snapshot: Snapshot, question: ConfidenceQuestion) -> ConfidenceReport
         question: The question.
     """
     version = question.policy_version
-    named = (("verdict", question.verdict), ("action", question.action))
-    rows = (
-        snapshot.binding(question.policy_id)
-        .cases(question.policy_id)
-        .filter(
-            pl.col("outcome_status").is_not_null(),
-            *(pl.col(name) == value for name, value in named if value is not None),
-        )
-    )
+    rows = looked_at(snapshot.binding(question.policy_id), question).cases(question.policy_id)
+    rows = rows.filter(pl.col("outcome_status").is_not_null())
+    if question.action is not None:
+        rows = rows.filter(pl.col("action") == question.action)
     chosen = rows if version is None else rows.filter(pl.col("policy_version") == version)
     chosen, truncated = latest(chosen, "outcome_position", question.limit)
-    looked_at, policy = pl.collect_all([_counted(chosen, "policy_version"), _counted(rows)], engine="streaming")
-    by_version = {row[0]: Counts(*row[1:7]) for row in looked_at.sort("policy_version").rows()}
+    found, policy = pl.collect_all([_counted(chosen, "policy_version"), _counted(rows)], engine="streaming")
+    by_version = {row[0]: Counts(*row[1:7]) for row in found.sort("policy_version").rows()}
     coverage = Coverage(
         by_version,
         add(Counts(*row[:6]) for row in policy.rows()) if policy.height else Counts(),
-        date_of(looked_at["first"].min()),
-        date_of(looked_at["last"].max()),
+        date_of(found["first"].min()),
+        date_of(found["last"].max()),
         truncated,
     )
     return ConfidenceReport(confidence_report(coverage, question), _frame(by_version), snapshot.scope)

@@ -21,19 +21,18 @@ import polars as pl
 
 from gate.encoding.canonical import content_hash
 from gate.encoding.strict_json import parse_document
-from gate.ids import timestamp
 from gate.policy.bounds import refusal
 from gate.policy.confidence import Counts
 from gate.policy.effectiveness import Standing
-from gate.policy.notes import without_advice
-from gate.policy.questions import VERDICTS, CounterfactualsQuestion
+from gate.policy.notes import by_clock, without_advice
+from gate.policy.questions import CLOCKS, VERDICTS, CounterfactualsQuestion
 from gate.rulebooks.documents import RulebookBody
 from gate.rulebooks.evaluation import Outcome
 from gate.rulebooks.rulebook import Rulebook, load
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.findings import redecided
 from workbench.engines.rendering import cut, listed, page, prompt
-from workbench.engines.slicing import date_of, latest
+from workbench.engines.slicing import date_of, latest, looked_at
 from workbench.engines.wording import decided_by, stated
 from workbench.evaluator import DEFAULT, FAILED, VectorEvaluator, compile_frame_evaluator
 from workbench.facts import fields_of, find_typed, patched, with_fields
@@ -178,6 +177,7 @@ def counterfactuals(
     verdict: str | None = None,
     since: date | None = None,
     until: date | None = None,
+    clock: str = CLOCKS[0],
     limit: int | None = None,
 ) -> CounterfactualReport:
     """What would have been decided, of a slice of a policy's decisions.
@@ -191,6 +191,7 @@ def counterfactuals(
         verdict: One verdict, yes, no or review; None for all.
         since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
         until: Only decisions before this moment, as `since`.
+        clock: By which dates, `recorded` or `occurred`.
         limit: How many decisions are looked at, the latest in the chain, 1 to 1,000,000; None for all.
 
     Raises:
@@ -206,6 +207,7 @@ def counterfactuals(
         limit=limit,
         since=since,
         until=until,
+        clock=clock,
         patch=patch,
         rulebook=rulebook,
     )
@@ -224,11 +226,11 @@ def answer(snapshot: Snapshot, question: CounterfactualsQuestion) -> Counterfact
         RulebookRefused: RULEBOOK_INVALID.
         OperatorError: ENGINE_ARGUMENT_INVALID for a rulebook of another policy; LAKE_MOVED_ON.
     """
-    policy_id, patch, (since, until) = question.policy_id, question.changes(), question.window()
+    policy_id, patch = question.policy_id, question.changes()
     other = None if question.rulebook is None else load(question.rulebook)
     _require_own(policy_id, other)
     snapshot = snapshot.binding(policy_id)
-    cases, truncated = latest(_sliced(snapshot, question), "position", question.limit)
+    cases, truncated = latest(_chosen(snapshot, question), "position", question.limit)
     with unmoved():
         anew = _redecided(snapshot, policy_id, other, patch)
         unread = _unread(snapshot, policy_id, other, patch, cases)
@@ -239,18 +241,14 @@ def answer(snapshot: Snapshot, question: CounterfactualsQuestion) -> Counterfact
         "decision_counterfactual_slice_version": COUNTERFACTUAL_SLICE,
         "simulation_only": True,
         "authorizes_mutation": False,
-        "policy_id": policy_id,
-        "policy_version": question.policy_version,
-        "verdict": question.verdict,
-        "since": None if since is None else timestamp(since),
-        "until": None if until is None else timestamp(until),
+        **question.asked(),
         "limit": question.limit,
         "rulebook": None if other is None else other.reference,
         "patch": patch,
         "unread": unread,
     }
     # As JSON has it, which is what is hashed.
-    found = _found(snapshot, policy_id, groups, covered, transitions, truncated=truncated)
+    found = _found(snapshot, question, groups, covered, transitions, truncated=truncated)
     body = orjson.loads(orjson.dumps(asked | found))
     report = {**body, "counterfactual_hash": content_hash(body)}
     behind = _compared(cases, anew).filter(_CHANGED).sort("position")
@@ -260,7 +258,7 @@ def answer(snapshot: Snapshot, question: CounterfactualsQuestion) -> Counterfact
 
 def _found(
     snapshot: Snapshot,
-    policy_id: str,
+    question: CounterfactualsQuestion,
     groups: pl.DataFrame,
     covered: pl.DataFrame,
     transitions: list[_Transition],
@@ -287,7 +285,7 @@ def _found(
             "merkle_root": snapshot.merkle_root,
             "truncated": truncated,
         },
-        "notes": [*_NOTES, *without_advice(snapshot.count_advisory(policy_id))],
+        "notes": [*_NOTES, *by_clock(question.clock), *without_advice(snapshot.count_advisory(question.policy_id))],
     }
 
 
@@ -335,18 +333,10 @@ def _leaves(patch: Mapping[str, object]) -> Iterator[tuple[str, ...]]:
             yield (name,)
 
 
-def _sliced(snapshot: Snapshot, question: CounterfactualsQuestion) -> pl.LazyFrame:
-    cases = snapshot.cases(question.policy_id)
-    if question.policy_version is not None:
-        cases = cases.filter(pl.col("policy_version") == question.policy_version)
-    if question.verdict is not None:
-        cases = cases.filter(pl.col("verdict") == question.verdict)
-    since, until = question.window()
-    if since is not None:
-        cases = cases.filter(pl.col("created_at") >= since)
-    if until is not None:
-        cases = cases.filter(pl.col("created_at") < until)
-    return cases
+def _chosen(snapshot: Snapshot, question: CounterfactualsQuestion) -> pl.LazyFrame:
+    cases = looked_at(snapshot, question).cases(question.policy_id)
+    version = question.policy_version
+    return cases if version is None else cases.filter(pl.col("policy_version") == version)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,17 @@ import polars as pl
 
 from gate.ids import timestamp
 from gate.policy.confidence import MIN_SAMPLE, wilson_interval
-from gate.policy.effectiveness import Counted, Group, Metric, Standing, below_others
-from gate.policy.questions import EffectivenessQuestion
-from gate.policy.reports import MAX_METRICS, effectiveness_report
+from gate.policy.effectiveness import LET_THROUGH, Counted, Footing, Group, Metric, Standing, below_others
+from gate.policy.effectiveness_report import effectiveness_report
+from gate.policy.questions import CLOCKS, EffectivenessQuestion
+from gate.policy.reports import MAX_METRICS
+from gate.policy.versions import Compared, compare_versions
 from workbench.engines.arguments import require_decided, require_snapshot
+from workbench.engines.comparing.middles import middles, of_versions, of_weeks
+from workbench.engines.comparing.strata import strata
 from workbench.engines.findings import standings, success
 from workbench.engines.rendering import cut, interval, listed, of_terminal, page, percent, prompt, readable
-from workbench.engines.slicing import by_status, date_of, last_left_out
+from workbench.engines.slicing import by_status, date_of, last_left_out, looked_at
 from workbench.engines.wording import decided_by, phrase, stated
 from workbench.lake.reader import Snapshot
 
@@ -35,6 +39,16 @@ if TYPE_CHECKING:
 
 _STATUSES: Final = Standing._fields
 _TERMINAL: Final = ("succeeded", "partial", "failed", "reverted")
+_VERDICT: Final = pl.col("verdict")
+_DISPOSITION: Final = (
+    pl.when(pl.coalesce("action_executed", _VERDICT == "yes"))
+    .then(pl.lit(LET_THROUGH))
+    .when(_VERDICT == "no")
+    .then(pl.lit("blocked"))
+    .when(_VERDICT == "review")
+    .then(pl.lit("held"))
+    .otherwise(pl.lit("not_executed"))
+)
 _MOST_FIRST: Final = ("decisions", "name")
 _NAMED: Final = {"version": "Policy version", "verdict": "Verdict", "rule": "Decided by"}
 _COLUMNS: Final = {"version": "policy_version", "verdict": "verdict", "rule": "rule"}
@@ -165,6 +179,10 @@ def effectiveness(
     policy_id: str,
     *,
     policy_version: str | None = None,
+    verdict: str | None = None,
+    since: date | None = None,
+    until: date | None = None,
+    clock: str = CLOCKS[0],
     limit: int | None = None,
     min_sample: int = MIN_SAMPLE,
 ) -> EffectivenessReport:
@@ -174,6 +192,10 @@ def effectiveness(
         snapshot: The scope's chain.
         policy_id: The policy.
         policy_version: One of its versions; None for all.
+        verdict: One verdict, yes, no or review; None for all.
+        since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
+        until: Only decisions before this moment, as `since`.
+        clock: By which dates, `recorded` or `occurred`.
         limit: How many decisions are looked at, the latest in the chain, 1 to 1,000,000; None for all.
         min_sample: How many terminal outcomes a judgement needs, and a version to be compared with the others; 1 to
             10,000.
@@ -182,7 +204,16 @@ def effectiveness(
         OperatorError: ENGINE_ARGUMENT_INVALID, or LAKE_POLICY_UNKNOWN.
     """
     require_snapshot(snapshot)
-    question = EffectivenessQuestion(policy_id, policy_version=policy_version, limit=limit, min_sample=min_sample)
+    question = EffectivenessQuestion(
+        policy_id,
+        policy_version=policy_version,
+        verdict=verdict,
+        since=since,
+        until=until,
+        clock=clock,
+        limit=limit,
+        min_sample=min_sample,
+    )
     require_decided(snapshot, policy_id, policy_version)
     return answer(snapshot, question)
 
@@ -194,9 +225,14 @@ def answer(snapshot: Snapshot, question: EffectivenessQuestion) -> Effectiveness
         snapshot: The scope's chain.
         question: The question.
     """
-    snapshot = snapshot.binding(question.policy_id)
+    snapshot = looked_at(snapshot.binding(question.policy_id), question)
     cases, metrics, truncated = _chosen(snapshot, question)
     groups, measured = pl.collect_all([_grouped(cases), _measured(metrics)], engine="streaming")
+    # The most that a report lists: callers choose the names, and may choose a new one each time.
+    ordered = measured.sort(_MOST_FIRST, descending=[True, False])
+    plans, middles_one_of = middles(metrics, ordered["name"].to_list(), ordered["decisions"].to_list()[:1])
+    by_version, by_week = pl.collect_all(plans, engine="streaming")
+    compared, footing = _compared(snapshot, cases, groups, question)
     counted = Counted(
         by_version={
             name: Group(standing, timestamp(first), timestamp(last))
@@ -205,9 +241,18 @@ def answer(snapshot: Snapshot, question: EffectivenessQuestion) -> Effectiveness
         by_verdict={name: standing for name, standing, *_ in _standings(groups, "verdict")},
         by_rule={name: standing for name, standing, *_ in _standings(groups, "rule")},
         by_week={week.isoformat(): standing for week, standing, *_ in _standings(groups, "week")},
-        acted=next((standing for acted, standing, *_ in _standings(groups, "acted") if acted), Standing()),
-        # The most that a report lists: callers choose the names, and may choose a new one each time.
-        metrics=[Metric(*row) for row in measured.sort(_MOST_FIRST, descending=[True, False]).head(MAX_METRICS).rows()],
+        by_disposition={name: standing for name, standing, *_ in _standings(groups, "disposition")},
+        by_version_and_verdict={
+            (version, verdict): standing
+            for version, verdict, standing, *_ in _standings(groups, "policy_version", "verdict")
+        },
+        let_through=_let_through(groups),
+        compared=compared,
+        footing=footing,
+        metrics=[Metric(*row) for row in ordered.head(MAX_METRICS).rows()],
+        metrics_by_version=of_versions(by_version),
+        metrics_by_week=of_weeks(by_week),
+        middles_one_of=middles_one_of,
         more_metrics=max(measured.height - MAX_METRICS, 0),
         first=date_of(groups["first"].min()),
         last=date_of(groups["last"].max()),
@@ -218,6 +263,27 @@ def answer(snapshot: Snapshot, question: EffectivenessQuestion) -> Effectiveness
     )
     body = effectiveness_report(counted, question)
     return EffectivenessReport(body, _frame(counted), _weekly(groups), snapshot.scope)
+
+
+def _let_through(groups: pl.DataFrame) -> dict[str, Standing]:
+    """What came of the let-through decisions of each version."""
+    return {
+        name: standing
+        for name, standing, *_ in _standings(groups.filter(pl.col("disposition") == LET_THROUGH), "policy_version")
+    }
+
+
+def _compared(
+    snapshot: Snapshot, cases: pl.LazyFrame, groups: pl.DataFrame, question: EffectivenessQuestion
+) -> tuple[Mapping[str, Compared], Footing]:
+    """The versions beside each other; none where fewer than two let anything through of which a result is known."""
+    terminal = [of.terminal for of in _let_through(groups).values() if of.terminal]
+    if len(terminal) < len(("one", "other")):
+        return {}, Footing()
+    chosen = cases.filter((_DISPOSITION == LET_THROUGH) & pl.col("outcome_status").is_in(_TERMINAL))
+    found = strata(snapshot, question.policy_id, chosen, sum(terminal))
+    effect = found.footing.design_effect
+    return compare_versions(found.cells, effect, min_sample=question.min_sample), found.footing
 
 
 def _chosen(snapshot: Snapshot, question: EffectivenessQuestion) -> tuple[pl.LazyFrame, pl.LazyFrame, bool]:
@@ -234,8 +300,8 @@ def _chosen(snapshot: Snapshot, question: EffectivenessQuestion) -> tuple[pl.Laz
 
 
 def _grouped(rows: pl.LazyFrame) -> pl.LazyFrame:
-    acted = pl.coalesce("action_executed", pl.col("verdict") == "yes").alias("acted")
-    return rows.group_by("policy_version", "verdict", "rule", "week", acted, "outcome_status").agg(
+    disposition = _DISPOSITION.alias("disposition")
+    return rows.group_by("policy_version", "verdict", "rule", "week", disposition, "outcome_status").agg(
         pl.len().alias("decisions"),
         pl.col("created_at").min().alias("first"),
         pl.col("created_at").max().alias("last"),

@@ -17,8 +17,8 @@ from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS, Scope
+from gate.policy.effectiveness_report import effectiveness_report
 from gate.policy.questions import EffectivenessQuestion
-from gate.policy.reports import effectiveness_report
 from tests.api.routes.reports import PATH, get, other_key
 from tests.independent import verifier
 from tests.support.reports import COUNTED, EMPTY, AskedReports, FixedReports, LateReports, give_reports

@@ -87,7 +87,7 @@ class TestAssessment:
             by_verdict={"yes": approved, "no": rest} if "approved" in case else {"no": rest},
             by_rule={"rule:default": whole},
             by_week={MONDAY: whole},
-            acted=approved,
+            by_disposition={"let_through": approved, "blocked": rest},
             metrics=(),
             first=AT,
             last=AT,

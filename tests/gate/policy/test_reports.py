@@ -18,8 +18,9 @@ from gate.encoding import resources
 from gate.encoding.canonical import canonical, content_hash
 from gate.policy.confidence import HIGH, MIN_SAMPLE, Counts, Coverage, add, wilson_interval
 from gate.policy.effectiveness import Counted, Group, Metric, Standing, together
+from gate.policy.effectiveness_report import effectiveness_report
 from gate.policy.questions import ConfidenceQuestion, EffectivenessQuestion
-from gate.policy.reports import MAX_METRICS, MAX_RULES, MAX_VERSIONS, MAX_WEEKS, confidence_report, effectiveness_report
+from gate.policy.reports import MAX_METRICS, MAX_RULES, MAX_VERSIONS, MAX_WEEKS, confidence_report
 from gate.records.packet import packet_hash
 from gate.verify import verify_packet
 from tests.end_to_end.support import ROOT

@@ -89,7 +89,7 @@ def test_the_ends_of_what_is_taken_are_taken(tmp_path: Path) -> None:
     [date(2026, 6, 8), datetime(2026, 6, 8), datetime(2026, 6, 8, 2, tzinfo=timezone(timedelta(hours=2)))],  # noqa: DTZ001
 )
 def test_a_moment_without_a_zone_is_in_utc(same: date) -> None:
-    assert CounterfactualsQuestion(SAMPLE, since=same).window() == (datetime(2026, 6, 8, tzinfo=UTC), None)
+    assert CounterfactualsQuestion(SAMPLE, since=same).since == datetime(2026, 6, 8, tzinfo=UTC)
 
 
 @pytest.fixture

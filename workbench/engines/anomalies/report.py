@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -23,13 +23,14 @@ from gate.policy.anomalies.report import Counted, anomaly_report, find, stronges
 from gate.policy.anomalies.scores import THRESHOLD
 from gate.policy.bounds import refusal
 from gate.policy.confidence import MIN_SAMPLE
-from gate.policy.questions import MAX_ITEMS, AnomaliesQuestion
+from gate.policy.questions import CLOCKS, MAX_ITEMS, AnomaliesQuestion
 from workbench.engines.anomalies.counts import choose, conditions, count, decisions_shown
 from workbench.engines.anomalies.going_back import GoingBack, going_back
 from workbench.engines.anomalies.sentences import several
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.findings import anomalies as listed_in
 from workbench.engines.rendering import cut, on_one_line, page, prompt
+from workbench.engines.slicing import looked_at
 from workbench.engines.wording import phrase, stated
 from workbench.lake.reader import Snapshot
 
@@ -194,6 +195,10 @@ def anomalies(
     policy_id: str,
     *,
     policy_version: str | None = None,
+    verdict: str | None = None,
+    since: date | None = None,
+    until: date | None = None,
+    clock: str = CLOCKS[0],
     limit: int | None = None,
     min_sample: int = MIN_SAMPLE,
     threshold: float = THRESHOLD,
@@ -205,6 +210,10 @@ def anomalies(
         snapshot: The scope's chain.
         policy_id: The policy.
         policy_version: One of its versions; None for all.
+        verdict: One verdict, yes, no or review; None for all.
+        since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
+        until: Only decisions before this moment, as `since`.
+        clock: By which dates, `recorded` or `occurred`.
         limit: How many decisions are looked at, the latest in the chain, 1 to 1,000,000; None for all.
         min_sample: How many cases a window needs, and what it is compared with, 1 to 10,000.
         threshold: The least score that is listed, 0 to 1.
@@ -217,6 +226,10 @@ def anomalies(
     question = AnomaliesQuestion(
         policy_id,
         policy_version=policy_version,
+        verdict=verdict,
+        since=since,
+        until=until,
+        clock=clock,
         limit=limit,
         min_sample=min_sample,
         threshold=threshold,
@@ -234,7 +247,7 @@ def answer(snapshot: Snapshot, question: AnomaliesQuestion) -> AnomalyReport:
         snapshot: The scope's chain.
         question: The question.
     """
-    snapshot = snapshot.binding(question.policy_id)
+    snapshot = looked_at(snapshot.binding(question.policy_id), question)
     choice = choose(snapshot, question)
     counted = count(snapshot, choice)
     found = find(counted, question)

@@ -1,0 +1,218 @@
+"""Two groups of cases on the same footing: the rates of success that they have among like cases.
+
+    compared = compare({("true", "2"): (Share(18, 20), Share(70, 90)), ...})
+    compared.difference            # of the first group's rate less the other's, among like cases
+    compared.p_value
+
+Cases are like where they lie in one stratum. Each stratum weighs n1 * n0 / (n1 + n0), as N. Mantel and W. Haenszel have
+it ("Statistical aspects of the analysis of data from retrospective studies of disease", Journal of the National Cancer
+Institute 22, 1959): both groups are standardized directly to that one mix of cases, in which a stratum that only one of
+them has weighs nothing. Strata of one or two cases are no harm: the estimates are consistent in many small strata too.
+
+    difference  the Mantel-Haenszel risk difference, with the variance of T. Sato ("On the variance estimator for the
+                Mantel-Haenszel risk difference", Biometrics 45, 1989)
+    interval    B. Klingenberg's score interval ("A new and improved confidence interval for the Mantel-Haenszel risk
+                difference", Statistics in Medicine 33, 2014); Newcombe's where no stratum has both results
+    p_value     the Cochran-Mantel-Haenszel test, without continuity correction
+    groups      where cases came in groups, variances count `design_effect` times (J. N. K. Rao and A. J. Scott, "A
+                simple method for the analysis of clustered binary data", Biometrics 48, 1992)
+    is_testable the criterion of N. Mantel and J. L. Fleiss ("Minimum expected cell size requirements for the
+                Mantel-Haenszel one-degree-of-freedom chi-square test", American Journal of Epidemiology 112, 1980)
+
+Pure and deterministic: whole numbers are added, and divided in the order of the strata's names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Final, NamedTuple
+
+from gate.policy.anomalies.statistics import Share, chi_squared
+
+_Z: Final = NormalDist().inv_cdf(0.975)
+_DIGITS: Final = 6
+
+LEAST_EXPECTED: Final = 5.0
+"""How far the extremes of a table's counts lie from what is expected, at least, where the test is made."""
+
+
+class _Rates(NamedTuple):
+    """The standardized rates of both groups."""
+
+    one: float
+    other: float
+
+
+class Interval(NamedTuple):
+    """A difference of two rates with its 95% interval, six decimals."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two groups among like cases.
+
+    Attributes:
+        rate: The standardized rate of the first group, six decimals.
+        others: That of the other.
+        difference: The first less the other.
+        p_value: How likely rates at least as different are where the groups do equally well among like cases.
+        is_testable: Whether there are enough cases for the p-value to be one.
+        strata: How many strata both groups have.
+        cases: How many cases of the first group lie in these.
+        other_cases: How many of the other's.
+    """
+
+    rate: float
+    others: float
+    difference: Interval
+    p_value: float
+    is_testable: bool
+    strata: int
+    cases: int
+    other_cases: int
+
+
+def compare(strata: Mapping[str, tuple[Share, Share]], design_effect: float = 1.0) -> Comparison | None:
+    """Two groups, standardized to the same mix of cases.
+
+    Args:
+        strata: By stratum how many cases of the first group succeeded, of how many, and of the other group.
+        design_effect: How many times as much the rates vary as those of as many independent cases, at least 1.
+
+    Returns:
+        None where they have no stratum in common.
+    """
+    common = [(one, other) for _, (one, other) in sorted(strata.items()) if one.whole and other.whole]
+    if not common:
+        return None
+    weight = math.fsum(_weight(one, other) for one, other in common)
+    rates = _Rates(
+        math.fsum(_weight(one, other) * one.part / one.whole for one, other in common) / weight,
+        math.fsum(_weight(one, other) * other.part / other.whole for one, other in common) / weight,
+    )
+    return Comparison(
+        rate=round(rates.one, _DIGITS),
+        others=round(rates.other, _DIGITS),
+        difference=_interval(common, rates, weight, design_effect),
+        p_value=_p_value(common, design_effect),
+        is_testable=_expected_range(common) >= LEAST_EXPECTED * design_effect,
+        strata=len(common),
+        cases=sum(one.whole for one, _ in common),
+        other_cases=sum(other.whole for _, other in common),
+    )
+
+
+def design_effect(groups: Iterable[Iterable[Share]]) -> float:
+    """How many times as much rates vary as those of independent cases, where cases come in groups that arrive together.
+
+    Args:
+        groups: Of each of several populations, such as versions, the groups: how many cases succeeded, of how many.
+
+    Returns:
+        At least 1, six decimals.
+    """
+    observed, expected = [], []
+    for population in groups:
+        shares = list(population)
+        whole = _sum(shares)
+        if len(shares) < len(("one", "other")):
+            continue
+        squares = math.fsum((share.part - whole.rate * share.whole) ** 2 for share in shares)
+        observed.append(squares * len(shares) / (len(shares) - 1))
+        expected.append(whole.part * (whole.whole - whole.part) / whole.whole)
+    independent = math.fsum(expected)
+    return max(1.0, round(math.fsum(observed) / independent, _DIGITS)) if independent else 1.0
+
+
+def pooled(strata: Iterable[tuple[Share, Share]]) -> tuple[Share, Share]:
+    """All strata as one, which compares the groups as they are."""
+    pairs = list(strata)
+    one, other = ([pair[at] for pair in pairs] for at in (0, 1))
+    return _sum(one), _sum(other)
+
+
+def _sum(shares: Iterable[Share]) -> Share:
+    of = list(shares)
+    return Share(sum(share.part for share in of), sum(share.whole for share in of))
+
+
+def _weight(one: Share, other: Share) -> float:
+    return one.whole * other.whole / (one.whole + other.whole)
+
+
+def _interval(common: Sequence[tuple[Share, Share]], rates: _Rates, weight: float, design_effect: float) -> Interval:
+    """Klingenberg's: the differences whose distance from that observed is at most 1.96 standard errors, the variance
+    (Sato's) being that of the difference supposed. Where no stratum has both results, that variance is none at all, and
+    Newcombe's interval of both rates takes its place.
+    """
+    difference = rates.one - rates.other
+    p = design_effect * math.fsum(_linear(one, other) for one, other in common) / weight**2
+    q = design_effect * math.fsum(_constant(one, other) for one, other in common) / weight**2
+    if q:
+        middle = difference + _Z**2 * p / 2
+        half = math.sqrt(max(0.0, middle**2 - difference**2 + _Z**2 * q))
+        ends = (middle - half, middle + half)
+    else:
+        sizes = (
+            sum(of) / design_effect for of in zip(*((one.whole, other.whole) for one, other in common), strict=True)
+        )
+        ends = _newcombe(rates, *sizes)
+    return Interval(*(round(value, _DIGITS) + 0.0 for value in (difference, max(-1.0, ends[0]), min(1.0, ends[1]))))
+
+
+def _newcombe(rates: _Rates, size: float, other_size: float) -> tuple[float, float]:
+    (low, high), (other_low, other_high) = _wilson(rates.one, size), _wilson(rates.other, other_size)
+    below = math.hypot(rates.one - low, other_high - rates.other)
+    above = math.hypot(high - rates.one, rates.other - other_low)
+    return rates.one - rates.other - below, rates.one - rates.other + above
+
+
+def _wilson(rate: float, size: float) -> tuple[float, float]:
+    middle = (rate + _Z**2 / (2 * size)) / (1 + _Z**2 / size)
+    half = _Z * math.sqrt(rate * (1 - rate) / size + _Z**2 / (4 * size**2)) / (1 + _Z**2 / size)
+    return middle - half, middle + half
+
+
+def _linear(one: Share, other: Share) -> float:
+    """A stratum's part of what grows with the difference in Sato's variance."""
+    n1, n0 = one.whole, other.whole
+    # Twice the numerator, so that it is a whole number.
+    return (2 * (n1**2 * other.part - n0**2 * one.part) + n1 * n0 * (n0 - n1)) / (2 * (n1 + n0) ** 2)
+
+
+def _constant(one: Share, other: Share) -> float:
+    """A stratum's part of what does not."""
+    crossed = one.part * (other.whole - other.part) + other.part * (one.whole - one.part)
+    return crossed / (2 * (one.whole + other.whole))
+
+
+def _p_value(common: Iterable[tuple[Share, Share]], design_effect: float) -> float:
+    distance, variance = [], []
+    for one, other in common:
+        whole, succeeded = one.whole + other.whole, one.part + other.part
+        if whole == 1:
+            continue
+        distance.append((one.part * whole - one.whole * succeeded) / whole)
+        variance.append(one.whole * other.whole * succeeded * (whole - succeeded) / (whole**2 * (whole - 1)))
+    spread = math.fsum(variance)
+    # Where all that succeeded or all that did not is in both groups, nothing differs.
+    return chi_squared(math.fsum(distance) ** 2 / (spread * design_effect), 1) if spread else 1.0
+
+
+def _expected_range(common: Iterable[tuple[Share, Share]]) -> float:
+    """How far the fewest and the most successes that the margins allow lie from what is expected; the nearer one."""
+    expected, fewest, most = [], 0, 0
+    for one, other in common:
+        succeeded = one.part + other.part
+        expected.append(one.whole * succeeded / (one.whole + other.whole))
+        fewest += max(0, succeeded - other.whole)
+        most += min(one.whole, succeeded)
+    middle = math.fsum(expected)
+    return min(middle - fewest, most - middle)

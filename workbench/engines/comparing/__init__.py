@@ -1,0 +1,5 @@
+"""How the versions and weeks of a policy are put beside each other.
+
+strata    let-through decisions by version and by like facts
+middles   the middle of each metric by version and by week
+"""

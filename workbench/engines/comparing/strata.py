@@ -1,0 +1,206 @@
+"""Like cases: let-through decisions, told apart by the facts that a policy's rulebooks test.
+
+Cases are alike where each of these facts lies in one bin. Numbers are cut where a rulebook compares them, and at their
+fifths, which takes away nine tenths of what one such fact distorts (W. G. Cochran, "The effectiveness of adjustment by
+subclassification in removing bias in observational studies", Biometrics 24, 1968); texts have a bin for each of the
+commonest, and for each that a rulebook names. Where so fine strata leave too few cases with a like one of another
+version, numbers are cut only where a rulebook compares them, and texts told apart only where one names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import orjson
+import polars as pl
+
+from gate.policy.anomalies.statistics import Share
+from gate.policy.effectiveness import Footing
+from gate.policy.standardization import design_effect
+from gate.policy.versions import Cells
+from workbench.engines.slicing import lower_quantiles, sampled_one_of, scattered
+from workbench.facts import ABSENT, WITHHELD, find_typed, number_of, string_of, tests_of, type_of, with_fields
+from workbench.lake.entries import Personal
+from workbench.lake.reader import Snapshot
+
+MAX_FACTS: Final = 6
+"""By how many facts cases are told apart, those that the most rulebooks test."""
+
+LEAST_COMMON: Final = 0.8
+"""The least share of cases with a like one of another version, where strata are as fine as they can be."""
+
+MAX_CELLS: Final = 20_000
+"""How many combinations of version and stratum are compared, at most, where strata are as fine as they can be."""
+
+_FIFTHS: Final = 5
+_TEXTS: Final = 9
+_MOST_CUTS: Final = 20
+_SCALARS: Final = ("null", "boolean", "number", "string")
+
+
+class Tested(NamedTuple):
+    """What rulebooks compare a fact with.
+
+    Attributes:
+        numbers: Numbers, sorted.
+        texts: Texts, sorted.
+    """
+
+    numbers: tuple[float, ...]
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Strata:
+    """Let-through decisions with a terminal outcome, by version and stratum.
+
+    Attributes:
+        cells: How many succeeded, of how many.
+        footing: What they are told apart by.
+    """
+
+    cells: Cells
+    footing: Footing
+
+
+def tested_facts(snapshot: Snapshot, policy_id: str) -> dict[str, Tested]:
+    """The facts that a policy's rulebooks test, those of the most rulebooks, sorted."""
+    rulebooks = snapshot.table("rulebooks").filter(pl.col("policy_id") == policy_id).select("body").collect()
+    testing: dict[str, int] = {}
+    values: dict[str, set[object]] = {}
+    for text in rulebooks["body"]:
+        tests = list(tests_of(orjson.loads(text)))
+        for field in {test["field"] for test in tests}:
+            testing[field] = testing.get(field, 0) + 1
+        for test in tests:
+            values.setdefault(test["field"], set()).update(_compared_with(test.get("value")))
+    chosen = sorted(testing, key=lambda field: (-testing[field], field))[:MAX_FACTS]
+    return {field: _tested(values[field]) for field in sorted(chosen)}
+
+
+def _compared_with(value: object) -> Iterable[object]:
+    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, int | float | str)]
+
+
+def _tested(values: set[object]) -> Tested:
+    numbers = sorted(
+        {float(value) for value in values if isinstance(value, int | float) and value not in (True, False)}
+    )
+    return Tested(
+        tuple(numbers[:_MOST_CUTS]), tuple(sorted(value for value in values if isinstance(value, str))[:_MOST_CUTS])
+    )
+
+
+def strata(snapshot: Snapshot, policy_id: str, cases: pl.LazyFrame, decisions: int) -> Strata:
+    """The let-through decisions of a policy, by version and stratum.
+
+    Args:
+        snapshot: The scope's chain.
+        policy_id: The policy.
+        cases: The let-through decisions with a terminal outcome.
+        decisions: How many these are.
+    """
+    tested = tested_facts(snapshot, policy_id)
+    one_of = sampled_one_of(decisions)
+    minute = pl.col("created_at").dt.truncate("1m").dt.epoch("s") // 60
+    taken = pl.lit(value=True) if one_of == 1 else scattered(minute) % one_of == 0
+    succeeded = (pl.col("outcome_status") == "succeeded").alias("succeeded")
+    rows = cases.filter(taken).select("position", "policy_version", succeeded, minute.alias("minute"))
+    if tested:
+        rows = rows.join(_facts(snapshot, policy_id, tested, taken), on="position", how="inner")
+    known = rows.collect(engine="streaming")
+    return _told_apart(known, tested, one_of)
+
+
+def _facts(snapshot: Snapshot, policy_id: str, fields: Iterable[str], taken: pl.Expr) -> pl.LazyFrame:
+    fields = list(fields)
+    known = snapshot.facts(fields, policy_id).filter(pl.col("known") & taken)
+    withheld = Personal.of(snapshot.manifest.personal).facts
+    read = with_fields(known, fields, withheld, typed=find_typed(known, fields, pl.col("known")))
+    return read.select("position", *(column for of in fields for column in (type_of(of), number_of(of), string_of(of))))
+
+
+def _told_apart(rows: pl.DataFrame, tested: Mapping[str, Tested], one_of: int) -> Strata:
+    facts: tuple[str, ...] = ()
+    cells = _cells(rows, facts)
+    for fine in (True, False):
+        bins = {field: _bin(rows, field, of, fine=fine) for field, of in tested.items()}
+        binned = rows.with_columns(bin_.alias(field) for field, bin_ in bins.items())
+        # What is the same for all tells nothing apart.
+        facts = tuple(field for field in bins if binned[field].n_unique() > 1)
+        cells = _cells(binned, facts)
+        if _is_enough(cells):
+            break
+    effect = design_effect(_groups(rows))
+    number = len({stratum for of in cells.values() for stratum in of})
+    return Strata(cells, Footing(facts, rows.height, number if rows.height else 0, one_of, effect))
+
+
+def _cells(rows: pl.DataFrame, facts: Sequence[str]) -> Cells:
+    stratum = pl.concat_str([pl.col(field) for field in facts], separator=",") if facts else pl.lit("")
+    counted = rows.group_by("policy_version", stratum.alias("stratum")).agg(
+        pl.col("succeeded").sum().cast(pl.Int64), pl.len().cast(pl.Int64)
+    )
+    cells: dict[str, dict[str, Share]] = {}
+    for version, name, part, whole in counted.iter_rows():
+        cells.setdefault(version, {})[name] = Share(part, whole)
+    return cells
+
+
+def _is_enough(cells: Cells) -> bool:
+    """Whether enough cases have a like one of another version, and not too many are to be compared."""
+    versions: dict[str, int] = {}
+    for of in cells.values():
+        for stratum in of:
+            versions[stratum] = versions.get(stratum, 0) + 1
+    sizes = [(share.whole, versions[stratum] > 1) for of in cells.values() for stratum, share in of.items()]
+    common = sum(whole for whole, is_common in sizes if is_common)
+    return len(sizes) <= MAX_CELLS and common >= LEAST_COMMON * sum(whole for whole, _ in sizes)
+
+
+def _groups(rows: pl.DataFrame) -> list[list[Share]]:
+    """Of each version the decisions that came together, by the minute in which they were made."""
+    counted = rows.group_by("policy_version", "minute").agg(
+        pl.col("succeeded").sum().cast(pl.Int64), pl.len().cast(pl.Int64)
+    )
+    groups: dict[str, list[Share]] = {}
+    for version, _, part, whole in counted.sort("policy_version", "minute").iter_rows():
+        groups.setdefault(version, []).append(Share(part, whole))
+    return list(groups.values())
+
+
+def _bin(rows: pl.DataFrame, field: str, tested: Tested, *, fine: bool) -> pl.Expr:
+    """The number of a fact's bin."""
+    kind, number, text = type_of(field), number_of(field), string_of(field)
+    cuts = list(tested.numbers)
+    texts = list(tested.texts)
+    if fine:
+        numbers = rows.filter(kind == "number").select(number).to_series()
+        cuts = sorted({*cuts, *(lower_quantiles(numbers, _FIFTHS) if numbers.len() else ())})
+        texts = sorted({*texts, *_common(rows.filter(kind == "string").select(text).to_series())})
+    # A number at a cut lies with neither side: `lte 10` and `lt 10` part it differently.
+    above = pl.sum_horizontal(
+        pl.lit(0, pl.Int32), *((number > cut).cast(pl.Int32) + (number >= cut).cast(pl.Int32) for cut in cuts)
+    )
+    named = {name: at for at, name in enumerate(texts, 1)}
+    of_text = text.replace_strict(named, default=0, return_dtype=pl.Int32) if named else pl.lit(0, pl.Int32)
+    first = 1000
+    return (
+        pl.when(kind == "number")
+        .then(first + above)
+        .when(kind == "string")
+        .then(2 * first + of_text)
+        .when(kind == "boolean")
+        .then(number.cast(pl.Int32))
+        .when(kind.is_in([ABSENT, WITHHELD]))
+        .then(pl.lit(2, pl.Int32))
+        .otherwise(pl.lit(3, pl.Int32))
+    )
+
+
+def _common(texts: pl.Series) -> list[str]:
+    """The commonest texts."""
+    counted = texts.drop_nulls().alias("text").value_counts(name="values")
+    return counted.sort("values", "text", descending=[True, False])["text"].head(_TEXTS).to_list()
