@@ -109,36 +109,56 @@ def compare(strata: Mapping[str, tuple[Share, Share]], design_effect: float = 1.
     )
 
 
-def design_effect(groups: Iterable[Iterable[Share]]) -> float:
+class Groups(NamedTuple):
+    """Cases of one population, such as a version, by the groups in which they arrived.
+
+    Attributes:
+        groups: How many groups there are.
+        cases: How many cases.
+        succeeded: How many of them succeeded.
+        squares: The sum over the groups of their cases, squared.
+        products: Of their cases, times those that succeeded.
+        succeeded_squares: Of those that succeeded, squared.
+    """
+
+    groups: int
+    cases: int
+    succeeded: int
+    squares: int
+    products: int
+    succeeded_squares: int
+
+    @property
+    def observed(self) -> float:
+        """How much the number that succeeded varies from group to group, by what its cases let expect."""
+        if self.groups < len(("one", "other")):
+            return 0.0
+        rate = self.succeeded / self.cases
+        squares = self.succeeded_squares - 2 * rate * self.products + rate**2 * self.squares
+        return max(0.0, squares) * self.groups / (self.groups - 1)
+
+    @property
+    def independent(self) -> float:
+        """How much it would where cases were independent."""
+        return self.succeeded * (self.cases - self.succeeded) / self.cases if self.groups > 1 else 0.0
+
+
+def design_effect(populations: Iterable[Groups]) -> float:
     """How many times as much rates vary as those of independent cases, where cases come in groups that arrive together.
 
     Args:
-        groups: Of each of several populations, such as versions, the groups: how many cases succeeded, of how many.
+        populations: Of each population its groups.
 
     Returns:
         At least 1, six decimals.
     """
-    observed, expected = [], []
-    for population in groups:
-        shares = list(population)
-        whole = _sum(shares)
-        if len(shares) < len(("one", "other")):
-            continue
-        squares = math.fsum((share.part - whole.rate * share.whole) ** 2 for share in shares)
-        observed.append(squares * len(shares) / (len(shares) - 1))
-        expected.append(whole.part * (whole.whole - whole.part) / whole.whole)
-    independent = math.fsum(expected)
-    return max(1.0, round(math.fsum(observed) / independent, _DIGITS)) if independent else 1.0
+    of = list(populations)
+    independent = math.fsum(each.independent for each in of)
+    return max(1.0, round(math.fsum(each.observed for each in of) / independent, _DIGITS)) if independent else 1.0
 
 
-def pooled(strata: Iterable[tuple[Share, Share]]) -> tuple[Share, Share]:
-    """All strata as one, which compares the groups as they are."""
-    pairs = list(strata)
-    one, other = ([pair[at] for pair in pairs] for at in (0, 1))
-    return _sum(one), _sum(other)
-
-
-def _sum(shares: Iterable[Share]) -> Share:
+def total(shares: Iterable[Share]) -> Share:
+    """Several shares, of cases that none of them has in common, as one."""
     of = list(shares)
     return Share(sum(share.part for share in of), sum(share.whole for share in of))
 

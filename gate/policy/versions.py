@@ -10,12 +10,12 @@ what a version is judged by is therefore its difference from all others among ca
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from gate.policy.anomalies.statistics import Share
-from gate.policy.standardization import Comparison, compare, pooled
+from gate.policy.standardization import Comparison, compare, total
 
 CHANCE: Final = 0.01
 """The chance, at most, that some version is said to do worse where all of them do equally well."""
@@ -24,6 +24,7 @@ LEAST_COMMON: Final = 0.5
 """The least share of a version's cases that lies in strata which other versions have as well, where it is judged."""
 
 _NOTICEABLE: Final = 0.01
+_DIGITS: Final = 6
 
 Cells = Mapping[str, Mapping[str, Share]]
 """By version and stratum, how many cases succeeded, of how many."""
@@ -65,58 +66,47 @@ def compare_versions(cells: Cells, design_effect: float, *, min_sample: int) -> 
         design_effect: How many times as much their rates vary as those of independent cases.
         min_sample: How many cases a version needs to be judged, and the others together.
     """
-    totals = _totals(cells)
-    strata = {version: _beside(of, totals) for version, of in cells.items()}
-    judged = sum(_is_enough(*pooled(pairs.values()), min_sample * design_effect) for pairs in strata.values())
-    found = {version: _compared(pairs, design_effect, min_sample, judged) for version, pairs in strata.items()}
-    return {version: of for version, of in found.items() if of is not None}
+    strata = _totals(cells.values())
+    whole = total(strata.values())
+    own = {version: total(of.values()) for version, of in cells.items()}
+    judged = sum(min(of.whole, whole.whole - of.whole) >= min_sample * design_effect for of in own.values())
+    found = {}
+    for version, of in cells.items():
+        raw = compare({"": (own[version], _less(whole, own[version]))}, design_effect)
+        if raw is not None:
+            like = compare({name: (share, _less(strata[name], share)) for name, share in of.items()}, design_effect)
+            found[version] = _compared(raw, like, min_sample * design_effect, CHANCE / max(judged, 1))
+    return found
 
 
-def _compared(
-    strata: Mapping[str, tuple[Share, Share]], design_effect: float, min_sample: int, judged: int
-) -> Compared | None:
-    own, others = pooled(strata.values())
-    raw = compare({"": (own, others)}, design_effect)
-    if raw is None:
-        return None
-    standardized = compare(strata, design_effect)
-    share = 0.0 if standardized is None else standardized.cases / own.whole
-    required = min_sample * design_effect
+def _compared(raw: Comparison, standardized: Comparison | None, required: float, chance: float) -> Compared:
+    share = 0.0 if standardized is None else standardized.cases / raw.cases
 
     def is_below(of: Comparison) -> bool:
         enough = min(of.cases, of.other_cases) >= required
-        return enough and of.is_testable and of.difference.value < 0 and of.p_value <= CHANCE / max(judged, 1)
+        return enough and of.is_testable and of.difference.value < 0 and of.p_value <= chance
 
     return Compared(
         raw,
         standardized,
-        round(share, 6),
+        round(share, _DIGITS),
         is_below(raw),
         standardized is not None and share >= LEAST_COMMON and is_below(standardized),
     )
 
 
-def _totals(cells: Cells) -> dict[str, Share]:
+def _totals(versions: Iterable[Mapping[str, Share]]) -> dict[str, Share]:
+    """The cases of all versions by stratum."""
     totals: dict[str, Share] = {}
-    for of in cells.values():
+    for of in versions:
         for stratum, share in of.items():
             before = totals.get(stratum, Share(0, 0))
             totals[stratum] = Share(before.part + share.part, before.whole + share.whole)
     return totals
 
 
-def _beside(own: Mapping[str, Share], totals: Mapping[str, Share]) -> dict[str, tuple[Share, Share]]:
-    """Of every stratum the version's cases and those of the others."""
-    nothing = Share(0, 0)
-    return {
-        stratum: (of, Share(whole.part - of.part, whole.whole - of.whole))
-        for stratum, whole in totals.items()
-        for of in (own.get(stratum, nothing),)
-    }
-
-
-def _is_enough(own: Share, others: Share, required: float) -> bool:
-    return min(own.whole, others.whole) >= required
+def _less(whole: Share, part: Share) -> Share:
+    return Share(whole.part - part.part, whole.whole - part.whole)
 
 
 def sentences(compared: Mapping[str, Compared]) -> list[str]:

@@ -19,16 +19,16 @@ import polars as pl
 from gate.ids import timestamp
 from gate.policy.confidence import MIN_SAMPLE, wilson_interval
 from gate.policy.effectiveness import LET_THROUGH, Counted, Footing, Group, Metric, Standing, below_others
-from gate.policy.effectiveness_report import effectiveness_report
+from gate.policy.effectiveness_report import MAX_MIDDLES, effectiveness_report
 from gate.policy.questions import CLOCKS, EffectivenessQuestion
 from gate.policy.reports import MAX_METRICS
 from gate.policy.versions import Compared, compare_versions
 from workbench.engines.arguments import require_decided, require_snapshot
-from workbench.engines.comparing.middles import middles, of_versions, of_weeks
+from workbench.engines.comparing.middles import middles
 from workbench.engines.comparing.strata import strata
 from workbench.engines.findings import standings, success
 from workbench.engines.rendering import cut, interval, listed, of_terminal, page, percent, prompt, readable
-from workbench.engines.slicing import by_status, date_of, last_left_out, looked_at
+from workbench.engines.slicing import by_status, date_of, last_left_out, looked_at, sampled_one_of, taken
 from workbench.engines.wording import decided_by, phrase, stated
 from workbench.lake.reader import Snapshot
 
@@ -48,6 +48,9 @@ _DISPOSITION: Final = (
     .when(_VERDICT == "review")
     .then(pl.lit("held"))
     .otherwise(pl.lit("not_executed"))
+)
+_SAMPLED: Final = (
+    *("position", "created_at", "week", "policy_version", "verdict", "outcome_status", "action_executed"),
 )
 _MOST_FIRST: Final = ("decisions", "name")
 _NAMED: Final = {"version": "Policy version", "verdict": "Verdict", "rule": "Decided by"}
@@ -227,12 +230,15 @@ def answer(snapshot: Snapshot, question: EffectivenessQuestion) -> Effectiveness
     """
     snapshot = looked_at(snapshot.binding(question.policy_id), question)
     cases, metrics, truncated = _chosen(snapshot, question)
-    groups, measured = pl.collect_all([_grouped(cases), _measured(metrics)], engine="streaming")
+    one_of = sampled_one_of(int(cases.select(pl.len()).collect(engine="streaming").item()))
+    groups, measured, sample = pl.collect_all(
+        [_grouped(cases), _measured(metrics, one_of), _sampled(cases, one_of)], engine="streaming"
+    )
     # The most that a report lists: callers choose the names, and may choose a new one each time.
     ordered = measured.sort(_MOST_FIRST, descending=[True, False])
-    plans, middles_one_of = middles(metrics, ordered["name"].to_list(), ordered["decisions"].to_list()[:1])
-    by_version, by_week = pl.collect_all(plans, engine="streaming")
-    compared, footing = _compared(snapshot, cases, groups, question)
+    values = ordered.head(MAX_MIDDLES).select("name", "value", "position").explode("value", "position")
+    by_version, by_week = middles(values, ordered["name"].to_list(), sample)
+    compared, footing = _compared(snapshot, sample, groups, question, one_of)
     counted = Counted(
         by_version={
             name: Group(standing, timestamp(first), timestamp(last))
@@ -249,10 +255,10 @@ def answer(snapshot: Snapshot, question: EffectivenessQuestion) -> Effectiveness
         let_through=_let_through(groups),
         compared=compared,
         footing=footing,
-        metrics=[Metric(*row) for row in ordered.head(MAX_METRICS).rows()],
-        metrics_by_version=of_versions(by_version),
-        metrics_by_week=of_weeks(by_week),
-        middles_one_of=middles_one_of,
+        metrics=[Metric(*row) for row in ordered.head(MAX_METRICS).select(Metric._fields).rows()],
+        metrics_by_version=by_version,
+        metrics_by_week=by_week,
+        middles_one_of=one_of,
         more_metrics=max(measured.height - MAX_METRICS, 0),
         first=date_of(groups["first"].min()),
         last=date_of(groups["last"].max()),
@@ -274,14 +280,13 @@ def _let_through(groups: pl.DataFrame) -> dict[str, Standing]:
 
 
 def _compared(
-    snapshot: Snapshot, cases: pl.LazyFrame, groups: pl.DataFrame, question: EffectivenessQuestion
+    snapshot: Snapshot, sample: pl.DataFrame, groups: pl.DataFrame, question: EffectivenessQuestion, one_of: int
 ) -> tuple[Mapping[str, Compared], Footing]:
     """The versions beside each other; none where fewer than two let anything through of which a result is known."""
-    terminal = [of.terminal for of in _let_through(groups).values() if of.terminal]
-    if len(terminal) < len(("one", "other")):
+    if sum(of.terminal > 0 for of in _let_through(groups).values()) < len(("one", "other")):
         return {}, Footing()
-    chosen = cases.filter((_DISPOSITION == LET_THROUGH) & pl.col("outcome_status").is_in(_TERMINAL))
-    found = strata(snapshot, question.policy_id, chosen, sum(terminal))
+    chosen = sample.filter((_DISPOSITION == LET_THROUGH) & pl.col("outcome_status").is_in(_TERMINAL))
+    found = strata(snapshot, question.policy_id, chosen, one_of)
     effect = found.footing.design_effect
     return compare_versions(found.cells, effect, min_sample=question.min_sample), found.footing
 
@@ -308,15 +313,22 @@ def _grouped(rows: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def _measured(metrics: pl.LazyFrame) -> pl.LazyFrame:
-    """The metrics by name. Only what orders them: sums of floats depend on the order they are added in."""
+def _measured(metrics: pl.LazyFrame, one_of: int) -> pl.LazyFrame:
+    """The metrics by name, with the sampled values. Only what orders them: sums of floats depend on the order they are
+    added in.
+    """
     value = pl.col("value")
     return metrics.group_by("name").agg(
         pl.len().alias("decisions"),
         value.min().alias("min"),
         value.quantile(0.5, "lower").alias("median"),
         value.max().alias("max"),
+        pl.col("value", "position").filter(taken(one_of)),
     )
+
+
+def _sampled(cases: pl.LazyFrame, one_of: int) -> pl.LazyFrame:
+    return cases.filter(taken(one_of)).select(_SAMPLED)
 
 
 def _standings(groups: pl.DataFrame, *by: str) -> list[tuple[Any, ...]]:

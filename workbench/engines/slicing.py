@@ -35,6 +35,11 @@ def scattered(number: pl.Expr) -> pl.Expr:
     return (number % 2**20 * 2654435761 % 2**32) // 2**16
 
 
+def taken(one_of: int) -> pl.Expr:
+    """Whether a decision, or what is about it, is in a sample; by its chain position, so that all tables agree."""
+    return pl.lit(value=True) if one_of == 1 else scattered(pl.col("position")) % one_of == 0
+
+
 def lower_quantiles(values: pl.Series, parts: int) -> list[float]:
     """The values that divide all into so many parts: those at floor((n - 1) k / parts) in their order, for k from 1."""
     ordered = values.sort()

@@ -46,7 +46,7 @@ samples = st.integers(1, 10_000)
 
 
 @st.composite
-def narrowed(draw: st.DrawFn, kind: type[Question], **members: st.SearchStrategy[Any]) -> Any:
+def narrowed(draw: st.DrawFn, /, kind: type[Question], **members: st.SearchStrategy[Any]) -> Any:
     """A question about some of a policy's decisions."""
     zones = st.timezones() | st.just(UTC)
     moments = st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1), timezones=zones) | st.none()  # noqa: DTZ001

@@ -9,7 +9,7 @@ version, numbers are cut only where a rulebook compares them, and texts told apa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -18,9 +18,9 @@ import polars as pl
 
 from gate.policy.anomalies.statistics import Share
 from gate.policy.effectiveness import Footing
-from gate.policy.standardization import design_effect
+from gate.policy.standardization import Groups, design_effect
 from gate.policy.versions import Cells
-from workbench.engines.slicing import lower_quantiles, sampled_one_of, scattered
+from workbench.engines.slicing import lower_quantiles, taken
 from workbench.facts import ABSENT, WITHHELD, find_typed, number_of, string_of, tests_of, type_of, with_fields
 from workbench.lake.entries import Personal
 from workbench.lake.reader import Snapshot
@@ -35,6 +35,7 @@ MAX_CELLS: Final = 20_000
 """How many combinations of version and stratum are compared, at most, where strata are as fine as they can be."""
 
 _FIFTHS: Final = 5
+_MINUTE_MS: Final = 60_000
 _TEXTS: Final = 9
 _MOST_CUTS: Final = 20
 _SCALARS: Final = ("null", "boolean", "number", "string")
@@ -93,36 +94,26 @@ def _tested(values: set[object]) -> Tested:
     )
 
 
-def strata(snapshot: Snapshot, policy_id: str, cases: pl.LazyFrame, decisions: int) -> Strata:
+def strata(snapshot: Snapshot, policy_id: str, cases: pl.DataFrame, one_of: int) -> Strata:
     """The let-through decisions of a policy, by version and stratum.
 
     Args:
         snapshot: The scope's chain.
         policy_id: The policy.
-        cases: The let-through decisions with a terminal outcome.
-        decisions: How many these are.
+        cases: The let-through decisions with a terminal outcome: {position, created_at, policy_version,
+            outcome_status};
+            of many, those that `slicing.taken` takes.
+        one_of: Of so many decisions they are one.
     """
     tested = tested_facts(snapshot, policy_id)
-    one_of = sampled_one_of(decisions)
-    minute = pl.col("created_at").dt.truncate("1m").dt.epoch("s") // 60
-    taken = pl.lit(value=True) if one_of == 1 else scattered(minute) % one_of == 0
-    succeeded = (pl.col("outcome_status") == "succeeded").alias("succeeded")
-    rows = cases.filter(taken).select("position", "policy_version", succeeded, minute.alias("minute"))
+    rows = cases.select(
+        "position",
+        "policy_version",
+        (pl.col("outcome_status") == "succeeded").alias("succeeded"),
+        (pl.col("created_at").cast(pl.Int64) // _MINUTE_MS).alias("minute"),
+    )
     if tested:
-        rows = rows.join(_facts(snapshot, policy_id, tested, taken), on="position", how="inner")
-    known = rows.collect(engine="streaming")
-    return _told_apart(known, tested, one_of)
-
-
-def _facts(snapshot: Snapshot, policy_id: str, fields: Iterable[str], taken: pl.Expr) -> pl.LazyFrame:
-    fields = list(fields)
-    known = snapshot.facts(fields, policy_id).filter(pl.col("known") & taken)
-    withheld = Personal.of(snapshot.manifest.personal).facts
-    read = with_fields(known, fields, withheld, typed=find_typed(known, fields, pl.col("known")))
-    return read.select("position", *(column for of in fields for column in (type_of(of), number_of(of), string_of(of))))
-
-
-def _told_apart(rows: pl.DataFrame, tested: Mapping[str, Tested], one_of: int) -> Strata:
+        rows = rows.join(_facts(snapshot, policy_id, list(tested), one_of), on="position", how="inner")
     facts: tuple[str, ...] = ()
     cells = _cells(rows, facts)
     for fine in (True, False):
@@ -133,9 +124,20 @@ def _told_apart(rows: pl.DataFrame, tested: Mapping[str, Tested], one_of: int) -
         cells = _cells(binned, facts)
         if _is_enough(cells):
             break
-    effect = design_effect(_groups(rows))
     number = len({stratum for of in cells.values() for stratum in of})
-    return Strata(cells, Footing(facts, rows.height, number if rows.height else 0, one_of, effect))
+    return Strata(cells, Footing(facts, rows.height, number, one_of, design_effect(_groups(rows))))
+
+
+def _facts(snapshot: Snapshot, policy_id: str, fields: Sequence[str], one_of: int) -> pl.DataFrame:
+    known = snapshot.facts(fields, policy_id).filter(pl.col("known") & taken(one_of))
+    withheld = Personal.of(snapshot.manifest.personal).facts
+    columns = [column for of in fields for column in (type_of(of), number_of(of), string_of(of))]
+    # Most lakes have every field in columns; to ask whether this one does takes longer than to read them.
+    rows = known.select("position", *columns).collect(engine="streaming")
+    if all(rows.select(type_of(of)).to_series().null_count() == 0 for of in fields):
+        return rows
+    read = with_fields(known, fields, withheld, typed=find_typed(known, fields, pl.col("known")))
+    return read.select("position", *columns).collect(engine="streaming")
 
 
 def _cells(rows: pl.DataFrame, facts: Sequence[str]) -> Cells:
@@ -160,15 +162,17 @@ def _is_enough(cells: Cells) -> bool:
     return len(sizes) <= MAX_CELLS and common >= LEAST_COMMON * sum(whole for whole, _ in sizes)
 
 
-def _groups(rows: pl.DataFrame) -> list[list[Share]]:
-    """Of each version the decisions that came together, by the minute in which they were made."""
-    counted = rows.group_by("policy_version", "minute").agg(
-        pl.col("succeeded").sum().cast(pl.Int64), pl.len().cast(pl.Int64)
+def _groups(rows: pl.DataFrame) -> list[Groups]:
+    """Of each version the groups of decisions that were made in the same minute."""
+    part, whole = pl.col("part"), pl.col("whole")
+    groups = rows.group_by("policy_version", "minute").agg(
+        pl.col("succeeded").sum().cast(pl.Int64).alias("part"), pl.len().cast(pl.Int64).alias("whole")
     )
-    groups: dict[str, list[Share]] = {}
-    for version, _, part, whole in counted.sort("policy_version", "minute").iter_rows():
-        groups.setdefault(version, []).append(Share(part, whole))
-    return list(groups.values())
+    sums = [whole.sum(), part.sum(), (whole * whole).sum(), (part * whole).sum(), (part * part).sum()]
+    counted = groups.group_by("policy_version").agg(
+        pl.len().cast(pl.Int64).alias("groups"), *(of.alias(str(at)) for at, of in enumerate(sums))
+    )
+    return [Groups(*row[1:]) for row in counted.sort("policy_version").iter_rows()]
 
 
 def _bin(rows: pl.DataFrame, field: str, tested: Tested, *, fine: bool) -> pl.Expr:
