@@ -43,6 +43,7 @@ from gate.policy.questions import (
 from workbench.engines import benchmarks, confidence, effectiveness
 from workbench.engines.anomalies import alerts
 from workbench.engines.anomalies import report as anomalies
+from workbench.kept import Kept
 from workbench.lake.cohorts import is_frozen, keep_frozen, month_due
 from workbench.lake.compaction import MANY
 from workbench.lake.entries import Personal
@@ -54,6 +55,9 @@ from workbench.shadows.watcher import Watcher
 
 MAX_QUESTION: Final = 64 * 1024
 """The longest question, in bytes."""
+
+MAX_KEPT: Final = 128 * 1024 * 1024
+"""How many bytes of what reports counted of the lake's files are kept, at most."""
 
 _REPORTS_AT_ONCE: Final = 2
 _PATIENCE: Final = 10.0
@@ -84,6 +88,7 @@ class Analytics:
         self._lake = lake
         self._personal = personal
         self._migrations = migrations
+        self._kept = Kept(MAX_KEPT)
         self._turns = threading.BoundedSemaphore(_REPORTS_AT_ONCE)
 
     def answer(self, scope_id: str, question: LakeQuestion) -> ReportDocument:
@@ -95,7 +100,7 @@ class Analytics:
         with self._turn():
             match question:
                 case EffectivenessQuestion():
-                    return effectiveness.answer(self._snapshot(scope_id), question).to_dict()
+                    return effectiveness.answer(self._snapshot(scope_id), question, self._kept).to_dict()
                 case ConfidenceQuestion():
                     return confidence.answer(self._snapshot(scope_id, facts=False), question).to_dict()
                 case AnomaliesQuestion():

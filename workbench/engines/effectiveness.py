@@ -19,17 +19,19 @@ import polars as pl
 from gate.ids import timestamp
 from gate.policy.confidence import MIN_SAMPLE, wilson_interval
 from gate.policy.effectiveness import LET_THROUGH, Counted, Footing, Group, Metric, Standing, below_others
-from gate.policy.effectiveness_report import MAX_MIDDLES, effectiveness_report
+from gate.policy.effectiveness_report import effectiveness_report
 from gate.policy.questions import CLOCKS, EffectivenessQuestion
 from gate.policy.reports import MAX_METRICS
 from gate.policy.versions import Compared, compare_versions
 from workbench.engines.arguments import require_decided, require_snapshot
+from workbench.engines.comparing.counting import Counting
 from workbench.engines.comparing.middles import middles
 from workbench.engines.comparing.strata import strata
 from workbench.engines.findings import standings, success
 from workbench.engines.rendering import cut, interval, listed, of_terminal, page, percent, prompt, readable
-from workbench.engines.slicing import by_status, date_of, last_left_out, looked_at, sampled_one_of, taken
+from workbench.engines.slicing import by_status, date_of, looked_at, sampled_one_of
 from workbench.engines.wording import decided_by, phrase, stated
+from workbench.kept import Kept
 from workbench.lake.reader import Snapshot
 
 if TYPE_CHECKING:
@@ -39,20 +41,6 @@ if TYPE_CHECKING:
 
 _STATUSES: Final = Standing._fields
 _TERMINAL: Final = ("succeeded", "partial", "failed", "reverted")
-_VERDICT: Final = pl.col("verdict")
-_DISPOSITION: Final = (
-    pl.when(pl.coalesce("action_executed", _VERDICT == "yes"))
-    .then(pl.lit(LET_THROUGH))
-    .when(_VERDICT == "no")
-    .then(pl.lit("blocked"))
-    .when(_VERDICT == "review")
-    .then(pl.lit("held"))
-    .otherwise(pl.lit("not_executed"))
-)
-_SAMPLED: Final = (
-    *("position", "created_at", "week", "policy_version", "verdict", "outcome_status", "action_executed"),
-)
-_MOST_FIRST: Final = ("decisions", "name")
 _NAMED: Final = {"version": "Policy version", "verdict": "Verdict", "rule": "Decided by"}
 _COLUMNS: Final = {"version": "policy_version", "verdict": "verdict", "rule": "rule"}
 _LISTED: Final = {"policy_version": "version", "verdict": "verdict", "rule": "rule"}
@@ -221,24 +209,21 @@ def effectiveness(
     return answer(snapshot, question)
 
 
-def answer(snapshot: Snapshot, question: EffectivenessQuestion) -> EffectivenessReport:
+def answer(snapshot: Snapshot, question: EffectivenessQuestion, kept: Kept | None = None) -> EffectivenessReport:
     """How well a policy does in a scope.
 
     Args:
         snapshot: The scope's chain.
         question: The question.
+        kept: What was counted of the lake's files before; nothing is kept where None.
     """
     snapshot = looked_at(snapshot.binding(question.policy_id), question)
-    cases, metrics, truncated = _chosen(snapshot, question)
-    one_of = sampled_one_of(int(cases.select(pl.len()).collect(engine="streaming").item()))
-    groups, measured, sample = pl.collect_all(
-        [_grouped(cases), _measured(metrics, one_of), _sampled(cases, one_of)], engine="streaming"
-    )
-    # The most that a report lists: callers choose the names, and may choose a new one each time.
-    ordered = measured.sort(_MOST_FIRST, descending=[True, False])
-    values = ordered.head(MAX_MIDDLES).select("name", "value", "position").explode("value", "position")
-    by_version, by_week = middles(values, ordered["name"].to_list(), sample)
-    compared, footing = _compared(snapshot, sample, groups, question, one_of)
+    counting = Counting(snapshot, question, kept or Kept(0))
+    groups, measured = counting.groups(), counting.measured()
+    one_of = sampled_one_of(int(groups["decisions"].sum()))
+    sample = counting.sample(one_of)
+    by_version, by_week = middles(counting.values(one_of), measured["name"].to_list(), sample)
+    compared, footing = _compared(snapshot, counting.kept, sample, groups, question, one_of)
     counted = Counted(
         by_version={
             name: Group(standing, timestamp(first), timestamp(last))
@@ -255,7 +240,8 @@ def answer(snapshot: Snapshot, question: EffectivenessQuestion) -> Effectiveness
         let_through=_let_through(groups),
         compared=compared,
         footing=footing,
-        metrics=[Metric(*row) for row in ordered.head(MAX_METRICS).select(Metric._fields).rows()],
+        # The most that a report lists: callers choose the names, and may choose a new one each time.
+        metrics=[Metric(*row) for row in measured.head(MAX_METRICS).rows()],
         metrics_by_version=by_version,
         metrics_by_week=by_week,
         middles_one_of=one_of,
@@ -264,7 +250,7 @@ def answer(snapshot: Snapshot, question: EffectivenessQuestion) -> Effectiveness
         last=date_of(groups["last"].max()),
         chain_position=snapshot.position,
         merkle_root=snapshot.merkle_root,
-        truncated=truncated,
+        truncated=counting.after is not None,
         advisory=snapshot.count_advisory(question.policy_id),
     )
     body = effectiveness_report(counted, question)
@@ -280,55 +266,20 @@ def _let_through(groups: pl.DataFrame) -> dict[str, Standing]:
 
 
 def _compared(
-    snapshot: Snapshot, sample: pl.DataFrame, groups: pl.DataFrame, question: EffectivenessQuestion, one_of: int
+    snapshot: Snapshot,
+    kept: Kept,
+    sample: pl.DataFrame,
+    groups: pl.DataFrame,
+    question: EffectivenessQuestion,
+    one_of: int,
 ) -> tuple[Mapping[str, Compared], Footing]:
     """The versions beside each other; none where fewer than two let anything through of which a result is known."""
     if sum(of.terminal > 0 for of in _let_through(groups).values()) < len(("one", "other")):
         return {}, Footing()
-    chosen = sample.filter((_DISPOSITION == LET_THROUGH) & pl.col("outcome_status").is_in(_TERMINAL))
-    found = strata(snapshot, question.policy_id, chosen, one_of)
+    chosen = sample.filter((pl.col("disposition") == LET_THROUGH) & pl.col("outcome_status").is_in(_TERMINAL))
+    found = strata(snapshot, question.policy_id, chosen, one_of, kept)
     effect = found.footing.design_effect
     return compare_versions(found.cells, effect, min_sample=question.min_sample), found.footing
-
-
-def _chosen(snapshot: Snapshot, question: EffectivenessQuestion) -> tuple[pl.LazyFrame, pl.LazyFrame, bool]:
-    """The decisions looked at, what their latest outcomes measured, and whether earlier decisions were left out."""
-    cases, metrics = snapshot.cases(question.policy_id), snapshot.metrics(question.policy_id)
-    if question.policy_version is not None:
-        asked = pl.col("policy_version") == question.policy_version
-        cases, metrics = cases.filter(asked), metrics.filter(asked)
-    after = last_left_out(cases, "position", question.limit)
-    if after is None:
-        return cases, metrics, False
-    looked_at = pl.col("position") > after
-    return cases.filter(looked_at), metrics.filter(looked_at), True
-
-
-def _grouped(rows: pl.LazyFrame) -> pl.LazyFrame:
-    disposition = _DISPOSITION.alias("disposition")
-    return rows.group_by("policy_version", "verdict", "rule", "week", disposition, "outcome_status").agg(
-        pl.len().alias("decisions"),
-        pl.col("created_at").min().alias("first"),
-        pl.col("created_at").max().alias("last"),
-    )
-
-
-def _measured(metrics: pl.LazyFrame, one_of: int) -> pl.LazyFrame:
-    """The metrics by name, with the sampled values. Only what orders them: sums of floats depend on the order they are
-    added in.
-    """
-    value = pl.col("value")
-    return metrics.group_by("name").agg(
-        pl.len().alias("decisions"),
-        value.min().alias("min"),
-        value.quantile(0.5, "lower").alias("median"),
-        value.max().alias("max"),
-        pl.col("value", "position").filter(taken(one_of)),
-    )
-
-
-def _sampled(cases: pl.LazyFrame, one_of: int) -> pl.LazyFrame:
-    return cases.filter(taken(one_of)).select(_SAMPLED)
 
 
 def _standings(groups: pl.DataFrame, *by: str) -> list[tuple[Any, ...]]:

@@ -16,7 +16,7 @@ from gate.policy.effectiveness import share
 from gate.policy.questions import PolicyQuestion
 from workbench.lake.reader import Snapshot
 
-MAX_SAMPLED: Final = 200_000
+MAX_SAMPLED: Final = 100_000
 """How many decisions are taken at most, about, where a sample tells enough."""
 
 

@@ -295,6 +295,33 @@ class Snapshot:
             rows = rows.pipe(lambda frame: forgotten_lazily(frame, types, self.tail["erasures"]["decision_position"]))
         return rows
 
+    def by_file(self, table: str) -> list[tuple[LakeFile | None, Snapshot]]:
+        """The chain in parts that have no row of a table in common: one for each file whose rows are as they were when
+        it was written, and one, without a file, for all other rows.
+
+        Args:
+            table: cases, metrics or facts.
+        """
+        # A slice of a file is not the file; and what was erased since is still in it.
+        whole = not self.windows and self.advisory and not (table == "facts" and "erasures" in self.tail)
+        changed = self._reported_since() if whole and table != "facts" else pl.Series([], dtype=pl.Int64)
+        unchanged = [
+            file
+            for file in (self.manifest.of(table) if whole else ())
+            if not changed.is_between(file.first_position, file.last_position).any()
+        ]
+        paths = {file.path for file in unchanged}
+        rest = tuple(file for file in self.manifest.files if file.path not in paths)
+        return [
+            *((file, replace(self, manifest=replace(self.manifest, files=(file,)), tail={})) for file in unchanged),
+            (None, replace(self, manifest=replace(self.manifest, files=rest))),
+        ]
+
+    def _reported_since(self) -> pl.Series:
+        """The decisions about which something was reported since cases were resolved, by their positions."""
+        tables = (self._recent(name, ("decision_position",), None) for name in ("outcomes", "executions"))
+        return pl.concat([frame["decision_position"] for frame in tables]).unique()
+
     def fact_fields(self) -> list[str]:
         """The fields of facts that have typed columns, of every policy."""
         columns = {

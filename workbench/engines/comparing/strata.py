@@ -22,6 +22,7 @@ from gate.policy.standardization import Groups, design_effect
 from gate.policy.versions import Cells
 from workbench.engines.slicing import lower_quantiles, taken
 from workbench.facts import ABSENT, WITHHELD, find_typed, number_of, string_of, tests_of, type_of, with_fields
+from workbench.kept import Kept
 from workbench.lake.entries import Personal
 from workbench.lake.reader import Snapshot
 
@@ -94,7 +95,7 @@ def _tested(values: set[object]) -> Tested:
     )
 
 
-def strata(snapshot: Snapshot, policy_id: str, cases: pl.DataFrame, one_of: int) -> Strata:
+def strata(snapshot: Snapshot, policy_id: str, cases: pl.DataFrame, one_of: int, kept: Kept) -> Strata:
     """The let-through decisions of a policy, by version and stratum.
 
     Args:
@@ -104,6 +105,7 @@ def strata(snapshot: Snapshot, policy_id: str, cases: pl.DataFrame, one_of: int)
             outcome_status};
             of many, those that `slicing.taken` takes.
         one_of: Of so many decisions they are one.
+        kept: What was read of the lake's files before.
     """
     tested = tested_facts(snapshot, policy_id)
     rows = cases.select(
@@ -113,7 +115,7 @@ def strata(snapshot: Snapshot, policy_id: str, cases: pl.DataFrame, one_of: int)
         (pl.col("created_at").cast(pl.Int64) // _MINUTE_MS).alias("minute"),
     )
     if tested:
-        rows = rows.join(_facts(snapshot, policy_id, list(tested), one_of), on="position", how="inner")
+        rows = rows.join(_facts(snapshot, policy_id, tuple(tested), one_of, kept), on="position", how="inner")
     facts: tuple[str, ...] = ()
     cells = _cells(rows, facts)
     for fine in (True, False):
@@ -128,15 +130,20 @@ def strata(snapshot: Snapshot, policy_id: str, cases: pl.DataFrame, one_of: int)
     return Strata(cells, Footing(facts, rows.height, number, one_of, design_effect(_groups(rows))))
 
 
-def _facts(snapshot: Snapshot, policy_id: str, fields: Sequence[str], one_of: int) -> pl.DataFrame:
-    known = snapshot.facts(fields, policy_id).filter(pl.col("known") & taken(one_of))
-    withheld = Personal.of(snapshot.manifest.personal).facts
+def _facts(snapshot: Snapshot, policy_id: str, fields: tuple[str, ...], one_of: int, kept: Kept) -> pl.DataFrame:
     columns = [column for of in fields for column in (type_of(of), number_of(of), string_of(of))]
-    # Most lakes have every field in columns; to ask whether this one does takes longer than to read them.
-    rows = known.select("position", *columns).collect(engine="streaming")
-    if all(rows.select(type_of(of)).to_series().null_count() == 0 for of in fields):
+
+    def known(part: Snapshot) -> pl.LazyFrame:
+        return part.facts(fields, policy_id).filter(pl.col("known") & taken(one_of))
+
+    # Most lakes have every field in columns; to ask first whether this one does takes longer than to read them.
+    rows = kept.of(
+        snapshot, "facts", (policy_id, fields, one_of), lambda part: known(part).select("position", *columns)
+    )
+    if not any(rows.select(type_of(of)).to_series().null_count() for of in fields):
         return rows
-    read = with_fields(known, fields, withheld, typed=find_typed(known, fields, pl.col("known")))
+    withheld = Personal.of(snapshot.manifest.personal).facts
+    read = with_fields(known(snapshot), fields, withheld, typed=find_typed(known(snapshot), fields, pl.col("known")))
     return read.select("position", *columns).collect(engine="streaming")
 
 
