@@ -161,6 +161,23 @@ def require_rulebook(value: object) -> None:
         )
 
 
+def require_names(name: str, value: object, most: int) -> None:
+    """Refuses what are not some different names.
+
+    Args:
+        name: The member's name.
+        value: Its value.
+        most: How many names there are at most.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID.
+    """
+    names = value if isinstance(value, tuple) and all(isinstance(each, str) and each for each in value) else None
+    if names is None or len(names) > most or len(set(names)) < len(names):
+        told = f"a list of {len(names)}" if names is not None else shown(value)
+        raise refusal(f"{name} is {told}: give a list of at most {most} different names.")
+
+
 def shown(value: object) -> str:
     """A value as a sentence names it: as it is written where that is short, else by its type."""
     if isinstance(value, str | int | float | date):

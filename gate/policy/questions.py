@@ -30,6 +30,7 @@ from gate.policy.bounds import (
     moment,
     refusal,
     require,
+    require_names,
     require_rulebook,
 )
 from gate.policy.confidence import MIN_SAMPLE
@@ -55,6 +56,9 @@ MOST_ITEMS: Final = 200
 
 OPEN_DAYS: Final = 90
 """How many days after its window an anomaly is open, unless the caller asks otherwise."""
+
+MOST_METRICS: Final = 5
+"""How many metrics are summed at most."""
 
 MOST_OPEN_DAYS: Final = 400
 
@@ -275,16 +279,19 @@ class CounterfactualsQuestion(PolicyQuestion):
         limit: How many decisions are looked at, the latest in the chain; None for all.
         patch: An RFC 7396 merge patch over the facts; none where None.
         rulebook: The body of another rulebook; each decision's own where None.
+        metrics: What is summed: metrics of the latest outcomes, and facts as `inputs.<path>`.
     """
 
     limit: int | None = _within(_LIMIT, None)
     patch: Mapping[str, Any] | None = None
     rulebook: Mapping[str, Any] | None = None
+    metrics: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         PolicyQuestion.__post_init__(self)
         self.changes()
         require_rulebook(self.rulebook)
+        require_names("metrics", self.metrics, MOST_METRICS)
 
     def changes(self) -> dict[str, Any]:
         """A copy of the patch; empty where there is none."""

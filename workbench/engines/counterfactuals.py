@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, cast
 
 import orjson
 import polars as pl
@@ -24,13 +24,14 @@ from gate.encoding.strict_json import parse_document
 from gate.policy.bounds import refusal
 from gate.policy.confidence import Counts
 from gate.policy.effectiveness import Standing
+from gate.policy.means import Sums, mean_interval
 from gate.policy.notes import by_clock, without_advice
 from gate.policy.questions import CLOCKS, VERDICTS, CounterfactualsQuestion
 from gate.rulebooks.documents import RulebookBody
 from gate.rulebooks.evaluation import Outcome
 from gate.rulebooks.rulebook import Rulebook, load
 from workbench.engines.arguments import require_decided, require_snapshot
-from workbench.engines.findings import redecided
+from workbench.engines.findings import redecided, worth
 from workbench.engines.rendering import cut, listed, page, prompt
 from workbench.engines.slicing import date_of, latest, looked_at
 from workbench.engines.wording import decided_by, stated
@@ -38,6 +39,7 @@ from workbench.evaluator import DEFAULT, FAILED, VectorEvaluator, compile_frame_
 from workbench.facts import fields_of, find_typed, patched, with_fields
 from workbench.lake.entries import Personal
 from workbench.lake.reader import Snapshot, at_positions, unmoved
+from workbench.values import exact_sums, values_of
 
 if TYPE_CHECKING:
     import altair as alt
@@ -63,57 +65,29 @@ class CounterfactualReport:
 
     Attributes:
         body: {decision_counterfactual_slice_version, simulation_only, authorizes_mutation, policy_id, policy_version,
-            verdict, since, until, limit, rulebook, patch, unread, decisions, redecided, unknown, changed,
-            verdict_changed, needs_input, verdicts: {before, after}, transitions, coverage, notes, counterfactual_hash}.
-            `changed` counts the decisions of which anything would be other: verdict, application verdict, action,
-            reason code or rule; `verdict_changed` those of them whose verdict would. `needs_input` counts the redecided
-            that would fail the rulebook's schema. `unread` names the paths of the patch that no rulebook which the
-            slice is redecided by declares or tests: they change nothing. Each transition has verdict and rule as
-            decided, then_verdict and then_rule, decisions, outcomes and up to ten decision ids.
+            verdict, since, until, clock, limit, rulebook, patch, metrics, unread, decisions, redecided, unknown,
+            changed, verdict_changed, let_through: {more, fewer}, needs_input, verdicts: {before, after}, worth,
+            transitions, coverage, notes, counterfactual_hash}. `changed` counts the decisions of which anything would
+            be other: verdict, application verdict, action, reason code or rule; `verdict_changed` those of them whose
+            verdict would. `needs_input` counts the redecided that would fail the rulebook's schema. `unread` names the
+            paths of the patch that no rulebook which the slice is redecided by declares or tests: they change nothing.
+            Each transition has verdict and rule as decided, then_verdict and then_rule, decisions, outcomes, up to ten
+            decision ids, and `worth`: of each metric that was asked for {metric, values, sum}, how many of the
+            decisions have it and what it comes to. The report's own `worth` has {metric, verdict, then_verdict, values,
+            sum} of the decisions that would get another verdict.
         frame: The transitions, a row each, with a column for each outcome status.
         decisions: The decisions that would have gone another way, with what was and what would have been; lazy.
         scope: The scope's name.
-        codes: {position, verdict, then} of every decision that was looked at, with the code of what it would have been;
-            lazy.
-        outcomes: {then, then_verdict, ...}: what the codes stand for.
     """
 
     body: dict[str, Any]
     frame: pl.DataFrame
     decisions: pl.LazyFrame
     scope: str
-    codes: pl.LazyFrame
-    outcomes: pl.DataFrame
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON."""
         return self.body
-
-    def moved(self, values: pl.LazyFrame) -> pl.DataFrame:
-        """What the decisions are worth that would have got another verdict.
-
-        Args:
-            values: {position, value}, such as what their outcomes measured.
-
-        Returns:
-            {verdict, then_verdict, values, sum}: how many have a value, and its sum.
-        """
-        measured = values.filter(pl.col("value").is_not_null())
-        summed = pl.col("value").sum().alias("sum")
-        by_code = (
-            self.codes.join(measured, on="position", how="inner")
-            .group_by("verdict", "then")
-            .agg(pl.len().cast(pl.Int64).alias("values"), summed)
-            .collect(engine="streaming")
-        )
-        return (
-            by_code.join(self.outcomes, on="then", how="inner")
-            .filter(pl.col("verdict").cast(pl.String) != pl.col("then_verdict").cast(pl.String))
-            .group_by("verdict", "then_verdict")
-            .agg(pl.col("values", "sum").sum())
-            .with_columns(pl.col("verdict", "then_verdict").cast(pl.String))
-            .sort("verdict", "then_verdict")
-        )
 
     def __repr__(self) -> str:
         body = self.body
@@ -122,13 +96,15 @@ class CounterfactualReport:
             f"{body['verdict_changed']:,} would get another verdict, {body['changed']:,} changed in anything; "
             f"{body['needs_input']:,} would fail the schema"
         )
-        return prompt("Counterfactuals", body["policy_id"], self.scope, self._asked(), counts, self._unread())
+        return prompt(
+            "Counterfactuals", body["policy_id"], self.scope, self._asked(), counts, *worth(body), self._unread()
+        )
 
     def _repr_html_(self) -> str:
         shown = ("decisions", "redecided", "unknown", "changed", "verdict_changed", "needs_input")
         facts = [("scope", self.scope), *((name, self.body[name]) for name in shown)]
         facts += [(name, stated(self.body["coverage"][name])) for name in ("from", "to")]
-        said = (f"{redecided(self.body)}.", f"Under {self._asked()}.", self._unread())
+        said = (f"{redecided(self.body)}.", *worth(self.body), f"Under {self._asked()}.", self._unread())
         title = f"What {self.body['policy_id']} would have decided"
         named = [pl.col(name).map_elements(decided_by, return_dtype=pl.String) for name in ("rule", "then_rule")]
         transitions = ("From verdict to verdict", self.frame.with_columns(named))
@@ -179,6 +155,7 @@ def counterfactuals(
     until: date | None = None,
     clock: str = CLOCKS[0],
     limit: int | None = None,
+    metrics: Sequence[str] = (),
 ) -> CounterfactualReport:
     """What would have been decided, of a slice of a policy's decisions.
 
@@ -193,6 +170,8 @@ def counterfactuals(
         until: Only decisions before this moment, as `since`.
         clock: By which dates, `recorded` or `occurred`.
         limit: How many decisions are looked at, the latest in the chain, 1 to 1,000,000; None for all.
+        metrics: What is summed over the decisions, at most five: metrics of the latest outcomes by their names, and
+            facts as `inputs.<path>`.
 
     Raises:
         RulebookRefused: RULEBOOK_INVALID.
@@ -210,6 +189,8 @@ def counterfactuals(
         clock=clock,
         patch=patch,
         rulebook=rulebook,
+        # A text is refused as what it is, and not taken for its letters.
+        metrics=cast("tuple[str, ...]", metrics if isinstance(metrics, str) else tuple(metrics)),
     )
     require_decided(snapshot, policy_id, policy_version)
     return answer(snapshot, question)
@@ -236,7 +217,8 @@ def answer(snapshot: Snapshot, question: CounterfactualsQuestion) -> Counterfact
         unread = _unread(snapshot, policy_id, other, patch, cases)
         counted, covered = pl.collect_all([_counted_by_code(cases, anew), _covered(cases)], engine="streaming")
         groups = _grouped(counted, anew)
-        transitions = _transitions(groups, cases)
+        summed = {name: _worth(snapshot, policy_id, name, cases, anew) for name in question.metrics}
+        transitions = _transitions(groups, cases, summed)
     asked = {
         "decision_counterfactual_slice_version": COUNTERFACTUAL_SLICE,
         "simulation_only": True,
@@ -245,15 +227,16 @@ def answer(snapshot: Snapshot, question: CounterfactualsQuestion) -> Counterfact
         "limit": question.limit,
         "rulebook": None if other is None else other.reference,
         "patch": patch,
+        "metrics": list(question.metrics),
         "unread": unread,
     }
     # As JSON has it, which is what is hashed.
     found = _found(snapshot, question, groups, covered, transitions, truncated=truncated)
+    found["worth"] = [each for name, sums in summed.items() for each in _moved(name, sums)]
     body = orjson.loads(orjson.dumps(asked | found))
     report = {**body, "counterfactual_hash": content_hash(body)}
     behind = _compared(cases, anew).filter(_CHANGED).sort("position")
-    codes = cases.select("position", "verdict").join(anew.rows, on="position", how="inner")
-    return CounterfactualReport(report, _frame(transitions), behind, snapshot.scope, codes, anew.outcomes)
+    return CounterfactualReport(report, _frame(transitions), behind, snapshot.scope)
 
 
 def _found(
@@ -274,6 +257,10 @@ def _found(
         "unknown": decisions - int(known["decisions"].sum()),
         "changed": _counted(groups, pl.col("changed")),
         "verdict_changed": _counted(known, pl.col("verdict").cast(pl.String) != pl.col("then_verdict").cast(pl.String)),
+        "let_through": {
+            "more": _counted(known, (pl.col("verdict") != "yes") & (pl.col("then_verdict") == "yes")),
+            "fewer": _counted(known, (pl.col("verdict") == "yes") & (pl.col("then_verdict") != "yes")),
+        },
         "needs_input": _counted(known, pl.col("then_rule") == FAILED),
         "verdicts": {"before": _by_verdict(known, "verdict"), "after": _by_verdict(known, "then_verdict")},
         "transitions": transitions[:MAX_TRANSITIONS],
@@ -461,6 +448,49 @@ def _covered(cases: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
+_Keys: TypeAlias = tuple[str, ...]
+_TOLD_APART: Final = ("verdict", "rule", "then_verdict", "then_rule", "changed")
+
+
+def _worth(
+    snapshot: Snapshot, policy_id: str, name: str, cases: pl.LazyFrame, anew: _Anew
+) -> dict[tuple[str, str, str, str, bool], Sums]:
+    """The sums of a metric by transition, exact, a stretch of the chain at a time."""
+    values = values_of(snapshot, policy_id, name)
+    coded = cases.select("position", *_SAID).join(anew.rows, on="position", how="inner")
+    by_code: dict[_Keys, Sums] = {}
+    for after in range(0, snapshot.position, _STRETCH):
+        stretch = pl.col("position").is_between(after + 1, after + _STRETCH)
+        rows = coded.filter(stretch & pl.col("then").is_not_null()).join(values.filter(stretch), on="position")
+        for keys, sums in exact_sums(rows.collect(engine="streaming"), (*_SAID, "then")).items():
+            by_code[keys] = by_code.get(keys, Sums()) + sums
+    names = pl.DataFrame(list(by_code), schema=dict.fromkeys((*_SAID, "then"), pl.String), orient="row")
+    told = names.with_columns(pl.col("then").cast(pl.Int32), pl.col("verdict").cast(pl.Enum(VERDICTS)))
+    told = told.join(anew.outcomes, on="then", how="left", maintain_order="left")
+    told = told.with_columns(_CHANGED.alias("changed"))
+    found: dict[tuple[str, str, str, str, bool], Sums] = {}
+    for key, sums in zip(told.select(_TOLD_APART).iter_rows(), by_code.values(), strict=True):
+        found[key] = found.get(key, Sums()) + sums
+    return found
+
+
+def _moved(name: str, worth: Mapping[tuple[str, str, str, str, bool], Sums]) -> list[dict[str, Any]]:
+    """What a metric comes to in the decisions that would get another verdict, by both verdicts."""
+    by_verdicts: dict[tuple[str, str], Sums] = {}
+    for (verdict, _, then, *_), sums in worth.items():
+        if verdict != then:
+            by_verdicts[verdict, then] = by_verdicts.get((verdict, then), Sums()) + sums
+    return [
+        {"metric": name, "verdict": verdict, "then_verdict": then, **_summed(sums)}
+        for (verdict, then), sums in sorted(by_verdicts.items())
+    ]
+
+
+def _summed(sums: Sums) -> dict[str, Any]:
+    mean = mean_interval(sums)
+    return {"values": sums.values, "sum": 0.0 if mean is None else mean.sum}
+
+
 class _Transition(TypedDict):
     """What some decisions were, and what they would have been."""
 
@@ -471,6 +501,7 @@ class _Transition(TypedDict):
     changed: bool
     decisions: int
     outcomes: dict[str, int]
+    worth: list[dict[str, Any]]
     decision_ids: list[str]
 
 
@@ -482,7 +513,9 @@ class _Seen:
     examples: list[int] = field(default_factory=list)
 
 
-def _transitions(groups: pl.DataFrame, cases: pl.LazyFrame) -> list[_Transition]:
+def _transitions(
+    groups: pl.DataFrame, cases: pl.LazyFrame, worth: Mapping[str, Mapping[tuple[str, str, str, str, bool], Sums]]
+) -> list[_Transition]:
     """What became what, the changed ones first, then those of the most decisions."""
     found: dict[tuple[str, str, str, str, bool], _Seen] = {}
     known = groups.filter(pl.col("then_verdict").is_not_null())
@@ -501,6 +534,10 @@ def _transitions(groups: pl.DataFrame, cases: pl.LazyFrame) -> list[_Transition]
             "changed": changed,
             "decisions": sum(seen.outcomes.values()),
             "outcomes": Standing(**seen.outcomes)._asdict(),
+            "worth": [
+                {"metric": name, **_summed(of.get((verdict, rule, then_verdict, then_rule, changed), Sums()))}
+                for name, of in worth.items()
+            ],
             "decision_ids": [ids[position] for position in examples[verdict, rule, then_verdict, then_rule, changed]],
         }
         for (verdict, rule, then_verdict, then_rule, changed), seen in found.items()
@@ -527,7 +564,7 @@ def _by_verdict(groups: pl.DataFrame, name: str) -> dict[str, int]:
 
 def _frame(transitions: list[_Transition]) -> pl.DataFrame:
     rows = [
-        {**{name: value for name, value in of.items() if name not in ("outcomes", "decision_ids")}, **of["outcomes"]}
+        {**{name: value for name, value in of.items() if name in (*_TOLD_APART, "decisions")}, **of["outcomes"]}
         for of in transitions
     ]
     texts = dict.fromkeys(("verdict", "rule", "then_verdict", "then_rule"), pl.String)

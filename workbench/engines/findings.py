@@ -278,6 +278,33 @@ def redecided(body: Mapping[str, Any]) -> str:
     )
 
 
+def worth(body: Mapping[str, Any]) -> list[str]:
+    """What each metric comes to in the decisions that would be let through besides, and in those no more, a sentence
+    each; none where no metric was asked for.
+
+    Args:
+        body: A counterfactual report.
+    """
+    told = []
+    for metric in body["metrics"]:
+        moved = [of for of in body["worth"] if of["metric"] == metric]
+        more = _comes_to([of for of in moved if of["then_verdict"] == "yes"])
+        fewer = _comes_to([of for of in moved if of["verdict"] == "yes"])
+        numbers = body["let_through"]
+        told.append(
+            f"{cut(metric)}: {numbers['more']:,} more would be let through ({more}), and {numbers['fewer']:,} no more "
+            f"({fewer})."
+        )
+    return told
+
+
+def _comes_to(moved: Sequence[Mapping[str, Any]]) -> str:
+    values, sums = sum(of["values"] for of in moved), [of["sum"] for of in moved]
+    if not values:
+        return "none has a value"
+    return "too great a sum" if None in sums else f"{amount(sum(sums))} in {counted(values, 'value')}"
+
+
 def verdicts(rows: pl.DataFrame) -> str:
     """How many decisions there are, and the share of each verdict, of rows {verdict, decisions, ...}."""
     by_verdict = _added(rows, "verdict")

@@ -37,7 +37,7 @@ from workbench.migration.classes import region_columns
 from workbench.migration.deciding import ERASED, REASONS, Deciding, in_words, told_by, told_result
 from workbench.migration.figures import Asked, Figures, positions_of, with_ids
 from workbench.migration.headline import history_lines
-from workbench.migration.source import FACT, OUTCOME, History, LakeHistory, fact_value
+from workbench.migration.source import OUTCOME, History, LakeHistory
 from workbench.migration.tally import (
     DIFFERS,
     EXAMPLES,
@@ -52,6 +52,7 @@ from workbench.migration.tally import (
     latest,
 )
 from workbench.migration.values import ValueTally
+from workbench.values import FACT, fact_value
 
 if TYPE_CHECKING:
     from workbench.charts.drawing import Drawn

@@ -23,18 +23,15 @@ from workbench.facts import (
     fields_of,
     find_typed,
     is_withheld,
-    number_of,
     type_of,
     with_fields,
 )
 from workbench.lake.entries import Personal
 from workbench.lake.reader import Snapshot
+from workbench.values import FACT
 
 OUTCOME: Final = ("verdict", "application_verdict", "action", "reason_code", "rule")
 """The members by which outcomes are compared."""
-
-FACT: Final = "inputs."
-"""What the name of a metric begins with where it is a fact."""
 
 _VALUES: Final = 200
 
@@ -165,9 +162,3 @@ def known_values(snapshot: Snapshot, body: RulebookBody) -> list[str]:
     properties = body["input_schema"]["properties"].items()
     facts = [f"{FACT}{name}" for name, declared in properties if declared.get("type") in ("number", "integer")]
     return [*names.collect(engine="streaming")["name"].to_list(), *facts][:_VALUES]
-
-
-def fact_value(metric: str) -> pl.Expr:
-    """The number that a fact is, named as a metric; null where it is none."""
-    field = metric.removeprefix(FACT)
-    return pl.when(type_of(field) == "number").then(number_of(field))
