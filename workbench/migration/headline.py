@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from workbench.engines.wording import counted, decided_by, joined
+from workbench.engines.wording import amount, counted, decided_by, joined
 from workbench.migration.sentences import percent, rate
 
 Level: TypeAlias = Literal["danger", "warning", "good", "note"]
@@ -102,6 +102,7 @@ def _how_many(of: _Part) -> Iterator[Line]:
     if approved["decisions"]:
         of = {"to_no": approved["from_no"], "to_review": approved["from_review"]}
         yield Line(f"{_that(approved['decisions'], _parts(of))} would be approved.", "danger")
+    yield from _worth(history)
     refused = history["otherwise_refused"]
     for to, are, would in (("to_no", "held", "blocked"), ("to_review", "blocked", "held")):
         if refused[to]:
@@ -124,6 +125,18 @@ def _how_many(of: _Part) -> Iterator[Line]:
         ]
         more = [f"{len(versions) - _NAMED} more"] if len(versions) > _NAMED else []
         yield Line(f"Approvals that would begin or end, by the version that decided: {joined([*named, *more])}.")
+
+
+def _worth(history: _Part) -> Iterator[Line]:
+    """What the metric comes to in the decisions that would be approved besides, and in those that no more would be."""
+    moved = [of for of in history["money"] if of["verdict"] != of["then_verdict"]]
+    for would, side in (("would be approved", "then_verdict"), ("would no longer be approved", "verdict")):
+        of = [each for each in moved if each[side] == "yes"]
+        values, sums = sum(each["values"] for each in of), [each["sum"] for each in of]
+        if values and None not in sums:
+            yield Line(
+                f"{history['metric']} of those that {would} comes to {amount(sum(sums))}, in {counted(values, 'value')}."
+            )
 
 
 def _window(history: _Part) -> str:
