@@ -134,9 +134,8 @@ def _worth(history: _Part) -> Iterator[Line]:
         of = [each for each in moved if each[side] == "yes"]
         values, sums = sum(each["values"] for each in of), [each["sum"] for each in of]
         if values and None not in sums:
-            yield Line(
-                f"{history['metric']} of those that {would} comes to {amount(sum(sums))}, in {counted(values, 'value')}."
-            )
+            comes_to = f"comes to {amount(sum(sums))}, in {counted(values, 'value')}"
+            yield Line(f"{history['metric']} of those that {would} {comes_to}.")
 
 
 def _window(history: _Part) -> str:
