@@ -22,6 +22,10 @@ from gate.policy.bounds import Bound, OneOf, Share, Text, Whole, facts_patch, mo
 from gate.policy.confidence import MIN_SAMPLE
 
 VERDICTS: Final = ("yes", "no", "review")
+
+CLOCKS: Final = ("recorded", "occurred")
+"""What dates what happened: when the service took it, or when it happened, where that was sent."""
+
 FORMATS: Final = ("markdown", "html")
 
 MAX_LIMIT: Final = 1_000_000
