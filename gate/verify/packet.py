@@ -213,8 +213,8 @@ def _check_reports(result: PacketVerification, packet: ReadablePacket, record: R
             for index, receipt in sound:
                 if lacks_action_flag(cast("Mapping[str, object]", receipt), record):
                     result.note_unflagged(f"{collection}[{index}]")
-        for index, report in sound:
-            for name in sorted(UNBOUND[kind.name] & report.keys()):
+        for index, shaped in sound:
+            for name in sorted(UNBOUND[kind.name] & shaped.keys()):
                 result.note_unbound(f"{collection}[{index}].{name}")
         readable[collection] = sound
     return readable

@@ -694,7 +694,7 @@ def test_a_forged_manifest_that_binds_a_file_to_another_place_of_the_chain_is_to
         assert [found.check for found in verify(copied, forged_)] == ["chain"]
 
 
-@pytest.mark.parametrize("earlier", ["decision_lake_v1", "decision_lake_v2", "decision_lake_v3", "decision_lake_v4"])
+@pytest.mark.parametrize("earlier", [f"decision_lake_v{number}" for number in range(1, 6)])
 def test_a_lake_of_an_earlier_release_is_made_anew(
     earlier: str,
     lake: Path,
@@ -710,7 +710,7 @@ def test_a_lake_of_an_earlier_release_is_made_anew(
     compact()
     expected = rows(snapshot())
     file = directory_of(lake, scope.scope_id) / FILE_NAME
-    file.write_text(file.read_text().replace("decision_lake_v5", earlier))
+    file.write_text(file.read_text().replace("decision_lake_v6", earlier))
     with pytest.raises(OperatorError, match="gate lake export"):
         open_lake(lake)
     assert fresh(instance.ledger, lake, scope.scope_id, Personal()).manifest.position == 0
