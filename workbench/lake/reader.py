@@ -517,7 +517,7 @@ class Lake:
 
 @contextmanager
 def unmoved() -> Iterator[None]:
-    """Reads files of facts, of which an erasure may have taken one away.
+    """Reads files, of which an erasure may have taken one away.
 
     Raises:
         OperatorError: LAKE_MOVED_ON.
@@ -526,7 +526,8 @@ def unmoved() -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise OperatorError(
-            "LAKE_MOVED_ON", "Facts were erased since the lake was opened, and their files are gone; open it again."
+            "LAKE_MOVED_ON",
+            "Facts or times were erased since the lake was opened, and the files are gone; open it again.",
         ) from error
 
 
