@@ -1457,7 +1457,7 @@ def event_times(packet: Any) -> dict[str, None]:
 def event_time_holds(outcome: Any, request: Any) -> bool:
     """Whether an outcome repeats the event time of its request, which is at hand."""
     bound = canonical_hash(request) == outcome.get("outcome_input_hash")
-    return bound and outcome.get("occurred_at") == request.get("occurred_at")
+    return bool(bound and outcome.get("occurred_at") == request.get("occurred_at"))
 
 
 def _names_the_target(report: dict[str, Any], binding: dict[str, Any]) -> bool:

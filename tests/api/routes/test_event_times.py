@@ -133,7 +133,8 @@ def test_a_packet_says_null_of_a_time_whatever_it_is(caller: Caller, record: Any
     assert packet["outcome_records"][0]["occurred_at"] == CAME_ABOUT
     keys = caller.get("/api/decision/receipt-keys"), caller.get("/.well-known/rulebook-attestation-keys.json")
     place = "outcome_records[0].occurred_at"
-    for value in (CAME_ABOUT, DECIDED, "x", "", None, 7, {"x": []}):
+    values: tuple[Any, ...] = (CAME_ABOUT, DECIDED, "x", "", None, 7, {"x": []})
+    for value in values:
         changed = json.loads(json.dumps(packet))
         changed["outcome_records"][0]["occurred_at"] = value
         changed["packet_hash"] = packet_hash(changed)

@@ -151,7 +151,7 @@ def test_a_time_that_was_changed_is_found_by_the_audit_and_shown_to_nobody(told:
     row, body = stored(told.instance, 2), body_of(told.instance, 2)
     request = orjson.loads(unpack(row.request))
     without = {name: value for name, value in body.items() if name != "occurred_at"}
-    forged = {
+    forged: dict[str, dict[str, Any]] = {
         "another time": {"body": {**body, "occurred_at": DECIDED_AT}},
         "a time of another type": {"body": {**body, "occurred_at": 7}},
         "no time": {"body": without},

@@ -86,7 +86,7 @@ def test_every_entry_is_dated_by_its_event(held: Sequence[Snapshot]) -> None:
     )
     for snapshot in held:
         dated = snapshot.on("occurred")
-        found = {}
+        found: dict[int, str] = {}
         for table, name in (("decisions", "created_at"), ("outcomes", "reported_at"), ("executions", "reported_at")):
             shown = dated.table(table).collect().select("position", name).rows()
             found |= {position: timestamp(date) for position, date in shown}
