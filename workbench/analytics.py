@@ -98,20 +98,27 @@ class Analytics:
             ServiceUnavailable: SVC_REPORT_UNAVAILABLE or SVC_STORAGE_UNAVAILABLE.
         """
         with self._turn():
-            match question:
-                case EffectivenessQuestion():
-                    return effectiveness.answer(self._snapshot(scope_id), question, self._kept).to_dict()
-                case ConfidenceQuestion():
-                    return confidence.answer(self._snapshot(scope_id, facts=False), question).to_dict()
-                case AnomaliesQuestion():
-                    return anomalies.answer(self._snapshot(scope_id), question).to_dict()
-                case AlertsQuestion():
-                    return alerts.answer(self._snapshot(scope_id), question)
-                case BenchmarksQuestion():
-                    with _frozen_readable():
-                        return benchmarks.answer(self._snapshot(scope_id, facts=False), question).to_dict()
-                case MigrationReportQuestion():
-                    return {"text": self._migration_report(_Asking(scope_id), question)}
+            try:
+                return self._answered(scope_id, question)
+            except FileNotFoundError:
+                # An erasure took a file away since the manifest was read; the one that it left does not list it.
+                return self._answered(scope_id, question)
+
+    def _answered(self, scope_id: str, question: LakeQuestion) -> ReportDocument:
+        match question:
+            case EffectivenessQuestion():
+                return effectiveness.answer(self._snapshot(scope_id), question, self._kept).to_dict()
+            case ConfidenceQuestion():
+                return confidence.answer(self._snapshot(scope_id, facts=False), question).to_dict()
+            case AnomaliesQuestion():
+                return anomalies.answer(self._snapshot(scope_id), question).to_dict()
+            case AlertsQuestion():
+                return alerts.answer(self._snapshot(scope_id), question)
+            case BenchmarksQuestion():
+                with _frozen_readable():
+                    return benchmarks.answer(self._snapshot(scope_id, facts=False), question).to_dict()
+            case MigrationReportQuestion():
+                return {"text": self._migration_report(_Asking(scope_id), question)}
 
     def _migration_report(self, scope: _Asking, question: MigrationReportQuestion) -> str:
         stored = self._migrations.find(scope, question.migration_id)

@@ -22,7 +22,7 @@ MAX_SAMPLED: Final = 100_000
 
 def looked_at(snapshot: Snapshot, question: PolicyQuestion) -> Snapshot:
     """The decisions, by the dates, that a question asks for; not yet of its version alone."""
-    return snapshot.slice(question.since, question.until, question.verdict)
+    return snapshot.on(question.clock).slice(question.since, question.until, question.verdict)
 
 
 def sampled_one_of(decisions: int) -> int:

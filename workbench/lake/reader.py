@@ -22,7 +22,7 @@ from polars.datatypes import DataTypeClass
 
 from gate.errors import OperatorError
 from gate.policy.bounds import OneOf, moment, require
-from gate.policy.questions import VERDICTS
+from gate.policy.questions import CLOCKS, VERDICTS
 from gate.records.advisory import ADVISORY_POLICIES
 from workbench.columns import CHANGE_IDS, ENTRY_TABLES, IS_ADVISORY, TABLES, TIME_COLUMNS, schema
 from workbench.facts import columns_of
@@ -31,11 +31,13 @@ from workbench.lake.cases import (
     EXECUTION_COLUMNS,
     MEASURED_COLUMNS,
     OUTCOME_COLUMNS,
+    WEEK,
     measured,
+    performed_at,
     unreported,
     updated,
 )
-from workbench.lake.entries import Frames, forgotten
+from workbench.lake.entries import EVENT_TIMES, Frames, erased_from, forgotten, untimed
 from workbench.lake.files import scan
 from workbench.lake.manifest import LakeFile, Manifest, load_all
 from workbench.lake.names import choices, shown
@@ -48,6 +50,25 @@ _SQL_TYPES: Final[Mapping[type[pl.DataType], str]] = {
     pl.Date: "DATE",
     pl.Datetime: "TIMESTAMP WITH TIME ZONE",
 }
+
+RECORDED: Final = CLOCKS[0]
+
+EVENT_DATES: Final[Mapping[str, Mapping[str, pl.Expr]]] = {
+    "decisions": {"created_at": pl.col("occurred_at")},
+    "facts": {"created_at": pl.col("occurred_at")},
+    "outcomes": {"reported_at": pl.col("occurred_at")},
+    "executions": {"reported_at": performed_at()},
+    "metrics": {"reported_at": pl.col("occurred_at")},
+    "cases": {
+        "created_at": pl.col("occurred_at"),
+        "outcome_reported_at": pl.col("outcome_occurred_at"),
+        "first_outcome_at": pl.col("first_outcome_event_at"),
+        "last_outcome_at": pl.col("last_outcome_event_at"),
+        "execution_reported_at": pl.col("execution_event_at"),
+        "first_executed_at": pl.col("first_executed_event_at"),
+    },
+}
+"""The dates of each table that the clock `occurred` replaces, each with the time of the event, which may be null."""
 
 RESOLVED: Final = ("cases", "metrics")
 """The tables that compaction makes of the others."""
@@ -88,6 +109,7 @@ class Snapshot:
         merkle_root: The chain's root there; None for an empty chain.
         windows: The slices that its tables are cut to; none for the whole chain.
         advisory: Whether its tables have the advisory decisions, and what was reported about them.
+        clock: What dates the rows of its tables: `recorded` or `occurred`.
     """
 
     lake: Path
@@ -97,11 +119,13 @@ class Snapshot:
     tail: Frames = field(default_factory=dict)
     windows: tuple[Window, ...] = ()
     advisory: bool = True
+    clock: str = RECORDED
 
     def __repr__(self) -> str:
         sliced = ", sliced" if self.windows else ""
         binding = "" if self.advisory else ", without advisory decisions"
-        return f"<Snapshot of {self.scope}: {self.position:,} entries{sliced}{binding}>"
+        dated = "" if self.clock == RECORDED else ", by event time"
+        return f"<Snapshot of {self.scope}: {self.position:,} entries{sliced}{binding}{dated}>"
 
     @property
     def scope(self) -> str:
@@ -125,6 +149,23 @@ class Snapshot:
         require("verdict", verdict, OneOf(VERDICTS), optional=True)
         window = Window(moment("since", since), moment("until", until), verdict)
         return self if window == Window() else replace(self, windows=(*self.windows, window))
+
+    def on(self, clock: str) -> Snapshot:
+        """The same chain, dated by a clock, which its slices cut by as well, whether they were made before or after.
+
+        On `occurred`, every date that an engine reads is that of the event where one was sent, and the recorded one
+        otherwise: `created_at` and `week` by the decision's `occurred_at`; dates of outcomes by theirs; dates of
+        execution receipts by `executed_at`, save one more than 5 minutes after its report. The order of the chain, and
+        so which report is the latest, stays as it is; so do `files` and `sql`.
+
+        Args:
+            clock: `recorded` or `occurred`.
+
+        Raises:
+            OperatorError: ENGINE_ARGUMENT_INVALID.
+        """
+        require("clock", clock, OneOf(CLOCKS))
+        return replace(self, clock=clock)
 
     def binding(self, policy_id: str | None = None) -> Snapshot:
         """The same chain without its advisory decisions and what was reported about them, which say nothing about any
@@ -203,9 +244,9 @@ class Snapshot:
 
     def last_entry_at(self) -> datetime | None:
         """When the entry at its position was made, or when the slice ends where that is earlier; None where the lake
-        does not hold that entry.
+        does not hold that entry. On the clock `occurred`, the latest date of any entry of the chain instead.
         """
-        last = self._last_entry_at()
+        last = self._last_entry_at() if self.clock == RECORDED else self._last_event_at()
         # Without an end, the time after a slice would count as time in which nothing was decided.
         ends = [window.until for window in self.windows if window.until is not None]
         return None if last is None else min([last, *ends])
@@ -219,6 +260,15 @@ class Snapshot:
                 if found.len():
                     return cast("datetime", found[0])
         return None
+
+    def _last_event_at(self) -> datetime | None:
+        # The entry at the end of the chain may be about what happened long before.
+        dates = [
+            self._rows(name, self.manifest.of(name)).select(pl.col(TIME_COLUMNS[name]).max())
+            for name in ENTRY_TABLES.values()
+        ]
+        found = [of.item() for of in pl.collect_all(dates, engine="streaming")]
+        return max((date for date in found if date is not None), default=None)
 
     def resolved(self, table: str) -> pl.LazyFrame:
         """The cases, or the metrics, as far as compaction has resolved them."""
@@ -249,7 +299,7 @@ class Snapshot:
             parts = [resolved.filter(~touched), updated(changed, outcomes, executions).lazy()]
         if decisions.height:
             parts.append(updated(unreported(decisions), outcomes, executions).lazy())
-        return self.within(pl.concat(parts))
+        return self.within(self._dated("cases", pl.concat(parts)))
 
     def metrics(self, policy_id: str | None = None) -> pl.LazyFrame:
         """What the latest outcome of each decision measured, a row for each name; of one policy where it is named."""
@@ -259,7 +309,8 @@ class Snapshot:
         known = reported.filter(reported <= self.manifest.compacted)
         if known.len():
             resolved = resolved.filter(~pl.col("position").is_in(known.implode()))
-        return self._about(pl.concat([resolved, measured(outcomes).lazy()]), "position", policy_id)
+        rows = self._dated("metrics", pl.concat([resolved, measured(outcomes).lazy()]))
+        return self._about(rows, "position", policy_id)
 
     def facts(self, fields: Iterable[str], policy_id: str | None = None) -> pl.LazyFrame:
         """The facts of decisions, with the typed columns of some fields.
@@ -287,13 +338,13 @@ class Snapshot:
         rows = pl.concat(parts)
         if policy_id is not None:
             rows = rows.filter(pl.col("policy_id") == policy_id)
-        # Facts have the date of their decision, and not its verdict; and advisory decisions have none.
-        by_verdict = any(window.verdict is not None for window in self.windows)
-        rows = self._about(rows, "position", policy_id) if by_verdict else self._in_windows(rows)
         if "erasures" in self.tail:
             # Exported before it was erased; the next export takes it out of the file.
             rows = rows.pipe(lambda frame: forgotten_lazily(frame, types, self.tail["erasures"]["decision_position"]))
-        return rows
+        rows = self._dated("facts", rows)
+        # Facts have the date of their decision, and not its verdict; and advisory decisions have none.
+        by_verdict = any(window.verdict is not None for window in self.windows)
+        return self._about(rows, "position", policy_id) if by_verdict else self._in_windows(rows)
 
     def by_file(self, table: str) -> list[tuple[LakeFile | None, Snapshot]]:
         """The chain in parts that have no row of a table in common: one for each file whose rows are as they were when
@@ -302,8 +353,9 @@ class Snapshot:
         Args:
             table: cases, metrics or facts.
         """
-        # A slice of a file is not the file; and what was erased since is still in it.
-        whole = not self.windows and self.advisory and not (table == "facts" and "erasures" in self.tail)
+        # A slice of a file is not the file, nor are its rows with other dates; what was erased since is still in it.
+        plain = not self.windows and self.advisory and self.clock == RECORDED
+        whole = plain and not (table == "facts" and "erasures" in self.tail)
         changed = self._reported_since() if whole and table != "facts" else pl.Series([], dtype=pl.Int64)
         unchanged = [
             file
@@ -386,12 +438,23 @@ class Snapshot:
         types = schema(table, columns)
         if not files and table not in self.tail:
             return pl.DataFrame(schema=types)
-        rows = self._rows(table, files).filter(pl.col("position") > after)
+        rows = self._recorded(table, files).filter(pl.col("position") > after)
         if policy_id is not None:
             rows = rows.filter(pl.col("policy_id") == policy_id)
         return rows.select(types.names()).collect(engine="streaming")
 
     def _rows(self, table: str, files: Sequence[LakeFile]) -> pl.LazyFrame:
+        return self._dated(table, self._recorded(table, files))
+
+    def _dated(self, table: str, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """The rows of a table as the clock dates them."""
+        dates = {} if self.clock == RECORDED else EVENT_DATES.get(table, {})
+        if not dates:
+            return rows
+        rows = rows.with_columns(pl.coalesce(of, name).alias(name) for name, of in dates.items())
+        return rows.with_columns(WEEK) if table == "cases" else rows
+
+    def _recorded(self, table: str, files: Sequence[LakeFile]) -> pl.LazyFrame:
         parts = [self._scan(table, files, None)]
         if table in self.tail:
             parts.append(self.tail[table].lazy())
@@ -399,6 +462,9 @@ class Snapshot:
 
     def _scan(self, table: str, files: Sequence[LakeFile], policy_id: str | None) -> pl.LazyFrame:
         rows = scan([self.lake / file.path for file in files], schema(table))
+        if "erasures" in self.tail and table in EVENT_TIMES:
+            # As of facts: exported before it was erased, so that rows of the tail have nothing of it.
+            rows = rows.with_columns(untimed(table, erased_from(table, self.tail["erasures"]["decision_position"])))
         return rows if policy_id is None else rows.filter(pl.col("policy_id") == policy_id)
 
 
@@ -479,7 +545,7 @@ class Lake:
 
 @contextmanager
 def unmoved() -> Iterator[None]:
-    """Reads files of facts, of which an erasure may have taken one away.
+    """Reads files, of which an erasure may have taken one away.
 
     Raises:
         OperatorError: LAKE_MOVED_ON.
@@ -488,7 +554,8 @@ def unmoved() -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise OperatorError(
-            "LAKE_MOVED_ON", "Facts were erased since the lake was opened, and their files are gone; open it again."
+            "LAKE_MOVED_ON",
+            "Facts or times were erased since the lake was opened, and the files are gone; open it again.",
         ) from error
 
 
