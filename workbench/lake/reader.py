@@ -24,7 +24,7 @@ from gate.errors import OperatorError
 from gate.policy.bounds import OneOf, moment, require
 from gate.policy.questions import CLOCKS, VERDICTS
 from gate.records.advisory import ADVISORY_POLICIES
-from workbench.columns import CHANGE_IDS, ENTRY_TABLES, IS_ADVISORY, TABLES, TIME_COLUMNS, schema
+from workbench.columns import CHANGE_IDS, ENTRY_TABLES, IS_ADVISORY, TABLES, TIME, TIME_COLUMNS, schema
 from workbench.facts import columns_of
 from workbench.lake.cases import (
     DECISION_COLUMNS,
@@ -244,7 +244,8 @@ class Snapshot:
 
     def last_entry_at(self) -> datetime | None:
         """When the entry at its position was made, or when the slice ends where that is earlier; None where the lake
-        does not hold that entry. On the clock `occurred`, the latest date of any entry of the chain instead.
+        does not hold that entry. On the clock `occurred`, where any event has a time, the latest date of any entry of
+        the chain instead.
         """
         last = self._last_entry_at() if self.clock == RECORDED else self._last_event_at()
         # Without an end, the time after a slice would count as time in which nothing was decided.
@@ -262,13 +263,18 @@ class Snapshot:
         return None
 
     def _last_event_at(self) -> datetime | None:
+        dates = []
+        for name in ENTRY_TABLES.values():
+            told = pl.col(TIME_COLUMNS[name])
+            event = EVENT_DATES.get(name, {}).get(TIME_COLUMNS[name], pl.lit(None, TIME))
+            rows = self._recorded(name, self.manifest.of(name))
+            dates.append(rows.select(pl.coalesce(event, told).max().alias("last"), event.is_not_null().any()))
+        found = [of.row(0) for of in pl.collect_all(dates, engine="streaming")]
+        if not any(sent for _, sent in found):
+            # Without any event the clocks are one, and dates that were recorded need not ascend with positions.
+            return self._last_entry_at()
         # The entry at the end of the chain may be about what happened long before.
-        dates = [
-            self._rows(name, self.manifest.of(name)).select(pl.col(TIME_COLUMNS[name]).max())
-            for name in ENTRY_TABLES.values()
-        ]
-        found = [of.item() for of in pl.collect_all(dates, engine="streaming")]
-        return max((date for date in found if date is not None), default=None)
+        return cast("datetime", max(last for last, _ in found if last is not None))
 
     def resolved(self, table: str) -> pl.LazyFrame:
         """The cases, or the metrics, as far as compaction has resolved them."""

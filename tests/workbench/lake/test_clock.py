@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -22,6 +22,8 @@ from tests.workbench.made_up import MONDAY, MadeUp
 from tests.workbench.mixed import DAYS, mixed, snapshots, timed
 from workbench.columns import TABLES
 from workbench.engines.anomalies.report import anomalies
+from workbench.engines.confidence import confidence
+from workbench.engines.counterfactuals import counterfactuals
 from workbench.engines.effectiveness import effectiveness
 from workbench.lake.reader import Snapshot
 
@@ -236,9 +238,28 @@ def test_without_any_event_time_the_clocks_agree(
 ) -> None:
     for snapshot in untimed:
         recorded = snapshot.slice(since, until, verdict)
+        assert recorded.on("occurred").last_entry_at() == recorded.last_entry_at()
         expected, found = rows(recorded), rows(recorded.on("occurred"))
         for name, frame in expected.items():
             assert_frame_equal(found[name], frame)
+
+
+@pytest.mark.parametrize("engine", [anomalies, confidence, counterfactuals, effectiveness], ids=lambda of: of.__name__)
+def test_every_report_is_the_same_by_either_clock_where_no_event_has_a_time(
+    engine: Callable[..., Any], untimed: Sequence[Snapshot]
+) -> None:
+    for snapshot in untimed[1:3]:
+        assert engine(snapshot.on("occurred"), POLICY).to_dict() == engine(snapshot, POLICY).to_dict()
+
+
+@pytest.mark.parametrize("engine", [anomalies, confidence, counterfactuals, effectiveness], ids=lambda of: of.__name__)
+def test_a_report_by_event_does_not_depend_on_how_the_lake_holds_the_chain(
+    engine: Callable[..., Any], held: Sequence[Snapshot]
+) -> None:
+    reports = [engine(snapshot.on("occurred"), POLICY).to_dict() for snapshot in held]
+    assert all(report == reports[0] for report in reports)
+    sliced = [engine(of.slice(since=MONDAY).on("occurred"), POLICY).to_dict() for of in held]
+    assert all(report == sliced[0] != reports[0] for report in sliced)
 
 
 def test_the_clock_recorded_is_the_one_that_a_snapshot_has(held: Sequence[Snapshot]) -> None:

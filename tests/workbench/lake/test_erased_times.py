@@ -15,9 +15,11 @@ from polars.testing import assert_frame_equal
 from gate.ids import timestamp
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority, Scope
+from gate.policy.questions import EffectivenessQuestion
 from tests.support.samples import sample_request
 from tests.support.torture import size
 from tests.workbench.support import Chain
+from workbench import analytics
 from workbench.columns import TABLES, TIME
 from workbench.lake import compaction
 from workbench.lake.entries import Personal
@@ -262,3 +264,28 @@ def test_a_crash_between_an_erasure_and_its_end_leaves_no_time_for_long(
     assert holding(lake, *NEEDLES[:3])
     list(Exporter(instance.ledger, lake).export(followed))
     assert holding(lake, *NEEDLES[:3]) == set()
+
+
+def test_a_report_that_misses_a_file_which_was_erased_is_made_once_more(
+    chain: Chain,
+    export: Step,
+    compact: Step,
+    instance: Instance,
+    scope: Scope,
+    lake: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    decision_id = tell(chain)
+    export()
+    compact()
+    before = fresh(instance.ledger, lake, scope.scope_id, Personal())
+    chain.erase(decision_id)
+    export()
+    with pytest.raises(FileNotFoundError):
+        before.cases().collect()
+    now = [before]
+    monkeypatch.setattr(analytics, "fresh", lambda *of, **how: now.pop() if now else fresh(*of, **how))
+    answering = analytics.Analytics(instance.ledger, lake, Personal(), instance.migrations())
+    answer: Any = answering.answer(scope.scope_id, EffectivenessQuestion("pricing_exception"))
+    assert now == []
+    assert answer["coverage"]["decisions"] == 1
