@@ -131,7 +131,7 @@ class Groups(NamedTuple):
     @property
     def observed(self) -> float:
         """How much the number that succeeded varies from group to group, by what its cases let expect."""
-        if self.groups < len(("one", "other")):
+        if self.groups == 1:
             return 0.0
         rate = self.succeeded / self.cases
         squares = self.succeeded_squares - 2 * rate * self.products + rate**2 * self.squares
@@ -139,18 +139,18 @@ class Groups(NamedTuple):
 
     @property
     def independent(self) -> float:
-        """How much it would where cases were independent."""
-        return self.succeeded * (self.cases - self.succeeded) / self.cases if self.groups > 1 else 0.0
+        """How much it would where each case were a group of its own."""
+        return self.succeeded * (self.cases - self.succeeded) / (self.cases - 1) if self.groups > 1 else 0.0
 
 
 def design_effect(populations: Iterable[Groups]) -> float:
     """How many times as much rates vary as those of independent cases, where cases come in groups that arrive together.
 
     Args:
-        populations: Of each population its groups.
+        populations: Of each population its groups. A population of one group tells nothing.
 
     Returns:
-        At least 1, six decimals.
+        At least 1, six decimals; exactly 1 where each case arrived alone.
     """
     of = list(populations)
     independent = math.fsum(each.independent for each in of)
