@@ -99,7 +99,7 @@ def _compared(raw: Comparison, standardized: Comparison | None, required: float,
 
     def is_below(of: Comparison) -> bool:
         enough = min(of.cases, of.other_cases) >= required
-        return enough and of.is_testable and of.difference.value < 0 and of.p_value <= chance
+        return enough and of.difference.value < 0 and of.p_value <= chance
 
     return Compared(
         raw,
