@@ -207,7 +207,10 @@ class TestLaws:
         def less(share: Share) -> Share:
             return Share(share.whole - share.part, share.whole)
 
-        there, back = found(of, effect), found({name: (less(one), less(two)) for name, (one, two) in of.items()}, effect)
+        there, back = (
+            found(of, effect),
+            found({name: (less(one), less(two)) for name, (one, two) in of.items()}, effect),
+        )
         assert there.difference.low == pytest.approx(-back.difference.high, abs=2e-6)
         assert there.difference.value == pytest.approx(-back.difference.value, abs=2e-6)
         assert there.p_value == pytest.approx(back.p_value, rel=1e-9)

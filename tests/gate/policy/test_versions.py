@@ -181,7 +181,10 @@ class TestMany:
         assert said <= 4
 
     def test_thousands_are_each_compared_and_few_are_spoken_of(self) -> None:
-        good = {f"v{number:04}": {f"s{at}": Share(9, 10) for at in range(number % 7, number % 7 + 4)} for number in range(3000)}
+        good = {
+            f"v{number:04}": {f"s{at}": Share(9, 10) for at in range(number % 7, number % 7 + 4)}
+            for number in range(3000)
+        }
         alone = {f"w{number:04}": {f"own{number}": Share(30, 30)} for number in range(500)}
         bad = {"bad": {f"s{at}": Share(10, 40) for at in range(9)}}
         compared = compare_versions({**good, **alone, **bad}, 1.0, min_sample=20)
