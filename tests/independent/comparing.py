@@ -1,7 +1,6 @@
 """A second way to the comparison of versions: docs/effectiveness.md#like-with-like in plain Python, with fractions.
 
-It shares no code with the product. A case is (version, facts, succeeded, minute, position); facts that are not known are
-None.
+It shares no code with the product. Facts that are not known are None.
 """
 
 from __future__ import annotations
@@ -95,7 +94,7 @@ def bin_of(value: Any, cuts: Sequence[float], texts: Sequence[str]) -> tuple[str
 
 
 def binned(cases: Sequence[Case], tested: Mapping[str, tuple[list[float], list[str]]], *, fine: bool) -> list[Any]:
-    """The bins of each fact, fact by fact, without the facts that are alike in all cases; {fact: a bin of each case}."""
+    """(fact, the bin of each case) of each fact that is not alike in all cases."""
     found = {}
     for fact, (cuts, texts) in tested.items():
         values = [value_at(case.facts, fact) for case in cases]

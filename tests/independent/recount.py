@@ -2,8 +2,8 @@
 docs/effectiveness.md and docs/confidence.md.
 
 It reads what the service answered of a scope, in chain order: records, execution receipts, outcomes, CRM syncs
-and erasures, each as its JSON object; and the requests, for facts and rulebooks. It shares no code with the product, keeps no tables, and starts anew for
-every report, so that a mistake in the product's counting does not come back here.
+and erasures, each as its JSON object; and the requests, for facts and rulebooks. It shares no code with the product,
+keeps no tables, and starts anew for every report, so that a mistake in the product's counting does not come back here.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import json
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, timedelta
-from functools import cache
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import rfc8785
@@ -403,6 +403,7 @@ def effectiveness(
     requests: Mapping[str, Mapping[str, Any]] = {},
     erased: Collection[str] | None = None,
     withheld: Collection[str] = (),
+    rulebooks: Iterable[Mapping[str, Any]] | None = None,
     most_sampled: int = MOST_SAMPLED,
 ) -> Json:
     """The effectiveness report of a policy, over the whole chain of a scope.
@@ -419,6 +420,7 @@ def effectiveness(
         requests: The request of each decision, by the decision's id; facts and rulebooks stand nowhere else.
         erased: The decisions whose facts are not known; by default those that the chain says were erased.
         withheld: The paths of facts that were left out as personal.
+        rulebooks: Those that decided for the policy; by default those of the decisions in `entries`.
         most_sampled: How many decisions are looked at whole.
     """
     of_policy = [decision for decision in told(entries) if decision.record["policy_id"] == policy_id]
@@ -430,11 +432,13 @@ def effectiveness(
     rules = apart(chosen, lambda decision: str(decision.record["evidence"][1]))
     weeks = apart(chosen, lambda decision: decision.monday)
     metrics = metrics_of(chosen)
-    used = (requests[of.record["decision_id"]] for of in of_policy if of.record["decision_id"] in requests)
-    rulebooks = list({json.dumps(of["rulebook"], sort_keys=True): of["rulebook"] for of in used}.values())
+    if rulebooks is None:
+        used = (requests[of.record["decision_id"]] for of in of_policy if of.record["decision_id"] in requests)
+        rulebooks = (of["rulebook"] for of in used)
+    distinct = list({json.dumps(body, sort_keys=True): body for body in rulebooks}.values())
     unknown = {entry["decision_id"] for entry in entries if "erasure_id" in entry} if erased is None else set(erased)
     one_of = one_of_in(len(chosen), most_sampled)
-    comparison, beside, below = compared(chosen, requests, rulebooks, unknown, withheld, min_sample, one_of)
+    comparison, beside, below = compared(chosen, requests, distinct, unknown, withheld, min_sample, one_of)
     names = [metric["name"] for metric in metrics[:MOST_MIDDLES]]
     sampled = [decision for decision in chosen if is_taken(decision, one_of)]
     dates = sorted(decision.record["created_at"] for decision in chosen)

@@ -173,8 +173,8 @@ def _judged(body: Mapping[str, Any]) -> int:
 
 def _beside(like: Mapping[str, Any]) -> str:
     return (
-        f"succeeded in {whole_percent(like['success_rate'])} of {counted(like['cases'], 'let-through case')}, the others "
-        f"in {whole_percent(like['others'])} of {like['other_cases']:,} like ones"
+        f"succeeded in {whole_percent(like['success_rate'])} of {counted(like['cases'], 'let-through case')}, the "
+        f"others in {whole_percent(like['others'])} of {like['other_cases']:,} like ones"
     )
 
 

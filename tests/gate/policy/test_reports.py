@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from gate.encoding import resources
 from gate.encoding.canonical import canonical, content_hash
-from gate.policy.confidence import HIGH, MIN_SAMPLE, Counts, Coverage, add, wilson_interval
 from gate.policy.anomalies.statistics import Share
+from gate.policy.confidence import HIGH, MIN_SAMPLE, Counts, Coverage, add, wilson_interval
 from gate.policy.effectiveness import DISPOSITIONS, Counted, Group, Metric, Middle, Standing, together
 from gate.policy.effectiveness_report import effectiveness_report
 from gate.policy.questions import ConfidenceQuestion, EffectivenessQuestion

@@ -172,7 +172,7 @@ class TestOracles:
 
     def test_a_published_table_gives_the_published_numbers(self) -> None:
         # Berkeley's admissions of 1973, the six largest departments, men beside women: P. J. Bickel, E. A. Hammel and
-        # J. W. O'Connell, Science 187, 1975; R's mantelhaen.test(UCBAdmissions, correct = FALSE) gives 1.5246, p 0.2169.
+        # J. W. O'Connell, Science 187, 1975; R's mantelhaen.test(UCBAdmissions, correct = FALSE) gives p 0.2169.
         berkeley = {
             "A": (Share(512, 825), Share(89, 108)),
             "B": (Share(353, 560), Share(17, 25)),
