@@ -134,7 +134,7 @@ def effect_of(cases: Sequence[Case]) -> float:
         every = [succeeded for group in of.values() for succeeded in group]
         if len(of) > 1:
             rate = Fraction(sum(every), len(every))
-            squares = sum((sum(group) - rate * len(group)) ** 2 for group in of.values())
+            squares = sum(((sum(group) - rate * len(group)) ** 2 for group in of.values()), Fraction(0))
             observed += squares * len(of) / (len(of) - 1)
             independent += Fraction(sum(every) * (len(every) - sum(every)), len(every) - 1)
     return max(1.0, round(float(observed / independent), 6)) if independent else 1.0

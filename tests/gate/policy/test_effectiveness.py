@@ -118,7 +118,7 @@ class TestAssessment:
         approved = standing([decision for decision in made if decision[1] == "yes"])
         acted = standing([decision for decision in made if decision[4]])
         found = assess(of, min_sample=min_sample)
-        below = {version for version, each in of.compared.items() if each.is_below}
+        below = frozenset(version for version, each in of.compared.items() if each.is_below)
         assert (found.score, found.below_others) == (of.standing.score, below)
         assert found.confidence == confidence(of.standing, approved)
         advice = recommendation(acted, approved, min_sample=min_sample, version_below=bool(below))

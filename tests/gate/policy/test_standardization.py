@@ -16,7 +16,7 @@ from gate.policy.anomalies.statistics import LEAST_P, Share, fisher_exact
 from gate.policy.standardization import LEAST_EXPECTED, Comparison, Groups, compare, design_effect, total
 from tests.gate.policy.counting import tried
 
-Z = norm.ppf(0.975)
+Z = float(norm.ppf(0.975))
 Table = tuple[Share, Share]
 
 
@@ -45,9 +45,10 @@ def common(of: Mapping[str, Table]) -> list[tuple[int, int, int, int]]:
 
 def weighted(of: Mapping[str, Table]) -> tuple[Fraction, Fraction]:
     """Both Mantel-Haenszel rates, exactly."""
-    whole = sum(Fraction(n * m, n + m) for _, n, _, m in common(of))
-    one = sum(Fraction(n * m, n + m) * Fraction(a, n) for a, n, _, m in common(of)) / whole
-    other = sum(Fraction(n * m, n + m) * Fraction(c, m) for _, n, c, m in common(of)) / whole
+    zero = Fraction(0)
+    whole = sum((Fraction(n * m, n + m) for _, n, _, m in common(of)), zero)
+    one = sum((Fraction(n * m, n + m) * Fraction(a, n) for a, n, _, m in common(of)), zero) / whole
+    other = sum((Fraction(n * m, n + m) * Fraction(c, m) for _, n, c, m in common(of)), zero) / whole
     return one, other
 
 

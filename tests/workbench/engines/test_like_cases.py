@@ -67,16 +67,17 @@ def planted(of: Planted, *tests: tuple[str, str, Any], minutes: int = 1) -> Made
 def recounted(chain: MadeUp, lake: Path, personal: Sequence[str] = (), **chosen: Any) -> EffectivenessReport:
     """The report over a chain, of which the lake holds some, and which is the recount."""
     snapshot = chain.snapshot(
-        lake, Personal(facts=tuple(personal)), exported=len(chain.entries) // 2, compacted=len(chain.entries) // 4
+        lake, Personal(facts=frozenset(personal)), exported=len(chain.entries) // 2, compacted=len(chain.entries) // 4
     )
     report = answer(snapshot, EffectivenessQuestion(POLICY, **chosen))
+    asked: dict[str, Any] = {name: written(of) if name in ("since", "until") else of for name, of in chosen.items()}
     expected = recount.effectiveness(
         chain.entries,
         POLICY,
         requests=chain.requests,
         withheld=personal,
         most_sampled=slicing.MAX_SAMPLED,
-        **{**chosen, **{name: chosen[name] and written(chosen[name]) for name in ("since", "until") if name in chosen}},
+        **asked,
     )
     assert report.body == expected
     assert canonical(report.body) == canonical(expected)
@@ -166,23 +167,47 @@ class TestQuestions:
         chance = random.Random(seed)  # noqa: S311 - for tests to be the same each time
         chain = odd(chance, 160)
         since, until = sorted(MONDAY + chance.randrange(40) * DAY for _ in range(2))
-        chosen = {"verdict": chance.choice(recount.VERDICTS), "since": since, "until": until, "min_sample": 3}
+        chosen: dict[str, Any] = {
+            "verdict": chance.choice(recount.VERDICTS),
+            "since": since,
+            "until": until,
+            "min_sample": 3,
+        }
         report = recounted(chain, tmp_path, **chosen)
         assert [of["verdict"] for of in report.body["verdicts"]] in ([chosen["verdict"]], [])
-        asked = {"policy_version": "1", "since": since, "min_sample": 1}
+        asked: dict[str, Any] = {"policy_version": "1", "since": since, "min_sample": 1}
         assert recounted(chain, tmp_path / "other", **asked).body["comparison"]["facts"] == []
 
     def test_confidence_takes_the_same_period(self, tmp_path: Path) -> None:
         chain = odd(random.Random(1), 120)  # noqa: S311 - for tests to be the same each time
         since, until = MONDAY + 5 * DAY, MONDAY + 20 * DAY
         body = confidence(chain.snapshot(tmp_path), POLICY, verdict="yes", since=since, until=until).to_dict()
-        asked = {"verdict": "yes", "since": written(since), "until": written(until)}
-        assert body == recount.confidence(chain.entries, POLICY, **asked)
+        assert body == recount.confidence(
+            chain.entries, POLICY, verdict="yes", since=written(since), until=written(until)
+        )
         assert body["similar_decisions"] > 0
 
 
 # Values of every JSON type, and facts whose names the engine might have for itself.
-ODD: Final = (None, True, False, 0, 1, -1, 2.5, 1e308, "", "1", "é", "gold", "x" * 90, [], [1], {}, {"a": 1})
+ODD: Final[Sequence[Any]] = (
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    2.5,
+    1e308,
+    "",
+    "1",
+    "é",
+    "gold",
+    "x" * 90,
+    [],
+    [1],
+    {},
+    {"a": 1},
+)
 FIELDS: Final = ("succeeded", "minute", "policy_version", "order.total", "position", "a.b.c")
 TESTS: Final = (
     ("succeeded", "eq", True),
@@ -311,7 +336,7 @@ def test_metrics_by_version_and_by_week_have_the_median_and_its_interval(tmp_pat
 def test_the_function_and_the_question_are_one(tmp_path: Path) -> None:
     chain = odd(random.Random(9), 60)  # noqa: S311 - for tests to be the same each time
     snapshot = chain.snapshot(tmp_path)
-    asked = {"verdict": "yes", "since": MONDAY + DAY, "until": MONDAY + 9 * DAY, "min_sample": 2}
+    asked: dict[str, Any] = {"verdict": "yes", "since": MONDAY + DAY, "until": MONDAY + 9 * DAY, "min_sample": 2}
     assert (
         effectiveness(snapshot, POLICY, **asked).body == answer(snapshot, EffectivenessQuestion(POLICY, **asked)).body
     )

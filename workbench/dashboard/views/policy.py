@@ -430,7 +430,11 @@ def _dispositions(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _middles(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The middles of metrics, by version or by week, the latest weeks alone."""
     return [
-        {**of, "metric": described(of["name"]), **({"week": date.fromisoformat(of["week"])} if "week" in of else {})}
+        {
+            **of,
+            "metric": described(of["name"]),
+            "week": date.fromisoformat(of["week"]) if "week" in of else None,
+        }
         for of in rows[-MOST_ROWS:]
     ]
 
