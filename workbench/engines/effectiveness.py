@@ -139,7 +139,7 @@ class EffectivenessReport:
             {"part": "version", "name": of["policy_version"], **_row(Standing(**of["let_through"]["outcomes"]))}
             for of in self.body["versions"]
         ]
-        return pl.DataFrame(rows, schema=self.frame.schema).sort("name")
+        return pl.DataFrame(rows, schema=_FRAME).sort("name")
 
     def _rows(self, by: str) -> pl.DataFrame:
         return self.frame.filter(pl.col("part") == by)
@@ -372,6 +372,7 @@ def _row(standing: Standing) -> dict[str, float | None]:
 
 _RATES: Final = ("effectiveness_score", "success_rate", "low", "high", "failure_rate", "terminal_coverage")
 _NUMBERS: Final = {**dict.fromkeys(("decisions", *_STATUSES), pl.Int64), **dict.fromkeys(_RATES, pl.Float64)}
+_FRAME: Final = {"part": pl.String, "name": pl.String, **_NUMBERS}
 
 
 def _frame(counted: Counted) -> pl.DataFrame:
@@ -383,7 +384,7 @@ def _frame(counted: Counted) -> pl.DataFrame:
         for name, standing in sorted(named.items())
     ]
     rows = [{"part": part, "name": name, **_row(standing)} for part, name, standing in parts]
-    return pl.DataFrame(rows, schema={"part": pl.String, "name": pl.String, **_NUMBERS})
+    return pl.DataFrame(rows, schema=_FRAME)
 
 
 def _weekly(groups: pl.DataFrame) -> pl.DataFrame:

@@ -18,7 +18,7 @@ from gate.policy.effectiveness_report import effectiveness_report
 from gate.policy.questions import EffectivenessQuestion
 from gate.policy.versions import compare_versions
 from tests.gate.policy.counting import AT
-from tests.support.reports import EMPTY
+from tests.support.reports import EMPTY, report_of_versions
 from tests.workbench.charts.frames import latency, metrics, mix, reasons, rules
 from tests.workbench.engines.edges import POLICY, chained, decision, outcome, snapshot_of
 from workbench.engines import findings
@@ -27,21 +27,6 @@ from workbench.engines.effectiveness import effectiveness
 from workbench.engines.wording import amount, day, described, heading, in_words, moment, month, span, whole_percent
 
 GOOD, BAD = Standing(succeeded=86, failed=14), Standing(succeeded=63, failed=37)
-
-
-def report_of(parts: dict[str, Standing]) -> dict[str, Any]:
-    """The effectiveness report of let-through decisions of some versions, all of which met like cases."""
-    shares = {name: {"": Share(of.succeeded, of.terminal)} for name, of in parts.items()}
-    whole = together(parts.values()) if parts else Standing()
-    counted = replace(
-        EMPTY,
-        by_version={name: Group(of, AT, AT) for name, of in parts.items()},
-        by_verdict={"yes": whole},
-        by_disposition={"let_through": whole} if parts else {},
-        let_through=parts,
-        compared=compare_versions(shares, 1.0, min_sample=20),
-    )
-    return effectiveness_report(counted, EffectivenessQuestion("p"))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +52,7 @@ def report_of(parts: dict[str, Standing]) -> dict[str, Any]:
 def test_the_title_of_versions_states_the_finding_or_that_there_is_none(
     parts: dict[str, Standing], sentence: str
 ) -> None:
-    assert findings.versions_success(report_of(parts)) == sentence
+    assert findings.versions_success(report_of_versions(parts)) == sentence
 
 
 @pytest.mark.parametrize(
@@ -291,7 +276,7 @@ def test_a_length_of_time_is_told_in_the_unit_that_suits_it(hours: float, told: 
 def test_a_version_is_compared_with_the_others_where_these_have_cases(
     parts: dict[str, Standing], sentence: str
 ) -> None:
-    assert findings.version(report_of(parts), "2", parts.get("2", Standing())) == sentence
+    assert findings.version(report_of_versions(parts), "2", parts.get("2", Standing())) == sentence
 
 
 @pytest.mark.parametrize(
@@ -309,7 +294,7 @@ def test_a_version_is_compared_with_the_others_where_these_have_cases(
     ],
 )
 def test_versions_that_do_worse_are_named(parts: dict[str, Standing], sentence: str) -> None:
-    assert findings.versions(report_of(parts)) == sentence
+    assert findings.versions(report_of_versions(parts)) == sentence
 
 
 def fifties(*succeeded: int) -> pl.DataFrame:

@@ -238,7 +238,7 @@ def test_versions_stand_beside_each_other_among_like_cases(tmp_path: Path) -> No
     (a,) = [row for row in found.rows if row[:2] == ["A", "1,000"]]
     assert (a[2][:5], a[3:6]) == ("84.8%", ["79.7%", "86.7%", "worse"])
     assert "it does worse, which the raw rates hide." in found.text
-    assert "among cases with like facts (Lead days)" in found.text
+    assert "among cases with like facts (Lead (days))" in found.text
     assert ["A", "yes", "1,000"] in [row[:3] for row in found.rows]
     assert "Let through" in {row[0] for row in found.rows if row}
     assert ["Nights", "B", "1,000", "5", "5", "5"] in found.rows
