@@ -17,6 +17,7 @@ from api.http.requests import (
     query_share,
     query_text,
     query_time,
+    require_period,
 )
 from api.http.state import state
 from gate.policy.anomalies.alerts import with_policy_changes
@@ -133,6 +134,7 @@ def _asked(kind: type[Asked], **path: str) -> Asked:
     # The answer names the first of several faults: texts come before all else, whatever the order of the members.
     texts_first = sorted(bounds, key=lambda name: not isinstance(bounds[name], Text))
     sent = {name: _sent(name, bounds[name]) for name in texts_first}
+    require_period(*(of if isinstance(of := sent.get(name), datetime) else None for name in ("since", "until")))
     return kind.of({**path, **{name: value for name, value in sent.items() if value is not None}})
 
 

@@ -119,6 +119,7 @@ class Footing(NamedTuple):
     Attributes:
         facts: The facts by which cases are like ones, sorted; none where cases are compared as they are.
         decisions: How many let-through decisions with a terminal outcome and known facts were looked at.
+        unknown: How many were left out because their facts are not known.
         strata: Into how many kinds of like cases they fall.
         sampled_one_of: Of so many decisions one was looked at.
         design_effect: How many times as much rates vary as those of decisions that came one by one.
@@ -126,6 +127,7 @@ class Footing(NamedTuple):
 
     facts: Sequence[str] = ()
     decisions: int = 0
+    unknown: int = 0
     strata: int = 0
     sampled_one_of: int = 1
     design_effect: float = 1.0
@@ -185,7 +187,7 @@ class Counted:
         footing: On what footing they were.
         metrics: The `observed_metrics` of the latest outcomes; of very many names those of the most decisions.
         metrics_by_version: The middles of these, by version.
-        metrics_by_week: The same by the week in which the outcome was reported.
+        metrics_by_week: The same by the week in which the decision was made.
         first: When the first of the decisions was made; UTC timestamp, None without any.
         last: When the last was.
         chain_position: The last position of the scope's chain that was read; 0 where it is empty.

@@ -46,8 +46,10 @@ _NOT_COMPARED: Final = (
     "fewer of them."
 )
 _NO_FACTS: Final = (
-    "Versions are compared as they are: no fact that the rulebooks test is known of let-through decisions."
+    "Versions are compared as they are: no fact that the rulebooks test tells their let-through decisions apart."
 )
+_NO_CASES: Final = "Versions are not compared: fewer than two of them have let-through decisions whose facts are known."
+_UNKNOWN: Final = "Versions are compared without let-through decisions whose facts are not known."
 _SAMPLED: Final = "Versions are compared by one of {one_of} let-through decisions."
 _METRICS_SAMPLED: Final = "Metrics by version and by week are of one of {one_of} decisions."
 _SHORTENED: Final = "More versions, rules, weeks or metrics were counted than are listed."
@@ -165,6 +167,7 @@ def _comparison(counted: Counted) -> dict[str, Any]:
         "of": effectiveness.LET_THROUGH,
         "facts": list(counted.footing.facts),
         "decisions": counted.footing.decisions,
+        "unknown": counted.footing.unknown,
         "strata": counted.footing.strata,
         "sampled_one_of": counted.footing.sampled_one_of,
         "design_effect": counted.footing.design_effect,
@@ -211,10 +214,13 @@ def _middle(part: str, of: Middle) -> dict[str, Any]:
 def _notes(counted: Counted, question: EffectivenessQuestion) -> Iterator[str]:
     yield from _NOTES
     several = len(counted.by_version) > 1
-    if several and any(of.terminal < question.min_sample for of in counted.let_through.values()):
+    let_through = [counted.let_through.get(version, Standing()) for version in counted.by_version]
+    if several and any(of.terminal < question.min_sample for of in let_through):
         yield _NOT_COMPARED
     if counted.compared and not counted.footing.facts:
         yield _NO_FACTS
+    if counted.footing.unknown:
+        yield _UNKNOWN if counted.compared else _NO_CASES
     if counted.footing.sampled_one_of > 1:
         yield _SAMPLED.format(one_of=counted.footing.sampled_one_of)
     if counted.middles_one_of > 1:

@@ -13,9 +13,9 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import Final
 
-_TAIL: Final = 0.025
-_Z: Final = NormalDist().inv_cdf(1 - _TAIL)
-# From here on the normal curve tells the same ranks, or one farther out.
+_ONE_IN: Final = 40
+_Z: Final = NormalDist().inv_cdf(1 - 1 / _ONE_IN)
+# From here on the normal curve gives the same ranks, or ranks one farther out.
 _MANY: Final = 1000
 
 
@@ -37,7 +37,7 @@ def median_ranks(values: int) -> tuple[int, int] | None:
 
 def _exact(values: int) -> int:
     """The highest rank below which the median lies with a chance of 2.5% at most."""
-    below, rank, most = 0, 0, math.floor(_TAIL * 2**values)
+    below, rank, most = 0, 0, 2**values // _ONE_IN
     while below + math.comb(values, rank) <= most:
         below += math.comb(values, rank)
         rank += 1

@@ -13,11 +13,12 @@ them has weighs nothing. Strata of one or two cases are no harm: the estimates a
                 Mantel-Haenszel risk difference", Biometrics 45, 1989)
     interval    B. Klingenberg's score interval ("A new and improved confidence interval for the Mantel-Haenszel risk
                 difference", Statistics in Medicine 33, 2014); Newcombe's where no stratum has both results
-    p_value     the Cochran-Mantel-Haenszel test, without continuity correction
+    p_value     the Cochran-Mantel-Haenszel test, without continuity correction; Fisher's exact test over all strata
+                where too few results could have been others for it, by the criterion of N. Mantel and J. L. Fleiss
+                ("Minimum expected cell size requirements for the Mantel-Haenszel one-degree-of-freedom chi-square
+                test", American Journal of Epidemiology 112, 1980)
     groups      where cases came in groups, variances count `design_effect` times (J. N. K. Rao and A. J. Scott, "A
                 simple method for the analysis of clustered binary data", Biometrics 48, 1992)
-    is_testable the criterion of N. Mantel and J. L. Fleiss ("Minimum expected cell size requirements for the
-                Mantel-Haenszel one-degree-of-freedom chi-square test", American Journal of Epidemiology 112, 1980)
 
 Pure and deterministic: whole numbers are added, and divided in the order of the strata's names.
 """
@@ -30,13 +31,17 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final, NamedTuple
 
-from gate.policy.anomalies.statistics import Share, chi_squared
+from gate.policy.anomalies.statistics import LEAST_P, Share, chi_squared
 
 _Z: Final = NormalDist().inv_cdf(0.975)
 _DIGITS: Final = 6
+# So small a share of the likeliest number changes no p-value that is told.
+_NEGLIGIBLE: Final = 1e-45
+# Two numbers are equally likely if they differ by no more than the error of floats.
+_TIE: Final = 1 + 1e-9
 
 LEAST_EXPECTED: Final = 5.0
-"""How far the extremes of a table's counts lie from what is expected, at least, where the test is made."""
+"""How far the fewest and the most successes that are possible lie from those expected, where no exact test is made."""
 
 
 class _Rates(NamedTuple):
@@ -63,7 +68,6 @@ class Comparison:
         others: That of the other.
         difference: The first less the other.
         p_value: How likely rates at least as different are where the groups do equally well among like cases.
-        is_testable: Whether there are enough cases for the p-value to be one.
         strata: How many strata both groups have.
         cases: How many cases of the first group lie in these.
         other_cases: How many of the other's.
@@ -73,7 +77,6 @@ class Comparison:
     others: float
     difference: Interval
     p_value: float
-    is_testable: bool
     strata: int
     cases: int
     other_cases: int
@@ -102,7 +105,6 @@ def compare(strata: Mapping[str, tuple[Share, Share]], design_effect: float = 1.
         others=round(rates.other, _DIGITS),
         difference=_interval(common, rates, weight, design_effect),
         p_value=_p_value(common, design_effect),
-        is_testable=_expected_range(common) >= LEAST_EXPECTED * design_effect,
         strata=len(common),
         cases=sum(one.whole for one, _ in common),
         other_cases=sum(other.whole for _, other in common),
@@ -131,7 +133,7 @@ class Groups(NamedTuple):
     @property
     def observed(self) -> float:
         """How much the number that succeeded varies from group to group, by what its cases let expect."""
-        if self.groups < len(("one", "other")):
+        if self.groups == 1:
             return 0.0
         rate = self.succeeded / self.cases
         squares = self.succeeded_squares - 2 * rate * self.products + rate**2 * self.squares
@@ -139,18 +141,18 @@ class Groups(NamedTuple):
 
     @property
     def independent(self) -> float:
-        """How much it would where cases were independent."""
-        return self.succeeded * (self.cases - self.succeeded) / self.cases if self.groups > 1 else 0.0
+        """How much it would where each case were a group of its own."""
+        return self.succeeded * (self.cases - self.succeeded) / (self.cases - 1) if self.groups > 1 else 0.0
 
 
 def design_effect(populations: Iterable[Groups]) -> float:
     """How many times as much rates vary as those of independent cases, where cases come in groups that arrive together.
 
     Args:
-        populations: Of each population its groups.
+        populations: Of each population its groups. A population of one group tells nothing.
 
     Returns:
-        At least 1, six decimals.
+        At least 1, six decimals; exactly 1 where each case arrived alone.
     """
     of = list(populations)
     independent = math.fsum(each.independent for each in of)
@@ -213,17 +215,12 @@ def _constant(one: Share, other: Share) -> float:
     return crossed / (2 * (one.whole + other.whole))
 
 
-def _p_value(common: Iterable[tuple[Share, Share]], design_effect: float) -> float:
-    distance, variance = [], []
-    for one, other in common:
-        whole, succeeded = one.whole + other.whole, one.part + other.part
-        if whole == 1:
-            continue
-        distance.append((one.part * whole - one.whole * succeeded) / whole)
-        variance.append(one.whole * other.whole * succeeded * (whole - succeeded) / (whole**2 * (whole - 1)))
-    spread = math.fsum(variance)
-    # Where all that succeeded or all that did not is in both groups, nothing differs.
-    return chi_squared(math.fsum(distance) ** 2 / (spread * design_effect), 1) if spread else 1.0
+def _p_value(common: Sequence[tuple[Share, Share]], design_effect: float) -> float:
+    if _expected_range(common) >= LEAST_EXPECTED:
+        return chi_squared(_cochran_mantel_haenszel(common) / design_effect, 1)
+    p_value = _exact(common)
+    # As much evidence as so great a variable of the test above, which the design effect divides.
+    return p_value if design_effect == 1 else chi_squared(NormalDist().inv_cdf(p_value / 2) ** 2 / design_effect, 1)
 
 
 def _expected_range(common: Iterable[tuple[Share, Share]]) -> float:
@@ -236,3 +233,68 @@ def _expected_range(common: Iterable[tuple[Share, Share]]) -> float:
         most += min(one.whole, succeeded)
     middle = math.fsum(expected)
     return min(middle - fewest, most - middle)
+
+
+def _cochran_mantel_haenszel(common: Iterable[tuple[Share, Share]]) -> float:
+    distance, variance = [], []
+    for one, other in common:
+        whole, succeeded = one.whole + other.whole, one.part + other.part
+        distance.append((one.part * whole - one.whole * succeeded) / whole)
+        variance.append(one.whole * other.whole * succeeded * (whole - succeeded) / (whole**2 * (whole - 1)))
+    return math.fsum(distance) ** 2 / math.fsum(variance)
+
+
+class _Likely(NamedTuple):
+    """How likely each number of successes is, from the fewest on; of those left out none is likely at all."""
+
+    fewest: int
+    weights: Sequence[float]
+
+
+def _exact(common: Iterable[tuple[Share, Share]]) -> float:
+    """Fisher's test over all strata: how likely numbers are that are no likelier than the first group's successes,
+    where in each stratum chance alone says which of its cases succeeded.
+    """
+    found, observed = _Likely(0, [1.0]), 0
+    for one, other in common:
+        found, observed = _added(found, _drawn(one, other)), observed + one.part
+    at = observed - found.fewest
+    if not 0 <= at < len(found.weights):
+        return LEAST_P
+    here = found.weights[at] * _TIE
+    p_value = math.fsum(weight for weight in found.weights if weight <= here) / math.fsum(found.weights)
+    return min(1.0, max(p_value, LEAST_P))
+
+
+def _drawn(one: Share, other: Share) -> _Likely:
+    """Of one stratum: the hypergeometric distribution, as multiples of the likeliest number."""
+    n, m, succeeded = one.whole, other.whole, one.part + other.part
+    fewest, most = max(0, succeeded - m), min(n, succeeded)
+    mode = min(most, max(fewest, (n + 1) * (succeeded + 1) // (n + m + 2)))
+    above, weight = [], 1.0
+    for at in range(mode, most):
+        weight *= (n - at) * (succeeded - at) / ((at + 1) * (m - succeeded + at + 1))
+        if weight < _NEGLIGIBLE:
+            break
+        above.append(weight)
+    below, weight = [], 1.0
+    for at in range(mode, fewest, -1):
+        weight *= at * (m - succeeded + at) / ((n - at + 1) * (succeeded - at + 1))
+        if weight < _NEGLIGIBLE:
+            break
+        below.append(weight)
+    return _Likely(mode - len(below), [*reversed(below), 1.0, *above])
+
+
+def _added(first: _Likely, second: _Likely) -> _Likely:
+    """Of two strata together."""
+    weights = [0.0] * (len(first.weights) + len(second.weights) - 1)
+    for at, weight in enumerate(first.weights):
+        for beyond, other in enumerate(second.weights, at):
+            weights[beyond] += weight * other
+    likeliest = max(weights)
+    kept = [at for at, weight in enumerate(weights) if weight >= likeliest * _NEGLIGIBLE]
+    return _Likely(
+        first.fewest + second.fewest + kept[0],
+        [weight / likeliest for weight in weights[kept[0] : kept[-1] + 1]],
+    )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gate.policy.anomalies.statistics import Share
-from gate.policy.standardization import Comparison, compare, total
+from gate.policy.standardization import Comparison, Interval, compare, total
 
 CHANCE: Final = 0.01
 """The chance, at most, that some version is said to do worse where all of them do equally well."""
@@ -23,7 +23,9 @@ CHANCE: Final = 0.01
 LEAST_COMMON: Final = 0.5
 """The least share of a version's cases that lies in strata which other versions have as well, where it is judged."""
 
-_NOTICEABLE: Final = 0.01
+MOST_SENTENCES: Final = 10
+"""How many versions sentences speak of, at most."""
+
 _DIGITS: Final = 6
 
 Cells = Mapping[str, Mapping[str, Share]]
@@ -38,6 +40,7 @@ class Compared:
         raw: As they are.
         standardized: Among like cases; None where no other version met a like one.
         share: The share of the version's cases that have a like one among the others', six decimals.
+        is_enough: Whether the version has enough cases to be judged, and the others together.
         raw_is_below: Whether the version does worse as they are.
         is_below: Whether it does worse among like cases.
     """
@@ -45,17 +48,29 @@ class Compared:
     raw: Comparison
     standardized: Comparison | None
     share: float
+    is_enough: bool
     raw_is_below: bool
     is_below: bool
 
     @property
+    def is_like(self) -> bool:
+        """Whether enough of its cases have a like one among the others' to speak of it."""
+        return self.standardized is not None and self.share >= LEAST_COMMON
+
+    @property
     def disagrees(self) -> bool:
-        """Whether the raw rates say another thing than those among like cases."""
-        if self.standardized is None:
+        """Whether raw rates and those among like cases say different things: that the version does worse, or, where one
+        of the two differences is clear of 0, in which direction it lies.
+        """
+        if self.standardized is None or not (self.is_like and self.is_enough):
             return False
-        raw, standardized = self.raw.difference.value, self.standardized.difference.value
-        reversed_ = raw * standardized < 0 and min(abs(raw), abs(standardized)) >= _NOTICEABLE
-        return reversed_ or self.raw_is_below != self.is_below
+        raw, like = self.raw.difference, self.standardized.difference
+        is_reversed = raw.value * like.value < 0 and (_is_clear(raw) or _is_clear(like))
+        return is_reversed or self.raw_is_below != self.is_below
+
+
+def _is_clear(difference: Interval) -> bool:
+    return difference.low > 0 or difference.high < 0
 
 
 def compare_versions(cells: Cells, design_effect: float, *, min_sample: int) -> dict[str, Compared]:
@@ -84,12 +99,13 @@ def _compared(raw: Comparison, standardized: Comparison | None, required: float,
 
     def is_below(of: Comparison) -> bool:
         enough = min(of.cases, of.other_cases) >= required
-        return enough and of.is_testable and of.difference.value < 0 and of.p_value <= chance
+        return enough and of.difference.value < 0 and of.p_value <= chance
 
     return Compared(
         raw,
         standardized,
         round(share, _DIGITS),
+        min(raw.cases, raw.other_cases) >= required,
         is_below(raw),
         standardized is not None and share >= LEAST_COMMON and is_below(standardized),
     )
@@ -110,29 +126,37 @@ def _less(whole: Share, part: Share) -> Share:
 
 
 def sentences(compared: Mapping[str, Compared]) -> list[str]:
-    """What comparisons say that is not plain from raw rates: where these mislead, and which versions are not judged."""
-    told = {version: _sentence(version, of) for version, of in sorted(compared.items())}
-    if len(told) == len(("one", "other")):
-        # Of two versions, both would say the same.
-        version = min(compared, key=lambda version: (_standing_of(compared[version]), version))
-        return [told[version]] if told[version] else []
-    return [sentence for sentence in told.values() if sentence]
+    """What raw rates do not show: where they mislead, and which versions with enough cases are not judged."""
+    misled = {version: of for version, of in sorted(compared.items()) if of.disagrees}
+    if len(misled) == len(compared) == len(("one", "other")):
+        # Both sentences would say the same; the one about the worse version is kept.
+        worse = min(misled, key=lambda version: (_difference(misled[version]), version))
+        misled = {worse: misled[worse]}
+    unlike = {version: of for version, of in sorted(compared.items()) if of.is_enough and not of.is_like}
+    said = [_misled(*item) for item in misled.items()] + [_unlike(*item) for item in unlike.items()]
+    more = len(said) - MOST_SENTENCES
+    return [*said[:MOST_SENTENCES], *([f"The same holds for {more:,} more of the versions."] if more > 0 else [])]
 
 
-def _standing_of(of: Compared) -> float:
-    return (of.raw if of.standardized is None else of.standardized).difference.value
+def _difference(of: Compared) -> float:
+    return (of.standardized or of.raw).difference.value
 
 
-def _sentence(version: str, of: Compared) -> str:
-    if of.standardized is None or of.share < LEAST_COMMON:
-        return (
-            f"Version {version} is not judged: {of.share:.0%} of its let-through cases have a like one among those of "
-            f"the other versions."
-        )
-    if not of.disagrees:
-        return ""
-    return (
+def _misled(version: str, of: Compared) -> str:
+    like = of.standardized or of.raw
+    rates = (
         f"Version {version} succeeded in {of.raw.rate:.1%} of its let-through cases and the other versions in "
-        f"{of.raw.others:.1%}; among like cases it succeeded in {of.standardized.rate:.1%} and they in "
-        f"{of.standardized.others:.1%}. The versions met different cases."
+        f"{of.raw.others:.1%}; among like cases it succeeded in {like.rate:.1%} and they in {like.others:.1%}"
+    )
+    if of.is_below:
+        return f"{rates}: it does worse, which the raw rates hide."
+    if like.difference.value < 0:
+        return f"{rates}: that it does worse is not certain."
+    return f"{rates}: it does not do worse, the versions met different cases."
+
+
+def _unlike(version: str, of: Compared) -> str:
+    return (
+        f"Version {version} is not judged: {of.share:.0%} of its let-through cases have a like one among those of the "
+        f"other versions."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -150,6 +151,21 @@ def confidence_example() -> dict[str, Any]:
 def effectiveness_example() -> dict[str, Any]:
     """The effectiveness report of the documentation's worked example."""
     return effectiveness_report(COUNTED, EffectivenessQuestion("pricing_exception"))
+
+
+def report_of_versions(parts: Mapping[str, Standing]) -> dict[str, Any]:
+    """The effectiveness report of let-through decisions of some versions of policy p, all of which met like cases."""
+    shares = {name: {"": Share(of.succeeded, of.terminal)} for name, of in parts.items()}
+    whole = together([Standing(), *parts.values()])
+    counted = replace(
+        EMPTY,
+        by_version={name: Group(of, FIRST, LAST) for name, of in parts.items()},
+        by_verdict={"yes": whole},
+        by_disposition={"let_through": whole} if parts else {},
+        let_through=parts,
+        compared=compare_versions(shares, 1.0, min_sample=20),
+    )
+    return effectiveness_report(counted, EffectivenessQuestion("p"))
 
 
 MONDAY: Final = date(2026, 6, 15)

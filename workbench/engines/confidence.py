@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gate.policy.confidence import MIN_SAMPLE, Counts, Coverage, add, wilson_interval
-from gate.policy.effectiveness import Standing, below_others
+from gate.policy.effectiveness import Standing
 from gate.policy.questions import CLOCKS, ConfidenceQuestion
 from gate.policy.reports import confidence_report
 from workbench.engines.arguments import require_decided, require_snapshot
@@ -85,8 +85,8 @@ class ConfidenceReport:
 
         asked = f", {self._asked()}" if self._asked() else ""
         notes = [f"Policy {cut(self.body['policy_id'])} in scope {cut(self.scope)}{asked}."]
-        below = below_others(self._parts(), self.body["min_sample"])
-        return by_version(self.frame, self._finding(), self.body["score"], notes, marked=below)
+        # No version is marked: these rates are of whatever cases each met, which the report on effectiveness compares.
+        return by_version(self.frame, self._finding(), self.body["score"], notes)
 
 
 def confidence(

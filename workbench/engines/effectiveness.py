@@ -27,8 +27,8 @@ from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.comparing.counting import Counting
 from workbench.engines.comparing.middles import middles
 from workbench.engines.comparing.strata import strata
-from workbench.engines.findings import standings, success
-from workbench.engines.rendering import cut, interval, listed, of_terminal, page, percent, prompt, readable
+from workbench.engines.findings import standings, success, versions_success
+from workbench.engines.rendering import cut, interval, listed, of_terminal, on_one_line, page, percent, prompt, readable
 from workbench.engines.slicing import by_status, date_of, looked_at, sampled_one_of
 from workbench.engines.wording import decided_by, phrase, stated
 from workbench.kept import Kept
@@ -101,7 +101,8 @@ class EffectivenessReport:
             f"terminal outcome, {bounds['unobservable']:,} were not let through."
         )
         title = f"Effectiveness of {body['policy_id']}"
-        return page(title, facts, *parts, said=[f"{self.finding('version')}."], small=[bounded, *body["notes"]])
+        said = [f"{self.finding('version')}.", *map(on_one_line, body["comparison"]["sentences"])]
+        return page(title, facts, *parts, said=said, small=[bounded, *body["notes"]])
 
     def _asked(self) -> str:
         return "" if (version := self.body["policy_version"]) is None else f"version {cut(version)}"
@@ -114,6 +115,20 @@ class EffectivenessReport:
         """The counts of each version, verdict or rule; of weeks, too, those of each version."""
         return standings(self.weekly if by == "week" else self._rows(by), "policy_version" if by == "week" else "name")
 
+    def _marked(self, by: str) -> frozenset[str]:
+        """The parts that do worse than the others; versions, among like cases."""
+        if by == "version":
+            return frozenset(of["policy_version"] for of in self.body["versions"] if of["below_others"])
+        return below_others(self.parts(by), self.body["min_sample"])
+
+    def _let_through(self) -> pl.DataFrame:
+        """The let-through decisions of the listed versions."""
+        rows = [
+            {"part": "version", "name": of["policy_version"], **_row(Standing(**of["let_through"]["outcomes"]))}
+            for of in self.body["versions"]
+        ]
+        return pl.DataFrame(rows, schema=_FRAME).sort("name")
+
     def _rows(self, by: str) -> pl.DataFrame:
         return self.frame.filter(pl.col("part") == by)
 
@@ -123,8 +138,9 @@ class EffectivenessReport:
         Args:
             by: As for `plot`.
         """
-        part = "version" if by == "week" else by
-        return success(self.body["policy_id"], part, self.parts(by), self.body["min_sample"])
+        if by in ("version", "week"):
+            return versions_success(self.body)
+        return success(self.body["policy_id"], by, self.parts(by), self.body["min_sample"])
 
     def plot(self, by: str = "week", *, link: Link | None = None) -> alt.LayerChart | alt.FacetChart:
         """The success rate with its 95% Wilson interval, under a sentence that says what stands out.
@@ -147,8 +163,10 @@ class EffectivenessReport:
         notes = [f"Policy {cut(self.body['policy_id'])} in scope {cut(self.scope)}{asked}."]
         if by == "week":
             return weekly(self.weekly, self.finding(by), notes, link=link)
-        below = below_others(self.parts(by), self.body["min_sample"])
-        rows = self._rows(by).with_columns(pl.col("name").alias(_COLUMNS[by]))
+        below = self._marked(by)
+        rows = (self._let_through() if by == "version" else self._rows(by)).with_columns(
+            pl.col("name").alias(_COLUMNS[by])
+        )
         if by == "rule":
             # As the finding names them; what decided is unique under either name.
             rows = rows.with_columns(pl.col("name").map_elements(decided_by, return_dtype=pl.String))
@@ -305,6 +323,7 @@ def _row(standing: Standing) -> dict[str, float | None]:
 
 _RATES: Final = ("effectiveness_score", "success_rate", "low", "high", "failure_rate", "terminal_coverage")
 _NUMBERS: Final = {**dict.fromkeys(("decisions", *_STATUSES), pl.Int64), **dict.fromkeys(_RATES, pl.Float64)}
+_FRAME: Final = {"part": pl.String, "name": pl.String, **_NUMBERS}
 
 
 def _frame(counted: Counted) -> pl.DataFrame:
@@ -316,7 +335,7 @@ def _frame(counted: Counted) -> pl.DataFrame:
         for name, standing in sorted(named.items())
     ]
     rows = [{"part": part, "name": name, **_row(standing)} for part, name, standing in parts]
-    return pl.DataFrame(rows, schema={"part": pl.String, "name": pl.String, **_NUMBERS})
+    return pl.DataFrame(rows, schema=_FRAME)
 
 
 def _weekly(groups: pl.DataFrame) -> pl.DataFrame:
@@ -328,12 +347,23 @@ def _weekly(groups: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema).sort("week", "policy_version")
 
 
+def _beside(of: Mapping[str, Any]) -> dict[str, str]:
+    """A version beside the others: its let-through rate, and both rates among like cases."""
+    like = (of["compared"] or {}).get("standardized") or {}
+    return {
+        "below others": "below others" if of["below_others"] else "",
+        "let-through success": percent(of["let_through"]["success_rate"]["rate"]),
+        "among like cases": percent(like.get("success_rate")),
+        "the others": percent(like.get("others")),
+    }
+
+
 def _listed(parts: Sequence[Mapping[str, Any]], name: str) -> pl.DataFrame:
     """The parts of a report in its own order, as a table to read; versions with which lie below the others."""
     rows = [
         {
             _NAMED[_LISTED[name]]: decided_by(of[name]) if name == "rule" else of[name],
-            **({"below others": "below others" if of["below_others"] else ""} if "below_others" in of else {}),
+            **(_beside(of) if "compared" in of else {}),
             "decisions": of["decisions"],
             **{share: of[share] for share in ("effectiveness_score", "failure_rate", "terminal_coverage")},
             "success_rate": of["success_rate"]["rate"],

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gate.encoding import resources
 from gate.errors import OperatorError
-from gate.policy.bounds import Bound, OneOf, Share, Text, Whole
+from gate.policy.bounds import Bound, Moment, OneOf, Share, Text, Whole
 from gate.policy.questions import (
     AlertsQuestion,
     AnomaliesQuestion,
@@ -144,6 +144,8 @@ def published(schema: Mapping[str, Any]) -> Bound:
     match schema:
         case {"type": "string", "enum": words}:
             return OneOf(tuple(words))
+        case {"type": "string", "format": "date-time"}:
+            return Moment()
         case {"type": "string"}:
             return Text()
         case {"type": "integer"}:
@@ -155,7 +157,12 @@ def published(schema: Mapping[str, Any]) -> Bound:
 @pytest.mark.parametrize("path", PATHS)
 def test_names_bounds_and_defaults_are_those_of_the_contract(path: str) -> None:
     document = json.loads(resources.path("schemas", "openapi.json").read_bytes())
-    parameters = [one for one in document["paths"][path]["get"]["parameters"] if one.get("in") == "query"]
+    shared = document["components"]["parameters"]
+    every = [
+        shared[one["$ref"].split("/")[-1]] if "$ref" in one else one
+        for one in document["paths"][path]["get"]["parameters"]
+    ]
+    parameters = [one for one in every if one["in"] == "query"]
     kind = PATHS[path]
     bounds = {name: bound for name, bound in kind.bounds().items() if name != "policy_id"}
     assert bounds == {one["name"]: published(one["schema"]) for one in parameters}

@@ -187,7 +187,8 @@ def test_the_versions_of_a_page_stand_as_in_the_json_with_those_below_others_mar
     assert [html.index(f"<td>{version}</td>") for version in versions] == sorted(
         html.index(f"<td>{version}</td>") for version in versions
     )
-    assert '<td>c</td><td>below others</td><td class="number">30</td><td>0.0%</td>' in html
+    rates = "<td>0.0%</td><td>0.0%</td><td>100.0%</td>"
+    assert f'<td>c</td><td>below others</td>{rates}<td class="number">30</td><td>0.0%</td>' in html
     assert "<small>Bounds: " in html
     assert "below the other versions: c" in repr(report)
 

@@ -39,7 +39,6 @@ _FIFTHS: Final = 5
 _MINUTE_MS: Final = 60_000
 _TEXTS: Final = 9
 _MOST_CUTS: Final = 20
-_SCALARS: Final = ("null", "boolean", "number", "string")
 
 
 class Tested(NamedTuple):
@@ -83,16 +82,14 @@ def tested_facts(snapshot: Snapshot, policy_id: str) -> dict[str, Tested]:
 
 
 def _compared_with(value: object) -> Iterable[object]:
-    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, int | float | str)]
+    each = value if isinstance(value, list) else [value]
+    return [of for of in each if isinstance(of, int | float | str) and not isinstance(of, bool)]
 
 
 def _tested(values: set[object]) -> Tested:
-    numbers = sorted(
-        {float(value) for value in values if isinstance(value, int | float) and value not in (True, False)}
-    )
-    return Tested(
-        tuple(numbers[:_MOST_CUTS]), tuple(sorted(value for value in values if isinstance(value, str))[:_MOST_CUTS])
-    )
+    numbers = sorted({float(value) for value in values if isinstance(value, int | float)})
+    texts = sorted(value for value in values if isinstance(value, str))
+    return Tested(tuple(numbers[:_MOST_CUTS]), tuple(texts[:_MOST_CUTS]))
 
 
 def strata(snapshot: Snapshot, policy_id: str, cases: pl.DataFrame, one_of: int, kept: Kept) -> Strata:
@@ -120,14 +117,22 @@ def strata(snapshot: Snapshot, policy_id: str, cases: pl.DataFrame, one_of: int,
     cells = _cells(rows, facts)
     for fine in (True, False):
         bins = {field: _bin(rows, field, of, fine=fine) for field, of in tested.items()}
-        binned = rows.with_columns(bin_.alias(field) for field, bin_ in bins.items())
-        # What is the same for all tells nothing apart.
-        facts = tuple(field for field in bins if binned[field].n_unique() > 1)
+        binned = rows.with_columns(bin_.alias(_bin_of(field)) for field, bin_ in bins.items())
+        # A fact that is alike in all cases tells none apart.
+        facts = tuple(field for field in bins if binned[_bin_of(field)].n_unique() > 1)
         cells = _cells(binned, facts)
         if _is_enough(cells):
             break
     number = len({stratum for of in cells.values() for stratum in of})
-    return Strata(cells, Footing(facts, rows.height, number, one_of, design_effect(_groups(rows))))
+    footing = Footing(
+        facts,
+        decisions=rows.height,
+        unknown=cases.height - rows.height,
+        strata=number,
+        sampled_one_of=one_of,
+        design_effect=design_effect(_groups(rows)),
+    )
+    return Strata(cells, footing)
 
 
 def _facts(snapshot: Snapshot, policy_id: str, fields: tuple[str, ...], one_of: int, kept: Kept) -> pl.DataFrame:
@@ -148,7 +153,7 @@ def _facts(snapshot: Snapshot, policy_id: str, fields: tuple[str, ...], one_of: 
 
 
 def _cells(rows: pl.DataFrame, facts: Sequence[str]) -> Cells:
-    stratum = pl.concat_str([pl.col(field) for field in facts], separator=",") if facts else pl.lit("")
+    stratum = pl.concat_str([pl.col(_bin_of(field)) for field in facts], separator=",") if facts else pl.lit("")
     counted = rows.group_by("policy_version", stratum.alias("stratum")).agg(
         pl.col("succeeded").sum().cast(pl.Int64), pl.len().cast(pl.Int64)
     )
@@ -180,6 +185,11 @@ def _groups(rows: pl.DataFrame) -> list[Groups]:
         pl.len().cast(pl.Int64).alias("groups"), *(of.alias(str(at)) for at, of in enumerate(sums))
     )
     return [Groups(*row[1:]) for row in counted.sort("policy_version").iter_rows()]
+
+
+def _bin_of(field: str) -> str:
+    """The column with a fact's bins; no field's name has a colon, so that it is never a column of the cases."""
+    return f"{field}:bin"
 
 
 def _bin(rows: pl.DataFrame, field: str, tested: Tested, *, fine: bool) -> pl.Expr:
