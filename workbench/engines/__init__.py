@@ -8,7 +8,6 @@ Altair chart, of workbench.charts), and shows itself in a notebook.
     confidence         how far outcomes support one kind of decision
     anomalies          shifts, drift, outliers, volume and broken promises; the open ones of a whole scope
     benchmarks         a policy beside that of other scopes
-    comparing          versions and weeks of a policy beside each other, for effectiveness
     counterfactuals    a slice of decisions under other facts or another rulebook
     roll_up            all policies of several scopes
     glance             all policies of a scope in one look: what came of them, what is held, their trend
