@@ -63,25 +63,23 @@ class CsvSource:
         Raises:
             OperatorError: HISTORY_SOURCE_UNUSABLE, with the line.
         """
-        at = cursor.offset or self._after
-        line = cursor.line or self._header_lines
-        row, rest = cursor.row, b""
-        self._file.seek(at)
+        cursor = Cursor(
+            cursor.source, cursor.offset or self._after, cursor.row, cursor.line or self._header_lines
+        )
+        rest = b""
+        self._file.seek(cursor.offset)
         while True:
-            read = self._file.read(_BLOCK)
-            block = rest + read if rest else read
+            # A batch depends on where it begins alone, so that an import that goes on makes the same ones.
+            read = self._file.read(_BLOCK - len(rest))
+            final, block = len(rest) + len(read) < _BLOCK, rest + read
             if not block:
                 return
-            if not read and not block.endswith(b"\n"):
+            if final and not block.endswith(b"\n"):
                 block += b"\n"
-            found = self._records(block, line, final=not read)
-            for records in found.parts():
-                batch = self._batch(records, Cursor(cursor.source, at, row, line))
-                at, row, line = batch.cursor.offset, batch.cursor.row, batch.cursor.line
-                yield batch
-            rest = block[found.end :]
-            if not read:
-                return
+            records = self._records(block, cursor.line, final=final).first(MAX_ROWS)
+            batch = self._batch(records, cursor)
+            cursor, rest = batch.cursor, block[records.end :]
+            yield batch
 
     def _batch(self, records: _Records, cursor: Cursor) -> Batch:
         blank, wide = records.blank(), records.cells() != self._width
@@ -249,22 +247,18 @@ class _Records:
             return self.block
         return b"".join(self.block[start:end] for start, end in zip(self.starts[kept], self.ends[kept], strict=True))
 
-    def parts(self) -> Iterator[_Records]:
-        """The same, at most `MAX_ROWS` at a time."""
-        for first in range(0, len(self.ends), MAX_ROWS):
-            ends = self.ends[first : first + MAX_ROWS]
-            begin, end = int(self.ends[first - 1]) if first else 0, int(ends[-1])
-            yield _Records(
-                self.block[begin:end],
-                ends - begin,
-                _between(self.line_feeds, begin, end),
-                _between(self.commas, begin, end),
-                end - begin,
-            )
-
-
-def _between(places: _Numbers, begin: int, end: int) -> _Numbers:
-    return places[np.searchsorted(places, begin) : np.searchsorted(places, end)] - begin
+    def first(self, most: int) -> _Records:
+        """The first of them."""
+        if len(self.ends) <= most:
+            return self
+        end = int(self.ends[most - 1])
+        return _Records(
+            self.block[:end],
+            self.ends[:most],
+            self.line_feeds[: np.searchsorted(self.line_feeds, end)],
+            self.commas[: np.searchsorted(self.commas, end)],
+            end,
+        )
 
 
 def _outside(quotes: _Numbers, places: _Numbers) -> NDArray[np.bool_]:

@@ -181,19 +181,19 @@ class ParquetSource:
             OperatorError: HISTORY_SOURCE_UNUSABLE, with the row.
         """
         groups, skipped = self._groups_after(cursor.row)
-        row = cursor.row - skipped
+        row = first = cursor.row
         parts: list[pl.DataFrame] = []
-        first = cursor.row
         try:
-            for read in self._file.iter_batches(_ROWS_OF_PARQUET, row_groups=groups, columns=self._columns):
-                piece = read.slice(skipped)
-                row, skipped = row + min(skipped, read.num_rows), max(0, skipped - read.num_rows)
-                if piece.num_rows:
-                    parts.append(self._texts(piece, row))
-                    row += piece.num_rows
-                if row - first >= MAX_ROWS:
-                    yield self._joined(parts, first, cursor.source)
-                    parts, first = [], row
+            for group in groups:
+                # One at a time, so that a batch depends on where it begins alone.
+                for read in self._file.iter_batches(_ROWS_OF_PARQUET, row_groups=[group], columns=self._columns):
+                    piece, skipped = read.slice(skipped), max(0, skipped - read.num_rows)
+                    if piece.num_rows:
+                        parts.append(self._texts(piece, row))
+                        row += piece.num_rows
+                    if row - first >= MAX_ROWS:
+                        yield self._joined(parts, first, cursor.source)
+                        parts, first = [], row
         except (pa.ArrowException, OSError) as error:
             raise unusable(self._path, f"is damaged after row {row:,}") from error
         if parts:

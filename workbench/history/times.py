@@ -46,6 +46,7 @@ _EXAMPLES: Final = {
 }
 _PATTERN: Final = re.compile(r"%(.?)|([^%])", re.DOTALL)
 _PLAIN: Final = re.compile(r"[A-Za-z0-9 .,:/_-]", re.ASCII)
+_PARTS: Final = "ymdHMSfz"
 _MINUTE: Final = 60_000
 # The years 1 to 9999, as the protocol has them, in milliseconds since 1970.
 _FIRST: Final = -62_135_596_800_000
@@ -80,37 +81,40 @@ class TimeFormat:
             regex, each = _UNIX[self.format]
             number = pl.when(cells.str.contains(regex)).then(cells).cast(pl.Int64, strict=False) * each
             return pl.when(number.is_between(_FIRST, _LAST)).then(number).cast(TIME)
-        found = cells.str.extract_groups(self._regex)
-        names = set(re.findall(r"\(\?<(\w)>", self._regex))
+        # As expressions, the groups would be matched again for each part of them.
+        return cells.map_batches(self._moments, TIME, is_elementwise=True)
 
-        def part(name: str) -> pl.Expr:
-            return found.struct.field(name) if name in names else pl.lit(None, pl.String)
-
-        day = pl.concat_str(
-            part("y"), part("m").str.zfill(2), part("d").str.zfill(2), separator="-"
-        ).str.to_date("%Y-%m-%d", strict=False)
-        hour, minute, second = (part(name).cast(pl.Int64, strict=False).fill_null(0) for name in "HMS")
-        fraction = part("f").str.pad_end(3, "0").str.slice(0, 3).cast(pl.Int64, strict=False).fill_null(0)
+    def _moments(self, cells: pl.Series) -> pl.Series:
+        parts = pl.select(cells.str.extract_groups(self._regex)).to_series().struct.unnest()
+        missing = [pl.lit(None, pl.String).alias(name) for name in _PARTS if name not in parts.columns]
+        parts = parts.with_columns(missing).with_columns(
+            pl.concat_str(pl.col("y"), pl.col("m").str.zfill(2), pl.col("d").str.zfill(2), separator="-")
+            .str.to_date("%Y-%m-%d", strict=False)
+            .alias("day"),
+            *(pl.col(name).cast(pl.Int64, strict=False).fill_null(0) for name in "HMS"),
+            pl.col("f").str.pad_end(3, "0").str.slice(0, 3).cast(pl.Int64, strict=False).fill_null(0),
+        )
+        hour, minute, second, zone = (pl.col(name) for name in "HMSz")
+        milliseconds = ((hour * 60 + minute) * 60 + second) * 1000 + pl.col("f")
         # The leap second has no place on the clock of the protocol.
         whole = (hour < 24) & (minute < 60) & (second < 60)
-        naive = day.cast(pl.Datetime("ms")) + pl.duration(
-            milliseconds=((hour * 60 + minute) * 60 + second) * 1000 + fraction, time_unit="ms"
-        )
-        naive = pl.when(whole).then(naive)
+        naive = pl.when(whole).then(pl.col("day").cast(pl.Datetime("ms")) + milliseconds.cast(pl.Duration("ms")))
         local = naive.dt.replace_time_zone(self.zone, ambiguous="null", non_existent="null").dt.convert_time_zone("UTC")
-        if "z" not in names:
-            return local.cast(TIME)
-        zone = part("z")
-        # Z has no digits, and is an offset of 0.
-        digits = zone.str.replace_all(r"[^0-9]", "").str.pad_end(4, "0")
-        hours, minutes = (
-            digits.str.slice(at, 2).cast(pl.Int64, strict=False).fill_null(0) for at in (0, 2)
-        )
-        ahead = (hours * 60 + minutes) * _MINUTE * pl.when(zone.str.starts_with("-")).then(-1).otherwise(1)
-        told = naive.dt.replace_time_zone("UTC") - pl.duration(milliseconds=ahead, time_unit="ms")
-        told = pl.when((hours < 24) & (minutes < 60)).then(told)
-        moment = pl.when(zone.is_null()).then(local).otherwise(told).cast(TIME)
-        return pl.when(moment.dt.timestamp("ms").is_between(_FIRST, _LAST)).then(moment)
+        moment = local
+        if not cells.is_empty() and parts["z"].count():
+            moment = pl.when(zone.is_null()).then(local).otherwise(_moved(naive, zone))
+        read = parts.select(moment.cast(TIME).alias(cells.name))
+        return read.select(pl.when(pl.first().dt.timestamp("ms").is_between(_FIRST, _LAST)).then(pl.first())).to_series()
+
+
+def _moved(naive: pl.Expr, zone: pl.Expr) -> pl.Expr:
+    """The moment of a time that names its zone: Z, or an offset."""
+    # Z has no digits, and is an offset of 0.
+    digits = zone.str.replace_all(r"[^0-9]", "").str.pad_end(4, "0")
+    hours, minutes = (digits.str.slice(at, 2).cast(pl.Int64, strict=False).fill_null(0) for at in (0, 2))
+    ahead = (hours * 60 + minutes) * _MINUTE * pl.when(zone.str.starts_with("-")).then(-1).otherwise(1)
+    moved = naive.dt.replace_time_zone("UTC") - ahead.cast(pl.Duration("ms"))
+    return pl.when((hours < 24) & (minutes < 60)).then(moved)
 
 
 def fault_of(format_: str, zone: str) -> tuple[str, str]:

@@ -32,6 +32,7 @@ _NEEDED: Final = ("id", "occurred_at")
 _UNREPORTED: Final = "unreported"
 _BAD: Final = ":bad:"
 _EMPTY: Final = ":empty:"
+_CELL: Final = ":cell:"
 _FAULT: Final = ":fault"
 
 
@@ -79,15 +80,18 @@ def read_values(frame: pl.DataFrame, map_: Map, file: str) -> Typed:
     blanked = frame.lazy().with_columns(
         pl.when(~pl.col(name).is_in(empty.implode())).then(pl.col(name)) for name in map_.columns
     )
-    columns: list[pl.Expr] = []
+    typed = blanked.select(
+        ROW,
+        LINE,
+        *(_value(of).alias(of.name) for of in map_.members),
+        *(pl.col(name).alias(f"{_CELL}{name}") for name in map_.columns),
+    ).collect()
+    checks: list[pl.Expr] = []
     for number, member in enumerate(map_.members):
-        cell, value = pl.col(member.column), _value(member)
-        columns += [
-            value.alias(member.name),
-            _bad(member, cell, value).fill_null(value=False).alias(f"{_BAD}{number}"),
-            cell.is_null().alias(f"{_EMPTY}{number}"),
-        ]
-    read = blanked.select(ROW, LINE, *columns).collect()
+        cell, value = pl.col(f"{_CELL}{member.column}"), pl.col(member.name)
+        checks.append(_bad(member, cell, value).fill_null(value=False).alias(f"{_BAD}{number}"))
+        checks.append(cell.is_null().alias(f"{_EMPTY}{number}"))
+    read = typed.with_columns(checks)
     bad = [f"{_BAD}{number}" for number in range(len(map_.members))]
     first = pl.min_horizontal(pl.when(pl.col(name)).then(pl.lit(at, pl.Int32)) for at, name in enumerate(bad))
     read = read.with_columns(first.alias(_FAULT))
