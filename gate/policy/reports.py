@@ -154,7 +154,7 @@ def effectiveness_report(counted: Counted, question: EffectivenessQuestion) -> d
         ],
         "verdicts": [
             {"verdict": verdict, **_part(counted.by_verdict[verdict])}
-            for verdict in VERDICTS
+            for verdict in (*VERDICTS, *sorted({*counted.by_verdict} - {*VERDICTS}))
             if verdict in counted.by_verdict
         ],
         "rules": [{"rule": rule, **_part(of)} for rule, of in rules[:MAX_RULES]],

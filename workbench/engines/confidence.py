@@ -19,6 +19,7 @@ from gate.policy.questions import ConfidenceQuestion
 from gate.policy.reports import confidence_report
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.findings import standings, support
+from workbench.engines.imported import marked
 from workbench.engines.rendering import cut, of_terminal, page, percent, prompt, readable
 from workbench.engines.slicing import date_of, latest
 from workbench.engines.wording import phrase, stated
@@ -153,7 +154,8 @@ def answer(snapshot: Snapshot, question: ConfidenceQuestion) -> ConfidenceReport
         date_of(looked_at["last"].max()),
         truncated,
     )
-    return ConfidenceReport(confidence_report(coverage, question), _frame(by_version), snapshot.scope)
+    body = marked(confidence_report(coverage, question), snapshot, "confidence_hash")
+    return ConfidenceReport(body, _frame(by_version), snapshot.title)
 
 
 def _counted(rows: pl.LazyFrame, *by: str) -> pl.LazyFrame:

@@ -30,8 +30,10 @@ from gate.policy.questions import VERDICTS, CounterfactualsQuestion
 from gate.rulebooks.documents import RulebookBody
 from gate.rulebooks.evaluation import Outcome
 from gate.rulebooks.rulebook import Rulebook, load
-from workbench.engines.arguments import require_decided, require_snapshot
+from workbench.columns import NO_VERDICT
+from workbench.engines.arguments import require_chain, require_decided, require_snapshot
 from workbench.engines.findings import redecided
+from workbench.engines.imported import marked
 from workbench.engines.rendering import cut, listed, page, prompt
 from workbench.engines.slicing import date_of, latest
 from workbench.engines.wording import decided_by, stated
@@ -227,13 +229,17 @@ def answer(snapshot: Snapshot, question: CounterfactualsQuestion) -> Counterfact
     policy_id, patch, (since, until) = question.policy_id, question.changes(), question.window()
     other = None if question.rulebook is None else load(question.rulebook)
     _require_own(policy_id, other)
+    if other is None:
+        require_chain(snapshot, "Decisions are made again by their own rulebooks, and")
     snapshot = snapshot.binding(policy_id)
     cases, truncated = latest(_sliced(snapshot, question), "position", question.limit)
+    # Of an imported case no more than the verdict can be compared.
+    changed = _CHANGED if snapshot.imported is None else _ANOTHER_VERDICT
     with unmoved():
         anew = _redecided(snapshot, policy_id, other, patch)
         unread = _unread(snapshot, policy_id, other, patch, cases)
         counted, covered = pl.collect_all([_counted_by_code(cases, anew), _covered(cases)], engine="streaming")
-        groups = _grouped(counted, anew)
+        groups = _grouped(counted, anew, changed)
         transitions = _transitions(groups, cases)
     asked = {
         "decision_counterfactual_slice_version": COUNTERFACTUAL_SLICE,
@@ -252,10 +258,10 @@ def answer(snapshot: Snapshot, question: CounterfactualsQuestion) -> Counterfact
     # As JSON has it, which is what is hashed.
     found = _found(snapshot, policy_id, groups, covered, transitions, truncated=truncated)
     body = orjson.loads(orjson.dumps(asked | found))
-    report = {**body, "counterfactual_hash": content_hash(body)}
-    behind = _compared(cases, anew).filter(_CHANGED).sort("position")
+    report = marked({**body, "counterfactual_hash": content_hash(body)}, snapshot, "counterfactual_hash")
+    behind = _compared(cases, anew).filter(changed).sort("position")
     codes = cases.select("position", "verdict").join(anew.rows, on="position", how="inner")
-    return CounterfactualReport(report, _frame(transitions), behind, snapshot.scope, codes, anew.outcomes)
+    return CounterfactualReport(report, _frame(transitions), behind, snapshot.title, codes, anew.outcomes)
 
 
 def _found(
@@ -437,6 +443,10 @@ _THEN_SCHEMA: Final[Mapping[str, pl.DataType | type[pl.DataType]]] = {
 _SAID: Final = tuple(name.removeprefix(_PREFIX) for name in _THEN_SCHEMA)
 _CHANGED: Final = pl.any_horizontal(pl.col(name) != pl.col(f"{_PREFIX}{name}") for name in _SAID).fill_null(value=False)
 
+_ANOTHER_VERDICT: Final = (pl.col("verdict").cast(pl.String) != pl.col("then_verdict").cast(pl.String)).fill_null(
+    value=False
+)
+
 
 def _compared(cases: pl.LazyFrame, anew: _Anew) -> pl.LazyFrame:
     kept = ("position", "decision_id", "created_at", "policy_version", *_SAID, "outcome_status")
@@ -454,10 +464,10 @@ def _counted_by_code(cases: pl.LazyFrame, anew: _Anew) -> pl.LazyFrame:
     )
 
 
-def _grouped(counted: pl.DataFrame, anew: _Anew) -> pl.DataFrame:
+def _grouped(counted: pl.DataFrame, anew: _Anew, changed: pl.Expr) -> pl.DataFrame:
     return (
         counted.join(anew.outcomes, on="then", how="left")
-        .with_columns(_CHANGED.alias("changed"))
+        .with_columns(changed.alias("changed"))
         .group_by("verdict", "rule", "then_verdict", "then_rule", "changed", "outcome_status")
         .agg(pl.col("decisions").sum(), pl.col("examples").list.explode(keep_nulls=False, empty_as_null=False))
     )
@@ -497,7 +507,7 @@ def _transitions(groups: pl.DataFrame, cases: pl.LazyFrame) -> list[_Transition]
     found: dict[tuple[str, str, str, str, bool], _Seen] = {}
     known = groups.filter(pl.col("then_verdict").is_not_null())
     for verdict, rule, then_verdict, then_rule, changed, status, decisions, examples in known.rows():
-        seen = found.setdefault((verdict, rule, then_verdict, then_rule, changed), _Seen())
+        seen = found.setdefault((verdict or NO_VERDICT, rule, then_verdict, then_rule, changed), _Seen())
         seen.outcomes[status or "unreported"] = decisions
         seen.examples += examples
     examples = {key: sorted(seen.examples)[:_EXAMPLES] for key, seen in found.items()}
@@ -532,7 +542,8 @@ def _ids(cases: pl.LazyFrame, positions: Iterable[Sequence[int]]) -> dict[int, s
 
 def _by_verdict(groups: pl.DataFrame, name: str) -> dict[str, int]:
     counted = dict(groups.group_by(name).agg(pl.col("decisions").sum()).iter_rows())
-    return {verdict: int(counted.get(verdict, 0)) for verdict in VERDICTS}
+    unknown = {NO_VERDICT: int(counted[None])} if None in counted else {}
+    return {verdict: int(counted.get(verdict, 0)) for verdict in VERDICTS} | unknown
 
 
 def _frame(transitions: list[_Transition]) -> pl.DataFrame:

@@ -21,8 +21,10 @@ from gate.policy.confidence import MIN_SAMPLE, wilson_interval
 from gate.policy.effectiveness import Counted, Group, Metric, Standing, below_others
 from gate.policy.questions import EffectivenessQuestion
 from gate.policy.reports import MAX_METRICS, effectiveness_report
+from workbench.columns import NO_VERDICT
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.findings import standings, success
+from workbench.engines.imported import marked
 from workbench.engines.rendering import cut, interval, listed, of_terminal, page, percent, prompt, readable
 from workbench.engines.slicing import by_status, date_of, last_left_out
 from workbench.engines.wording import decided_by, phrase, stated
@@ -202,7 +204,7 @@ def answer(snapshot: Snapshot, question: EffectivenessQuestion) -> Effectiveness
             name: Group(standing, timestamp(first), timestamp(last))
             for name, standing, first, last in _standings(groups, "policy_version")
         },
-        by_verdict={name: standing for name, standing, *_ in _standings(groups, "verdict")},
+        by_verdict={name or NO_VERDICT: standing for name, standing, *_ in _standings(groups, "verdict")},
         by_rule={name: standing for name, standing, *_ in _standings(groups, "rule")},
         by_week={week.isoformat(): standing for week, standing, *_ in _standings(groups, "week")},
         acted=next((standing for acted, standing, *_ in _standings(groups, "acted") if acted), Standing()),
@@ -216,8 +218,8 @@ def answer(snapshot: Snapshot, question: EffectivenessQuestion) -> Effectiveness
         truncated=truncated,
         advisory=snapshot.count_advisory(question.policy_id),
     )
-    body = effectiveness_report(counted, question)
-    return EffectivenessReport(body, _frame(counted), _weekly(groups), snapshot.scope)
+    body = marked(effectiveness_report(counted, question), snapshot, "effectiveness_hash")
+    return EffectivenessReport(body, _frame(counted), _weekly(groups), snapshot.title)
 
 
 def _chosen(snapshot: Snapshot, question: EffectivenessQuestion) -> tuple[pl.LazyFrame, pl.LazyFrame, bool]:

@@ -133,9 +133,7 @@ def account_of(
         first=first,
         last=last,
         tallies={name: replace(of, examples=tuple(map(shown_cell, of.examples))) for name, of in tallies.items()},
-        reasons=Counter(
-            (None if of.column is None else shown_cell(of.column), of.code, of.reason) for of in refused
-        ),
+        reasons=Counter((None if of.column is None else shown_cell(of.column), of.code, of.reason) for of in refused),
         shown=tuple(map(shown_refused, refused[:FIRST])),
     )
 

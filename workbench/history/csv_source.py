@@ -63,9 +63,7 @@ class CsvSource:
         Raises:
             OperatorError: HISTORY_SOURCE_UNUSABLE, with the line.
         """
-        cursor = Cursor(
-            cursor.source, cursor.offset or self._after, cursor.row, cursor.line or self._header_lines
-        )
+        cursor = Cursor(cursor.source, cursor.offset or self._after, cursor.row, cursor.line or self._header_lines)
         rest = b""
         self._file.seek(cursor.offset)
         while True:
@@ -233,7 +231,9 @@ class _Records:
         return np.searchsorted(self.line_feeds, self.starts).astype(np.int64) + 1
 
     def cells(self) -> _Numbers:
-        return (np.searchsorted(self.commas, self.ends) - np.searchsorted(self.commas, self.starts) + 1).astype(np.int64)
+        return (np.searchsorted(self.commas, self.ends) - np.searchsorted(self.commas, self.starts) + 1).astype(
+            np.int64
+        )
 
     def blank(self) -> NDArray[np.bool_]:
         """Which of them are empty lines."""

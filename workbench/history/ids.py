@@ -32,9 +32,7 @@ class SeenIds:
             if connection.total_changes - before == len(ids):
                 return [False] * len(ids)
         find = "SELECT row FROM ids WHERE id = ?"
-        return [
-            connection.execute(find, (id_,)).fetchone()[0] != row for id_, row in zip(ids, rows, strict=True)
-        ]
+        return [connection.execute(find, (id_,)).fetchone()[0] != row for id_, row in zip(ids, rows, strict=True)]
 
 
 @contextmanager

@@ -22,11 +22,10 @@ from gate.encoding.canonical import content_hash
 from gate.encoding.shapes import shape
 from gate.encoding.yaml_text import read_yaml
 from gate.errors import FieldError, MaterialRefused, OperatorError, member
+from workbench.columns import IMPORTED
 from workbench.history.times import TimeFormat, fault_of
 
 MAP_VERSION: Final = "decision_history_map_v1"
-IMPORTED: Final = "imported"
-"""The policy_version where the map names none, and the `rule` of every imported case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +127,7 @@ def load_map(document: Any, where: str) -> Map:
     """
     errors = shape("history-map-v1").errors(document) or list(_faults(document))
     if errors:
-        raise OperatorError(
-            "HISTORY_MAP_INVALID", f"{where} is no valid map of a history (see errors).", errors=errors
-        )
+        raise OperatorError("HISTORY_MAP_INVALID", f"{where} is no valid map of a history (see errors).", errors=errors)
     return Map(
         document=document,
         members=tuple(_members(document)),

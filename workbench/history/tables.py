@@ -11,9 +11,9 @@ import polars as pl
 
 from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import MAX_SAFE_INTEGER
-from workbench.columns import schema
+from workbench.columns import IMPORTED, schema
 from workbench.facts import ABSENT, FACT_TYPE, WITHHELD, columns_of, is_withheld
-from workbench.history.mapping import FACTS, IMPORTED, METRICS, Map, Member
+from workbench.history.mapping import FACTS, METRICS, Map, Member
 from workbench.lake.cases import unreported
 from workbench.lake.entries import Personal
 
@@ -101,7 +101,7 @@ class Tables:
         if self.map_.executed is not None:
             return pl.lit(self.map_.executed).alias("action_executed")
         # Nobody wrote down what was decided: a case that has an outcome happened.
-        return pl.when(reported & pl.col("verdict").is_null()).then(True).alias("action_executed")  # noqa: FBT003
+        return pl.when(reported & pl.col("verdict").is_null()).then(True).alias("action_executed")
 
     def _metrics(self, rows: pl.DataFrame) -> pl.DataFrame:
         types = schema("metrics")
@@ -193,9 +193,7 @@ def _one_by_one(value: pl.Expr, which: pl.Expr) -> pl.Expr:
 def _canonical(values: pl.Series) -> pl.Series:
     if values.null_count() == len(values):
         return pl.repeat(None, len(values), dtype=pl.String, eager=True).alias(values.name)
-    return pl.Series(
-        values.name, [None if value is None else canonical(value).decode() for value in values], pl.String
-    )
+    return pl.Series(values.name, [None if value is None else canonical(value).decode() for value in values], pl.String)
 
 
 def _object(paths: Mapping[tuple[str, ...], pl.Expr]) -> pl.Expr:
@@ -210,5 +208,3 @@ def _object(paths: Mapping[tuple[str, ...], pl.Expr]) -> pl.Expr:
     # Without `ignore_nulls` one absent member would make all of it null.
     text = pl.concat_str(named, separator=",", ignore_nulls=True)
     return pl.when(text != "").then(pl.lit("{") + text + pl.lit("}"))
-
-

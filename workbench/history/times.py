@@ -104,7 +104,9 @@ class TimeFormat:
         if not cells.is_empty() and parts["z"].count():
             moment = pl.when(zone.is_null()).then(local).otherwise(_moved(naive, zone))
         read = parts.select(moment.cast(TIME).alias(cells.name))
-        return read.select(pl.when(pl.first().dt.timestamp("ms").is_between(_FIRST, _LAST)).then(pl.first())).to_series()
+        return read.select(
+            pl.when(pl.first().dt.timestamp("ms").is_between(_FIRST, _LAST)).then(pl.first())
+        ).to_series()
 
 
 def _moved(naive: pl.Expr, zone: pl.Expr) -> pl.Expr:

@@ -87,7 +87,7 @@ def write_parquet(file: Path, path: str, table: str, frame: pl.DataFrame, month:
     """
     first, last = _positions(frame)
     order = _ORDERS.get(table, _ORDER)
-    content = _parquet(frame.sort(order), order[0])
+    content = _parquet(_sorted(frame, order), order[0])
     write_durably(file, content)
     return LakeFile(
         path=path,
@@ -125,6 +125,14 @@ def by_month(frame: pl.DataFrame, time: str) -> Iterator[tuple[str, pl.DataFrame
     named = sorted(months.unique().to_list())
     for month in named:
         yield month, frame if len(named) == 1 else frame.filter(months == month)
+
+
+def _sorted(frame: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
+    """The rows in an order; a column that holds one value, as the policy often does, takes no part in it."""
+    varying = [name for name in order if frame[name].n_unique() > 1]
+    if not varying or (len(varying) == 1 and frame[varying[0]].is_sorted()):
+        return frame
+    return frame.sort(varying)
 
 
 def _positions(frame: pl.DataFrame) -> tuple[int, int]:

@@ -29,6 +29,7 @@ from workbench.engines.anomalies.going_back import GoingBack, going_back
 from workbench.engines.anomalies.sentences import several
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.findings import anomalies as listed_in
+from workbench.engines.imported import marked
 from workbench.engines.rendering import cut, on_one_line, page, prompt
 from workbench.engines.wording import phrase, stated
 from workbench.lake.reader import Snapshot
@@ -240,10 +241,10 @@ def answer(snapshot: Snapshot, question: AnomaliesQuestion) -> AnomalyReport:
     found = find(counted, question)
     listed = strongest(found, question)
     ids = decisions_shown(choice.kept, [anomaly.shown for anomaly in listed])
-    body = anomaly_report(counted, found, ids, question)
+    body = marked(anomaly_report(counted, found, ids, question), snapshot, "anomaly_hash")
     shown = conditions(counted, question.policy_id, listed)
     return AnomalyReport(
-        body, _frame(body["anomalies"]), _weekly(counted), snapshot.scope, choice.kept, shown, snapshot
+        body, _frame(body["anomalies"]), _weekly(counted), snapshot.title, choice.kept, shown, snapshot
     )
 
 
