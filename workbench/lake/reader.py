@@ -169,9 +169,7 @@ class Snapshot:
         Raises:
             OperatorError: HISTORY_UNKNOWN, or HISTORY_MANIFEST_INVALID.
         """
-        found = sets.require(self.lake, self.manifest.scope_id, self.scope, name)
-        imported = ImportedSet(found.name, found.history_hash, found.rows, found.refused, len(found.erased))
-        return Snapshot(self.lake, found.as_manifest(), found.rows, None, imported=imported)
+        return history_of(self.lake, self.manifest.scope_id, self.scope, name)
 
     def slice(self, since: date | None = None, until: date | None = None, verdict: str | None = None) -> Snapshot:
         """The same chain with some of its decisions, and what was reported about these; every engine runs on it.
@@ -555,6 +553,17 @@ def open_lake(path: str | Path) -> Lake:
             f"ledger to try it on.",
         )
     return Lake(directory, manifests)
+
+
+def history_of(lake: Path, scope_id: str, scope: str, name: str) -> Snapshot:
+    """A history set of a scope, as `Snapshot.history` gives it; the lake need not hold the scope.
+
+    Raises:
+        OperatorError: HISTORY_UNKNOWN, or HISTORY_MANIFEST_INVALID.
+    """
+    found = sets.require(lake, scope_id, scope, name)
+    imported = ImportedSet(found.name, found.history_hash, found.rows, found.refused, len(found.erased))
+    return Snapshot(lake, found.as_manifest(), found.rows, None, imported=imported)
 
 
 def _without_chain(lake: Path, scope_ids: Iterable[str]) -> list[Manifest]:
