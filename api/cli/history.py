@@ -33,6 +33,7 @@ ScopeName = Annotated[str, typer.Option("--scope", help="The scope.", show_defau
 SetName = Annotated[str, typer.Argument(metavar="NAME", help="The name of the history.", show_default=False)]
 
 _REASONS_SHOWN: Final = 20
+_LONGEST: Final = 16
 
 
 @app.command("import")
@@ -138,11 +139,10 @@ def _print_account(account: Account, columns: Sequence[dict[str, Any]]) -> None:
                 f"{of['values']:,}",
                 f"{of['absent']:,}",
                 f"{of['refused']:,}",
-                ", ".join(of["examples"]),
+                ", ".join(each if len(each) <= _LONGEST else f"{each[:_LONGEST]}..." for each in of["examples"]),
             ]
             for of in columns
         ],
-        wraps=("such as",),
     )
     span = f", decided from {account.first[:10]} to {account.last[:10]}" if account.first and account.last else ""
     refused = f"; {counted(account.refused, 'row')} refused" if account.refused else ""
@@ -237,7 +237,7 @@ def _listed(of: HistorySet) -> dict[str, object]:
 def remove(
     name: SetName, scope: ScopeName, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False
 ) -> None:
-    """Remove a history, or what an import that was broken off left behind. It cannot be made again without its files."""
+    """Remove a history, or the rest of an import that was broken off. Only its files can make it again."""
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
         upkeep.remove(instance.settings.lake_directory, of.scope_id, of.name, name)

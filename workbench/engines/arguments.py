@@ -67,15 +67,15 @@ def require_chain(snapshot: Snapshot, what: str) -> None:
 
     Args:
         snapshot: The scope's chain, or an imported history.
-        what: What there is not of an imported history, as the beginning of a sentence.
+        what: What the question is about, as the beginning of a sentence: `Benchmarks compare chains`.
 
     Raises:
         OperatorError: ENGINE_ARGUMENT_INVALID.
     """
     if snapshot.imported is not None:
         raise refusal(
-            f"{what} not of imported cases, which nobody verified: give the scope itself, "
-            f"lake.scope({shown(snapshot.scope)}), in the place of its history {shown(snapshot.imported.name)}."
+            f"{what}, and the history {shown(snapshot.imported.name)} is of imported cases, which nobody verified: "
+            f"give the scope itself, lake.scope({shown(snapshot.scope)})."
         )
 
 

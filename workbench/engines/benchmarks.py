@@ -155,7 +155,7 @@ def answer(snapshot: Snapshot, question: BenchmarksQuestion) -> BenchmarkReport:
     Raises:
         OperatorError: LAKE_BENCHMARKS_INVALID.
     """
-    require_chain(snapshot, "Scopes are compared by their chains, and")
+    require_chain(snapshot, "Benchmarks compare chains")
     snapshot = snapshot.binding(question.policy_id)
     frozen, scope_id = latest(snapshot.lake), snapshot.manifest.scope_id
     month = _month_without_freeze(snapshot) if frozen is None else frozen.month

@@ -31,7 +31,7 @@ from gate.rulebooks.documents import RulebookBody
 from gate.rulebooks.evaluation import Outcome
 from gate.rulebooks.rulebook import Rulebook, load
 from workbench.columns import NO_VERDICT
-from workbench.engines.arguments import require_chain, require_decided, require_snapshot
+from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.findings import redecided
 from workbench.engines.imported import marked
 from workbench.engines.rendering import cut, listed, page, prompt
@@ -229,8 +229,11 @@ def answer(snapshot: Snapshot, question: CounterfactualsQuestion) -> Counterfact
     policy_id, patch, (since, until) = question.policy_id, question.changes(), question.window()
     other = None if question.rulebook is None else load(question.rulebook)
     _require_own(policy_id, other)
-    if other is None:
-        require_chain(snapshot, "Decisions are made again by their own rulebooks, and")
+    if other is None and snapshot.imported is not None:
+        raise refusal(
+            "Imported cases have no rulebooks of their own, by which they could be decided anew: give rulebook, the "
+            "body of the one that is to decide them."
+        )
     snapshot = snapshot.binding(policy_id)
     cases, truncated = latest(_sliced(snapshot, question), "position", question.limit)
     # Of an imported case no more than the verdict can be compared.

@@ -1,7 +1,7 @@
 """What an import understood and what it refused: the table of its report.
 
-Cells come from anywhere, and reports are copied into spreadsheets and terminals: a cell is shown short, with escapes for
-what does not print, and behind an apostrophe where a spreadsheet would run it.
+Cells come from anywhere, and reports are copied into spreadsheets and terminals: a cell is shown short, with escapes
+for what does not print, and behind an apostrophe where a spreadsheet would run it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """CSV as RFC 4180 has it: UTF-8, commas, quotes doubled within quotes, a header; lines end in LF or CRLF.
 
-A block of the file is looked at for the ends of its records before any of it is parsed, so that a record without an end is
-refused when it is longer than `MAX_RECORD`, and never held whole.
+A block of the file is looked at for the ends of its records before any of it is parsed, so that a record without an end
+is refused when it is longer than `MAX_RECORD`, and never held whole.
 """
 
 from __future__ import annotations
@@ -119,7 +119,8 @@ class CsvSource:
         read: Any = pl.from_arrow(table)
         if read.height != rows:
             raise AssertionError(f"{self._path}: {read.height} rows were parsed of {rows}")
-        return read.select(pl.col(place).alias(name) for name, place in self._places.items())
+        cells: pl.DataFrame = read.select(pl.col(place).alias(name) for name, place in self._places.items())
+        return cells
 
     # --- The ends of records ------------------------------------------------------------------------------------------
 
@@ -239,7 +240,8 @@ class _Records:
         """Which of them are empty lines."""
         codes = np.frombuffer(self.block, np.uint8)
         length = self.ends - self.starts
-        return (length == 1) | ((length == 2) & (codes[self.starts] == _CR))
+        blank: NDArray[np.bool_] = (length == 1) | ((length == 2) & (codes[self.starts] == _CR))
+        return blank
 
     def text(self, kept: NDArray[np.bool_] | None) -> bytes:
         """Their bytes; of some of them where they are named."""
@@ -265,7 +267,8 @@ def _outside(quotes: _Numbers, places: _Numbers) -> NDArray[np.bool_]:
     """Which places are in no quotes: an even number of quotes stands before them."""
     if not len(quotes):
         return np.ones(len(places), np.bool_)
-    return np.searchsorted(quotes, places) % 2 == 0
+    outside: NDArray[np.bool_] = np.searchsorted(quotes, places) % 2 == 0
+    return outside
 
 
 def require_columns(path: Path, wanted: Sequence[str], names: Sequence[str]) -> None:

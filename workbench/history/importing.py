@@ -3,8 +3,9 @@
     done = import_history(plan)
     done.found.history_hash
 
-What is read is written down after each stretch, so that the same command goes on where a killed one stopped; a stretch depends
-on the sources and the map alone, so the set has the same bytes however often that was. A rehearsal does all of it but write.
+What is read is written down after each stretch, so that the same command goes on where a killed one stopped. A stretch
+depends on the sources and the map alone, so the set has the same bytes however often that was. A rehearsal does all of
+it but write.
 """
 
 from __future__ import annotations

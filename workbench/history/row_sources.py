@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, Final
 import orjson
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from workbench.history.csv_source import require_columns
@@ -226,7 +227,8 @@ class ParquetSource:
                     f"may take {MAX_RECORD:,} bytes, and {_ROWS_OF_PARQUET:,} rows {_MAX_BATCH:,}",
                 )
         frame: Any = pl.from_arrow(read)
-        return frame.select(_as_text(name, dtype) for name, dtype in frame.schema.items())
+        texts: pl.DataFrame = frame.select(_as_text(name, dtype) for name, dtype in frame.schema.items())
+        return texts
 
 
 def _is_text(dtype: pa.DataType) -> bool:
@@ -240,8 +242,6 @@ def _is_text(dtype: pa.DataType) -> bool:
 
 def _sizes(column: pa.Array) -> tuple[int, int]:
     """The bytes of the longest cell, and of all cells, as they are unpacked."""
-    import pyarrow.compute as pc
-
     if not isinstance(column, pa.DictionaryArray):
         return 0, column.nbytes
     if not len(column.dictionary) or not _is_text(column.dictionary.type):

@@ -169,8 +169,8 @@ def load(lake: Path, scope_id: str, name: str) -> HistorySet | None:
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise OperatorError(
             "HISTORY_MANIFEST_INVALID",
-            f"{file} is no manifest as it was written; restore it from a backup, or remove {file.parent} and import the "
-            f"history again.",
+            f"{file} is no manifest as it was written; restore it from a backup, or remove {file.parent} and "
+            f"import the history again.",
         ) from error
     return found
 

@@ -29,7 +29,7 @@ MAX_ROWS: Final = 131_072
 
 ROW: Final = ":row"
 LINE: Final = ":line"
-"""The columns with a row's number in its file, from 1, and with the line it begins on; null where files have no lines."""
+"""The columns with a row's number in its file, from 1, and the line it begins on; null where there are no lines."""
 
 _KINDS: Final = {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 _PIECE: Final = 1024 * 1024

@@ -93,7 +93,7 @@ class Tables:
             once.alias("outcomes"),
             (pl.col("outcome_status") == "succeeded").fill_null(value=False).cast(pl.Int64).alias("times_succeeded"),
         )
-        return unreported(decided).with_columns(outcome).select(types.names()).cast(dict(types))
+        return unreported(decided).with_columns(outcome).select(types.names()).cast(types)
 
     def _executed(self, rows: pl.DataFrame, reported: pl.Expr) -> pl.Expr | pl.Series:
         if self.map_.has("action_executed"):
@@ -122,7 +122,7 @@ class Tables:
         ]
         joined = pl.concat(parts)
         missing = [pl.lit(None, dtype).alias(name) for name, dtype in types.items() if name not in joined.columns]
-        return joined.with_columns(missing).select(types.names()).cast(dict(types))
+        return joined.with_columns(missing).select(types.names()).cast(types)
 
     def _facts(self, rows: pl.DataFrame) -> pl.DataFrame:
         types = schema("facts")
@@ -144,7 +144,7 @@ class Tables:
             pl.lit(None, dtype).alias(name) for name, dtype in types.items() if name not in facts.collect_schema()
         ]
         all_types = {**types, **{name: of for path in members for name, of in columns_of(path).items()}}
-        return facts.with_columns(missing).select(list(all_types)).collect().cast(dict(all_types))
+        return facts.with_columns(missing).select(list(all_types)).collect().cast(pl.Schema(all_types))
 
     def _hidden(self, path: str) -> bool:
         return is_withheld(path, self.personal.facts)

@@ -3,8 +3,8 @@
     TimeFormat("iso8601", "Europe/Lisbon")     2024-06-30T12:00:00Z, 2024-06-30 13:00+01:00, 2024-06-30 13:00
     TimeFormat("%d.%m.%Y", "UTC")              30.06.2024
 
-A pattern says the order of day and month, so that nothing is guessed. A time without a zone is in the map's zone; one that
-the clock there showed twice, or never, is refused.
+A pattern says the order of day and month, so that nothing is guessed. A time without a zone is in the map's zone; one
+that the clock there showed twice, or never, is refused.
 """
 
 from __future__ import annotations

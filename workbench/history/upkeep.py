@@ -63,8 +63,8 @@ def _erased(lake: Path, found: HistorySet, ids: Sequence[str]) -> HistorySet:
     if missing:
         raise OperatorError(
             "HISTORY_ROW_UNKNOWN",
-            f"The history {found.name} of scope {found.scope} has no row {shown(missing[0])}; nothing was erased. Check "
-            f"the id: it is the cell of the column that the map names as id.",
+            f"The history {found.name} of scope {found.scope} has no row {shown(missing[0])}; nothing was erased. "
+            f"Check the id: it is the cell of the column that the map names as id.",
         )
     positions = pl.Series(sorted(there.values()), dtype=pl.Int64)
     directory = sets.directory_of(lake, found.scope_id, found.name)

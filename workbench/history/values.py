@@ -4,8 +4,8 @@
     typed.frame        # a column for each member of the map, of the rows that are whole
     typed.refused      # the others, each with its first fault
 
-Nothing is guessed: a number is written as JSON writes one, a boolean is true or false or what the map says, and a cell that
-means nothing stands in null_values.
+Nothing is guessed: a number is written as JSON writes one, a boolean is true or false or what the map says, and a cell
+that means nothing stands in null_values.
 """
 
 from __future__ import annotations

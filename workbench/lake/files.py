@@ -73,7 +73,7 @@ class Files:
 
 
 def write_parquet(file: Path, path: str, table: str, frame: pl.DataFrame, month: str = "") -> LakeFile:
-    """Writes the rows of a table to a file whose name is not durable yet; where they came from is for the caller to say.
+    """Writes the rows of a table to a file whose name is not durable yet; the caller says where they came from.
 
     Args:
         file: The file.

@@ -83,8 +83,8 @@ class ImportedSet:
     def note(self) -> str:
         """The sentence that every report over it has."""
         return (
-            f"These are imported cases of the history {self.name} (history_hash {self.history_hash[:12]}), which nobody "
-            f"verified; they are not in the chain."
+            f"These are imported cases of the history {self.name} (history_hash {self.history_hash[:12]}), which "
+            f"nobody verified; they are not in the chain."
         )
 
 

@@ -40,7 +40,7 @@ def answer(snapshot: Snapshot, question: AlertsQuestion) -> dict[str, Any]:
         snapshot: The scope's chain.
         question: The question.
     """
-    require_chain(snapshot, "Alerts are of what happens now, and")
+    require_chain(snapshot, "Alerts are about a chain")
     # Nothing is said of advice, but that somebody acted on it.
     cases = snapshot.cases().filter(~IS_ADVISORY | (pl.col("times_unapproved") > 0))
     counted = cases.group_by("policy_id").agg(pl.len().alias("decisions")).collect(engine="streaming")

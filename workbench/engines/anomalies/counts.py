@@ -128,7 +128,8 @@ def count(snapshot: Snapshot, choice: Choice) -> Counted:
         cells=_cells(hours, weeks, as_of),
         histograms=learned.histograms,
         outliers=outliers_of(learned.measures, far),
-        broken=_breaks(broken.row(0, named=True), total),
+        # No receipts are imported, so their want breaks nothing.
+        broken=() if snapshot.imported is not None else _breaks(broken.row(0, named=True), total),
         sampled_one_of=one_of,
         metrics=learned.metrics,
     )
