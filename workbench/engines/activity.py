@@ -21,8 +21,8 @@ from gate.policy.questions import PolicyQuestion
 from gate.policy.reports import MAX_METRICS, MAX_RULES, MAX_VERSIONS
 from workbench.columns import TIME, VERDICT, DataType
 from workbench.engines.arguments import require_decided, require_snapshot
-from workbench.engines.imported import mark_of
 from workbench.engines.slicing import by_status, rated
+from workbench.history.marks import mark_of
 from workbench.lake.reader import Snapshot
 
 MAX_REASONS: Final = MAX_RULES

@@ -19,10 +19,10 @@ from gate.policy.questions import ConfidenceQuestion
 from gate.policy.reports import confidence_report
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.findings import standings, support
-from workbench.engines.imported import marked
 from workbench.engines.rendering import cut, of_terminal, page, percent, prompt, readable
 from workbench.engines.slicing import date_of, latest
 from workbench.engines.wording import phrase, stated
+from workbench.history.marks import marked
 from workbench.lake.reader import Snapshot
 
 if TYPE_CHECKING:

@@ -33,12 +33,12 @@ from gate.rulebooks.rulebook import Rulebook, load
 from workbench.columns import NO_VERDICT
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.findings import redecided
-from workbench.engines.imported import marked
 from workbench.engines.rendering import cut, listed, page, prompt
 from workbench.engines.slicing import date_of, latest
 from workbench.engines.wording import decided_by, stated
 from workbench.evaluator import DEFAULT, FAILED, VectorEvaluator, compile_frame_evaluator
 from workbench.facts import fields_of, find_typed, patched, with_fields
+from workbench.history.marks import marked
 from workbench.lake.entries import Personal
 from workbench.lake.reader import Snapshot, at_positions, unmoved
 

@@ -24,10 +24,10 @@ from gate.policy.reports import MAX_METRICS, effectiveness_report
 from workbench.columns import NO_VERDICT
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.findings import standings, success
-from workbench.engines.imported import marked
 from workbench.engines.rendering import cut, interval, listed, of_terminal, page, percent, prompt, readable
 from workbench.engines.slicing import by_status, date_of, last_left_out
 from workbench.engines.wording import decided_by, phrase, stated
+from workbench.history.marks import marked
 from workbench.lake.reader import Snapshot
 
 if TYPE_CHECKING:

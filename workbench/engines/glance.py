@@ -20,8 +20,8 @@ from gate.policy.effectiveness import Standing, below_others
 from gate.policy.questions import VERDICTS
 from workbench.columns import IS_ADVISORY, TIME
 from workbench.engines.arguments import require_snapshot
-from workbench.engines.imported import mark_of
 from workbench.engines.slicing import by_status, rated
+from workbench.history.marks import mark_of
 from workbench.lake.reader import Snapshot
 
 RECENT: Final = timedelta(days=28)

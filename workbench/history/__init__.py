@@ -14,6 +14,7 @@
     ids          whether an id was seen before, in bounded memory
     importing    the import: stretch by stretch, resumable, visible only when it is whole
     sets         the manifests of sets, and their hashes
+    marks        what says in every report over a set that its cases are imported
     upkeep       erasing rows, removing sets, and holding their files against their manifests
 
 Nothing here reaches the chain, cohorts, records or alerts.

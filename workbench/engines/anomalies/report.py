@@ -29,9 +29,9 @@ from workbench.engines.anomalies.going_back import GoingBack, going_back
 from workbench.engines.anomalies.sentences import several
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.findings import anomalies as listed_in
-from workbench.engines.imported import marked
 from workbench.engines.rendering import cut, on_one_line, page, prompt
 from workbench.engines.wording import phrase, stated
+from workbench.history.marks import marked
 from workbench.lake.reader import Snapshot
 
 if TYPE_CHECKING:
