@@ -6,6 +6,7 @@ from workbench import Criteria, decision_names, find_decisions, held_decisions
 
     columns      every table and column of the lake
     lake         export, compaction, reading and verification of the Parquet files
+    history      imported past cases: a set of files beside the chain, read as it is
     facts        facts in columns: the JSON type and the value of each field that rulebooks read
     evaluator    a rulebook as one expression over these columns
     engines      a module for each question, and the reports that they answer

@@ -24,6 +24,12 @@ EXECUTION_STATUS: Final = pl.Enum(["executed", "queued", "skipped", "failed", "b
 ADVISORY: Final = "advisory"
 """The `rule` of every advisory decision: evidence of a rulebook's decision never reads so."""
 
+IMPORTED: Final = "imported"
+"""The `rule` of every imported case: nobody knows what decided it, and its verdict may be null."""
+
+NO_VERDICT: Final = "none"
+"""What reports call the verdict of imported cases that have none."""
+
 IS_ADVISORY: Final = pl.col("rule").eq_missing(ADVISORY)
 """Whether a row of decisions or cases is of an advisory one."""
 

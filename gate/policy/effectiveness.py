@@ -177,7 +177,7 @@ class Counted:
 
     Attributes:
         by_version: By policy version.
-        by_verdict: By verdict: yes, no, review.
+        by_verdict: By verdict: yes, no, review; none for imported cases whose verdict nobody knows.
         by_rule: By what decided, which is the second evidence code: `rule:<rule_id>`, `rule:default`, `schema:failed`.
         by_week: By the week in which they were made: its Monday in UTC, as `2026-06-08`.
         by_disposition: By what became of the action, as `DISPOSITIONS` names it.

@@ -69,6 +69,8 @@ def effectiveness_report(counted: Counted, question: EffectivenessQuestion) -> d
     standing = counted.standing
     found = effectiveness.assess(counted, min_sample=question.min_sample)
     listed = _listed_versions(counted, found)
+    # Imported cases need not have one of these.
+    verdicts = (*VERDICTS, *sorted({*counted.by_verdict} - {*VERDICTS}))
     report = {
         "policy_effectiveness_version": EFFECTIVENESS,
         **question.asked(),
@@ -87,10 +89,10 @@ def effectiveness_report(counted: Counted, question: EffectivenessQuestion) -> d
         "versions_by_verdict": [
             {"policy_version": version, "verdict": verdict, **_part(counted.by_version_and_verdict[version, verdict])}
             for version in listed
-            for verdict in VERDICTS
+            for verdict in verdicts
             if (version, verdict) in counted.by_version_and_verdict
         ],
-        "verdicts": _named("verdict", _in_order(VERDICTS, counted.by_verdict)),
+        "verdicts": _named("verdict", _in_order(verdicts, counted.by_verdict)),
         "dispositions": _named(
             "disposition",
             _in_order(DISPOSITIONS, counted.by_disposition),

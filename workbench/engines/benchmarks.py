@@ -17,7 +17,7 @@ import polars as pl
 
 from gate.policy.peers import METRICS, Cohort, MonthCounts, Own, benchmark_report, month_of
 from gate.policy.questions import MIN_DECISIONS, MIN_SCOPES, BenchmarksQuestion
-from workbench.engines.arguments import require_decided, require_snapshot
+from workbench.engines.arguments import require_chain, require_decided, require_snapshot
 from workbench.engines.findings import benchmark
 from workbench.engines.rendering import cut, page, percent, prompt
 from workbench.engines.slicing import date_of, looked_at
@@ -165,6 +165,7 @@ def answer(snapshot: Snapshot, question: BenchmarksQuestion) -> BenchmarkReport:
     Raises:
         OperatorError: LAKE_BENCHMARKS_INVALID.
     """
+    require_chain(snapshot, "Benchmarks compare chains")
     snapshot = looked_at(snapshot.binding(question.policy_id), question)
     frozen, scope_id = latest(snapshot.lake), snapshot.manifest.scope_id
     month = _month_without_freeze(snapshot) if frozen is None else frozen.month

@@ -23,6 +23,7 @@ from workbench.engines.findings import standings, support
 from workbench.engines.rendering import cut, of_terminal, page, percent, prompt, readable
 from workbench.engines.slicing import date_of, latest, looked_at
 from workbench.engines.wording import phrase, stated
+from workbench.history.marks import marked
 from workbench.lake.reader import Snapshot
 
 if TYPE_CHECKING:
@@ -158,7 +159,8 @@ def answer(snapshot: Snapshot, question: ConfidenceQuestion) -> ConfidenceReport
         date_of(found["last"].max()),
         truncated,
     )
-    return ConfidenceReport(confidence_report(coverage, question), _frame(by_version), snapshot.scope)
+    body = marked(confidence_report(coverage, question), snapshot, "confidence_hash")
+    return ConfidenceReport(body, _frame(by_version), snapshot.title)
 
 
 def _counted(rows: pl.LazyFrame, *by: str) -> pl.LazyFrame:

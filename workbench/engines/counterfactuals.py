@@ -30,6 +30,7 @@ from gate.policy.questions import CLOCKS, VERDICTS, CounterfactualsQuestion
 from gate.rulebooks.documents import RulebookBody
 from gate.rulebooks.evaluation import Outcome
 from gate.rulebooks.rulebook import Rulebook, load
+from workbench.columns import NO_VERDICT
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.findings import redecided, worth
 from workbench.engines.rendering import cut, listed, page, prompt
@@ -37,6 +38,7 @@ from workbench.engines.slicing import date_of, latest, looked_at
 from workbench.engines.wording import decided_by, stated
 from workbench.evaluator import DEFAULT, FAILED, VectorEvaluator, compile_frame_evaluator
 from workbench.facts import fields_of, find_typed, patched, with_fields
+from workbench.history.marks import marked
 from workbench.lake.entries import Personal
 from workbench.lake.reader import Snapshot, at_positions, unmoved
 from workbench.values import exact_sums, values_of
@@ -210,14 +212,21 @@ def answer(snapshot: Snapshot, question: CounterfactualsQuestion) -> Counterfact
     policy_id, patch = question.policy_id, question.changes()
     other = None if question.rulebook is None else load(question.rulebook)
     _require_own(policy_id, other)
+    if other is None and snapshot.imported is not None:
+        raise refusal(
+            "Imported cases have no rulebooks of their own, by which they could be decided anew: give rulebook, the "
+            "body of the one that is to decide them."
+        )
     snapshot = snapshot.binding(policy_id)
     cases, truncated = latest(_chosen(snapshot, question), "position", question.limit)
+    # Of an imported case no more than the verdict can be compared.
+    changed = _CHANGED if snapshot.imported is None else _ANOTHER_VERDICT
     with unmoved():
         anew = _redecided(snapshot, policy_id, other, patch)
         unread = _unread(snapshot, policy_id, other, patch, cases)
         counted, covered = pl.collect_all([_counted_by_code(cases, anew), _covered(cases)], engine="streaming")
-        groups = _grouped(counted, anew)
-        summed = {name: _worth(snapshot, policy_id, name, cases, anew) for name in question.metrics}
+        groups = _grouped(counted, anew, changed)
+        summed = {name: _worth(snapshot, policy_id, name, cases, anew, changed) for name in question.metrics}
         transitions = _transitions(groups, cases, summed)
     asked = {
         "decision_counterfactual_slice_version": COUNTERFACTUAL_SLICE,
@@ -234,9 +243,9 @@ def answer(snapshot: Snapshot, question: CounterfactualsQuestion) -> Counterfact
     found = _found(snapshot, question, groups, covered, transitions, truncated=truncated)
     found["worth"] = [each for name, sums in summed.items() for each in _moved(name, sums)]
     body = orjson.loads(orjson.dumps(asked | found))
-    report = {**body, "counterfactual_hash": content_hash(body)}
-    behind = _compared(cases, anew).filter(_CHANGED).sort("position")
-    return CounterfactualReport(report, _frame(transitions), behind, snapshot.scope)
+    report = marked({**body, "counterfactual_hash": content_hash(body)}, snapshot, "counterfactual_hash")
+    behind = _compared(cases, anew).filter(changed).sort("position")
+    return CounterfactualReport(report, _frame(transitions), behind, snapshot.title)
 
 
 def _found(
@@ -414,6 +423,10 @@ _THEN_SCHEMA: Final[Mapping[str, pl.DataType | type[pl.DataType]]] = {
 _SAID: Final = tuple(name.removeprefix(_PREFIX) for name in _THEN_SCHEMA)
 _CHANGED: Final = pl.any_horizontal(pl.col(name) != pl.col(f"{_PREFIX}{name}") for name in _SAID).fill_null(value=False)
 
+_ANOTHER_VERDICT: Final = (pl.col("verdict").cast(pl.String) != pl.col("then_verdict").cast(pl.String)).fill_null(
+    value=False
+)
+
 
 def _compared(cases: pl.LazyFrame, anew: _Anew) -> pl.LazyFrame:
     kept = ("position", "decision_id", "created_at", "policy_version", *_SAID, "outcome_status")
@@ -431,10 +444,10 @@ def _counted_by_code(cases: pl.LazyFrame, anew: _Anew) -> pl.LazyFrame:
     )
 
 
-def _grouped(counted: pl.DataFrame, anew: _Anew) -> pl.DataFrame:
+def _grouped(counted: pl.DataFrame, anew: _Anew, changed: pl.Expr) -> pl.DataFrame:
     return (
         counted.join(anew.outcomes, on="then", how="left")
-        .with_columns(_CHANGED.alias("changed"))
+        .with_columns(changed.alias("changed"))
         .group_by("verdict", "rule", "then_verdict", "then_rule", "changed", "outcome_status")
         .agg(pl.col("decisions").sum(), pl.col("examples").list.explode(keep_nulls=False, empty_as_null=False))
     )
@@ -453,7 +466,7 @@ _TOLD_APART: Final = ("verdict", "rule", "then_verdict", "then_rule", "changed")
 
 
 def _worth(
-    snapshot: Snapshot, policy_id: str, name: str, cases: pl.LazyFrame, anew: _Anew
+    snapshot: Snapshot, policy_id: str, name: str, cases: pl.LazyFrame, anew: _Anew, changed: pl.Expr
 ) -> dict[tuple[str, str, str, str, bool], Sums]:
     """The sums of a metric by transition, exact, a stretch of the chain at a time."""
     values = values_of(snapshot, policy_id, name)
@@ -467,7 +480,7 @@ def _worth(
     names = pl.DataFrame(list(by_code), schema=dict.fromkeys((*_SAID, "then"), pl.String), orient="row")
     told = names.with_columns(pl.col("then").cast(pl.Int32), pl.col("verdict").cast(pl.Enum(VERDICTS)))
     told = told.join(anew.outcomes, on="then", how="left", maintain_order="left")
-    told = told.with_columns(_CHANGED.alias("changed"))
+    told = told.with_columns(changed.alias("changed"))
     found: dict[tuple[str, str, str, str, bool], Sums] = {}
     for key, sums in zip(told.select(_TOLD_APART).iter_rows(), by_code.values(), strict=True):
         found[key] = found.get(key, Sums()) + sums
@@ -520,7 +533,7 @@ def _transitions(
     found: dict[tuple[str, str, str, str, bool], _Seen] = {}
     known = groups.filter(pl.col("then_verdict").is_not_null())
     for verdict, rule, then_verdict, then_rule, changed, status, decisions, examples in known.rows():
-        seen = found.setdefault((verdict, rule, then_verdict, then_rule, changed), _Seen())
+        seen = found.setdefault((verdict or NO_VERDICT, rule, then_verdict, then_rule, changed), _Seen())
         seen.outcomes[status or "unreported"] = decisions
         seen.examples += examples
     examples = {key: sorted(seen.examples)[:_EXAMPLES] for key, seen in found.items()}
@@ -559,7 +572,8 @@ def _ids(cases: pl.LazyFrame, positions: Iterable[Sequence[int]]) -> dict[int, s
 
 def _by_verdict(groups: pl.DataFrame, name: str) -> dict[str, int]:
     counted = dict(groups.group_by(name).agg(pl.col("decisions").sum()).iter_rows())
-    return {verdict: int(counted.get(verdict, 0)) for verdict in VERDICTS}
+    unknown = {NO_VERDICT: int(counted[None])} if None in counted else {}
+    return {verdict: int(counted.get(verdict, 0)) for verdict in VERDICTS} | unknown
 
 
 def _frame(transitions: list[_Transition]) -> pl.DataFrame:

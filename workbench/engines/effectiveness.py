@@ -23,6 +23,7 @@ from gate.policy.effectiveness_report import effectiveness_report
 from gate.policy.questions import CLOCKS, EffectivenessQuestion
 from gate.policy.reports import MAX_METRICS
 from gate.policy.versions import Compared, compare_versions
+from workbench.columns import NO_VERDICT
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.comparing.counting import Counting
 from workbench.engines.comparing.middles import middles
@@ -31,6 +32,7 @@ from workbench.engines.findings import standings, success, versions_success
 from workbench.engines.rendering import cut, interval, listed, of_terminal, on_one_line, page, percent, prompt, readable
 from workbench.engines.slicing import by_status, date_of, looked_at, sampled_one_of
 from workbench.engines.wording import decided_by, phrase, stated
+from workbench.history.marks import marked
 from workbench.kept import Kept
 from workbench.lake.reader import Snapshot
 
@@ -247,12 +249,12 @@ def answer(snapshot: Snapshot, question: EffectivenessQuestion, kept: Kept | Non
             name: Group(standing, timestamp(first), timestamp(last))
             for name, standing, first, last in _standings(groups, "policy_version")
         },
-        by_verdict={name: standing for name, standing, *_ in _standings(groups, "verdict")},
+        by_verdict={name or NO_VERDICT: standing for name, standing, *_ in _standings(groups, "verdict")},
         by_rule={name: standing for name, standing, *_ in _standings(groups, "rule")},
         by_week={week.isoformat(): standing for week, standing, *_ in _standings(groups, "week")},
         by_disposition={name: standing for name, standing, *_ in _standings(groups, "disposition")},
         by_version_and_verdict={
-            (version, verdict): standing
+            (version, verdict or NO_VERDICT): standing
             for version, verdict, standing, *_ in _standings(groups, "policy_version", "verdict")
         },
         let_through=_let_through(groups),
@@ -271,8 +273,8 @@ def answer(snapshot: Snapshot, question: EffectivenessQuestion, kept: Kept | Non
         truncated=counting.after is not None,
         advisory=snapshot.count_advisory(question.policy_id),
     )
-    body = effectiveness_report(counted, question)
-    return EffectivenessReport(body, _frame(counted), _weekly(groups), snapshot.scope)
+    body = marked(effectiveness_report(counted, question), snapshot, "effectiveness_hash")
+    return EffectivenessReport(body, _frame(counted), _weekly(groups), snapshot.title)
 
 
 def _let_through(groups: pl.DataFrame) -> dict[str, Standing]:

@@ -26,6 +26,7 @@ from gate.policy.questions import CLOCKS, VERDICTS
 from gate.records.advisory import ADVISORY_POLICIES
 from workbench.columns import CHANGE_IDS, ENTRY_TABLES, IS_ADVISORY, TABLES, TIME, TIME_COLUMNS, schema
 from workbench.facts import columns_of
+from workbench.history import sets
 from workbench.lake.cases import (
     DECISION_COLUMNS,
     EXECUTION_COLUMNS,
@@ -70,6 +71,44 @@ EVENT_DATES: Final[Mapping[str, Mapping[str, pl.Expr]]] = {
 }
 """The dates of each table that the clock `occurred` replaces, each with the time of the event, which may be null."""
 
+
+@dataclass(frozen=True, slots=True)
+class ImportedSet:
+    """A history set that a snapshot is of.
+
+    Attributes:
+        name: Its name.
+        history_hash: The hash that names its content.
+        rows: How many rows were imported.
+        refused: How many rows of its files were refused.
+        erased: How many rows were erased since.
+    """
+
+    name: str
+    history_hash: str
+    rows: int
+    refused: int
+    erased: int
+
+    @property
+    def mark(self) -> dict[str, object]:
+        """`coverage.history` of every report over it."""
+        return {
+            "name": self.name,
+            "history_hash": self.history_hash,
+            "rows": self.rows,
+            "refused": self.refused,
+        }
+
+    @property
+    def note(self) -> str:
+        """The sentence that every report over it has."""
+        return (
+            f"These are imported cases of the history {self.name} (history_hash {self.history_hash[:12]}), which "
+            f"nobody verified; they are not in the chain."
+        )
+
+
 RESOLVED: Final = ("cases", "metrics")
 """The tables that compaction makes of the others."""
 
@@ -110,6 +149,7 @@ class Snapshot:
         windows: The slices that its tables are cut to; none for the whole chain.
         advisory: Whether its tables have the advisory decisions, and what was reported about them.
         clock: What dates the rows of its tables: `recorded` or `occurred`.
+        imported: The history set that it is of; None for the scope's own chain.
     """
 
     lake: Path
@@ -120,17 +160,40 @@ class Snapshot:
     windows: tuple[Window, ...] = ()
     advisory: bool = True
     clock: str = RECORDED
+    imported: ImportedSet | None = None
 
     def __repr__(self) -> str:
         sliced = ", sliced" if self.windows else ""
         binding = "" if self.advisory else ", without advisory decisions"
         dated = "" if self.clock == RECORDED else ", by event time"
+        if self.imported is not None:
+            return f"<Snapshot of {self.scope}, history {self.imported.name}: {self.position:,} imported rows{sliced}>"
         return f"<Snapshot of {self.scope}: {self.position:,} entries{sliced}{binding}{dated}>"
 
     @property
     def scope(self) -> str:
         """The scope's name."""
         return self.manifest.scope
+
+    @property
+    def title(self) -> str:
+        """The scope's name as reports show it; an imported history is named as one."""
+        return self.scope if self.imported is None else f"{self.scope}, imported history {self.imported.name}"
+
+    @property
+    def histories(self) -> list[str]:
+        """The names of the scope's history sets: past cases that were imported."""
+        return sets.names_of(self.lake, self.manifest.scope_id)
+
+    def history(self, name: str) -> Snapshot:
+        """A history set of the scope, on which every engine runs that the chain is not needed for.
+
+        Its positions are row numbers, and its reports say that nobody verified it.
+
+        Raises:
+            OperatorError: HISTORY_UNKNOWN, or HISTORY_MANIFEST_INVALID.
+        """
+        return history_of(self.lake, self.manifest.scope_id, self.scope, name)
 
     def slice(self, since: date | None = None, until: date | None = None, verdict: str | None = None) -> Snapshot:
         """The same chain with some of its decisions, and what was reported about these; every engine runs on it.
@@ -253,6 +316,10 @@ class Snapshot:
         return None if last is None else min([last, *ends])
 
     def _last_entry_at(self) -> datetime | None:
+        if self.imported is not None:
+            # Rows are in the order of their files, and in no order of time.
+            ends = self.resolved("cases").select(pl.col("created_at", "last_outcome_at").max())
+            return cast("datetime | None", ends.select(pl.max_horizontal(pl.all())).collect().item())
         for name in ENTRY_TABLES.values():
             files = [file for file in self.manifest.of(name) if file.last_position >= self.position]
             if files or name in self.tail:
@@ -576,6 +643,8 @@ def open_lake(path: str | Path) -> Lake:
     """
     directory = Path(path).absolute()
     manifests = load_all(directory)
+    held = {manifest.scope_id for manifest in manifests}
+    manifests += _without_chain(directory, [of for of in sets.scopes_of(directory) if of not in held])
     if not manifests:
         within = f" Perhaps you mean {directory / 'lake'}." if load_all(directory / "lake") else ""
         raise OperatorError(
@@ -584,6 +653,23 @@ def open_lake(path: str | Path) -> Lake:
             f"ledger to try it on.",
         )
     return Lake(directory, manifests)
+
+
+def history_of(lake: Path, scope_id: str, scope: str, name: str) -> Snapshot:
+    """A history set of a scope, as `Snapshot.history` gives it; the lake need not hold the scope.
+
+    Raises:
+        OperatorError: HISTORY_UNKNOWN, or HISTORY_MANIFEST_INVALID.
+    """
+    found = sets.require(lake, scope_id, scope, name)
+    imported = ImportedSet(found.name, found.history_hash, found.rows, found.refused, len(found.erased))
+    return Snapshot(lake, found.as_manifest(), found.rows, None, imported=imported)
+
+
+def _without_chain(lake: Path, scope_ids: Iterable[str]) -> list[Manifest]:
+    """Scopes of whose chains the lake holds nothing, and which have history sets."""
+    found = [sets.all_of(lake, scope_id) for scope_id in scope_ids]
+    return [Manifest(of[0].scope_id, of[0].scope, chain_id="") for of in found if of]
 
 
 def forgotten_lazily(facts: pl.LazyFrame, types: Mapping[str, pl.DataType], positions: pl.Series) -> pl.LazyFrame:

@@ -143,7 +143,9 @@ class Figures:
         return self._listed("earlier", rows, _count(beyond.filter(differs)))
 
     def _matrix(self, name: str, before: str, after: str) -> list[dict[str, Any]]:
-        found = self._anew.group_by(before, after).agg(pl.col("decisions").sum(), latest())
+        # How an imported case was decided may not be known; it then has no place on that side.
+        known = self._anew if not before.endswith("_verdict") else self._anew.filter(pl.col(before).is_not_null())
+        found = known.group_by(before, after).agg(pl.col("decisions").sum(), latest())
         rows = [
             {"from": was, "to": then, **_told(decisions, positions, self._redecided)}
             for was, then, decisions, positions in found.iter_rows()
@@ -190,7 +192,9 @@ class Figures:
 
     def _outcomes(self) -> dict[str, Any]:
         anew, status = self._anew, pl.col("outcome_status")
-        was_yes = (pl.col("was_verdict") == "yes") & (pl.col("base_verdict") == "yes")
+        # An imported case without a verdict was let through if an outcome tells what came of it.
+        let_through = (pl.col("was_verdict") == "yes") | pl.col("was_verdict").is_null()
+        was_yes = let_through & (pl.col("base_verdict") == "yes")
         good = anew.filter(was_yes & (status == "succeeded"))
         bad = anew.filter(was_yes & status.is_in(_TERMINAL[1:]))
         approved = anew.filter(TO_YES)

@@ -374,6 +374,8 @@ class _Run:
         verdicts = [*in_words("then", self._deciding.then, "then_index")[:1]]
         if self._deciding.base is None:
             verdicts.append(pl.col("verdict").cast(pl.String).alias("base_verdict"))
+            # There is nothing to move from where nobody knows how an imported case was decided.
+            anew = anew.filter(pl.col("verdict").is_not_null())
         else:
             verdicts += in_words("base", self._deciding.base, "base_index")[:1]
         self._tally.add_money(anew.filter(pl.col("value").is_not_null()).select("position", "value", *verdicts))

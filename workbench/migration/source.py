@@ -47,7 +47,9 @@ class History(Protocol):
 
     @property
     def read_at(self) -> Mapping[str, object]:
-        """What identifies the history: {chain_id, chain_position, merkle_root}."""
+        """What identifies the history: {chain_id, chain_position, merkle_root}, or of an imported one {history,
+        history_hash, rows}.
+        """
 
     @property
     def size(self) -> int:
@@ -93,6 +95,9 @@ class LakeHistory:
     def read_at(self) -> Mapping[str, object]:
         """As `History.read_at`."""
         of = self.snapshot
+        if of.imported is not None:
+            found = of.imported
+            return {"history": found.name, "history_hash": found.history_hash, "rows": found.rows}
         return {"chain_id": of.manifest.chain_id, "chain_position": of.position, "merkle_root": of.merkle_root}
 
     @property

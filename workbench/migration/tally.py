@@ -188,7 +188,7 @@ class Cells:
         key = pl.col("cell").fill_null(0)
         parts = (
             (_STATUSES, pl.col("outcome_status").to_physical().fill_null(len(Counts._fields))),
-            (_WAS, pl.col("verdict").to_physical()),
+            (_WAS, pl.col("verdict").to_physical().fill_null(len(VERDICTS))),
             (FATES, pl.col("fate")),
         )
         for size, part in parts:
@@ -197,7 +197,8 @@ class Cells:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """The groups: left, then, outcome_status, was_verdict, fate, decisions and positions.
+        """The groups: left, then, outcome_status, was_verdict, fate, decisions and positions. `was_verdict` is null
+        where nobody knows how an imported case was decided.
 
         `left` and `then` mean nothing where the decision cannot be decided anew.
         """
@@ -208,7 +209,7 @@ class Cells:
             key = key // size
         return self._groups.frame.select(key.alias("left"), *columns, *_COUNTED).with_columns(
             pl.lit(pl.Series([*Counts._fields, "unreported"])).gather(pl.col("status")).alias("outcome_status"),
-            pl.lit(pl.Series(VERDICTS)).gather(pl.col("was")).alias("was_verdict"),
+            pl.lit(pl.Series([*VERDICTS, None])).gather(pl.col("was")).alias("was_verdict"),
         )
 
 

@@ -32,6 +32,7 @@ from workbench.engines.findings import anomalies as listed_in
 from workbench.engines.rendering import cut, on_one_line, page, prompt
 from workbench.engines.slicing import looked_at
 from workbench.engines.wording import phrase, stated
+from workbench.history.marks import marked
 from workbench.lake.reader import Snapshot
 
 if TYPE_CHECKING:
@@ -253,10 +254,10 @@ def answer(snapshot: Snapshot, question: AnomaliesQuestion) -> AnomalyReport:
     found = find(counted, question)
     listed = strongest(found, question)
     ids = decisions_shown(choice.kept, [anomaly.shown for anomaly in listed])
-    body = anomaly_report(counted, found, ids, question)
+    body = marked(anomaly_report(counted, found, ids, question), snapshot, "anomaly_hash")
     shown = conditions(counted, question.policy_id, listed)
     return AnomalyReport(
-        body, _frame(body["anomalies"]), _weekly(counted), snapshot.scope, choice.kept, shown, snapshot
+        body, _frame(body["anomalies"]), _weekly(counted), snapshot.title, choice.kept, shown, snapshot
     )
 
 
