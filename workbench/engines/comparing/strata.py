@@ -67,7 +67,11 @@ class Strata:
 
 
 def tested_facts(snapshot: Snapshot, policy_id: str) -> dict[str, Tested]:
-    """The facts that a policy's rulebooks test, those of the most rulebooks, sorted."""
+    """The facts that a policy's rulebooks test, those of the most rulebooks, sorted; of imported cases, which no
+    rulebook decided, all that the set has, the first by name.
+    """
+    if snapshot.imported is not None:
+        return {field: Tested((), ()) for field in snapshot.fact_fields()[:MAX_FACTS]}
     rulebooks = snapshot.table("rulebooks").filter(pl.col("policy_id") == policy_id).select("body").collect()
     testing: dict[str, int] = {}
     values: dict[str, set[object]] = {}
