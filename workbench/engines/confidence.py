@@ -16,7 +16,7 @@ import polars as pl
 
 from gate.policy.confidence import MIN_SAMPLE, Counts, Coverage, add, wilson_interval
 from gate.policy.effectiveness import Standing
-from gate.policy.questions import CLOCKS, ConfidenceQuestion
+from gate.policy.questions import ConfidenceQuestion
 from gate.policy.reports import confidence_report
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.findings import standings, support
@@ -98,7 +98,7 @@ def confidence(
     verdict: str | None = None,
     since: date | None = None,
     until: date | None = None,
-    clock: str = CLOCKS[0],
+    clock: str | None = None,
     action: str | None = None,
     limit: int | None = None,
     min_sample: int = MIN_SAMPLE,
@@ -112,7 +112,7 @@ def confidence(
         verdict: One verdict, yes, no or review; None for all.
         since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
         until: Only decisions before this moment, as `since`.
-        clock: By which dates, `recorded` or `occurred`.
+        clock: By which dates, `recorded` or `occurred`; those of the snapshot where None.
         action: One action; None for all.
         limit: How many decisions are looked at, those with the latest outcomes; 1 to 1,000,000; None for all.
         min_sample: How many terminal outcomes a level needs, and a version to be compared with the policy; 1 to 10,000.
@@ -127,7 +127,7 @@ def confidence(
         verdict=verdict,
         since=since,
         until=until,
-        clock=clock,
+        clock=snapshot.clock if clock is None else clock,
         action=action,
         limit=limit,
         min_sample=min_sample,

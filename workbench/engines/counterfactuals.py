@@ -26,7 +26,7 @@ from gate.policy.confidence import Counts
 from gate.policy.effectiveness import Standing
 from gate.policy.means import Sums, mean_interval
 from gate.policy.notes import by_clock, without_advice
-from gate.policy.questions import CLOCKS, VERDICTS, CounterfactualsQuestion
+from gate.policy.questions import VERDICTS, CounterfactualsQuestion
 from gate.rulebooks.documents import RulebookBody
 from gate.rulebooks.evaluation import Outcome
 from gate.rulebooks.rulebook import Rulebook, load
@@ -155,7 +155,7 @@ def counterfactuals(
     verdict: str | None = None,
     since: date | None = None,
     until: date | None = None,
-    clock: str = CLOCKS[0],
+    clock: str | None = None,
     limit: int | None = None,
     metrics: Sequence[str] = (),
 ) -> CounterfactualReport:
@@ -170,7 +170,7 @@ def counterfactuals(
         verdict: One verdict, yes, no or review; None for all.
         since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
         until: Only decisions before this moment, as `since`.
-        clock: By which dates, `recorded` or `occurred`.
+        clock: By which dates, `recorded` or `occurred`; those of the snapshot where None.
         limit: How many decisions are looked at, the latest in the chain, 1 to 1,000,000; None for all.
         metrics: What is summed over the decisions, at most five: metrics of the latest outcomes by their names, and
             facts as `inputs.<path>`.
@@ -188,7 +188,7 @@ def counterfactuals(
         limit=limit,
         since=since,
         until=until,
-        clock=clock,
+        clock=snapshot.clock if clock is None else clock,
         patch=patch,
         rulebook=rulebook,
         # A text is refused as what it is, and not taken for its letters.

@@ -20,7 +20,7 @@ from gate.ids import timestamp
 from gate.policy.confidence import MIN_SAMPLE, wilson_interval
 from gate.policy.effectiveness import LET_THROUGH, Counted, Footing, Group, Metric, Standing, below_others
 from gate.policy.effectiveness_report import effectiveness_report
-from gate.policy.questions import CLOCKS, EffectivenessQuestion
+from gate.policy.questions import EffectivenessQuestion
 from gate.policy.reports import MAX_METRICS
 from gate.policy.versions import Compared, compare_versions
 from workbench.columns import NO_VERDICT
@@ -193,7 +193,7 @@ def effectiveness(
     verdict: str | None = None,
     since: date | None = None,
     until: date | None = None,
-    clock: str = CLOCKS[0],
+    clock: str | None = None,
     limit: int | None = None,
     min_sample: int = MIN_SAMPLE,
 ) -> EffectivenessReport:
@@ -206,7 +206,7 @@ def effectiveness(
         verdict: One verdict, yes, no or review; None for all.
         since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
         until: Only decisions before this moment, as `since`.
-        clock: By which dates, `recorded` or `occurred`.
+        clock: By which dates, `recorded` or `occurred`; those of the snapshot where None.
         limit: How many decisions are looked at, the latest in the chain, 1 to 1,000,000; None for all.
         min_sample: How many terminal outcomes a judgement needs, and a version to be compared with the others; 1 to
             10,000.
@@ -221,7 +221,7 @@ def effectiveness(
         verdict=verdict,
         since=since,
         until=until,
-        clock=clock,
+        clock=snapshot.clock if clock is None else clock,
         limit=limit,
         min_sample=min_sample,
     )

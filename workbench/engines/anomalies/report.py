@@ -23,7 +23,7 @@ from gate.policy.anomalies.report import Counted, anomaly_report, find, stronges
 from gate.policy.anomalies.scores import THRESHOLD
 from gate.policy.bounds import refusal
 from gate.policy.confidence import MIN_SAMPLE
-from gate.policy.questions import CLOCKS, MAX_ITEMS, AnomaliesQuestion
+from gate.policy.questions import MAX_ITEMS, AnomaliesQuestion
 from workbench.engines.anomalies.counts import choose, conditions, count, decisions_shown
 from workbench.engines.anomalies.going_back import GoingBack, going_back
 from workbench.engines.anomalies.sentences import several
@@ -199,7 +199,7 @@ def anomalies(
     verdict: str | None = None,
     since: date | None = None,
     until: date | None = None,
-    clock: str = CLOCKS[0],
+    clock: str | None = None,
     limit: int | None = None,
     min_sample: int = MIN_SAMPLE,
     threshold: float = THRESHOLD,
@@ -214,7 +214,7 @@ def anomalies(
         verdict: One verdict, yes, no or review; None for all.
         since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
         until: Only decisions before this moment, as `since`.
-        clock: By which dates, `recorded` or `occurred`.
+        clock: By which dates, `recorded` or `occurred`; those of the snapshot where None.
         limit: How many decisions are looked at, the latest in the chain, 1 to 1,000,000; None for all.
         min_sample: How many cases a window needs, and what it is compared with, 1 to 10,000.
         threshold: The least score that is listed, 0 to 1.
@@ -230,7 +230,7 @@ def anomalies(
         verdict=verdict,
         since=since,
         until=until,
-        clock=clock,
+        clock=snapshot.clock if clock is None else clock,
         limit=limit,
         min_sample=min_sample,
         threshold=threshold,
