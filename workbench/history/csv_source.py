@@ -139,7 +139,12 @@ class CsvSource:
         if len(block) - end > MAX_RECORD:
             self._too_long(block, end, line)
         if final and end < len(block):
-            self._fail(block, end, line, "has a quote that is not closed, in the row that begins there")
+            self._fail(
+                block,
+                end,
+                line,
+                "has a quote that is not closed in the row that begins there; double quotes that belong to a cell",
+            )
         quotes = quotes[: np.searchsorted(quotes, end)]
         feeds = feeds[: np.searchsorted(feeds, end)]
         self._require_well_formed(block, codes[:end], quotes, line)

@@ -154,7 +154,10 @@ class ParquetSource:
     def _require_footer(self, file: BinaryIO) -> None:
         size = file.seek(0, 2)
         file.seek(max(0, size - 8))
-        length = int.from_bytes(file.read(8)[:4], "little")
+        end = file.read(8)
+        if not end.endswith(b"PAR1"):
+            raise unusable(self._path, "is no whole Parquet file")
+        length = int.from_bytes(end[:4], "little")
         if length > _MAX_FOOTER:
             raise unusable(self._path, f"has a footer of {length:,} bytes; at most {_MAX_FOOTER:,} are read")
 

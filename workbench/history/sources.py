@@ -153,9 +153,10 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "it is no name of a file"
         raise unusable(path, f"cannot be read: {why}") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise unusable(path, "is no regular file; give a file of rows")
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise unusable(path, "is no regular file; give a file of rows")
         try:
             yield file
         except OSError as error:

@@ -15,6 +15,7 @@ from gate.policy.effectiveness import share
 from gate.policy.means import mean_interval
 from gate.policy.questions import VERDICTS
 from gate.rulebooks.rulebook import Rulebook
+from workbench.columns import NO_VERDICT
 from workbench.evaluator import FAILED
 from workbench.migration import sentences
 from workbench.migration.deciding import REASONS, Told
@@ -143,9 +144,9 @@ class Figures:
         return self._listed("earlier", rows, _count(beyond.filter(differs)))
 
     def _matrix(self, name: str, before: str, after: str) -> list[dict[str, Any]]:
-        # How an imported case was decided may not be known; it then has no place on that side.
-        known = self._anew if not before.endswith("_verdict") else self._anew.filter(pl.col(before).is_not_null())
-        found = known.group_by(before, after).agg(pl.col("decisions").sum(), latest())
+        # How an imported case was decided may not be known.
+        verdict = before if before not in ("base_verdict", "was_verdict") else pl.col(before).fill_null(NO_VERDICT)
+        found = self._anew.group_by(verdict, after).agg(pl.col("decisions").sum(), latest())
         rows = [
             {"from": was, "to": then, **_told(decisions, positions, self._redecided)}
             for was, then, decisions, positions in found.iter_rows()

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+from workbench.columns import NO_VERDICT
 from workbench.engines.wording import amount, counted, decided_by, joined
 from workbench.migration.sentences import percent, rate
 
@@ -81,6 +82,13 @@ def _what(of: _Part) -> Iterator[Line]:
 
 def _how_many(of: _Part) -> Iterator[Line]:
     history, equal = of["history"], of["difference"] is not None and of["difference"]["equal"]
+    read_at = history["read_at"]
+    if "history" in read_at:
+        yield Line(
+            f"These are imported cases of the history {read_at['history']} (history_hash "
+            f"{read_at['history_hash'][:12]}), which nobody verified; they are not in the chain.",
+            "warning",
+        )
     if equal:
         yield Line("It decides all facts as the version in force does; the exact analysis proves it.", "good")
         return
@@ -91,6 +99,14 @@ def _how_many(of: _Part) -> Iterator[Line]:
     if not redecided:
         yield Line("No past decision of it can be decided anew, so the past shows nothing.", "warning")
         return
+    thens = {row["to"]: row["decisions"] for row in history["was_matrix"] if row["from"] == NO_VERDICT}
+    if thens:
+        told = ", ".join(f"{decisions:,} {verdict}" for verdict, decisions in sorted(thens.items()))
+        yield Line(
+            f"Nobody knows how {counted(sum(thens.values()), 'imported case')} went; the candidate decides: {told}."
+        )
+        if of["base"] is None and sum(thens.values()) == redecided:
+            return
     if not history["changed"]["decisions"]:
         yield Line(f"None of {counted(redecided, 'past decision')} would change.", "good")
         return
