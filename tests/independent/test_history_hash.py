@@ -1,4 +1,4 @@
-"""history_hash, computed again in plain Python of what decisions say of it, over the sample history and a golden one."""
+"""history_hash, computed again in plain Python from its definition, over the sample history and a golden one."""
 
 from __future__ import annotations
 
