@@ -91,7 +91,9 @@ for scope, policy in overview.frame.select("scope", "policy_id").iter_rows():
             "below_others": ", ".join(below),
         }
     )
-pl.DataFrame(judged).sort(pl.col("below_others") == "", "success_rate").head(12)
+pl.DataFrame(judged, schema=["scope", "policy", "success_rate", "recommendation", "below_others"]).sort(
+    pl.col("below_others") == "", "success_rate"
+).head(12)
 
 # %% [markdown]
 # On the demo ledger two rows say `review_version`. Both deserve a look, and they end differently. First the pricing

@@ -70,8 +70,8 @@ def decided_by(of: Rulebook) -> list[str]:
         for name, told in map_["facts"].items():
             cell = row[told["column"]]
             if cell:
-                read = {"string": str, "boolean": lambda text: text == "yes"}.get(told["type"], json.loads)
-                facts[name] = read(cell)
+                kind = told["type"]
+                facts[name] = cell if kind == "string" else cell == "yes" if kind == "boolean" else json.loads(cell)
         found.append(of.evaluator.decide(facts).decision)
     return found
 

@@ -283,8 +283,10 @@ def test_whatever_python_writes_as_csv_comes_back_as_facts(
     told: dict[Any, str] = {None: "", True: "true", False: "false"}
     with file.open("w", newline="", encoding="utf-8") as opened_:
         # With line feeds alone, Python does not quote a carriage return, which then ends a line for some readers.
-        quoting = csv.QUOTE_MINIMAL if ending == "\r\n" else csv.QUOTE_ALL
-        writer = csv.writer(opened_, lineterminator=ending, quoting=quoting)
+        if ending == "\r\n":
+            writer = csv.writer(opened_)
+        else:
+            writer = csv.writer(opened_, lineterminator=ending, quoting=csv.QUOTE_ALL)
         writer.writerow(["id", "when", "text", "number", "whole", "truth"])
         for at, (text, number, whole, truth) in enumerate(rows):
             numbers = ["" if of is None else repr(of) for of in (number, whole)]
