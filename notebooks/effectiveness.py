@@ -91,9 +91,8 @@ for scope, policy in overview.frame.select("scope", "policy_id").iter_rows():
             "below_others": ", ".join(below),
         }
     )
-pl.DataFrame(judged, schema=["scope", "policy", "success_rate", "recommendation", "below_others"]).sort(
-    pl.col("below_others") == "", "success_rate"
-).head(12)
+columns = ["scope", "policy", "success_rate", "recommendation", "below_others"]
+pl.DataFrame(judged, schema=columns).sort(pl.col("below_others") == "", "success_rate").head(12)
 
 # %% [markdown]
 # On the demo ledger two rows say `review_version`. Both deserve a look, and they end differently. First the pricing
