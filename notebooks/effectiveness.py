@@ -91,8 +91,7 @@ for scope, policy in overview.frame.select("scope", "policy_id").iter_rows():
             "below_others": ", ".join(below),
         }
     )
-columns = ["scope", "policy", "success_rate", "recommendation", "below_others"]
-pl.DataFrame(judged, schema=columns).sort(pl.col("below_others") == "", "success_rate").head(12)
+pl.DataFrame(judged).sort(pl.col("below_others") == "", "success_rate").head(12)
 
 # %% [markdown]
 # On the demo ledger two rows say `review_version`. Both deserve a look, and they end differently. First the pricing

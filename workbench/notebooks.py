@@ -53,8 +53,8 @@ _ABOUT: Final = """\
 it as a guide to where to look; what the cells show is yours."""
 
 
-HISTORY_NOTEBOOKS: Final = ("effectiveness", "migration_dry_run")
-"""The notebooks that can read an imported history; the others ask what only a chain can answer."""
+HISTORY_NOTEBOOKS: Final = ("migration_dry_run",)
+"""The notebooks that can read an imported history; the others compare rulebooks that decided."""
 
 _READ: Final = ".scope(SCOPE)"
 

@@ -114,7 +114,7 @@ def _over(source: Notebook, history: str) -> Notebook:
     if source.name not in HISTORY_NOTEBOOKS:
         raise OperatorError(
             "USAGE_INVALID",
-            f"The notebook {source.name} reads no history; {' and '.join(HISTORY_NOTEBOOKS)} do.",
+            f"The notebook {source.name} reads no history; {' and '.join(HISTORY_NOTEBOOKS)} does.",
         )
     return over_history(source, history)
 
