@@ -1365,7 +1365,7 @@ class EffectivenessReportComparison(TypedDict):
     strata: int
     """How many kinds of like cases there are."""
     sampled_one_of: int
-    """Of so many decisions one was looked at: 1 up to 200,000 of them."""
+    """Of so many decisions one was looked at: 1 up to 100,000 of them."""
     design_effect: float
     """How many times as much rates vary as those of decisions that come one by one: 1 where none arrive together."""
     disagreements: int
