@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from gate.encoding.strict_json import parse
+from gate.errors import MaterialRefused
 from workbench.history.csv_source import require_columns
 from workbench.history.sources import LINE, MAX_RECORD, MAX_ROWS, ROW, Batch, Cursor, Refused, unusable
 from workbench.lake.names import shown
@@ -83,8 +85,13 @@ class JsonSource:
             raise unusable(self._path, f"is not UTF-8; save it as UTF-8 (line {line:,})") from error
         try:
             found = orjson.loads(text)
+            if text.count(b":") != _colons(found):
+                # The strict reader takes several times as long, and refuses what this one mends: a repeated member.
+                found = parse(text)
         except orjson.JSONDecodeError:
             return self._refused(row, line, None, "json", "The line is no JSON.")
+        except MaterialRefused as error:
+            return self._refused(row, line, None, "json", f"The line is no JSON that is taken here. {error.message}")
         if not isinstance(found, dict):
             return self._refused(row, line, None, "json", "The line is no JSON object.")
         cells: dict[str, str | None] = {}
@@ -97,6 +104,15 @@ class JsonSource:
 
     def _refused(self, row: int, line: int, column: str | None, code: str, reason: str) -> Refused:
         return Refused(self._path.name, row, line, column, None, code, reason)
+
+
+def _colons(value: Any) -> int:
+    """How many colons the JSON of a value has; fewer than its text where a member stands there twice."""
+    if isinstance(value, dict):
+        return sum(1 + name.count(":") + _colons(item) for name, item in value.items())
+    if isinstance(value, list):
+        return sum(map(_colons, value))
+    return value.count(":") if isinstance(value, str) else 0
 
 
 def _within(found: Mapping[str, Any], path: str) -> Any:

@@ -184,6 +184,19 @@ def test_a_bad_line_of_json_is_a_refused_row(tmp_path: Path) -> None:
     ]
 
 
+def test_a_member_that_stands_twice_in_a_line_refuses_the_row(tmp_path: Path) -> None:
+    file = tmp_path / "past.jsonl"
+    lines = [
+        '{"id": "a", "when": "2024-01-01", "n": 1}',
+        '{"id": "b", "when": "2024-01-01", "n": 1, "n": 2}',
+        '{"id": "c", "when": "2024-01-01", "n" : 1, "x": {"y": ":", "y": 2}}',
+        '{"id": "d:e", "when": "2024-01-01", "n": 3, "\\u003a": ":"}',
+    ]
+    file.write_text("\n".join(lines))
+    found = rehearsed(tmp_path, [file])
+    assert [(row, code) for row, _, _, code in refusals(found)] == [(2, "json"), (3, "json")]
+
+
 def test_members_within_objects_are_columns_by_their_path(tmp_path: Path) -> None:
     file = tmp_path / "past.jsonl"
     file.write_text(json.dumps({"id": 7, "when": "2024-01-01", "order": {"total": 12.5}}))
