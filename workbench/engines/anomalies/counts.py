@@ -19,7 +19,7 @@ from gate.ids import timestamp
 from gate.policy.anomalies import breaks
 from gate.policy.anomalies.anomaly import MOST_IDS, Anomaly, Shown
 from gate.policy.anomalies.breaks import Broken
-from gate.policy.anomalies.report import MAX_AGE, MAX_REASONS, MAX_WEEKS, TERMINAL, Cells, Counted, Weeks
+from gate.policy.anomalies.counted import MAX_AGE, MAX_REASONS, MAX_WEEKS, TERMINAL, Cells, Counted, Weeks
 from gate.policy.anomalies.volume import GRAINS
 from gate.policy.questions import AnomaliesQuestion
 from gate.records.advisory import ADVISORY_POLICIES

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from gate.policy.anomalies.anomaly import AnomalyDocument
-from gate.policy.anomalies.report import Counted, anomaly_report, find, strongest
+from gate.policy.anomalies.counted import Counted
+from gate.policy.anomalies.report import anomaly_report, find, strongest
 from gate.policy.anomalies.scores import THRESHOLD
 from gate.policy.bounds import refusal
 from gate.policy.confidence import MIN_SAMPLE

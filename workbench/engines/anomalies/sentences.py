@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from gate.policy.anomalies.anomaly import AnomalyDocument
 from gate.policy.anomalies.breaks import RULES
-from gate.policy.anomalies.report import WORSE
+from gate.policy.anomalies.counted import WORSE
 from gate.policy.anomalies.scores import HIGH, INDEX, MEDIUM, SEVERITIES
 from gate.policy.questions import OPEN_DAYS
 from workbench.engines.rendering import cut, on_one_line

@@ -12,8 +12,8 @@ from gate.encoding import resources
 from gate.policy.anomalies import scores, shifts
 from gate.policy.anomalies.anomaly import KINDS
 from gate.policy.anomalies.breaks import OUTCOME_DUE, RECEIPT_DUE, RULES
+from gate.policy.anomalies.counted import MAX_REASONS, MAX_WEEKS
 from gate.policy.anomalies.outliers import SEASONAL
-from gate.policy.anomalies.report import MAX_REASONS, MAX_WEEKS
 from gate.policy.anomalies.scores import BELOW_HIGH, HIGH, MEDIUM, THRESHOLD
 from gate.policy.anomalies.statistics import LEAST_P, NORMAL_MAD, required_z
 from gate.policy.anomalies.volume import LIKE

@@ -19,9 +19,10 @@ from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.policy.anomalies.anomaly import KINDS, Anomaly, Shown, order
 from gate.policy.anomalies.breaks import RULES, Broken
+from gate.policy.anomalies.counted import Cells, Counted
 from gate.policy.anomalies.drift import Histogram
 from gate.policy.anomalies.outliers import Far, Outliers
-from gate.policy.anomalies.report import Cells, Counted, find
+from gate.policy.anomalies.report import find
 from gate.policy.anomalies.scores import severity
 from gate.policy.questions import AnomaliesQuestion
 from tests.gate.policy.anomalies.support import MONDAY, NOTHING, POLICY, counted, found, report_of, weeks_of
