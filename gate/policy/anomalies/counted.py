@@ -10,6 +10,7 @@ from typing import Final
 from gate.policy.anomalies.breaks import Broken
 from gate.policy.anomalies.drift import Histogram
 from gate.policy.anomalies.outliers import Outliers
+from gate.policy.anomalies.shifts import Arrivals
 
 MAX_WEEKS: Final = 104
 """How many weeks are looked at for shifts, drift and volume, the latest."""
@@ -38,6 +39,9 @@ class Weeks:
         reasons: Those of each reason code.
         outcomes: Of each terminal status, by how many days the outcome came after the decision at most (from 1 to
             `MAX_AGE`, and of any age), the let-through actions with it.
+        squares: The sum over the minutes of each week of their decisions, squared.
+        alike: How far decisions of one minute are alike in a verdict, a reason or a terminal status, 0 to 1, by what it
+            is of and the value; 0 where it is not there.
         horizons: Of each week, the index of the age at which outcomes of a window that ends with it are compared; -1
             where the window ended less than a day ago.
     """
@@ -49,6 +53,19 @@ class Weeks:
     reasons: Mapping[str, Sequence[int]]
     outcomes: Mapping[str, Sequence[Sequence[int]]]
     horizons: Sequence[int]
+    squares: Sequence[int] = ()
+    alike: Mapping[tuple[str, str], float] = field(default_factory=dict)
+
+    @property
+    def arrivals(self) -> Arrivals:
+        """In how large groups the decisions of each week arrive; singly where the squares are not there."""
+        return Arrivals(self.decisions, self.squares or self.decisions)
+
+    @property
+    def usual(self) -> int:
+        """The decisions of a usual week: the lower median of those that have any."""
+        counts = sorted(count for count in self.decisions if count)
+        return counts[(len(counts) - 1) // 2] if counts else 0
 
     def starts(self, week: int) -> datetime:
         """When a week begins, by its index, UTC."""
@@ -62,10 +79,12 @@ class Cells:
     Attributes:
         start: Where the first begins.
         counts: The decisions in each.
+        squares: The sum over the minutes of each of their decisions, squared; None where they come singly.
     """
 
     start: datetime
     counts: Sequence[int]
+    squares: Sequence[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +107,7 @@ class Counted:
         merkle_root: The chain's rolling root there; None where it is empty.
         truncated: Whether a limit left earlier decisions out.
         advisory: How many decisions with the policy's id were left out because they are advisory.
+        value: Of each week the values of the metric that the question names, and their sum; None where it names none.
     """
 
     decisions: int
@@ -105,3 +125,4 @@ class Counted:
     merkle_root: str | None
     truncated: bool = field(default=False)
     advisory: int = 0
+    value: Sequence[tuple[int, float]] | None = None

@@ -42,12 +42,16 @@ _NOTES: Final = (
 )
 _TRUNCATED: Final = "Earlier decisions were left out, as limit asked."
 _SAMPLED: Final = "What is usual for facts and metrics was learned from one of {one_of} decisions."
+_THIN: Final = (
+    "Weeks with fewer decisions than min_sample are compared only together with the weeks beside them; decisions that "
+    "arrive in one minute count as far as they differ."
+)
 _FEW: Final = "There are too few decisions to compare anything with."
 _MORE: Final = "More were found than are listed: ask with a greater max_items."
 
 
 def find(counted: Counted, question: AnomaliesQuestion) -> list[Anomaly]:
-    """Every anomaly, the strongest first.
+    """Every anomaly, in the order of the report.
 
     Args:
         counted: What was counted.
@@ -62,13 +66,13 @@ def find(counted: Counted, question: AnomaliesQuestion) -> list[Anomaly]:
         shifted = find_shifts(rates, number, weeks.horizons, question.min_sample, rollouts)
         outcomes = [shift for shift in shifted if shift.of == "outcome"]
         verdicts = [shift for shift in shifted if shift.of != "outcome"]
-        drifts = find_drift(counted.histograms, number, question.min_sample)
+        drifts = find_drift(counted.histograms, number, question.min_sample, weeks.arrivals)
         found += [told.outcomes(group) for group in _together(outcomes)]
         found += [told.verdicts(group) for group in _together(verdicts)]
         found += [told.drifted(group) for group in _together(drifts)]
         found += [told.surge(surge) for surge in _surges(counted.cells)]
     found += [told.outliers(of) for of in counted.outliers if of.count]
-    return sorted(found, key=order)
+    return sorted(found, key=lambda anomaly: order(anomaly.to_dict(question.policy_id, ())))
 
 
 def strongest(found: Iterable[Anomaly], question: AnomaliesQuestion) -> list[Anomaly]:
@@ -108,6 +112,7 @@ def anomaly_report(
         "min_sample": question.min_sample,
         "threshold": question.threshold,
         "max_items": question.max_items,
+        "value": question.value,
         "limit": question.limit,
         "parameters": {
             "window_weeks": list(shifts.LENGTHS),
@@ -154,6 +159,8 @@ def _notes(
     yield from _NOTES
     if counted.decisions < question.min_sample:
         yield _FEW
+    if counted.weeks is not None and any(0 < count < question.min_sample for count in counted.weeks.decisions):
+        yield _THIN
     if counted.sampled_one_of > 1:
         yield _SAMPLED.format(one_of=counted.sampled_one_of)
     if counted.truncated:
@@ -165,17 +172,26 @@ def _notes(
 
 
 def _rates(weeks: Weeks) -> list[Rate]:
-    decided = [weeks.decisions]
-    rates = [Rate("verdict", name, [counts], decided) for name, counts in sorted(weeks.verdicts.items())]
-    rates += [Rate("reason", name, [counts], decided) for name, counts in sorted(weeks.reasons.items())]
     ages = zip(*weeks.outcomes.values(), strict=True)
-    terminal = [[sum(counts) for counts in zip(*statuses, strict=True)] for statuses in ages]
-    return rates + [Rate("outcome", name, counts, terminal) for name, counts in sorted(weeks.outcomes.items())]
+    terminal: list[Sequence[int]] = [[sum(counts) for counts in zip(*statuses, strict=True)] for statuses in ages]
+    arrivals = weeks.arrivals
+    counted: list[tuple[str, str, list[Sequence[int]], list[Sequence[int]]]] = [
+        ("verdict", name, [counts], [weeks.decisions]) for name, counts in sorted(weeks.verdicts.items())
+    ]
+    counted += [("reason", name, [counts], [weeks.decisions]) for name, counts in sorted(weeks.reasons.items())]
+    counted += [("outcome", name, [*counts], terminal) for name, counts in sorted(weeks.outcomes.items())]
+    return [
+        Rate(of, name, parts, wholes, arrivals, weeks.alike.get((of, name), 0.0)) for of, name, parts, wholes in counted
+    ]
 
 
 def _surges(cells: Sequence[Cells]) -> list[Surge]:
     number = grain_of([of.counts for of in cells])
-    return [] if number is None else find_surges(GRAINS[number], cells[number].start, cells[number].counts)
+    return (
+        []
+        if number is None
+        else find_surges(GRAINS[number], cells[number].start, cells[number].counts, cells[number].squares)
+    )
 
 
 _Found = TypeVar("_Found", Shift, Drift)

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Final
 
-from gate.ids import timestamp
-from gate.policy.anomalies.anomaly import Anomaly, Next, Shown, decisions_of, report_of
+from gate.ids import parse_timestamp, timestamp
+from gate.policy.anomalies.anomaly import Anomaly, Effect, Next, Shown, decisions_of, report_of
 from gate.policy.anomalies.breaks import RULES, Broken
 from gate.policy.anomalies.counted import MAX_AGE, WORSE, Counted, Weeks
 from gate.policy.anomalies.drift import Drift
 from gate.policy.anomalies.outliers import SEASONAL, Outliers
-from gate.policy.anomalies.scores import BELOW_HIGH, EFFECT, FAR, HARM, HIGH, INDEX, MEDIUM, TIMES, Marks, score
+from gate.policy.anomalies.scores import (
+    BELOW_HIGH,
+    EFFECT,
+    FAR,
+    HARM,
+    HIGH,
+    INDEX,
+    MANY_FAR,
+    MEDIUM,
+    SURPLUS,
+    TIMES,
+    Marks,
+    score,
+)
 from gate.policy.anomalies.shifts import Shift, Windows
 from gate.policy.anomalies.statistics import Share, difference_interval
 from gate.policy.anomalies.volume import Surge
 
 _IMPROVED: Final = 0.59
 """The greatest score of outcomes that got better."""
+
+LASTING: Final = timedelta(weeks=2)
+"""From how long on something is said to last."""
 
 _NAMED: Final = 3
 _DIGITS: Final = 6
@@ -44,6 +62,7 @@ class Telling:
             last=of.last,
             decisions=of.count,
             shown=Shown(positions=of.positions),
+            effect=self._effect(of.count, of.first, of.last, harm=True),
             numbers={"count": of.count, "of": of.of, "share": _rounded(Share(of.count, of.of).rate)},
             next=[Next(rule.next)],
         )
@@ -52,7 +71,7 @@ class Telling:
         worse = [shift for shift in group if shift.rose == WORSE[shift.value]]
         better = [shift for shift in group if shift.rose != WORSE[shift.value]]
         scores = [_score(shift, HARM) for shift in worse] + [min(_score(shift, EFFECT), _IMPROVED) for shift in better]
-        told = self._shifted("outcome_shift", group, max(scores), "outcome_status")
+        told = self._shifted("outcome_shift", group, max(scores), "outcome_status", harm=bool(worse))
         harms = any(shift.is_certain and _score(shift, HARM) >= MEDIUM for shift in worse)
         if "new_versions" in told.numbers and harms:
             # The effect of a change of one's own can be undone today.
@@ -97,13 +116,14 @@ class Telling:
         return Anomaly(
             kind="fact_drift",
             subject="",
-            score=min(BELOW_HIGH, max(score(drift.index, INDEX) for drift in group)),
+            score=max(_drift_score(drift) for drift in group),
             reasons=[f"fact_drifted:{drift.fact}" for drift in group],
             summary=f"The facts of decisions differ from those of the weeks before: {names}{more}.",
             first=first,
             last=last,
-            decisions=sum(group[0].within),
+            decisions=self._decided(group[0].windows),
             shown=shown,
+            effect=self._effect(self._moved(group[0]), first, last),
             numbers={"facts": [self._fact(drift) for drift in group]},
             next=[
                 Next("See which bins grew: a caller that sends something else, or other customers?"),
@@ -112,26 +132,31 @@ class Telling:
         )
 
     def surge(self, surge: Surge) -> Anomaly:
-        strength = score(surge.times, TIMES)
+        # As many times as many of few is little.
+        usual = max(self._weeks.usual, 1)
+        strength = min(score(surge.times, TIMES), score(surge.surplus / usual, SURPLUS))
         first, last = timestamp(surge.first), timestamp(surge.last)
         shown = Shown(first=first, last=last)
         cells = f"{surge.cells:,} {surge.grain.name}{'s' if surge.cells > 1 else ''}"
         return Anomaly(
             kind="volume",
             subject=surge.grain.name,
-            # Holidays have few decisions as well.
-            score=strength if surge.rose else min(strength, BELOW_HIGH),
+            score=strength,
             reasons=["more_decisions_than_usual" if surge.rose else "fewer_decisions_than_usual"],
             summary=f"{surge.decisions:,} decisions in {cells}; such {surge.grain.name}s have {surge.usual:,}.",
             first=first,
             last=last,
             decisions=surge.decisions,
             shown=shown,
+            effect=self._effect(abs(surge.decisions - surge.usual), first, last),
             numbers={
                 "grain": surge.grain.name,
                 "cells": surge.cells,
                 "decisions": surge.decisions,
                 "usual": surge.usual,
+                "arrivals": surge.arrivals,
+                "usual_arrivals": surge.usual_arrivals,
+                "usual_week": usual,
                 "times": _rounded(surge.times),
                 "modified_z": _rounded(surge.z),
                 "required_z": _rounded(surge.required),
@@ -146,14 +171,17 @@ class Telling:
         return Anomaly(
             kind="metric_outlier",
             subject=of.metric,
-            # A single number can be a special case, and no test tells how values are spread.
-            score=min(BELOW_HIGH, score(of.strength, FAR)),
+            # Single numbers can be special cases, and no test tells how values are spread.
+            score=score(of.strength, FAR)
+            if of.count >= MANY_FAR * of.values
+            else min(BELOW_HIGH, score(of.strength, FAR)),
             reasons=["metric_far_from_usual"],
             summary=f"Values of the metric {of.metric} far from what is usual: {of.count:,} of {of.values:,}.",
             first=of.first,
             last=of.last,
             decisions=of.count,
             shown=Shown(positions=tuple(far.position for far in of.farthest)),
+            effect=self._effect(of.count, of.first, of.last),
             numbers={
                 "metric": of.metric,
                 "values": of.values,
@@ -171,7 +199,9 @@ class Telling:
             next=[Next("Check the number with its source: a wrong unit, a wrong sign, or a case of its own?")],
         )
 
-    def _shifted(self, kind: str, group: Sequence[Shift], of: float, column: str | None) -> Anomaly:
+    def _shifted(
+        self, kind: str, group: Sequence[Shift], of: float, column: str | None, *, harm: bool | None = None
+    ) -> Anomaly:
         first, last = self._ends(group[0].windows)
         rose = tuple(shift.value for shift in group if shift.rose)
         reasons = [f"{shift.of}_{'rose' if shift.rose else 'fell'}:{shift.value}" for shift in group]
@@ -194,6 +224,12 @@ class Telling:
             last=last,
             decisions=top.within.whole,
             shown=replace(self._shown(group[0].windows), column=column if rose else None, values=rose),
+            effect=self._effect(
+                max(round(abs(shift.within.rate - shift.before.rate) * shift.within.whole) for shift in group),
+                first,
+                last,
+                harm=harm,
+            ),
             numbers=numbers,
             next=[],
         )
@@ -216,9 +252,46 @@ class Telling:
                 "high": _rounded(high),
             },
             "cohens_h": _rounded(shift.effect),
+            "least_h": _rounded(shift.least_effect),
+            "design_effect": self._design_effect(shift),
             "p_value": _significant(shift.p_value),
             "required_p": _significant(shift.required_p),
         }
+
+    def _design_effect(self, shift: Shift) -> float:
+        """How many decisions of the window say as much as a single one."""
+        alike = self._weeks.alike.get((shift.of, shift.value), 0.0)
+        return _rounded(1 + (self._weeks.arrivals.size(shift.windows.first, shift.windows.last) - 1) * alike)
+
+    def _effect(self, cases: int, first: str, last: str, *, harm: bool | None = None) -> Effect:
+        """What something costs that was from one moment to another."""
+        began, ended = parse_timestamp(first), parse_timestamp(last)
+        as_of = self._counted.as_of
+        lasting = ended - began >= LASTING or (as_of is not None and last >= as_of)
+        return Effect(cases, self._value(cases, began, ended), lasting, harm)
+
+    def _value(self, cases: int, began: datetime, ended: datetime) -> float | None:
+        """What the metric comes to in so many cases: its mean in the weeks of that time, so many times."""
+        if self._counted.value is None or self._counted.weeks is None:
+            return None
+        weeks, values = self._weeks, 0
+        sums = []
+        for at, (number, total) in enumerate(self._counted.value):
+            if weeks.starts(at) <= ended and began < weeks.starts(at + 1):
+                values += number
+                sums.append(total)
+        return _rounded(cases * math.fsum(sums) / values) if values else None
+
+    def _decided(self, windows: Windows) -> int:
+        return sum(self._weeks.decisions[windows.first : windows.last + 1])
+
+    def _moved(self, drift: Drift) -> int:
+        """How many decisions of the window have another value of a fact than they would have had before: the total
+        variation distance, so many times.
+        """
+        n, m = sum(drift.before), sum(drift.within)
+        distance = math.fsum(abs(a / n - b / m) for a, b in zip(drift.before, drift.within, strict=True)) / 2
+        return round(distance * self._decided(drift.windows))
 
     def _age(self, shift: Shift) -> int | None:
         """How many days after their decision outcomes came at most that are compared; None where they are all."""
@@ -233,7 +306,9 @@ class Telling:
             "to": last,
             "reference_from": timestamp(self._weeks.starts(drift.windows.reference)),
             "stability_index": _rounded(drift.index),
+            "least_index": _rounded(drift.least_index),
             "p_value": _significant(drift.p_value),
+            "required_p": _significant(drift.required_p),
             "bins": [
                 {"holds": holds, "before": before, "within": within}
                 for holds, before, within in zip(drift.bins, drift.before, drift.within, strict=True)
@@ -300,8 +375,13 @@ def _called(shift: Shift) -> str:
 
 def _score(shift: Shift, marks: Marks) -> float:
     """The score of a shift: below high where chance alone could have made it, among so many."""
-    of = score(abs(shift.effect), marks)
+    of = score(shift.least_effect, marks)
     return of if shift.is_certain else min(of, BELOW_HIGH)
+
+
+def _drift_score(drift: Drift) -> float:
+    of = score(drift.least_index, INDEX)
+    return of if drift.is_certain else min(of, BELOW_HIGH)
 
 
 def _share(of: Share) -> dict[str, float]:

@@ -16,14 +16,15 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from gate.ids import timestamp
-from gate.policy.anomalies import breaks
+from gate.policy.anomalies import breaks, statistics
 from gate.policy.anomalies.anomaly import MOST_IDS, Anomaly, Shown
 from gate.policy.anomalies.breaks import Broken
 from gate.policy.anomalies.counted import MAX_AGE, MAX_REASONS, MAX_WEEKS, TERMINAL, Cells, Counted, Weeks
 from gate.policy.anomalies.volume import GRAINS
+from gate.policy.means import Sums
 from gate.policy.questions import AnomaliesQuestion
 from gate.records.advisory import ADVISORY_POLICIES
-from workbench.columns import IS_ADVISORY
+from workbench.columns import IS_ADVISORY, TIME
 from workbench.engines.anomalies.samples import (
     far_values,
     fields_of_policy,
@@ -32,9 +33,10 @@ from workbench.engines.anomalies.samples import (
     sampled_one_of,
     samples_of,
 )
-from workbench.engines.slicing import date_of, last_left_out
+from workbench.engines.slicing import date_of, last_left_out, scattered
 from workbench.lake.entries import Personal
 from workbench.lake.reader import Snapshot
+from workbench.values import exact_sums
 
 _DAY: Final = timedelta(days=1)
 _WEEK: Final = timedelta(weeks=1)
@@ -51,6 +53,12 @@ _BROKE_AT: Final[Mapping[str, str]] = {
     "outcome_reversed": "outcome_reported_at",
 }
 """The date of what broke a decision; of the other breaks, that of the decision."""
+
+_MINUTE: Final = (pl.col("created_at").cast(pl.Int64) // 60_000).alias("minute")
+"""The minute in which a decision was made, since 1970: those of one minute are a group."""
+
+_HOUR_MS: Final = 3_600_000
+_STRETCH: Final = 250_000
 
 _EXECUTED: Final = pl.col("times_executed") > 0
 
@@ -103,9 +111,10 @@ def count(snapshot: Snapshot, choice: Choice) -> Counted:
     facts = choice.of(snapshot.facts(fields, policy_id))
     one_of = sampled_one_of(decisions)
     # All at once, so that no processor is idle.
-    hours, decided, outcomes, totals, names, values, known = pl.collect_all(
+    minutes, *alike, decided, outcomes, totals, names, values, known = pl.collect_all(
         [
-            _by_hour(choice.cases),
+            _by_minute(choice.cases),
+            *_alike(choice.cases, one_of),
             _by_week(choice.cases),
             _by_age(choice.cases),
             _totals(choice, as_of),
@@ -113,7 +122,8 @@ def count(snapshot: Snapshot, choice: Choice) -> Counted:
         ],
         engine="streaming",
     )
-    weeks = _weeks(decided, outcomes, as_of)
+    hours = _hours(minutes)
+    weeks = _with_groups(_weeks(decided, outcomes, as_of), hours, alike)
     learned = learn(names, values, known, fields, weeks, choice.question.min_sample)
     total = totals.row(0, named=True)
     broken, *far = pl.collect_all(
@@ -131,6 +141,7 @@ def count(snapshot: Snapshot, choice: Choice) -> Counted:
         broken=_breaks(broken.row(0, named=True), total),
         sampled_one_of=one_of,
         metrics=learned.metrics,
+        value=_values(metrics, weeks, choice.question.value),
     )
 
 
@@ -191,8 +202,75 @@ def _counted(snapshot: Snapshot, choice: Choice, as_of: datetime | None) -> Coun
     )
 
 
-def _by_hour(cases: pl.LazyFrame) -> pl.LazyFrame:
-    return cases.group_by(pl.col("created_at").dt.truncate("1h").alias("hour")).agg(pl.len().alias("decisions"))
+def _by_minute(cases: pl.LazyFrame) -> pl.LazyFrame:
+    return cases.group_by(_MINUTE).agg(pl.len().cast(pl.Int64).alias("decisions"))
+
+
+def _hours(minutes: pl.DataFrame) -> pl.DataFrame:
+    """The decisions of each hour, and the sum over its minutes of theirs, squared."""
+    hour = (pl.col("minute") // 60 * _HOUR_MS).cast(TIME).alias("hour")
+    decisions = pl.col("decisions")
+    return minutes.group_by(hour).agg(decisions.sum(), (decisions * decisions).sum().alias("squares"))
+
+
+def _alike(cases: pl.LazyFrame, one_of: int) -> list[pl.LazyFrame]:
+    """Of verdicts, reasons and terminal outcomes the decisions of each week, minute and value; of many, those of one of
+    so many minutes.
+    """
+    taken = cases if one_of == 1 else cases.filter(scattered(_MINUTE) % one_of == 0)
+    acted = pl.coalesce("action_executed", _YES)
+    rows = (taken, taken, taken.filter(_TERMINAL & acted))
+    return [
+        of.group_by("week", _MINUTE, pl.col(name).cast(pl.String).alias("value")).agg(
+            pl.len().cast(pl.Int64).alias("x")
+        )
+        for of, name in zip(rows, ("verdict", "reason_code", "outcome_status"), strict=True)
+    ]
+
+
+def _with_groups(weeks: Weeks, hours: pl.DataFrame, alike: Sequence[pl.DataFrame]) -> Weeks:
+    """The weeks with what is known of the groups in which decisions arrive."""
+    at = ((pl.col("hour").dt.truncate("1w").dt.date() - pl.lit(weeks.first)).dt.total_days() // 7).alias("at")
+    summed = hours.group_by(at).agg(pl.col("squares").sum()).filter(pl.col("at") >= 0)
+    squares = dict(summed.iter_rows())
+    found: dict[tuple[str, str], float] = {}
+    for of, rows in zip(("verdict", "reason", "outcome"), alike, strict=True):
+        for value, sums in _sums_of_groups(rows.filter(pl.col("week") >= weeks.first)).items():
+            if correlation := statistics.alike(sums):
+                found[of, value] = correlation
+    return replace(weeks, squares=[squares.get(week, 0) for week in range(len(weeks.decisions))], alike=found)
+
+
+def _sums_of_groups(rows: pl.DataFrame) -> dict[str, list[tuple[int, ...]]]:
+    """Of each value and week what `statistics.alike` takes."""
+    x, n = pl.col("x"), pl.col("n")
+    groups = rows.group_by("week", "minute").agg(x.sum().alias("n"))
+    whole = groups.group_by("week").agg(n.sum().alias("decisions"), (n * n).sum().alias("squares"))
+    joined = rows.join(groups, on=["week", "minute"])
+    summed = joined.group_by("value", "week").agg(
+        x.sum().alias("having"), (x * n).sum().alias("products"), (x * x).sum().alias("having_squares")
+    )
+    found: dict[str, list[tuple[int, ...]]] = {}
+    named = summed.join(whole, on="week").sort("value", "week")
+    for value, *sums in named.select(
+        "value", "decisions", "having", "squares", "products", "having_squares"
+    ).iter_rows():
+        found.setdefault(value or "", []).append(tuple(sums))
+    return found
+
+
+def _values(metrics: pl.LazyFrame, weeks: Weeks, name: str | None) -> list[tuple[int, float]] | None:
+    """Of each week how many values a metric has, and their sum, exact and then rounded."""
+    if name is None:
+        return None
+    week = ((pl.col("reported_at").dt.truncate("1w").dt.date() - pl.lit(weeks.first)).dt.total_days() // 7).alias("at")
+    rows = metrics.filter(pl.col("name") == name).select(week, "value").collect(engine="streaming")
+    sums: dict[int, Sums] = {}
+    for part in rows.iter_slices(_STRETCH):
+        for (at,), of in exact_sums(part, ["at"]).items():
+            sums[int(at)] = sums.get(int(at), Sums()) + of
+    of_weeks = (sums.get(week, Sums()) for week in range(len(weeks.decisions)))
+    return [(of.values, float(of.total)) for of in of_weeks]
 
 
 def _by_week(cases: pl.LazyFrame) -> pl.LazyFrame:
@@ -266,12 +344,13 @@ def _cells(hours: pl.DataFrame, weeks: Weeks, as_of: datetime) -> list[Cells]:
     rows = hours.filter(pl.col("hour") >= weeks.starts(0))
     cells = []
     for grain, every in zip(GRAINS, _EVERY, strict=True):
-        counted = rows.group_by(pl.col("hour").dt.truncate(every)).agg(pl.col("decisions").sum())
-        found: dict[datetime, int] = dict(counted.iter_rows())
+        counted = rows.group_by(pl.col("hour").dt.truncate(every)).agg(pl.col("decisions", "squares").sum())
+        found = {start: sums for start, *sums in counted.iter_rows()}
         start = min(found, default=as_of)
         # A period that has only begun is not complete.
         number = max(0, (as_of - start) // grain.length)
-        cells.append(Cells(start, [found.get(start + at * grain.length, 0) for at in range(number)]))
+        sums = [found.get(start + at * grain.length, (0, 0)) for at in range(number)]
+        cells.append(Cells(start, [count for count, _ in sums], [squares for _, squares in sums]))
     return cells
 
 
