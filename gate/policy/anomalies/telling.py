@@ -22,7 +22,6 @@ from gate.policy.anomalies.scores import (
     HIGH,
     INDEX,
     MANY_FAR,
-    MEDIUM,
     SURPLUS,
     TIMES,
     Marks,
@@ -72,7 +71,10 @@ class Telling:
         better = [shift for shift in group if shift.rose != WORSE[shift.value]]
         scores = [_score(shift, HARM) for shift in worse] + [min(_score(shift, EFFECT), _IMPROVED) for shift in better]
         told = self._shifted("outcome_shift", group, max(scores), "outcome_status", harm=bool(worse))
-        harms = any(shift.is_certain and _score(shift, HARM) >= MEDIUM for shift in worse)
+        harms = any(
+            shift.is_certain and abs(shift.effect) >= HARM.considerable and shift.least_effect >= HARM.noticeable
+            for shift in worse
+        )
         if "new_versions" in told.numbers and harms:
             # The effect of a change of one's own can be undone today.
             told = _with(told, [], score=max(told.score, HIGH))
