@@ -180,6 +180,7 @@ def _first_of(decision_ids: Sequence[str]) -> list[Next]:
 
 
 Order: TypeAlias = tuple[int, bool, bool, float, int, float, int, tuple[int, ...], str]
+"""What sorts an anomaly; see `order`."""
 
 
 def order(document: AnomalyDocument) -> Order:

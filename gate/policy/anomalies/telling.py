@@ -125,7 +125,7 @@ class Telling:
             last=last,
             decisions=self._decided(group[0].windows),
             shown=shown,
-            effect=self._effect(self._moved(group[0]), first, last),
+            effect=self._effect(self._moved(group[0]), first, last, goes_on=self._goes_on(group[0].windows)),
             numbers={"facts": [self._fact(drift) for drift in group]},
             next=[
                 Next("See which bins grew: a caller that sends something else, or other customers?"),
@@ -231,6 +231,7 @@ class Telling:
                 first,
                 last,
                 harm=harm,
+                goes_on=self._goes_on(group[0].windows),
             ),
             numbers=numbers,
             next=[],
@@ -265,12 +266,15 @@ class Telling:
         alike = self._weeks.alike.get((shift.of, shift.value), 0.0)
         return _rounded(1 + (self._weeks.arrivals.size(shift.windows.first, shift.windows.last) - 1) * alike)
 
-    def _effect(self, cases: int, first: str, last: str, *, harm: bool | None = None) -> Effect:
+    def _effect(self, cases: int, first: str, last: str, *, harm: bool | None = None, goes_on: bool = False) -> Effect:
         """What something costs that was from one moment to another."""
         began, ended = parse_timestamp(first), parse_timestamp(last)
+        return Effect(cases, self._value(cases, began, ended), goes_on or ended - began >= LASTING, harm)
+
+    def _goes_on(self, windows: Windows) -> bool:
+        """Whether a window has the week in which the chain ends."""
         as_of = self._counted.as_of
-        lasting = ended - began >= LASTING or (as_of is not None and last >= as_of)
-        return Effect(cases, self._value(cases, began, ended), lasting, harm)
+        return as_of is not None and timestamp(self._weeks.starts(windows.last + 1)) >= as_of
 
     def _value(self, cases: int, began: datetime, ended: datetime) -> float | None:
         """What the metric comes to in so many cases: its mean in the weeks of that time, so many times."""

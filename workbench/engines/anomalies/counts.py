@@ -1,8 +1,8 @@
 """What the anomaly report is made of: counts of a policy's decisions, in three scans of the lake.
 
 Nothing is summed but integers, and of floats only what orders them is taken: the counts do not depend on the order of
-rows, files or threads. What is held in memory is bounded, however many decisions there are: counts by hour, and samples
-of facts and metrics.
+rows, files or threads. What is held in memory is bounded, however many decisions there are: counts by minute, and
+samples of facts and metrics.
 """
 
 from __future__ import annotations

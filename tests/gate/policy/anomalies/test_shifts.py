@@ -6,8 +6,17 @@ from collections.abc import Container, Sequence
 
 import pytest
 
-from gate.policy.anomalies.shifts import Rate, Shift, Windows, find_shifts, taken_over, windows
-from gate.policy.anomalies.statistics import Share, cohens_h, fisher_exact
+from gate.policy.anomalies.shifts import (
+    Arrivals,
+    Rate,
+    Shift,
+    Windows,
+    find_shifts,
+    singly,
+    taken_over,
+    windows,
+)
+from gate.policy.anomalies.statistics import Share, cohens_h, fisher_exact, nearest_h
 
 ALL = 0
 
@@ -199,3 +208,54 @@ class TestShifts:
 
     def test_a_single_week_has_nothing_to_be_compared_with(self) -> None:
         assert shifts(rate([40], [40]), weeks=1) == shifts(weeks=0) == []
+
+
+class TestArrivals:
+    @pytest.mark.parametrize(
+        ("first", "last", "size"),
+        [(0, 0, 1), (1, 1, 5), (0, 1, 3), (2, 2, 1), (0, 3, 2.5)],
+    )
+    def test_the_size_is_that_of_the_group_of_an_average_decision(self, first: int, last: int, size: float) -> None:
+        # Ten that came singly; two groups of five; none; ten that came singly but for one pair of pairs.
+        arrivals = Arrivals([10, 10, 0, 4], [10, 50, 0, 0])
+        arrivals = arrivals if last < 3 else Arrivals([10, 10, 0, 0], [10, 40, 0, 0])
+        assert arrivals.size(first, last) == size
+
+    @pytest.mark.parametrize(
+        ("share", "effect", "told"),
+        [
+            ((6, 20), 1, (6, 20)),
+            ((6, 20), 2, (3, 10)),
+            ((5, 20), 2, (2, 10)),
+            ((20, 20), 3, (6, 6)),
+            ((0, 0), 9, (0, 0)),
+        ],
+    )
+    def test_so_many_that_came_singly_say_as_much(
+        self, share: tuple[int, int], effect: float, told: tuple[int, int]
+    ) -> None:
+        assert singly(Share(*share), effect) == Share(*told)
+
+    def test_the_design_effect_grows_with_the_groups_and_with_how_alike_they_are(self) -> None:
+        arrivals = Arrivals([40, 40], [40, 40 * 5])
+        effects = [
+            Rate("verdict", "no", [[4, 4]], [[40, 40]], arrivals, alike).design_effect(1, 1) for alike in (0, 0.25, 1)
+        ]
+        assert effects == [1, 2, 5]
+        assert Rate("verdict", "no", [[4, 4]], [[40, 40]], arrivals, 1).design_effect(0, 0) == 1
+        assert Rate("verdict", "no", [[4, 4]], [[40, 40]]).design_effect(0, 1) == 1
+
+    def test_what_came_in_groups_of_one_outcome_is_tested_as_so_many_groups(self) -> None:
+        parts, wholes = [10, 40], [100, 100]
+        alone = shifts(Rate("verdict", "no", [parts], [wholes]), weeks=2)
+        grouped = shifts(Rate("verdict", "no", [parts], [wholes], Arrivals(wholes, [200, 200]), 1), weeks=2)
+        assert (alone[0].within, grouped[0].within) == (Share(40, 100), Share(40, 100))
+        assert grouped[0].p_value == fisher_exact(Share(20, 50), Share(5, 50)) > alone[0].p_value
+        assert grouped[0].effect == alone[0].effect
+        assert grouped[0].least_effect == nearest_h(alone[0].effect, 50, 50) < alone[0].least_effect
+
+    def test_fewer_groups_than_the_sample_needs_are_no_test(self) -> None:
+        rates = (
+            Rate("verdict", "no", [[0, 100]], [[100, 100]], Arrivals([100, 100], [of, of]), 1) for of in (500, 600)
+        )
+        assert [len(shifts(rate, weeks=2)) for rate in rates] == [1, 0]
