@@ -56,10 +56,13 @@ class Weeks:
     squares: Sequence[int] = ()
     alike: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
-    @property
-    def arrivals(self) -> Arrivals:
-        """In how large groups the decisions of each week arrive; singly where the squares are not there."""
-        return Arrivals(self.decisions, self.squares or self.decisions)
+    def arrivals(self, one_of: int = 1) -> Arrivals:
+        """In how large groups the decisions of each week arrive, singly where the squares are not there.
+
+        Args:
+            one_of: Of how many decisions one is looked at.
+        """
+        return Arrivals(self.decisions, self.squares or self.decisions, one_of=one_of)
 
     @property
     def usual(self) -> int:

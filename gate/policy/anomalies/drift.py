@@ -30,13 +30,11 @@ class Histogram:
         fact: The fact's path.
         bins: What each bin holds, for people.
         weeks: Of each week the number of decisions in each bin.
-        alike: How far decisions that arrive in one minute are alike in it, 0 to 1.
     """
 
     fact: str
     bins: Sequence[str]
     weeks: Sequence[Sequence[int]]
-    alike: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ def find_drift(
         histograms: The facts, over the same weeks.
         weeks: How many weeks there are.
         min_sample: As how many single decisions a window, and what is before it, says as much at least.
-        arrivals: In how large groups decisions arrive; None where they come singly.
+        arrivals: In how large groups the decisions arrive that the histograms have; None where they come singly.
     """
     found: list[Drift] = []
     tests = 0
@@ -91,7 +89,7 @@ def find_drift(
             within = [column[of.last + 1] - column[of.first] for column in sums]
             before = [column[of.first] - column[of.reference] for column in sums]
             ends = ((before, of.reference, of.first - 1), (within, of.first, of.last))
-            alone = [_singly(counts, histogram, arrivals, first, last) for counts, first, last in ends]
+            alone = [_singly(counts, arrivals, first, last) for counts, first, last in ends]
             sizes = [sum(counts) for counts in alone]
             if min(sizes) < min_sample:
                 continue
@@ -106,14 +104,12 @@ def find_drift(
     return _without_echoes([drift for drift in found if drift.p_value <= greatest])
 
 
-def _singly(
-    counts: Sequence[int], histogram: Histogram, arrivals: Arrivals | None, first: int, last: int
-) -> Sequence[int]:
-    """As many decisions in each bin that came singly as say as much."""
-    if arrivals is None or not histogram.alike:
-        return counts
-    effect = 1 + (arrivals.size(first, last) - 1) * histogram.alike
-    return [math.floor(count / effect) for count in counts]
+def _singly(counts: Sequence[int], arrivals: Arrivals | None, first: int, last: int) -> Sequence[int]:
+    """As many decisions in each bin that came singly as say as much: those of one group are taken as having one value,
+    for of so many facts and bins nobody counts how far they do.
+    """
+    size = 1.0 if arrivals is None else arrivals.size(first, last)
+    return [math.floor(count / size) for count in counts]
 
 
 def _most_certain_first(drift: Drift) -> tuple[bool, float, float, tuple[int, int], str]:

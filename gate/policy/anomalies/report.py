@@ -66,7 +66,7 @@ def find(counted: Counted, question: AnomaliesQuestion) -> list[Anomaly]:
         shifted = find_shifts(rates, number, weeks.horizons, question.min_sample, rollouts)
         outcomes = [shift for shift in shifted if shift.of == "outcome"]
         verdicts = [shift for shift in shifted if shift.of != "outcome"]
-        drifts = find_drift(counted.histograms, number, question.min_sample, weeks.arrivals)
+        drifts = find_drift(counted.histograms, number, question.min_sample, weeks.arrivals(counted.sampled_one_of))
         found += [told.outcomes(group) for group in _together(outcomes)]
         found += [told.verdicts(group) for group in _together(verdicts)]
         found += [told.drifted(group) for group in _together(drifts)]
@@ -174,7 +174,7 @@ def _notes(
 def _rates(weeks: Weeks) -> list[Rate]:
     ages = zip(*weeks.outcomes.values(), strict=True)
     terminal: list[Sequence[int]] = [[sum(counts) for counts in zip(*statuses, strict=True)] for statuses in ages]
-    arrivals = weeks.arrivals
+    arrivals = weeks.arrivals()
     counted: list[tuple[str, str, list[Sequence[int]], list[Sequence[int]]]] = [
         ("verdict", name, [counts], [weeks.decisions]) for name, counts in sorted(weeks.verdicts.items())
     ]

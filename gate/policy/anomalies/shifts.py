@@ -89,15 +89,21 @@ def windows(weeks: int) -> Iterator[Windows]:
 class Arrivals:
     """In how large groups the decisions of each week arrive, a group being those of one minute."""
 
-    def __init__(self, decisions: Sequence[int], squares: Sequence[int]) -> None:
-        """Takes the decisions of each week, and the sum over its groups of their decisions, squared."""
+    def __init__(self, decisions: Sequence[int], squares: Sequence[int], *, one_of: int = 1) -> None:
+        """Takes the decisions of each week, and the sum over its groups of their decisions, squared; and of how many
+        decisions one is looked at.
+        """
         self._decisions = [0, *accumulate(decisions)]
         self._squares = [0, *accumulate(squares)]
+        self._one_of = one_of
 
     def size(self, first: int, last: int) -> float:
-        """The size of the group of an average decision of some weeks, both ends within; at least 1."""
+        """The size of the group of an average decision of some weeks, both ends within, itself among them; of the
+        others so many as are looked at.
+        """
         decisions = self._decisions[last + 1] - self._decisions[first]
-        return (self._squares[last + 1] - self._squares[first]) / decisions if decisions else 1.0
+        others = self._squares[last + 1] - self._squares[first] - decisions
+        return 1 + others / (decisions * self._one_of) if decisions else 1.0
 
 
 class Rate:

@@ -197,7 +197,7 @@ class TestOutcomes:
         self, versions: dict[str, list[int]]
     ) -> None:
         # h of failed is 0.97, 0.55 at the near end of its interval; of so few its p is 0.000001.
-        many = {f"v{at}": steady(4, 56) if at < 8 else [9] * WEEKS for at in range(20)}
+        many = {f"v{at}": steady(4, 56) if at < 8 else [9] * WEEKS for at in range(40)}
         faint = {"failed": steady(1, 10), "succeeded": steady(24, 15)}
         few = counted(weeks_of([60] * WEEKS, verdicts=many, versions=versions, outcomes=faint), as_of=AS_OF)
         (anomaly,) = (of for of in found(few) if of.kind == "outcome_shift")

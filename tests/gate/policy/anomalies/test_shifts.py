@@ -221,6 +221,9 @@ class TestArrivals:
         arrivals = arrivals if last < 3 else Arrivals([10, 10, 0, 0], [10, 40, 0, 0])
         assert arrivals.size(first, last) == size
 
+    def test_of_a_sample_a_group_has_as_many_fewer_others(self) -> None:
+        assert [Arrivals([10], [90], one_of=of).size(0, 0) for of in (1, 2, 8)] == [9, 5, 2]
+
     @pytest.mark.parametrize(
         ("share", "effect", "told"),
         [
