@@ -152,6 +152,11 @@ def far_values(metrics: pl.LazyFrame, measures: Sequence[Measure]) -> list[pl.La
     return plans
 
 
+def far_positions(metrics: pl.LazyFrame, measure: Measure) -> pl.LazyFrame:
+    """The chain positions of all decisions whose value of a metric lies far out."""
+    return _far(metrics, measure).select("position")
+
+
 def outliers_of(measures: Sequence[Measure], found: Sequence[pl.DataFrame]) -> list[Outliers]:
     """The metrics with values that lie far out.
 
