@@ -7,7 +7,6 @@ and a window counts where Pearson's chi-squared test says that it is no chance, 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -108,8 +107,7 @@ def _singly(counts: Sequence[int], arrivals: Arrivals | None, first: int, last: 
     """As many decisions in each bin that came singly as say as much: those of one group are taken as having one value,
     for of so many facts and bins nobody counts how far they do.
     """
-    size = 1.0 if arrivals is None else arrivals.size(first, last)
-    return [math.floor(count / size) for count in counts]
+    return counts if arrivals is None else [arrivals.singly(count, first, last) for count in counts]
 
 
 def _most_certain_first(drift: Drift) -> tuple[bool, float, float, tuple[int, int], str]:

@@ -15,7 +15,6 @@ not taken for one.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -53,6 +52,10 @@ LEAST_EFFECT: Final = 0.1
 
 # Nothing so near is a discovery at that rate, whatever the sample: it is not tested exactly, but counts as a test.
 _NEAR: Final = 2.0
+
+
+# How far decisions are alike has six decimals.
+_PARTS: Final = 10**6
 
 
 class Windows(NamedTuple):
@@ -105,6 +108,19 @@ class Arrivals:
         others = self._squares[last + 1] - self._squares[first] - decisions
         return 1 + others / (decisions * self._one_of) if decisions else 1.0
 
+    def design_effect(self, first: int, last: int, alike: float) -> float:
+        """How many decisions of some weeks say as much as a single one, where those of one group are so far alike."""
+        return 1 + (self.size(first, last) - 1) * alike
+
+    def singly(self, count: int, first: int, last: int, alike: float = 1.0) -> int:
+        """As how many decisions that came singly so many of some weeks say as much: their number, by the design effect,
+        in whole numbers, so that no last digit of a float decides.
+        """
+        decisions = self._decisions[last + 1] - self._decisions[first]
+        others = self._squares[last + 1] - self._squares[first] - decisions
+        whole = decisions * self._one_of * _PARTS
+        return count * whole // (whole + others * round(alike * _PARTS)) if decisions else count
+
 
 class Rate:
     """How many decisions of each week have a value, of how many.
@@ -138,16 +154,11 @@ class Rate:
         parts, wholes = self._parts[horizon], self._wholes[horizon]
         return Share(parts[last + 1] - parts[first], wholes[last + 1] - wholes[first])
 
-    def design_effect(self, first: int, last: int) -> float:
-        """How many decisions of some weeks say as much as a single one: 1 + (size - 1) * alike."""
+    def singly(self, share: Share, first: int, last: int) -> Share:
+        """The share of as many decisions that came singly as say as much as those of some weeks."""
         if self._arrivals is None or not self._alike:
-            return 1.0
-        return 1 + (self._arrivals.size(first, last) - 1) * self._alike
-
-
-def singly(share: Share, design_effect: float) -> Share:
-    """As many decisions that came singly as say as much."""
-    return Share(math.floor(share.part / design_effect), math.floor(share.whole / design_effect))
+            return share
+        return Share(*(self._arrivals.singly(count, first, last, self._alike) for count in share))
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,8 +251,8 @@ def find_shifts(
             within = rate.share(of.first, of.last, horizon)
             before = rate.share(of.reference, of.first - 1, horizon)
             singles = (
-                singly(before, rate.design_effect(of.reference, of.first - 1)),
-                singly(within, rate.design_effect(of.first, of.last)),
+                rate.singly(before, of.reference, of.first - 1),
+                rate.singly(within, of.first, of.last),
             )
             if min(share.whole for share in singles) < min_sample:
                 continue

@@ -264,7 +264,7 @@ class Telling:
     def _design_effect(self, shift: Shift) -> float:
         """How many decisions of the window say as much as a single one."""
         alike = self._weeks.alike.get((shift.of, shift.value), 0.0)
-        return _rounded(1 + (self._weeks.arrivals().size(shift.windows.first, shift.windows.last) - 1) * alike)
+        return _rounded(self._weeks.arrivals().design_effect(shift.windows.first, shift.windows.last, alike))
 
     def _effect(self, cases: int, first: str, last: str, *, harm: bool | None = None, goes_on: bool = False) -> Effect:
         """What something costs that was from one moment to another."""

@@ -147,7 +147,8 @@ def _arrivals(count: int, squares: int, minutes: int) -> int:
     """
     if not count:
         return 0
-    return math.ceil(count / max(1.0, squares / count / (1 + (count - 1) / minutes)))
+    # In whole numbers, so that no last digit of a float decides.
+    return min(count, -(-(count**2) * (minutes + count - 1) // (squares * minutes)))
 
 
 def _stable(count: int) -> float:

@@ -12,7 +12,6 @@ from gate.policy.anomalies.shifts import (
     Shift,
     Windows,
     find_shifts,
-    singly,
     taken_over,
     windows,
 )
@@ -225,28 +224,21 @@ class TestArrivals:
         assert [Arrivals([10], [90], one_of=of).size(0, 0) for of in (1, 2, 8)] == [9, 5, 2]
 
     @pytest.mark.parametrize(
-        ("share", "effect", "told"),
-        [
-            ((6, 20), 1, (6, 20)),
-            ((6, 20), 2, (3, 10)),
-            ((5, 20), 2, (2, 10)),
-            ((20, 20), 3, (6, 6)),
-            ((0, 0), 9, (0, 0)),
-        ],
+        ("count", "squares", "alike", "told"),
+        [(6, 20, 1, 6), (6, 40, 1, 3), (5, 40, 1, 2), (20, 60, 1, 6), (0, 90, 1, 0), (9, 60, 0.25, 6), (9, 90, 0, 9)],
     )
-    def test_so_many_that_came_singly_say_as_much(
-        self, share: tuple[int, int], effect: float, told: tuple[int, int]
-    ) -> None:
-        assert singly(Share(*share), effect) == Share(*told)
+    def test_so_many_that_came_singly_say_as_much(self, count: int, squares: int, alike: float, told: int) -> None:
+        arrivals = Arrivals([20], [squares])
+        assert arrivals.singly(count, 0, 0, alike) == told
+        assert arrivals.design_effect(0, 0, alike) == 1 + (squares / 20 - 1) * alike
 
-    def test_the_design_effect_grows_with_the_groups_and_with_how_alike_they_are(self) -> None:
-        arrivals = Arrivals([40, 40], [40, 40 * 5])
-        effects = [
-            Rate("verdict", "no", [[4, 4]], [[40, 40]], arrivals, alike).design_effect(1, 1) for alike in (0, 0.25, 1)
-        ]
-        assert effects == [1, 2, 5]
-        assert Rate("verdict", "no", [[4, 4]], [[40, 40]], arrivals, 1).design_effect(0, 0) == 1
-        assert Rate("verdict", "no", [[4, 4]], [[40, 40]]).design_effect(0, 1) == 1
+    def test_no_last_digit_of_a_float_decides(self) -> None:
+        # A design effect of 5/3, and 1.1.
+        assert Arrivals([3], [5]).singly(20, 0, 0) == 12
+        assert Arrivals([10], [20]).singly(33, 0, 0, 0.1) == 30
+
+    def test_weeks_without_decisions_leave_a_count_as_it_is(self) -> None:
+        assert Arrivals([0], [0]).singly(0, 0, 0) == 0
 
     def test_what_came_in_groups_of_one_outcome_is_tested_as_so_many_groups(self) -> None:
         parts, wholes = [10, 40], [100, 100]
