@@ -51,8 +51,8 @@ NOTES = (
     "grows no older.",
 )
 THIN = (
-    "Weeks with fewer decisions than min_sample are compared only together with the weeks beside them; decisions that "
-    "arrive in one minute count as far as they differ."
+    "Some weeks have fewer than min_sample decisions, and are compared only together with the weeks beside them; "
+    "decisions that arrive in one minute count as far as they differ."
 )
 TOO_FEW = "There are too few decisions to compare anything with."
 TAKEN = "What is usual for facts and metrics was learned from one of {} decisions."
@@ -724,6 +724,15 @@ class Recount:
                     first.setdefault(version, week)
         return {week for week in first.values() if week != 0}
 
+    def has_thin_weeks(self) -> bool:
+        """Whether some weeks are too small to be compared alone, by the rate in which groups are most alike."""
+        most = max(
+            self.correlation(whole, has) for of in ("verdict", "reason", "outcome") for _, whole, has in self.rates(of)
+        )
+        return any(
+            int(sum(sizes) / (1 + most * self.others([week]))) < self.min_sample for week, sizes in self.sizes.items()
+        )
+
     def moved(self, of: str) -> list[Moved]:
         if not hasattr(self, "_moved"):
             self._moved = self.all_moved()
@@ -1335,7 +1344,7 @@ def anomalies(
     notes = [*NOTES]
     if len(chosen) < min_sample:
         notes.append(TOO_FEW)
-    if recount is not None and any(sum(sizes) < min_sample for sizes in recount.sizes.values()):
+    if recount is not None and recount.has_thin_weeks():
         notes.append(THIN)
     if recount is not None and recount.one_of > 1:
         notes.append(TAKEN.format(recount.one_of))

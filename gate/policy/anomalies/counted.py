@@ -64,6 +64,11 @@ class Weeks:
         """
         return Arrivals(self.decisions, self.squares or self.decisions, one_of=one_of)
 
+    def has_thin(self, least: int) -> bool:
+        """Whether some weeks say less than so many single decisions of the rate of which groups are most alike."""
+        arrivals, most = self.arrivals(), max(self.alike.values(), default=0.0)
+        return any(count and arrivals.singly(count, at, at, most) < least for at, count in enumerate(self.decisions))
+
     @property
     def usual(self) -> int:
         """The decisions of a usual week: the lower median of those that have any."""

@@ -43,8 +43,8 @@ _NOTES: Final = (
 _TRUNCATED: Final = "Earlier decisions were left out, as limit asked."
 _SAMPLED: Final = "What is usual for facts and metrics was learned from one of {one_of} decisions."
 _THIN: Final = (
-    "Weeks with fewer decisions than min_sample are compared only together with the weeks beside them; decisions that "
-    "arrive in one minute count as far as they differ."
+    "Some weeks have fewer than min_sample decisions, and are compared only together with the weeks beside them; "
+    "decisions that arrive in one minute count as far as they differ."
 )
 _FEW: Final = "There are too few decisions to compare anything with."
 _MORE: Final = "More were found than are listed: ask with a greater max_items."
@@ -159,7 +159,7 @@ def _notes(
     yield from _NOTES
     if counted.decisions < question.min_sample:
         yield _FEW
-    if counted.weeks is not None and any(0 < count < question.min_sample for count in counted.weeks.decisions):
+    if counted.weeks is not None and counted.weeks.has_thin(question.min_sample):
         yield _THIN
     if counted.sampled_one_of > 1:
         yield _SAMPLED.format(one_of=counted.sampled_one_of)

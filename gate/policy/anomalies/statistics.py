@@ -179,8 +179,8 @@ def difference_interval(a: Share, b: Share) -> tuple[float, float]:
 
 
 def modified_z(distance: float, mad: float) -> float:
-    """How far a value lies from a median, in robust standard deviations: `NORMAL_MAD` times its distance, by the median absolute
-    deviation.
+    """How far a value lies from a median, in robust standard deviations: `NORMAL_MAD` times its distance, by the median
+    absolute deviation.
     """
     return NORMAL_MAD * distance / mad
 

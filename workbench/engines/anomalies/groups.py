@@ -54,7 +54,8 @@ def with_groups(weeks: Weeks, hours: pl.DataFrame, alike: Sequence[pl.DataFrame]
     found: dict[tuple[str, str], float] = {}
     for of, rows in zip(("verdict", "reason", "outcome"), alike, strict=True):
         for value, sums in _sums_of_groups(rows.filter(pl.col("week") >= weeks.first)).items():
-            if correlation := statistics.alike(sums):
+            looked_at = of != "reason" or value in weeks.reasons
+            if looked_at and (correlation := statistics.alike(sums)):
                 found[of, value] = correlation
     return replace(weeks, squares=[squares.get(week, 0) for week in range(len(weeks.decisions))], alike=found)
 
