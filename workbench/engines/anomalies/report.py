@@ -1,7 +1,7 @@
 """What is anomalous about a policy's decisions: wrong lives of decisions, shifted rates, odd values, other facts.
 
     report = anomalies(open_lake("var/lake").scope("acme"), "refund_policy")
-    report.frame                       # what was found, the strongest first
+    report.frame                       # what was found, what is high and costs most first
     report.plot(0)                     # the first of it, week by week
     report.decisions(0).collect()      # the decisions that show it
     report.going_back(0)               # what the version before would have decided then
@@ -180,7 +180,7 @@ class AnomalyReport:
         facts += [(name, stated(coverage[name])) for name in ("from", "to", "as_of")]
         shown = self.frame.with_columns(pl.col("kind", "subject").map_elements(phrase, return_dtype=pl.String))
         title, said = f"Anomalies of {body['policy_id']}", [f"{listed_in(body)}."]
-        return page(title, facts, ("The strongest first", shown), said=said, small=body["notes"])
+        return page(title, facts, ("What is high and costs most first", shown), said=said, small=body["notes"])
 
     def _asked(self) -> str:
         return "" if (version := self.body["policy_version"]) is None else f", version {cut(version)}"

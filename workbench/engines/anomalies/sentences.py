@@ -88,6 +88,19 @@ def counts(anomaly: AnomalyDocument) -> str:
     return f"{number:,} {'shows' if number == 1 else 'show'} it"
 
 
+def effect(anomaly: AnomalyDocument) -> str:
+    """What it costs, about: `About 24 decisions, lasting, for the worse`."""
+    of = anomaly["effect"]
+    parts = [f"About {counted(of['cases'], 'decision')}"]
+    if of["value"] is not None:
+        parts.append(f"{of['value']:,.2f} of the named metric")
+    if of["lasting"]:
+        parts.append("lasting")
+    if of["harm"] is not None:
+        parts.append("for the worse" if of["harm"] else "for the better")
+    return ", ".join(parts)
+
+
 def several(listed: Sequence[AnomalyDocument], *, of: str, opened: int | None = None) -> str:
     """How many anomalies a list has.
 
