@@ -559,7 +559,7 @@ class Recount:
                 seen += (sum(map(has, of)) - rate * len(of)) ** 2 - len(of) * rate * (1 - rate)
                 expected += (len(of) ** 2 - len(of)) * rate * (1 - rate)
         return (
-            Fraction(round(float(min(1, max(0, seen / expected))), 6)).limit_denominator(10**6)
+            Fraction(round(float(min(Fraction(1), max(Fraction(0), seen / expected))), 6)).limit_denominator(10**6)
             if expected
             else Fraction(0)
         )
