@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, TypedDict
 from urllib.parse import quote, urlencode
 
@@ -14,16 +14,21 @@ KINDS: Final = (
     "lifecycle_break",
     "outcome_shift",
     "verdict_shift",
+    "metric_shift",
     "volume",
     "metric_outlier",
     "fact_drift",
 )
 """What an anomaly is of; of equal scores, the first comes first."""
 
+SLOW: Final = "slow"
+"""The reason of what creeps: the window is compared with weeks of half a year before."""
+
 MOST_IDS: Final = 10
 """How many decision ids an anomaly names."""
 
 _ID_HEX: Final = 24
+_DIGITS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,9 @@ class Shown:
         last: Until before when.
         column: What they have in common, a column of cases; None for all of that time.
         values: Which values of it.
+        metric: The metric that they have; None where that does not matter.
+        within_days: Within how many days their outcomes came; None where that does not matter.
+        far: Whether it is those whose value of the metric lies far out.
     """
 
     positions: Sequence[int] = ()
@@ -43,6 +51,9 @@ class Shown:
     last: str = ""
     column: str | None = None
     values: tuple[str, ...] = ()
+    metric: str | None = None
+    within_days: int | None = None
+    far: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +156,17 @@ class Anomaly:
     numbers: Mapping[str, Any]
     next: Sequence[Next]
 
+    def worth(self, mean: float | None) -> Anomaly:
+        """The anomaly with what its cases come to where one comes to so much; None where nobody knows."""
+        value = None if mean is None else round(mean * self.effect.cases, _DIGITS)
+        return replace(self, effect=replace(self.effect, value=value))
+
     def identity(self, policy_id: str) -> str:
         """What it is called: the same as long as it is the same kind of thing that begins at the same time."""
         about = {"policy_id": policy_id, "kind": self.kind, "subject": self.subject, "from": self.first}
+        if SLOW in self.reasons:
+            # What creeps can begin with the week of another shift.
+            about["reason"] = SLOW
         return f"ano_{content_hash(about)[:_ID_HEX]}"
 
     def to_dict(self, policy_id: str, decision_ids: Sequence[str]) -> AnomalyDocument:

@@ -54,6 +54,7 @@ class Surge:
         usual: How many such cells hold, by the medians.
         arrivals: As how many that came singly they say as much.
         usual_arrivals: As how many those of such cells do.
+        groups: In how many minutes they came.
         z: How far out the farthest of them is, in robust standard deviations.
         required: How far one has to be to stand out among so many.
         cells: How many there are.
@@ -66,6 +67,7 @@ class Surge:
     usual: int
     arrivals: int
     usual_arrivals: int
+    groups: int
     z: float
     required: float
     cells: int
@@ -101,7 +103,11 @@ def grain_of(counts: Sequence[Sequence[int]]) -> int | None:
 
 
 def find_surges(
-    grain: Grain, start: datetime, counts: Sequence[int], squares: Sequence[int] | None = None
+    grain: Grain,
+    start: datetime,
+    counts: Sequence[int],
+    squares: Sequence[int] | None = None,
+    groups: Sequence[int] | None = None,
 ) -> list[Surge]:
     """Where there were far more or fewer decisions than usual.
 
@@ -109,7 +115,8 @@ def find_surges(
         grain: How long a cell is.
         start: Where the first cell begins.
         counts: The decisions in each whole cell; what has only begun is not among them.
-        squares: The sum over the minutes of each cell of their decisions, squared; None where they come singly.
+        squares: The sum over the minutes of each cell of their decisions, squared; None where each came alone.
+        groups: In how many minutes those of each cell came; None likewise.
     """
     minutes = grain.length // _MINUTE
     arrivals = [_arrivals(count, count if squares is None else squares[at], minutes) for at, count in enumerate(counts)]
@@ -126,12 +133,13 @@ def find_surges(
     out = [at for at, distance in distances.items() if modified_z(abs(distance), mad) > required]
     surges = []
     for run in _runs(out, distances):
-        decisions, expected, came, come = (
-            sum(of[at] or 0 for at in run) for of in (counts, usual, arrivals, usual_arrivals)
+        decisions, expected, came, come, minutes_of = (
+            sum(of[at] or 0 for at in run)
+            for of in (counts, usual, arrivals, usual_arrivals, counts if groups is None else groups)
         )
         z = max(modified_z(abs(distances[at]), mad) for at in run)
         first, last = start + run[0] * grain.length, start + (run[-1] + 1) * grain.length
-        surges.append(Surge(grain, first, last, decisions, expected, came, come, z, required, len(run)))
+        surges.append(Surge(grain, first, last, decisions, expected, came, come, minutes_of, z, required, len(run)))
     return surges
 
 

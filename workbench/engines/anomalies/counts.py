@@ -16,16 +16,22 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from gate.ids import timestamp
-from gate.policy.anomalies import breaks, statistics
+from gate.policy.anomalies import breaks
 from gate.policy.anomalies.anomaly import MOST_IDS, Anomaly, Shown
 from gate.policy.anomalies.breaks import Broken
 from gate.policy.anomalies.counted import MAX_AGE, MAX_REASONS, MAX_WEEKS, TERMINAL, Cells, Counted, Weeks
+from gate.policy.anomalies.report import in_order
 from gate.policy.anomalies.volume import GRAINS
+from gate.policy.anomalies.weekly.levels import MetricShift
 from gate.policy.means import Sums
 from gate.policy.questions import AnomaliesQuestion
 from gate.records.advisory import ADVISORY_POLICIES
 from workbench.columns import IS_ADVISORY, TIME
+from workbench.engines.anomalies.groups import MINUTE, grouped, groups_of
+from workbench.engines.anomalies.levels import condition, dated, week_of
 from workbench.engines.anomalies.samples import (
+    Measure,
+    far_rows,
     far_values,
     fields_of_policy,
     learn,
@@ -33,7 +39,7 @@ from workbench.engines.anomalies.samples import (
     sampled_one_of,
     samples_of,
 )
-from workbench.engines.slicing import date_of, last_left_out, scattered
+from workbench.engines.slicing import date_of, last_left_out
 from workbench.lake.entries import Personal
 from workbench.lake.reader import Snapshot
 from workbench.values import exact_sums
@@ -54,8 +60,11 @@ _BROKE_AT: Final[Mapping[str, str]] = {
 }
 """The date of what broke a decision; of the other breaks, that of the decision."""
 
-_MINUTE: Final = (pl.col("created_at").cast(pl.Int64) // 60_000).alias("minute")
-"""The minute in which a decision was made, since 1970: those of one minute are a group."""
+_ACTED: Final = pl.coalesce("action_executed", pl.col("verdict") == "yes")
+"""Whether the action was let through."""
+
+_AGE: Final = (pl.col("outcome_reported_at") - pl.col("created_at")).dt.total_days().clip(0, MAX_AGE)
+"""How many days after the decision its latest outcome came."""
 
 _HOUR_MS: Final = 3_600_000
 _STRETCH: Final = 250_000
@@ -85,6 +94,20 @@ class Choice(NamedTuple):
         return rows if self.after is None else rows.filter(pl.col("position") > self.after)
 
 
+class Counting(NamedTuple):
+    """What was counted, and by what the cases that show an anomaly are found.
+
+    Attributes:
+        counted: What the report is made of.
+        metrics: The metrics of the decisions.
+        measures: What is usual for them.
+    """
+
+    counted: Counted
+    metrics: pl.LazyFrame
+    measures: Sequence[Measure]
+
+
 def choose(snapshot: Snapshot, question: AnomaliesQuestion) -> Choice:
     """The decisions of a policy, of one version or all, the latest so many."""
     cases, kept = snapshot.cases(question.policy_id), snapshot.with_advice().cases(question.policy_id)
@@ -93,7 +116,7 @@ def choose(snapshot: Snapshot, question: AnomaliesQuestion) -> Choice:
     return chosen._replace(cases=chosen.of(cases), kept=chosen.of(kept))
 
 
-def count(snapshot: Snapshot, choice: Choice) -> Counted:
+def count(snapshot: Snapshot, choice: Choice) -> Counting:
     """Everything that the report is made of.
 
     Args:
@@ -104,32 +127,35 @@ def count(snapshot: Snapshot, choice: Choice) -> Counted:
     decisions, first, last = told.collect(engine="streaming").row(0)
     as_of = snapshot.last_entry_at() or last
     if not decisions:
-        return replace(_counted(snapshot, choice, as_of), broken=_breaks_of_advice(choice, as_of))
+        nothing = replace(_counted(snapshot, choice, as_of), broken=_breaks_of_advice(choice, as_of))
+        return Counting(nothing, choice.of(snapshot.metrics(choice.question.policy_id)), ())
     policy_id = choice.question.policy_id
     metrics = choice.of(snapshot.metrics(policy_id))
     fields = fields_of_policy(snapshot, policy_id)
     facts = choice.of(snapshot.facts(fields, policy_id))
     one_of = sampled_one_of(decisions)
     # All at once, so that no processor is idle.
-    minutes, *alike, decided, outcomes, totals, names, values, known = pl.collect_all(
+    minutes, together, ended, decided, outcomes, totals, names, values, known = pl.collect_all(
         [
             _by_minute(choice.cases),
-            *_alike(choice.cases, one_of),
+            *grouped(choice.cases, choice.cases.filter(_TERMINAL & _ACTED), one_of),
             _by_week(choice.cases),
             _by_age(choice.cases),
             _totals(choice, as_of),
-            *samples_of(metrics, facts, fields, Personal.of(snapshot.manifest.personal).facts, one_of),
+            *samples_of(choice.cases, metrics, facts, fields, Personal.of(snapshot.manifest.personal).facts, one_of),
         ],
         engine="streaming",
     )
     hours = _hours(minutes)
-    weeks = _with_groups(_weeks(decided, outcomes, as_of), hours, alike)
-    learned = learn(names, values, known, fields, weeks, choice.question.min_sample)
+    weeks = _weeks(decided, outcomes, as_of)
+    weeks = replace(weeks, groups=groups_of(together, ended, weeks))
+    learned = learn(names, values, known, fields, weeks, choice.question)
     total = totals.row(0, named=True)
+    measured = metrics if all(measure.era is None for measure in learned.measures) else dated(metrics, choice.cases)
     broken, *far = pl.collect_all(
-        [_broken(choice, total, as_of), *far_values(metrics, learned.measures)], engine="streaming"
+        [_broken(choice, total, as_of), *far_values(measured, learned.measures, weeks)], engine="streaming"
     )
-    return replace(
+    counted = replace(
         _counted(snapshot, choice, as_of),
         decisions=decisions,
         first=date_of(first),
@@ -141,44 +167,105 @@ def count(snapshot: Snapshot, choice: Choice) -> Counted:
         broken=_breaks(broken.row(0, named=True), total),
         sampled_one_of=one_of,
         metrics=learned.metrics,
-        value=_values(metrics, weeks, choice.question.value),
+        metric_shifts=_of_all(learned.shifts, metrics, choice.cases, weeks) if one_of > 1 else learned.shifts,
     )
+    return Counting(counted, measured, learned.measures)
 
 
-def decisions_shown(cases: pl.LazyFrame, shown: Sequence[Shown]) -> list[list[str]]:
-    """Of each anomaly the ids of decisions that show it: those it names in its order, else the latest first."""
-    ids = cases.select("position", "decision_id", "created_at", *dict.fromkeys(of.column for of in shown if of.column))
-    named = sorted({position for of in shown for position in of.positions})
-    plans = [ids.filter(_condition(of)).top_k(MOST_IDS, by="position") for of in shown if not of.positions]
-    plans += [ids.filter(pl.col("position").is_in(named))] if named else []
-    if not plans:
-        return []
+def _of_all(
+    shifts: Sequence[MetricShift], metrics: pl.LazyFrame, cases: pl.LazyFrame, weeks: Weeks
+) -> Sequence[MetricShift]:
+    """The shifts, with how many decisions they are of among all, and not only among those that were taken."""
+    rows = dated(metrics, cases).with_columns(week_of(weeks))
+    plans = [rows.filter(pl.col("name") == shift.metric).filter(condition(shift)).select(pl.len()) for shift in shifts]
     found = pl.collect_all(plans, engine="streaming")
-    by_position = dict(found[-1].select("position", "decision_id").iter_rows()) if named else {}
-    latest = iter(found)
-    return [
-        [by_position[position] for position in of.positions if position in by_position]
-        if of.positions
-        else next(latest).sort("position", descending=True)["decision_id"].to_list()
-        for of in shown
-    ]
+    return [replace(shift, decisions=int(of.item())) for shift, of in zip(shifts, found, strict=True)]
 
 
-def conditions(counted: Counted, policy_id: str, listed: Sequence[Anomaly]) -> list[pl.Expr]:
-    """Of each anomaly of a policy what is true of the cases that show it."""
+def decisions_shown(decided: Sequence[pl.LazyFrame], shown: Sequence[Shown]) -> list[list[str]]:
+    """Of each anomaly the ids of decisions that show it: those it names in its order, else the latest first.
+
+    Args:
+        decided: Of each the cases that show it.
+        shown: Which they are.
+    """
+    plans = []
+    for rows, of in zip(decided, shown, strict=True):
+        ids = rows.select("position", "decision_id")
+        named = ids.filter(pl.col("position").is_in(list(of.positions))) if of.positions else None
+        plans.append(ids.top_k(MOST_IDS, by="position") if named is None else named)
+    found = pl.collect_all(plans, engine="streaming") if plans else []
+    ordered = []
+    for told, of in zip(found, shown, strict=True):
+        by_position = dict(told.iter_rows())
+        positions = of.positions or sorted(by_position, reverse=True)
+        ordered.append([by_position[position] for position in positions if position in by_position])
+    return ordered
+
+
+def showing(counting: Counting, choice: Choice, listed: Sequence[Anomaly]) -> list[pl.LazyFrame]:
+    """Of each anomaly the cases that show it, all that it counts."""
+    counted, policy_id = counting.counted, choice.question.policy_id
     of_breaks = {} if counted.as_of is None else _conditions(datetime.fromisoformat(counted.as_of), policy_id)
     return [
-        of_breaks[anomaly.subject][0] if anomaly.kind == "lifecycle_break" else _condition(anomaly.shown)
+        choice.kept.filter(of_breaks[anomaly.subject][0])
+        if anomaly.kind == "lifecycle_break"
+        else _showing(counting, choice.cases, anomaly.shown)
         for anomaly in listed
     ]
 
 
-def _condition(shown: Shown) -> pl.Expr:
-    if shown.positions:
-        return pl.col("position").is_in(list(shown.positions))
+def _showing(counting: Counting, cases: pl.LazyFrame, shown: Shown) -> pl.LazyFrame:
+    weeks = counting.counted.weeks
+    if shown.far and weeks is not None:
+        parts = [
+            far_rows(counting.metrics, measure, weeks).select("position")
+            for measure in counting.measures
+            if measure.metric == shown.metric
+        ]
+        return cases.join(pl.concat(parts), on="position", how="semi")
     first, last = (pl.lit(datetime.fromisoformat(text)) for text in (shown.first, shown.last))
     within = pl.col("created_at").is_between(first, last, closed="left")
-    return within if shown.column is None else within & pl.col(shown.column).cast(pl.String).is_in(list(shown.values))
+    if shown.column is not None:
+        within &= pl.col(shown.column).cast(pl.String).is_in(list(shown.values))
+    if shown.column == "outcome_status":
+        within &= _ACTED
+    if shown.within_days is not None:
+        within &= shown.within_days >= _AGE
+    rows = cases.filter(within)
+    if shown.metric is None:
+        return rows
+    values = counting.metrics.filter(pl.col("name") == shown.metric).select("position")
+    return rows.join(values, on="position", how="semi")
+
+
+def _valued(found: Sequence[Anomaly], counting: Counting, choice: Choice, metrics: pl.LazyFrame) -> list[Anomaly]:
+    """The anomalies with what their cases come to in the metric that the question names: its mean in the decisions that
+    show them, so many times.
+    """
+    rows = metrics.filter(pl.col("name") == choice.question.value).select("position", "value")
+    plans = [of.select("position").join(rows, on="position").select("value") for of in showing(counting, choice, found)]
+    told = []
+    for anomaly, values in zip(found, pl.collect_all(plans, engine="streaming"), strict=True):
+        told.append(anomaly if anomaly.effect.value is not None else anomaly.worth(_mean(values["value"])))
+    return told
+
+
+def valued(found: Sequence[Anomaly], counting: Counting, choice: Choice, snapshot: Snapshot) -> list[Anomaly]:
+    """The anomalies with what they cost in the metric that the question names; as they are where it names none."""
+    if choice.question.value is None or not found:
+        return [*found]
+    metrics = choice.of(snapshot.metrics(choice.question.policy_id))
+    return in_order(_valued(found, counting, choice, metrics), choice.question)
+
+
+def _mean(values: pl.Series) -> float | None:
+    """The mean of some values, the same in whatever order they come; None without any."""
+    sums = Sums()
+    for part in values.to_frame().iter_slices(_STRETCH):
+        for of in exact_sums(part.with_columns(pl.lit("").alias("all")), ["all"]).values():
+            sums += of
+    return float(sums.total / sums.values) if sums.values else None
 
 
 def _counted(snapshot: Snapshot, choice: Choice, as_of: datetime | None) -> Counted:
@@ -203,74 +290,16 @@ def _counted(snapshot: Snapshot, choice: Choice, as_of: datetime | None) -> Coun
 
 
 def _by_minute(cases: pl.LazyFrame) -> pl.LazyFrame:
-    return cases.group_by(_MINUTE).agg(pl.len().cast(pl.Int64).alias("decisions"))
+    return cases.group_by(MINUTE).agg(pl.len().cast(pl.Int64).alias("decisions"))
 
 
 def _hours(minutes: pl.DataFrame) -> pl.DataFrame:
-    """The decisions of each hour, and the sum over its minutes of theirs, squared."""
+    """The decisions of each hour, the sum over its minutes of theirs, squared, and how many minutes have any."""
     hour = (pl.col("minute") // 60 * _HOUR_MS).cast(TIME).alias("hour")
     decisions = pl.col("decisions")
-    return minutes.group_by(hour).agg(decisions.sum(), (decisions * decisions).sum().alias("squares"))
-
-
-def _alike(cases: pl.LazyFrame, one_of: int) -> list[pl.LazyFrame]:
-    """Of verdicts, reasons and terminal outcomes the decisions of each week, minute and value; of many, those of one of
-    so many minutes.
-    """
-    taken = cases if one_of == 1 else cases.filter(scattered(_MINUTE) % one_of == 0)
-    acted = pl.coalesce("action_executed", _YES)
-    rows = (taken, taken, taken.filter(_TERMINAL & acted))
-    return [
-        of.group_by("week", _MINUTE, pl.col(name).cast(pl.String).alias("value")).agg(
-            pl.len().cast(pl.Int64).alias("x")
-        )
-        for of, name in zip(rows, ("verdict", "reason_code", "outcome_status"), strict=True)
-    ]
-
-
-def _with_groups(weeks: Weeks, hours: pl.DataFrame, alike: Sequence[pl.DataFrame]) -> Weeks:
-    """The weeks with what is known of the groups in which decisions arrive."""
-    at = ((pl.col("hour").dt.truncate("1w").dt.date() - pl.lit(weeks.first)).dt.total_days() // 7).alias("at")
-    summed = hours.group_by(at).agg(pl.col("squares").sum()).filter(pl.col("at") >= 0)
-    squares = dict(summed.iter_rows())
-    found: dict[tuple[str, str], float] = {}
-    for of, rows in zip(("verdict", "reason", "outcome"), alike, strict=True):
-        for value, sums in _sums_of_groups(rows.filter(pl.col("week") >= weeks.first)).items():
-            if correlation := statistics.alike(sums):
-                found[of, value] = correlation
-    return replace(weeks, squares=[squares.get(week, 0) for week in range(len(weeks.decisions))], alike=found)
-
-
-def _sums_of_groups(rows: pl.DataFrame) -> dict[str, list[tuple[int, ...]]]:
-    """Of each value and week what `statistics.alike` takes."""
-    x, n = pl.col("x"), pl.col("n")
-    groups = rows.group_by("week", "minute").agg(x.sum().alias("n"))
-    whole = groups.group_by("week").agg(n.sum().alias("decisions"), (n * n).sum().alias("squares"))
-    joined = rows.join(groups, on=["week", "minute"])
-    summed = joined.group_by("value", "week").agg(
-        x.sum().alias("having"), (x * n).sum().alias("products"), (x * x).sum().alias("having_squares")
+    return minutes.group_by(hour).agg(
+        decisions.sum(), (decisions * decisions).sum().alias("squares"), pl.len().cast(pl.Int64).alias("groups")
     )
-    found: dict[str, list[tuple[int, ...]]] = {}
-    named = summed.join(whole, on="week").sort("value", "week")
-    for value, *sums in named.select(
-        "value", "decisions", "having", "squares", "products", "having_squares"
-    ).iter_rows():
-        found.setdefault(value or "", []).append(tuple(sums))
-    return found
-
-
-def _values(metrics: pl.LazyFrame, weeks: Weeks, name: str | None) -> list[tuple[int, float]] | None:
-    """Of each week how many values a metric has, and their sum, exact and then rounded."""
-    if name is None:
-        return None
-    week = ((pl.col("reported_at").dt.truncate("1w").dt.date() - pl.lit(weeks.first)).dt.total_days() // 7).alias("at")
-    rows = metrics.filter(pl.col("name") == name).select(week, "value").collect(engine="streaming")
-    sums: dict[int, Sums] = {}
-    for part in rows.iter_slices(_STRETCH):
-        for (at,), of in exact_sums(part, ["at"]).items():
-            sums[int(at)] = sums.get(int(at), Sums()) + of
-    of_weeks = (sums.get(week, Sums()) for week in range(len(weeks.decisions)))
-    return [(of.values, float(of.total)) for of in of_weeks]
 
 
 def _by_week(cases: pl.LazyFrame) -> pl.LazyFrame:
@@ -279,9 +308,8 @@ def _by_week(cases: pl.LazyFrame) -> pl.LazyFrame:
 
 def _by_age(cases: pl.LazyFrame) -> pl.LazyFrame:
     """The terminal outcomes of actions that were let through, by how many days after the decision they came."""
-    age = (pl.col("outcome_reported_at") - pl.col("created_at")).dt.total_days().clip(0, MAX_AGE).alias("age")
-    acted = pl.coalesce("action_executed", _YES)
-    return cases.filter(_TERMINAL & acted).group_by("week", "outcome_status", age).agg(pl.len().alias("decisions"))
+    ended = cases.filter(_TERMINAL & _ACTED)
+    return ended.group_by("week", "outcome_status", _AGE.alias("age")).agg(pl.len().alias("decisions"))
 
 
 def _weeks(decided: pl.DataFrame, outcomes: pl.DataFrame, as_of: datetime) -> Weeks:
@@ -344,13 +372,13 @@ def _cells(hours: pl.DataFrame, weeks: Weeks, as_of: datetime) -> list[Cells]:
     rows = hours.filter(pl.col("hour") >= weeks.starts(0))
     cells = []
     for grain, every in zip(GRAINS, _EVERY, strict=True):
-        counted = rows.group_by(pl.col("hour").dt.truncate(every)).agg(pl.col("decisions", "squares").sum())
+        counted = rows.group_by(pl.col("hour").dt.truncate(every)).agg(pl.col("decisions", "squares", "groups").sum())
         found = {start: sums for start, *sums in counted.iter_rows()}
         start = min(found, default=as_of)
         # A period that has only begun is not complete.
         number = max(0, (as_of - start) // grain.length)
-        sums = [found.get(start + at * grain.length, (0, 0)) for at in range(number)]
-        cells.append(Cells(start, [count for count, _ in sums], [squares for _, squares in sums]))
+        sums = [found.get(start + at * grain.length, (0, 0, 0)) for at in range(number)]
+        cells.append(Cells(start, *([of[place] for of in sums] for place in range(3))))
     return cells
 
 

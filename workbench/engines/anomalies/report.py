@@ -25,7 +25,7 @@ from gate.policy.anomalies.scores import THRESHOLD
 from gate.policy.bounds import refusal
 from gate.policy.confidence import MIN_SAMPLE
 from gate.policy.questions import CLOCKS, MAX_ITEMS, AnomaliesQuestion
-from workbench.engines.anomalies.counts import choose, conditions, count, decisions_shown
+from workbench.engines.anomalies.counts import choose, count, decisions_shown, showing, valued
 from workbench.engines.anomalies.going_back import GoingBack, going_back
 from workbench.engines.anomalies.sentences import several
 from workbench.engines.arguments import require_decided, require_snapshot
@@ -64,7 +64,8 @@ class AnomalyReport:
     weekly: pl.DataFrame
     scope: str
     _cases: pl.LazyFrame = field(repr=False)
-    _shown: Sequence[pl.Expr] = field(repr=False)
+    _shown: Sequence[pl.LazyFrame] = field(repr=False)
+    _metrics: pl.LazyFrame = field(repr=False)
     _snapshot: Snapshot = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,7 +73,7 @@ class AnomalyReport:
         return self.body
 
     def decisions(self, at: int) -> pl.LazyFrame:
-        """The cases that show a listed anomaly; of a metric's outliers the farthest.
+        """The cases that show a listed anomaly: all that it counts.
 
         Args:
             at: Which of `anomalies`, from 0.
@@ -81,7 +82,7 @@ class AnomalyReport:
             OperatorError: ENGINE_ARGUMENT_INVALID: there is none at that place.
         """
         self._listed(at)
-        return self._cases.filter(self._shown[at])
+        return self._shown[at]
 
     def beside(self, at: int) -> pl.DataFrame:
         """What a shift, a volume or a break stands out from: the numbers behind its chart, week by week or day by day.
@@ -204,6 +205,7 @@ def anomalies(
     min_sample: int = MIN_SAMPLE,
     threshold: float = THRESHOLD,
     max_items: int = MAX_ITEMS,
+    value: str | None = None,
 ) -> AnomalyReport:
     """What is anomalous about a policy's decisions in a scope.
 
@@ -219,6 +221,7 @@ def anomalies(
         min_sample: How many cases a window needs, and what it is compared with, 1 to 10,000.
         threshold: The least score that is listed, 0 to 1.
         max_items: How many anomalies are listed, 1 to 200.
+        value: The observed metric in which it is told what each costs; None for none.
 
     Raises:
         OperatorError: ENGINE_ARGUMENT_INVALID, or LAKE_POLICY_UNKNOWN.
@@ -235,6 +238,7 @@ def anomalies(
         min_sample=min_sample,
         threshold=threshold,
         max_items=max_items,
+        value=value,
     )
     if not snapshot.count_advisory(policy_id):
         require_decided(snapshot, policy_id, policy_version)
@@ -250,14 +254,21 @@ def answer(snapshot: Snapshot, question: AnomaliesQuestion) -> AnomalyReport:
     """
     snapshot = looked_at(snapshot.binding(question.policy_id), question)
     choice = choose(snapshot, question)
-    counted = count(snapshot, choice)
-    found = find(counted, question)
+    counting = count(snapshot, choice)
+    found = valued(find(counting.counted, question), counting, choice, snapshot)
     listed = strongest(found, question)
-    ids = decisions_shown(choice.kept, [anomaly.shown for anomaly in listed])
-    body = anomaly_report(counted, found, ids, question)
-    shown = conditions(counted, question.policy_id, listed)
+    shown = showing(counting, choice, listed)
+    ids = decisions_shown(shown, [anomaly.shown for anomaly in listed])
+    body = anomaly_report(counting.counted, found, ids, question)
     return AnomalyReport(
-        body, _frame(body["anomalies"]), _weekly(counted), snapshot.scope, choice.kept, shown, snapshot
+        body,
+        _frame(body["anomalies"]),
+        _weekly(counting.counted),
+        snapshot.scope,
+        choice.kept,
+        shown,
+        counting.metrics,
+        snapshot,
     )
 
 
