@@ -24,6 +24,7 @@ from gate.policy.anomalies.scores import HIGH, MEDIUM, severity
 from gate.policy.anomalies.shifts import Rate, Shift, find_shifts, taken_over
 from gate.policy.anomalies.telling import Telling
 from gate.policy.anomalies.volume import GRAINS, Surge, find_surges, grain_of
+from gate.policy.anomalies.weekly.groups import LEAST_GROUPS
 from gate.policy.anomalies.weekly.levels import MetricShift
 from gate.policy.notes import by_clock, without_advice
 from gate.policy.questions import AnomaliesQuestion
@@ -124,6 +125,8 @@ def anomaly_report(
         "parameters": {
             "window_weeks": list(shifts.LENGTHS),
             "reference_weeks": shifts.REFERENCE,
+            "slow_weeks": shifts.HALF_A_YEAR,
+            "least_groups": LEAST_GROUPS,
             "false_discovery_rate": shifts.FALSE_DISCOVERIES,
             "alarm_chance": shifts.ALARM_CHANCE,
             "rollout_chance": shifts.ROLLOUT_CHANCE,
