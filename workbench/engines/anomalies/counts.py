@@ -135,9 +135,9 @@ def count(snapshot: Snapshot, choice: Choice) -> Counting:
     facts = choice.of(snapshot.facts(fields, policy_id))
     one_of = sampled_one_of(decisions)
     # All at once, so that no processor is idle.
-    minutes, together, ended, decided, outcomes, totals, names, values, known = pl.collect_all(
+    moments, together, ended, decided, outcomes, totals, names, known, values, *more = pl.collect_all(
         [
-            _by_minute(choice.cases),
+            _by_minute(choice.cases) if one_of == 1 else _by_hour(choice.cases),
             *grouped(choice.cases, choice.cases.filter(_TERMINAL & _ACTED), one_of),
             _by_week(choice.cases),
             _by_age(choice.cases),
@@ -146,10 +146,10 @@ def count(snapshot: Snapshot, choice: Choice) -> Counting:
         ],
         engine="streaming",
     )
-    hours = _hours(minutes)
+    hours = _hours(moments) if one_of == 1 else moments
     weeks = _weeks(decided, outcomes, as_of)
     weeks = replace(weeks, groups=groups_of(together, ended, weeks))
-    learned = learn(names, values, known, fields, weeks, choice.question)
+    learned = learn(names, known, values, more[0] if more else None, fields, weeks, choice.question)
     total = totals.row(0, named=True)
     measured = metrics if all(measure.era is None for measure in learned.measures) else dated(metrics, choice.cases)
     broken, *far = pl.collect_all(
@@ -291,6 +291,13 @@ def _counted(snapshot: Snapshot, choice: Choice, as_of: datetime | None) -> Coun
 
 def _by_minute(cases: pl.LazyFrame) -> pl.LazyFrame:
     return cases.group_by(MINUTE).agg(pl.len().cast(pl.Int64).alias("decisions"))
+
+
+def _by_hour(cases: pl.LazyFrame) -> pl.LazyFrame:
+    """The decisions of each hour, as if each came alone: of many, a group is a small part."""
+    decisions = pl.len().cast(pl.Int64)
+    told = [decisions.alias(name) for name in ("decisions", "squares", "groups")]
+    return cases.group_by(pl.col("created_at").dt.truncate("1h").alias("hour")).agg(told)
 
 
 def _hours(minutes: pl.DataFrame) -> pl.DataFrame:

@@ -18,7 +18,13 @@ MINUTE: Final = (pl.col("created_at").cast(pl.Int64) // 60_000).alias("minute")
 """The minute in which a decision was made, since 1970: those of one minute are a group."""
 
 _NAMES: Final = GroupSums._fields
+_THINNED: Final = 4
 _NOTHING: Final = GroupSums()
+
+
+def thinned(one_of: int) -> int:
+    """Of how many decisions, or minutes, one is taken where a few tell as much: a quarter of a sample."""
+    return one_of if one_of == 1 else _THINNED * one_of
 
 
 def grouped(cases: pl.LazyFrame, ended: pl.LazyFrame, one_of: int) -> tuple[pl.LazyFrame, pl.LazyFrame]:
@@ -27,8 +33,9 @@ def grouped(cases: pl.LazyFrame, ended: pl.LazyFrame, one_of: int) -> tuple[pl.L
     Args:
         cases: The decisions.
         ended: Those of them whose action was let through and has a terminal outcome.
-        one_of: Of so many minutes one is taken.
+        one_of: Of so many decisions one is taken elsewhere.
     """
+    one_of = thinned(one_of)
     taken = pl.lit(value=True) if one_of == 1 else scattered(MINUTE) % one_of == 0
     age = (pl.col("outcome_reported_at") - pl.col("created_at")).dt.total_days().clip(0, MAX_AGE).alias("age")
     return (
@@ -60,17 +67,24 @@ def groups_of(decided: pl.DataFrame, ended: pl.DataFrame, weeks: Weeks) -> dict[
 
 def _of_values(rows: pl.DataFrame, column: str, values: Iterable[str], weeks: int) -> dict[str, list[GroupSums]]:
     x, n = pl.col("x"), pl.col("n")
-    parts = rows.group_by("at", "minute", pl.col(column).cast(pl.String).fill_null("").alias("value")).agg(x.sum())
-    groups = rows.group_by("at", "minute").agg(x.sum().alias("n"))
-    wholes = groups.group_by("at").agg(pl.len().alias("groups"), n.sum().alias("members"), (n * n).sum().alias("sizes"))
+    named = rows.select("at", "minute", "x", pl.col(column).alias("value"))
+    # Most come alone, and need no group.
+    is_shared = (named["x"] > 1) | named["minute"].is_duplicated()
+    alone, shared = named.filter(~is_shared), named.filter(is_shared)
+    groups = shared.group_by("at", "minute").agg(x.sum().alias("n"))
+    together = shared.group_by("at", "minute", "value").agg(x.sum()).join(groups, on=["at", "minute"])
+    sizes = pl.concat([alone.select("at", x.alias("n")), groups.select("at", "n")])
+    wholes = sizes.group_by("at").agg(pl.len().alias("groups"), n.sum().alias("members"), (n * n).sum().alias("sizes"))
     of_weeks = {at: sums for at, *sums in wholes.iter_rows()}
+    columns = ("at", "value", "x", "n")
     summed = (
-        parts.join(groups, on=["at", "minute"])
+        pl.concat([alone.with_columns(x.alias("n")).select(columns), together.select(columns)])
         .group_by("value", "at")
         .agg(x.sum().alias("total"), (x * n).sum().alias("products"), (x * x).sum().alias("totals"))
     )
     found = {value: _wholes(of_weeks, weeks) for value in values}
-    for value, at, total, products, totals in summed.iter_rows():
+    for of, at, total, products, totals in summed.iter_rows():
+        value = "" if of is None else str(of)
         if value in found:
             whole = found[value][at]
             found[value][at] = whole._replace(total=total, squares=total, products=products, totals=totals)
@@ -141,18 +155,29 @@ def groups_of_ranks(rows: pl.DataFrame, weeks: int) -> Groups:
         rows: The values: {at, minute, rank}.
         weeks: How many weeks there are.
     """
-    rank, n, total = pl.col("rank"), pl.col("n"), pl.col("total")
-    groups = rows.group_by("at", "minute").agg(
-        pl.len().cast(pl.Int64).alias("n"), rank.sum().alias("total"), (rank * rank).sum().alias("squares")
+    rank, n, total, squares = (pl.col(name) for name in ("rank", "n", "total", "squares"))
+    shared = rows["minute"].is_duplicated()
+    # Most come alone, and are summed without being grouped.
+    alone = rows.filter(~shared).select(
+        "at", pl.lit(1, pl.Int64).alias("n"), rank.alias("total"), (rank * rank).alias("squares")
     )
-    summed = groups.group_by("at").agg(
-        pl.len().alias("groups"),
-        n.sum().alias("members"),
-        total.sum(),
-        pl.col("squares").sum(),
-        (n * n).sum().alias("sizes"),
-        (n * total).sum().alias("products"),
-        (total * total).sum().alias("totals"),
+    grouped = (
+        rows.filter(shared)
+        .group_by("at", "minute")
+        .agg(pl.len().cast(pl.Int64).alias("n"), rank.sum().alias("total"), (rank * rank).sum().alias("squares"))
+    )
+    summed = (
+        pl.concat([alone, grouped.select(alone.columns)])
+        .group_by("at")
+        .agg(
+            pl.len().alias("groups"),
+            n.sum().alias("members"),
+            total.sum(),
+            squares.sum(),
+            (n * n).sum().alias("sizes"),
+            (n * total).sum().alias("products"),
+            (total * total).sum().alias("totals"),
+        )
     )
     by_week = {at: GroupSums(*sums) for at, *sums in summed.select("at", *_NAMES).iter_rows()}
     return Groups(by_week.get(at, _NOTHING) for at in range(weeks))
@@ -167,7 +192,7 @@ def groups_of_bins(shared: pl.DataFrame, weeks: Sequence[Sequence[int]]) -> list
     """
     if not shared.height:
         return None
-    numbered = shared.select("at", "minute", pl.col("bin").cast(pl.String), pl.lit(1, pl.Int64).alias("x"))
+    numbered = shared.select("at", "minute", "bin", pl.lit(1, pl.Int64).alias("x"))
     bins = range(len(weeks[0]))
     found = _of_values(numbered, "bin", [str(at) for at in bins], len(weeks))
     return [Groups(map(_with_others, found[str(at)], weeks, [at] * len(weeks))) for at in bins]

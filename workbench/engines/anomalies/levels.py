@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import polars as pl
@@ -109,22 +110,26 @@ def _level(metric: str, rows: pl.DataFrame, weeks: Weeks, *, ratios: bool) -> Le
         ranks.append((2 * below + count) * _RANKS // (2 * rows.height))
         below += count
     used = {at: place for place, at in enumerate(middles["place"])}
-    bins = pl.col("place").replace_strict(used, return_dtype=pl.Int32).alias("bin")
-    rank = pl.col("place").replace_strict(dict(zip(used, ranks, strict=True)), return_dtype=pl.Int64).alias("rank")
-    binned = binned.with_columns(bins, rank)
-    counted = binned.group_by("at", "bin", "age").agg(pl.len().alias("values"))
-    versions = binned.group_by("policy_version", "at", "bin").agg(pl.len().alias("values"))
+    told = {"place": middles["place"], "bin": [*used.values()], "rank": ranks}
+    kinds = pl.DataFrame(told, schema={"place": middles.schema["place"], "bin": pl.Int32, "rank": pl.Int64})
+    binned = binned.join(kinds, on="place")
     horizons = sorted({horizon for horizon in weeks.horizons if horizon >= 0} | {MAX_AGE})
+    # Each value is counted once, at the first horizon that has it; later ones have those of earlier ones as well.
+    since = sum(((pl.col("age") > horizon).cast(pl.Int16) for horizon in horizons[:-1]), pl.lit(0, pl.Int16))
+    counted = binned.group_by(since.alias("since"), "at", "bin").agg(pl.len().alias("values"))
+    aged = {horizon: [[0] * len(used) for _ in range(number)] for horizon in horizons}
+    for place, at, of_bin, found in counted.iter_rows():
+        aged[horizons[place]][at][of_bin] = found
+    for younger, older in pairwise(horizons):
+        aged[older] = [
+            [a + b for a, b in zip(*both, strict=True)] for both in zip(aged[younger], aged[older], strict=True)
+        ]
+    versions = binned.group_by("policy_version", "at", "bin").agg(pl.len().alias("values"))
     return Level(
         metric=metric,
         values=middles["value"].to_list(),
         ratios=ratios,
-        aged={
-            horizon: _histograms(
-                counted.filter(pl.col("age") <= horizon).select("at", "bin", "values"), number, len(used)
-            )
-            for horizon in horizons
-        },
+        aged=aged,
         groups=groups_of_ranks(binned.select("at", "minute", "rank"), number),
         versions={
             str(version): _histograms(of.select("at", "bin", "values"), number, len(used))

@@ -24,7 +24,7 @@ from gate.policy.anomalies.outliers import Outliers
 from gate.policy.anomalies.weekly.levels import MetricShift
 from gate.policy.questions import AnomaliesQuestion
 from gate.policy.reports import MAX_METRICS
-from workbench.engines.anomalies.groups import MINUTE, groups_of_bins
+from workbench.engines.anomalies.groups import MINUTE, groups_of_bins, thinned
 from workbench.engines.anomalies.levels import Era, dated, eras, shifted, week_of
 from workbench.engines.slicing import lower_quantiles, scattered
 from workbench.facts import ABSENT, WITHHELD, fields_of, find_typed, number_of, string_of, type_of, with_fields
@@ -101,8 +101,9 @@ def samples_of(
     fields: Sequence[str],
     withheld: frozenset[str],
     one_of: int,
-) -> tuple[pl.LazyFrame, pl.LazyFrame, pl.LazyFrame]:
-    """How many values each metric has, the values that are taken, and the facts.
+) -> list[pl.LazyFrame]:
+    """How many values each metric has; the facts; the values that are taken to learn where they lie week by week; and,
+    where these are fewer than are taken to learn what is usual, the latter.
 
     Args:
         cases: The decisions that are looked at.
@@ -112,24 +113,31 @@ def samples_of(
         withheld: The paths of facts that are left out as personal.
         one_of: Of how many decisions one is taken.
     """
-    taken = pl.lit(value=True) if one_of == 1 else scattered(pl.col("position")) % one_of == 0
+    taken = _taken(one_of)
     typed = [column for field in fields for column in (type_of(field), number_of(field), string_of(field))]
     week = pl.col("created_at").dt.truncate("1w").dt.date().alias("week")
     known = facts.filter(pl.col("known") & taken)
     # Which columns a decision's facts have depends on the rulebooks of those that it was exported with; what was not
     # extracted is read from their JSON.
     read = with_fields(known, fields, withheld, typed=find_typed(known, fields, pl.col("known")))
-    return (
+    few = _taken(thinned(one_of))
+    plans = [
         metrics.group_by("name").agg(pl.len().alias("values"), pl.col("value").min().alias("least")),
-        dated(metrics.filter(taken), cases.filter(taken)),
         read.select(week, MINUTE, *typed),
-    )
+        dated(metrics.filter(few), cases.filter(few)),
+    ]
+    return plans if one_of == 1 else [*plans, metrics.filter(taken).select("name", "reported_at", "value")]
+
+
+def _taken(one_of: int) -> pl.Expr:
+    return pl.lit(value=True) if one_of == 1 else scattered(pl.col("position")) % one_of == 0
 
 
 def learn(
     names: pl.DataFrame,
-    values: pl.DataFrame,
     facts: pl.DataFrame,
+    values: pl.DataFrame,
+    more: pl.DataFrame | None,
     fields: Sequence[str],
     weeks: Weeks,
     question: AnomaliesQuestion,
@@ -138,8 +146,9 @@ def learn(
 
     Args:
         names: The samples, as `samples_of` gives them.
-        values: Likewise.
         facts: Likewise.
+        values: Likewise.
+        more: Likewise; None where there are no more values.
         fields: The fields of the facts.
         weeks: The weeks that are looked at.
         question: The question.
@@ -150,12 +159,13 @@ def learn(
     rows = values.with_columns(week_of(weeks))
     of_metrics = {name: rows.filter(pl.col("name") == name) for name in sorted(looked_at["name"])}
     known = {name: (count, least) for name, count, least in looked_at.iter_rows()}
-    by_ratio = [(name, _ratios(of, known[name][1])) for name, of in of_metrics.items()]
+    of_all = of_metrics if more is None else {name: more.filter(pl.col("name") == name) for name in of_metrics}
+    by_ratio = [(name, _ratios(of, known[name][1])) for name, of in of_all.items()]
     shifts = shifted(values, by_ratio, weeks, min_sample, question.value)
     measures = []
     for name, of in of_metrics.items():
         of_eras = eras(shifts, name, len(weeks.decisions))
-        parts: list[tuple[Era | None, pl.DataFrame]] = [(None, of)]
+        parts: list[tuple[Era | None, pl.DataFrame]] = [(None, of_all[name])]
         if of_eras:
             parts = [(era, of.filter(pl.col("at").is_between(*era))) for era in of_eras]
         found = (_measure(name, *known[name], part, min_sample) for _, part in parts)
