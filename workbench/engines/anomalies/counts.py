@@ -135,10 +135,10 @@ def count(snapshot: Snapshot, choice: Choice) -> Counting:
     facts = choice.of(snapshot.facts(fields, policy_id))
     one_of = sampled_one_of(decisions)
     # All at once, so that no processor is idle.
-    moments, together, ended, decided, outcomes, totals, names, known, values, *more = pl.collect_all(
+    moments, together, decided, outcomes, totals, names, known, values, *more = pl.collect_all(
         [
             _by_minute(choice.cases) if one_of == 1 else _by_hour(choice.cases),
-            *grouped(choice.cases, choice.cases.filter(_TERMINAL & _ACTED), one_of),
+            grouped(choice.cases, _TERMINAL & _ACTED, one_of),
             _by_week(choice.cases),
             _by_age(choice.cases),
             _totals(choice, as_of),
@@ -148,7 +148,7 @@ def count(snapshot: Snapshot, choice: Choice) -> Counting:
     )
     hours = _hours(moments) if one_of == 1 else moments
     weeks = _weeks(decided, outcomes, as_of)
-    weeks = replace(weeks, groups=groups_of(together, ended, weeks))
+    weeks = replace(weeks, groups=groups_of(together, weeks))
     learned = learn(names, known, values, more[0] if more else None, fields, weeks, choice.question)
     total = totals.row(0, named=True)
     measured = metrics if all(measure.era is None for measure in learned.measures) else dated(metrics, choice.cases)

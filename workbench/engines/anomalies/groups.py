@@ -27,34 +27,34 @@ def thinned(one_of: int) -> int:
     return one_of if one_of == 1 else _THINNED * one_of
 
 
-def grouped(cases: pl.LazyFrame, ended: pl.LazyFrame, one_of: int) -> tuple[pl.LazyFrame, pl.LazyFrame]:
-    """The decisions of each minute by verdict and reason; and those with a terminal outcome, one by one, with its age.
+def grouped(cases: pl.LazyFrame, ended: pl.Expr, one_of: int) -> pl.LazyFrame:
+    """The decisions with their minute, and with their outcome and its age where it is one that is counted.
 
     Args:
         cases: The decisions.
-        ended: Those of them whose action was let through and has a terminal outcome.
+        ended: Whether the action of one was let through and has a terminal outcome.
         one_of: Of so many decisions one is taken elsewhere.
     """
     one_of = thinned(one_of)
     taken = pl.lit(value=True) if one_of == 1 else scattered(MINUTE) % one_of == 0
     age = (pl.col("outcome_reported_at") - pl.col("created_at")).dt.total_days().clip(0, MAX_AGE).alias("age")
-    return (
-        cases.filter(taken).group_by("week", MINUTE, "verdict", "reason_code").agg(pl.len().cast(pl.Int64).alias("x")),
-        ended.filter(taken).select("week", MINUTE, age, pl.col("outcome_status").cast(pl.String)),
+    return cases.filter(taken).select(
+        "week", MINUTE, "verdict", "reason_code", age, "outcome_status", ended.alias("ended")
     )
 
 
-def groups_of(decided: pl.DataFrame, ended: pl.DataFrame, weeks: Weeks) -> dict[tuple[str, str], dict[int, Groups]]:
+def groups_of(decided: pl.DataFrame, weeks: Weeks) -> dict[tuple[str, str], dict[int, Groups]]:
     """The groups of every rate of some weeks, by what it is of, its value and the horizon.
 
     Args:
         decided: The decisions, as `grouped` gives them.
-        ended: The outcomes, likewise.
         weeks: The weeks.
     """
     at = ((pl.col("week") - pl.lit(weeks.first)).dt.total_days() // 7).alias("at")
     number = len(weeks.decisions)
-    rows, outcomes = (frame.with_columns(at).filter(pl.col("at") >= 0) for frame in (decided, ended))
+    seen = decided.with_columns(at).filter(pl.col("at") >= 0)
+    rows = seen.group_by("at", "minute", "verdict", "reason_code").agg(pl.len().cast(pl.Int64).alias("x"))
+    outcomes = seen.filter("ended").select("at", "minute", "age", "outcome_status")
     found: dict[tuple[str, str], dict[int, Groups]] = {}
     for of, column, values in (("verdict", "verdict", weeks.verdicts), ("reason", "reason_code", weeks.reasons)):
         for value, sums in _of_values(rows, column, values, number).items():
