@@ -234,7 +234,11 @@ class Telling:
             "version": shift.version,
             "from": first,
             "to": last,
-            **self._reference(shift.windows if shift.version is None else shift.windows._replace(slow=False)),
+            **(
+                self._reference(shift.windows)
+                if shift.version is None
+                else {"reference_from": first, "reference_to": last}
+            ),
             "age_days": _days(shift.horizon),
             "before": before,
             "within": within,

@@ -159,7 +159,7 @@ def _measured(shift: MetricShift, rows: pl.DataFrame, *, means: bool) -> MetricS
         weeks = weeks.filter(pl.col("at").is_in(both[0]) & pl.col("at").is_in(both[1]))
         before, within = weeks.filter(~mine), weeks.filter(mine)
     sides = [_middle(side, means=means) for side in (before, within)]
-    return replace(shift, before=sides[0], within=sides[1], decisions=within.height)
+    return replace(shift, before=sides[0], within=sides[1], decisions=rows.filter(condition(shift)).height)
 
 
 def _middle(rows: pl.DataFrame, *, means: bool) -> Middle:
