@@ -56,6 +56,17 @@ def period() -> tuple[Entry, Entry]:
     return Entry("since", "From (UTC)", "YYYY-MM-DD"), Entry("until", "To (UTC)", "YYYY-MM-DD")
 
 
+def clocks() -> Choice:
+    """By which dates decisions are shown, and cut by a period."""
+    return Choice("clock", "Dates", {_ALL: "When it was recorded", "occurred": "When it happened"})
+
+
+def histories(names: Iterable[str]) -> Choice:
+    """The scope's own decisions, or the cases of one of its imported histories."""
+    imported = {name: f"Imported: {on_one_line(name)}" for name in names}
+    return Choice("history", "Source", {_ALL: "Decisions in the chain", **imported})
+
+
 def periods(location: Location, now: datetime) -> dict[str, str]:
     """Usual periods until now, as links."""
     last = {name: location.change(since=day_before(now, days), until=None).url for name, days in _DAYS.items()}
