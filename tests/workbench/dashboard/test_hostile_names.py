@@ -42,7 +42,8 @@ def site(tmp_path_factory: pytest.TempPathFactory, quick_passwords: None) -> Ite
             decide(chain, name)
         bring_up(made.instance, made.lake, made.scope)
         with served(made.instance) as listening:
-            listening.add_user("ana", [made.scope], "author")
+            ana = listening.add_user("ana", [made.scope], "author")
+            bring_in(listening, made, tmp_path_factory.mktemp("history"))
             yield listening, chain.decided
 
 
@@ -87,6 +88,10 @@ def test_every_page_shows_them_as_text(window: Window, site: tuple[Site, list[st
         *(f"/decisions?{urlencode({'scope': 'acme', 'target': name})}" for name in NAMES),
         *(f"/decision?{urlencode({'scope': 'acme', 'id': each})}" for each in decisions),
         f"/held?{urlencode({'scope': 'acme', 'target': TAGS})}",
+        "/histories?scope=acme",
+        "/policy?scope=acme&history=hostile",
+        "/decisions?scope=acme&history=hostile",
+        f"/policy?{urlencode({'scope': 'acme', 'history': TAGS})}",
         # And whatever stands in the address itself.
         f"/decisions?{urlencode({**policy, 'ref': TAGS, 'reason': TEXTS[:100]})}",
         f"/policy?{urlencode({TAGS: TAGS})}",
