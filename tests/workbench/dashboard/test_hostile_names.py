@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
+import orjson
 import pytest
 
 from tests.support.browser import browser
@@ -13,7 +15,11 @@ from tests.support.samples import sample_request, sample_rulebook
 from tests.workbench.dashboard.browsing import Window
 from tests.workbench.dashboard.serving import PASSWORD, Site, served
 from tests.workbench.hostile import LINES, TAGS, TEXTS
-from tests.workbench.support import Chain, bring_up, shared
+from tests.workbench.support import Chain, Shared, bring_up, shared
+from workbench.history.importing import Plan, import_history
+from workbench.history.mapping import load_map
+from workbench.history.sources import examine
+from workbench.lake.entries import Personal
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -42,9 +48,32 @@ def site(tmp_path_factory: pytest.TempPathFactory, quick_passwords: None) -> Ite
             decide(chain, name)
         bring_up(made.instance, made.lake, made.scope)
         with served(made.instance) as listening:
-            ana = listening.add_user("ana", [made.scope], "author")
-            bring_in(listening, made, tmp_path_factory.mktemp("history"))
+            listening.add_user("ana", [made.scope], "author")
+            bring_in(made, tmp_path_factory.mktemp("history"))
             yield listening, chain.decided
+
+
+def bring_in(made: Shared, directory: Path) -> None:
+    """Imports a history whose cells would run: versions, reasons, actions and values of facts."""
+    file = directory / "cases.jsonl"
+    rows = [{"id": name, "at": "2026-01-05T10:00:00Z", "text": name} for name in NAMES]
+    file.write_bytes(b"\n".join(orjson.dumps(row) for row in rows))
+    text = {"column": "text"}
+    named = {
+        "history_map_version": "decision_history_map_v1",
+        "id": {"column": "id"},
+        "occurred_at": {"column": "at"},
+        "policy_id": "pricing_exception",
+        "policy_version": text,
+        "reason": text,
+        "action": text,
+        "facts": {"text": {"column": "text", "type": "string"}},
+    }
+    scope, map_ = made.scope, load_map(named, "the map")
+    plan = Plan(made.lake, scope.scope_id, scope.name, "hostile", map_, [examine(file, None)], Personal())
+    found = import_history(plan, allow_refused=True).found
+    assert found is not None
+    assert found.rows
 
 
 def decide(chain: Chain, name: str) -> None:
