@@ -22,7 +22,7 @@ from workbench.dashboard.views.decided.changes import changes
 from workbench.dashboard.views.figure import Canvas, Figure
 from workbench.dashboard.views.flagged.anomalies import Flagged, shown
 from workbench.dashboard.views.html import render
-from workbench.dashboard.views.imported.source import source_of
+from workbench.dashboard.views.imported.source import charted, source_of
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.migrations import results
 from workbench.dashboard.views.page import Page
@@ -169,7 +169,7 @@ def figures(location: Location, found: Found, canvas: Canvas) -> Figures:
         found: What was found.
         canvas: What they are drawn on.
     """
-    done = found.done
+    done = charted(found.done)
 
     def of_week(row: Mapping[str, Any]) -> str:
         return links.decisions(location, **links.week_of(location, row["week"]))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from workbench.dashboard.views.location import Location
+from workbench.engines.activity import Activity
 from workbench.lake.reader import ImportedSet
 
 
@@ -23,3 +25,12 @@ def source_of(location: Location, imported: ImportedSet | None) -> dict[str, Any
         "clock": location.clock,
         "recorded_url": location.change(clock=None).url,
     }
+
+
+def charted(done: Activity) -> Activity:
+    """What charts show of a policy: a case without a verdict, or without a reason, is in none of these.
+
+    Args:
+        done: What the policy does; imported cases need not have a verdict or a reason.
+    """
+    return replace(done, weekly=done.weekly.drop_nulls("verdict"), reasons=done.reasons.drop_nulls("reason_code"))
