@@ -80,11 +80,14 @@ class Tables:
         )
         status = self._or_null("outcome", types["outcome_status"])
         known = self._or_null("outcome_at", types["created_at"])
-        outcome = rows.select(status.alias("outcome_status"), known.alias("at"))
+        verdict = self._or_null("verdict", types["verdict"])
+        # With a column of the rows, for constants alone would make one row.
+        outcome = rows.select(
+            pl.col(POSITION), verdict.alias("verdict"), status.alias("outcome_status"), known.alias("at")
+        )
         reported = pl.col("outcome_status").is_not_null()
         once = reported.cast(pl.Int64)
         at = pl.when(reported).then(pl.col("at"))
-        outcome = outcome.with_columns(decided[POSITION], decided["verdict"])
         outcome = outcome.with_columns(self._executed(rows, reported)).select(
             pl.col("outcome_status"),
             pl.col("action_executed"),

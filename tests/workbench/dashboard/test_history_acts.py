@@ -62,7 +62,7 @@ def test_what_was_rehearsed_is_imported_and_its_file_is_gone(
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.parent.stat().st_mode & 0o777 == 0o700
     shown = page.act("rehearse_history", name="sent", map=MAP)["parts"]["rehearsal"]
-    assert "days_since_purchase" in shown
+    assert "days_<wbr>since_<wbr>purchase" in shown
     assert "none refused" in shown
     assert sets.names_of(lake, acme.scope_id) == []
     told = page.act("import_history", history="sent")
@@ -90,7 +90,7 @@ def test_nothing_is_imported_that_was_not_rehearsed(site: Site, acme: Scope, pag
 def test_refused_rows_are_shown_as_text_with_their_reasons(page: Channel) -> None:
     lines = CONTENT.decode().splitlines()
     broken = lines[1].replace("2024-01-10 01:00", HOSTILE)
-    send(page, "\n".join([lines[0], broken, lines[2]]).encode(), HOSTILE)
+    send(page, "\n".join([lines[0], broken, lines[2]]).encode(), f"{HOSTILE}.csv")
     shown = page.act("rehearse_history", name="mine", map=MAP)["parts"]["rehearsal"]
     assert "<img" not in shown
     assert "&lt;img src=x onerror=alert(1)&gt;" in shown

@@ -142,7 +142,7 @@ class ScopeReports:
         self.seen: Final = seen
         manifest, frozen = seen.snapshot.manifest, max(frozen_months(seen.snapshot.lake), default="")
         own = Edition(seen.snapshot.position, manifest.generation, frozen)
-        self.edition: Final = own if chain is None else chain.edition
+        self.edition: Final[Edition] = own if chain is None else chain.edition
         imported = seen.snapshot.imported
         self._history = None if imported is None else (imported.name, imported.history_hash)
         self._memo = memo
