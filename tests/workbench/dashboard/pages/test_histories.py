@@ -43,7 +43,13 @@ def imported(of: Site) -> Iterator[Scope]:
     """The scope, while it has the history two_years."""
     put(of, "two_years", MAP, FILE)
     yield of.of.scope
-    upkeep.remove(of.of.lake, of.of.scope.scope_id, "acme", "two_years")
+
+
+@pytest.fixture(autouse=True)
+def _none_left(of: Site) -> Iterator[None]:
+    yield
+    for name in sets.names_of(of.of.lake, of.of.scope.scope_id):
+        upkeep.remove(of.of.lake, of.of.scope.scope_id, "acme", name)
 
 
 def put(of: Site, name: str, map_text: str, file: Path) -> Rehearsal:
@@ -85,7 +91,6 @@ def test_a_set_that_cannot_be_read_leaves_the_others_in_the_list(of: Site, impor
     page = shown(of, "/histories?scope=acme")
     assert "cannot be read" in page.text
     assert "two_years" in page.text
-    upkeep.remove(of.of.lake, imported.scope_id, "acme", "broken")
 
 
 def test_the_policy_page_of_a_history_says_that_its_cases_are_imported_and_keeps_to_it(
@@ -117,7 +122,6 @@ def test_cases_without_a_verdict_are_shown_too(of: Site, tmp_path: Path) -> None
     put(of, "open", WITHOUT_VERDICT, file)
     for url in ("/histories?scope=acme", "/policy?scope=acme&history=open", "/decisions?scope=acme&history=open"):
         assert "open" in shown(of, url).text
-    upkeep.remove(of.of.lake, of.of.scope.scope_id, "acme", "open")
 
 
 def test_a_history_that_is_not_there_is_said_with_those_that_are(of: Site, imported: Scope) -> None:

@@ -136,7 +136,7 @@ def _row(location: Location, row: Mapping[str, Any], now: datetime) -> dict[str,
         "action": row["action"],
         "target": row["target_object_id"] or None,
         "target_url": _narrowed(location, "target", row["target_object_id"]),
-        "state": phrase(row["state"]),
+        "state": phrase(row["state"] or "-"),
         "outcome": None if row["outcome_status"] is None else phrase(row["outcome_status"]),
         "erased": row["erased"],
     }
