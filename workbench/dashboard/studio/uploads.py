@@ -38,7 +38,7 @@ class Upload:
         Args:
             name: What its sender calls it; no more than letters, digits and `._-` of it become the file's name.
         """
-        upload = cls(Path(tempfile.mkdtemp(prefix="gate-upload-")) / _safe(name))
+        upload = cls(Path(tempfile.mkdtemp(prefix="gate-upload-")).joinpath(_safe(name)))
         os.close(os.open(upload.file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         return upload
 
