@@ -11,7 +11,6 @@ import binascii
 
 from gate.errors import OperatorError
 from workbench.dashboard.acts.turn import Answer, Turn
-from workbench.dashboard.pages.histories import listed
 from workbench.dashboard.studio.uploads import MAX_FILE, Upload, too_large
 from workbench.dashboard.views.imported import listing, rehearsal
 
@@ -72,7 +71,7 @@ def import_(turn: Turn) -> Answer:
             "HISTORY_ROWS_REFUSED", "Nothing was imported: rows are refused. Mend the file or the map, and rehearse."
         )
     turn.seat.drop_upload()
-    sets = listing.listed(turn.who.scope, listed(turn.store, turn.who))
+    sets = listing.listed(turn.who.scope, turn.store.histories.of(turn.who.scope_id, turn.store.reports(turn.who)))
     return {
         "parts": {"histories": str(sets), "rehearsal": str(rehearsal.imported(turn.who.scope, done.imported))},
         "say": "",

@@ -12,11 +12,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+import polars as pl
+
 from gate.decisions.migrations.rules import require_act
 from gate.errors import OperatorError
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Scope
 from gate.ledger.access.users import User
+from workbench.dashboard.store.reports import ScopeReports
 from workbench.history import sets
 from workbench.history.importing import Imported, Plan, import_history, rehearse
 from workbench.history.mapping import read_map
@@ -40,6 +43,23 @@ class Rehearsal:
     imported: Imported
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A set in the list of a scope.
+
+    Attributes:
+        name: Its name.
+        found: What it holds; None where it cannot be read.
+        first: When its first case was decided; None where it has none.
+        last: When its last case was.
+    """
+
+    name: str
+    found: HistorySet | None
+    first: datetime | None = None
+    last: datetime | None = None
+
+
 class Histories:
     """The imported histories of scopes."""
 
@@ -56,9 +76,14 @@ class Histories:
         self._personal: Final = personal
         self._clock: Final = clock
 
-    def of(self, scope_id: str) -> list[tuple[str, HistorySet | None]]:
-        """The sets of a scope, by name; None for one whose manifest cannot be read."""
-        return [(name, self._set(scope_id, name)) for name in sets.names_of(self._lake, scope_id)]
+    def of(self, scope_id: str, reports: ScopeReports) -> list[Listed]:
+        """The sets of a scope, by name.
+
+        Args:
+            scope_id: The scope.
+            reports: Answers about it.
+        """
+        return [self._listed(scope_id, name, reports) for name in sets.names_of(self._lake, scope_id)]
 
     def require_import(self, user: User, scope: Scope) -> None:
         """Requires that a user may import.
@@ -128,11 +153,12 @@ class Histories:
             raise _without_folder(error, file) from error
         return Plan(self._lake, scope.scope_id, scope.name, name, map_, [source], self._personal)
 
-    def _set(self, scope_id: str, name: str) -> HistorySet | None:
+    def _listed(self, scope_id: str, name: str, reports: ScopeReports) -> Listed:
         try:
-            return sets.load(self._lake, scope_id, name)
-        except OperatorError:
-            return None
+            return Listed(name, sets.load(self._lake, scope_id, name), *reports.history(name).span())
+        except (OperatorError, OSError, pl.exceptions.PolarsError):
+            # Removed meanwhile, or its files are damaged: the others are shown all the same.
+            return Listed(name, None)
 
 
 def _without_folder(error: OperatorError, file: Path) -> OperatorError:

@@ -4,35 +4,17 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from markupsafe import Markup
 
+from workbench.dashboard.store.histories import Listed
 from workbench.dashboard.studio.uploads import MAX_FILE
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
 from workbench.engines.wording import counted
 from workbench.history.sets import HistorySet
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A history in the list.
-
-    Attributes:
-        name: Its name.
-        found: What it holds; None where it cannot be read.
-        first: When its first case was decided; None where it has none.
-        last: When its last case was.
-    """
-
-    name: str
-    found: HistorySet | None
-    first: datetime | None = None
-    last: datetime | None = None
 
 
 def view(location: Location, found: Sequence[Listed], *, may_import: bool) -> Page:
