@@ -30,7 +30,10 @@ pytestmark = pytest.mark.heavy
 VERSION: Final = '"><img src=x onerror=alert(9)>\u202e\n<script>alert(1)</script>'
 NAMES: Final = [TAGS, TEXTS, LINES.replace("\0", "")]
 # None of these pages has one of these by itself.
-_INJECTED: Final = "img, iframe, object, embed, base, form:not([data-act=rehearse_history]), math, title + svg, main script, [onload], [onerror]"
+_INJECTED: Final = (
+    "img, iframe, object, embed, base, form:not([data-act=rehearse_history]), "
+    "math, title + svg, main script, [onload], [onerror]"
+)
 
 
 @pytest.fixture(scope="module")

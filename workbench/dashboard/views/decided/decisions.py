@@ -45,6 +45,7 @@ def view(
         imported: The history whose cases are listed; None for the chain's decisions.
     """
     context = {
+        "imported": imported is not None,
         "source": source_of(location, imported),
         "rows": rows(location, found, now),
         "pager": pager(location, found),

@@ -13,7 +13,6 @@ from workbench.dashboard.studio.uploads import MAX_FILE
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
-from workbench.engines.wording import counted
 from workbench.history.sets import HistorySet
 
 
@@ -31,8 +30,7 @@ def view(location: Location, found: Sequence[Listed], *, may_import: bool) -> Pa
         "command": command("import", "FILE...", "--map", "MAP.yaml", scope=location.scope) + " --name NAME",
         "most": MAX_FILE // (1024 * 1024),
     }
-    title = f"{counted(len(found), 'imported history', 'imported histories')}" if found else "No imported history yet"
-    return Page(location, title, render("histories.html", context))
+    return Page(location, "Imported histories", render("histories.html", context))
 
 
 def listed(scope: str | None, found: Sequence[Listed]) -> Markup:
