@@ -443,6 +443,7 @@ def _outcomes(drawn: _Drawn, random: np.random.Generator) -> pl.DataFrame:
             pl.Series("action_executed", _approved(drawn) & (drawn.status != Counts._fields.index("review"))),
             _metrics(drawn),
             pl.Series("reported_at", reported_at).cast(TIME),
+            pl.Series("occurred_at", [None] * len(reported_at), TIME),
         ]
     )
 
@@ -479,6 +480,7 @@ def _executions(drawn: _Drawn, random: np.random.Generator) -> pl.DataFrame:
             pl.Series("action_mismatch", np.zeros(size, np.bool_)),
             pl.Series("state_mismatch", [None] * size, pl.Boolean),
             pl.Series("reported_at", reported_at).cast(TIME),
+            pl.Series("executed_at", [None] * size, TIME),
         ]
     )
 

@@ -6,6 +6,9 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+AHEAD: Final = timedelta(minutes=5)
+"""How far the time of an event may be ahead of the service's clock, for callers' clocks differ."""
+
 
 def timestamp(moment: datetime) -> str:
     """An aware moment as the protocol writes it: UTC, ISO 8601, milliseconds, `Z`."""
@@ -34,6 +37,30 @@ def parse_timestamp(text: str) -> datetime:
         return moment.astimezone(UTC)
     except OverflowError as error:
         raise ValueError(f"{text!r} is outside the years 1 to 9999 in UTC.") from error
+
+
+def event_fault(text: str, now: datetime | None) -> tuple[str, str] | None:
+    """What is wrong with the time at which a caller says that something happened, as a code and a sentence; None where
+    it can stand.
+
+    Only the protocol's own form is taken: the text is hashed as it was sent, so that one moment has one text.
+
+    Args:
+        text: The text that was sent.
+        now: The service's clock; None where a time that was accepted before is looked at again.
+    """
+    try:
+        moment = parse_timestamp(text)
+    except ValueError:
+        return _NO_EVENT
+    if timestamp(moment) != text:
+        return _NO_EVENT
+    if now is not None and moment > now + AHEAD:
+        return "future", f"It is more than {AHEAD // timedelta(minutes=1)} minutes ahead of the service's clock."
+    return None
+
+
+_NO_EVENT: Final = ("format", "It must be a UTC time with milliseconds, such as 2026-01-31T12:00:00.000Z.")
 
 
 def not_before(moment: datetime) -> str:

@@ -6,6 +6,7 @@ from workbench import Criteria, decision_names, find_decisions, held_decisions
 
     columns      every table and column of the lake
     lake         export, compaction, reading and verification of the Parquet files
+    history      imported past cases: a set of files beside the chain, read as it is
     facts        facts in columns: the JSON type and the value of each field that rulebooks read
     evaluator    a rulebook as one expression over these columns
     engines      a module for each question, and the reports that they answer
@@ -15,6 +16,8 @@ from workbench import Criteria, decision_names, find_decisions, held_decisions
     analytics    the process that keeps the lake up to the ledger and answers the service's reports
     dashboard    the pages in a browser, a process of its own
     whatif       what decisions would be if facts were others, or another version decided
+    values       what can be summed over decisions, and exact sums
+    kept         results of queries over single files of the lake, which never change
     period       days and moments as people write them
     notebooks    `gate notebook`: a notebook written for one's own scope and policy
 """

@@ -32,6 +32,7 @@ from gate.policy.questions import (
     AlertsQuestion,
     AnomaliesQuestion,
     BenchmarksQuestion,
+    ConfidenceQuestion,
     EffectivenessQuestion,
     LakeQuestion,
     MigrationReportQuestion,
@@ -39,9 +40,10 @@ from gate.policy.questions import (
     Reports,
     load_question,
 )
-from workbench.engines import benchmarks, effectiveness
+from workbench.engines import benchmarks, confidence, effectiveness
 from workbench.engines.anomalies import alerts
 from workbench.engines.anomalies import report as anomalies
+from workbench.kept import Kept
 from workbench.lake.cohorts import is_frozen, keep_frozen, month_due
 from workbench.lake.compaction import MANY
 from workbench.lake.entries import Personal
@@ -53,6 +55,9 @@ from workbench.shadows.watcher import Watcher
 
 MAX_QUESTION: Final = 64 * 1024
 """The longest question, in bytes."""
+
+MAX_KEPT: Final = 128 * 1024 * 1024
+"""How many bytes of what reports counted of the lake's files are kept, at most."""
 
 _REPORTS_AT_ONCE: Final = 2
 _PATIENCE: Final = 10.0
@@ -83,6 +88,7 @@ class Analytics:
         self._lake = lake
         self._personal = personal
         self._migrations = migrations
+        self._kept = Kept(MAX_KEPT)
         self._turns = threading.BoundedSemaphore(_REPORTS_AT_ONCE)
 
     def answer(self, scope_id: str, question: LakeQuestion) -> ReportDocument:
@@ -92,18 +98,27 @@ class Analytics:
             ServiceUnavailable: SVC_REPORT_UNAVAILABLE or SVC_STORAGE_UNAVAILABLE.
         """
         with self._turn():
-            match question:
-                case EffectivenessQuestion():
-                    return effectiveness.answer(self._snapshot(scope_id, facts=False), question).to_dict()
-                case AnomaliesQuestion():
-                    return anomalies.answer(self._snapshot(scope_id), question).to_dict()
-                case AlertsQuestion():
-                    return alerts.answer(self._snapshot(scope_id), question)
-                case BenchmarksQuestion():
-                    with _frozen_readable():
-                        return benchmarks.answer(self._snapshot(scope_id, facts=False), question).to_dict()
-                case MigrationReportQuestion():
-                    return {"text": self._migration_report(_Asking(scope_id), question)}
+            try:
+                return self._answered(scope_id, question)
+            except FileNotFoundError:
+                # An erasure took a file away since the manifest was read; the one that it left does not list it.
+                return self._answered(scope_id, question)
+
+    def _answered(self, scope_id: str, question: LakeQuestion) -> ReportDocument:
+        match question:
+            case EffectivenessQuestion():
+                return effectiveness.answer(self._snapshot(scope_id), question, self._kept).to_dict()
+            case ConfidenceQuestion():
+                return confidence.answer(self._snapshot(scope_id, facts=False), question).to_dict()
+            case AnomaliesQuestion():
+                return anomalies.answer(self._snapshot(scope_id), question).to_dict()
+            case AlertsQuestion():
+                return alerts.answer(self._snapshot(scope_id), question)
+            case BenchmarksQuestion():
+                with _frozen_readable():
+                    return benchmarks.answer(self._snapshot(scope_id, facts=False), question).to_dict()
+            case MigrationReportQuestion():
+                return {"text": self._migration_report(_Asking(scope_id), question)}
 
     def _migration_report(self, scope: _Asking, question: MigrationReportQuestion) -> str:
         stored = self._migrations.find(scope, question.migration_id)

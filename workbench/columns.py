@@ -24,6 +24,12 @@ EXECUTION_STATUS: Final = pl.Enum(["executed", "queued", "skipped", "failed", "b
 ADVISORY: Final = "advisory"
 """The `rule` of every advisory decision: evidence of a rulebook's decision never reads so."""
 
+IMPORTED: Final = "imported"
+"""The `rule` of every imported case: nobody knows what decided it, and its verdict may be null."""
+
+NO_VERDICT: Final = "none"
+"""What reports call the verdict of imported cases that have none."""
+
 IS_ADVISORY: Final = pl.col("rule").eq_missing(ADVISORY)
 """Whether a row of decisions or cases is of an advisory one."""
 
@@ -83,6 +89,9 @@ _EVIDENCE: Final[Table] = {
 _DECIDED: Final[Table] = {
     "decision_id": Column(pl.String, "The decision's id."),
     "created_at": Column(TIME, "When it was decided."),
+    "occurred_at": Column(
+        TIME, "When what it is about happened, as its request told it; null where it was not sent, or was erased."
+    ),
     **_OF_POLICY,
     "policy_hash": Column(
         pl.String, "The hash of the rulebook that decided, or of the prompt template of an advisory decision."
@@ -165,6 +174,9 @@ OUTCOMES: Final[Table] = {
     **_TARGET,
     "observed_metrics": Column(OBSERVED, "What was measured: names and numbers.", personal=True),
     **_EVIDENCE,
+    "occurred_at": Column(
+        TIME, "When it came about, as the caller told it; null where it was not sent, or was erased."
+    ),
     **_OF_CHAIN,
 }
 
@@ -234,6 +246,7 @@ ROUTES: Final[Table] = {
 FACTS: Final[Table] = {
     **_OF_ENTRY,
     "created_at": Column(TIME, "When it was decided."),
+    "occurred_at": Column(TIME, "occurred_at of its decision."),
     **_OF_POLICY,
     "policy_hash": Column(pl.String, "The hash of the rulebook that decided."),
     "known": Column(pl.Boolean, "Whether the facts are kept; false where they were erased."),
@@ -258,9 +271,14 @@ _OF_OUTCOME: Final[Table] = {
     "outcome_status": Column(OUTCOME_STATUS, "Its status; null without any outcome."),
     "action_executed": Column(pl.Boolean, "Whether the action was executed, as the latest outcome says."),
     "outcome_reported_at": Column(TIME, "When the latest outcome was reported."),
+    "outcome_occurred_at": Column(TIME, "occurred_at of the latest outcome."),
     "outcomes": Column(pl.Int64, "How many outcomes were reported."),
     "first_outcome_at": Column(TIME, "The earliest date of them."),
     "last_outcome_at": Column(TIME, "The latest date of them."),
+    "first_outcome_event_at": Column(
+        TIME, "The earliest of them by event: each at its occurred_at, or when it was reported where it has none."
+    ),
+    "last_outcome_event_at": Column(TIME, "The latest of them by event."),
     "times_succeeded": Column(pl.Int64, "How many of them said succeeded."),
 }
 _OF_EXECUTION: Final[Table] = {
@@ -272,8 +290,14 @@ _OF_EXECUTION: Final[Table] = {
     "binding_mismatch": Column(pl.Boolean, "Its flag ACTION_BINDING_MISMATCH."),
     "action_mismatch": Column(pl.Boolean, "Whether it names another action than the decision's."),
     "execution_reported_at": Column(TIME, "When it was reported."),
+    "execution_event_at": Column(
+        TIME, "Its executed_at; null where it has none, or one more than 5 minutes after it was reported."
+    ),
     "executions": Column(pl.Int64, "How many receipts were reported."),
     "first_executed_at": Column(TIME, "When a receipt first said executed."),
+    "first_executed_event_at": Column(
+        TIME, "The earliest of these by event: each at its executed_at, or when it was reported where it has none."
+    ),
     "times_executed": Column(pl.Int64, "How many receipts said executed."),
     "times_reverted": Column(pl.Int64, "How many said reverted."),
     "times_unapproved": Column(pl.Int64, "How many said executed or queued, and the decision was no binding yes."),
@@ -298,6 +322,7 @@ METRICS: Final[Table] = {
     "position": Column(pl.Int64, "The chain position of the decision."),
     **_OF_POLICY,
     "reported_at": Column(TIME, "When its latest outcome was reported."),
+    "occurred_at": Column(TIME, "occurred_at of that outcome."),
     "name": Column(pl.String, "What that outcome measured."),
     "value": Column(pl.Float64, "The number."),
 }

@@ -126,18 +126,24 @@ def columns_of(field: str) -> dict[str, pl.DataType]:
 def fields_of(body: RulebookBody) -> tuple[str, ...]:
     """The fields that a valid rulebook declares, requires or tests, sorted."""
     schema = body["input_schema"]
-    tested = (field for rule in body["rules"] for field in _tested(rule["condition"]))
+    tested = (test["field"] for test in tests_of(body))
     return tuple(sorted({*schema["required"], *schema["properties"], *tested}))
 
 
-def _tested(condition: Condition) -> Iterator[str]:
+def tests_of(body: RulebookBody) -> Iterator[Condition]:
+    """The tests of a valid rulebook: its conditions {field, operator, value} that hold no others."""
+    for rule in body["rules"]:
+        yield from _tests(rule["condition"])
+
+
+def _tests(condition: Condition) -> Iterator[Condition]:
     if "field" in condition:
-        yield condition["field"]
+        yield condition
     elif "not" in condition:
-        yield from _tested(condition["not"])
+        yield from _tests(condition["not"])
     else:
         for child in condition.get("all") or condition["any"]:
-            yield from _tested(child)
+            yield from _tests(child)
 
 
 def is_withheld(field: str, withheld: Collection[str]) -> bool:

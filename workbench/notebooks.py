@@ -53,6 +53,11 @@ _ABOUT: Final = """\
 it as a guide to where to look; what the cells show is yours."""
 
 
+HISTORY_NOTEBOOKS: Final = ("migration_dry_run",)
+"""The notebooks that can read an imported history; the others compare rulebooks that decided."""
+
+_READ: Final = ".scope(SCOPE)"
+
 _ELSEWHERE: Final = """
 
 **Set the environment variable `GATE_LAKE`** to where the lake is on your machine and start Jupyter, or put the path
@@ -141,6 +146,22 @@ def written_for(
     about += "" if lake.is_absolute() else _ELSEWHERE
     cells = (_with(given, cell) if PARAMETERS in cell.tags else cell for cell in notebook.cells)
     return replace(notebook, cells=(Cell("markdown", about), *cells))
+
+
+def over_history(notebook: Notebook, name: str) -> Notebook:
+    """A notebook that reads an imported history of its scope, in the place of the scope's own decisions.
+
+    Args:
+        notebook: A notebook of `HISTORY_NOTEBOOKS`.
+        name: The history.
+    """
+    # A Python literal, as the parameters are.
+    read = f"{_READ}.history({name!r})"
+    cells = (
+        replace(cell, source=cell.source.replace(_READ, read)) if cell.kind == "code" else cell
+        for cell in notebook.cells
+    )
+    return replace(notebook, cells=tuple(cells))
 
 
 def as_ipynb(notebook: Notebook) -> str:

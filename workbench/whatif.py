@@ -29,10 +29,9 @@ from gate.records.documents import Record
 from gate.rulebooks.evaluation import ABSENT, value_at
 from gate.rulebooks.facts import with_value
 from gate.rulebooks.rulebook import Rulebook
-from workbench.engines.counterfactuals import CounterfactualReport, counterfactuals
+from workbench.engines.counterfactuals import counterfactuals
 from workbench.lake.names import choices, shown
 from workbench.lake.reader import Snapshot
-from workbench.migration.source import FACT, LakeHistory, fact_value
 
 _LISTED: Final = 1_000
 _TAKEN: Final = "Another fact stands where this one belongs; leave one of the two out."
@@ -238,14 +237,7 @@ def decide_slice(
         verdict=verdict,
         since=since,
         until=until,
+        metrics=() if metric is None else (metric,),
     )
-    return Redecided(report.body, metric, {} if metric is None else _worth(report, snapshot, metric))
-
-
-def _worth(report: CounterfactualReport, snapshot: Snapshot, metric: str) -> dict[tuple[str, str], tuple[int, float]]:
-    history = LakeHistory(snapshot, report.body["policy_id"])
-    if metric.startswith(FACT):
-        values = history.facts([metric.removeprefix(FACT)]).select("position", fact_value(metric).alias("value"))
-    else:
-        values = history.values(metric)
-    return {(was, then): (count, total) for was, then, count, total in report.moved(values).rows()}
+    worth = {(of["verdict"], of["then_verdict"]): (of["values"], of["sum"]) for of in report.body["worth"]}
+    return Redecided(report.body, metric, worth)

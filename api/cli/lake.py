@@ -13,6 +13,8 @@ from api.cli.output import counted, note, print_json, progress, say, table
 from gate.clock import utc_now
 from gate.instance.instance import Instance
 from gate.ledger.reads.tail import FollowedScope
+from workbench.history.sets import all_of as histories_of
+from workbench.history.upkeep import faults as history_faults
 from workbench.lake.cohorts import fault as frozen_fault
 from workbench.lake.cohorts import frozen_months, keep_frozen
 from workbench.lake.compaction import Compactor
@@ -43,6 +45,16 @@ class _VerifiedScope(TypedDict):
     whole: bool
     entries_checked: int
     faults: list[_Fault]
+
+
+class _VerifiedHistory(TypedDict):
+    """What was found of an imported history."""
+
+    scope: str
+    name: str
+    whole: bool
+    rows: int
+    faults: list[str]
 
 
 class _VerifiedMonth(TypedDict):
@@ -116,10 +128,16 @@ def verify(
     """Check the files against their manifest and the chain: 0 whole, 1 damaged. Prints where."""
     results: list[_VerifiedScope] = []
     frozen: list[_VerifiedMonth] = []
+    imported: list[_VerifiedHistory] = []
     # Without the lease, which the service would wait for: files that are replaced meanwhile linger.
     with instance_at(home, database_url) as instance:
         lake = instance.settings.lake_directory
         for found in _scopes(instance, scope):
+            for of in histories_of(lake, found.scope_id):
+                wrong = list(history_faults(lake, of))
+                imported.append(
+                    {"scope": found.name, "name": of.name, "whole": not wrong, "rows": of.rows, "faults": wrong}
+                )
             manifest = load(lake, found.scope_id)
             if manifest is None:
                 continue
@@ -136,10 +154,10 @@ def verify(
         for month in frozen_months(lake) if scope is None else ():
             fault = frozen_fault(lake, month, instance.ledger if against_ledger else None, _personal(instance))
             frozen.append({"month": month, "whole": fault is None, "fault": fault})
-    whole = all(result["whole"] for result in (*results, *frozen))
+    whole = all(result["whole"] for result in (*results, *frozen, *imported))
     if as_json:
-        print_json({"whole": whole, "scopes": results, "benchmarks": frozen})
-    elif not results and not frozen:
+        print_json({"whole": whole, "scopes": results, "benchmarks": frozen, "histories": imported})
+    elif not results and not frozen and not imported:
         say("The lake is empty. Run `gate lake export` to fill it from the ledger.")
     for result in () if as_json else results:
         if result["whole"]:
@@ -151,7 +169,15 @@ def verify(
             say(f"whole    benchmarks of {checked['month']}", style="green")
         else:
             say(f"DAMAGED  benchmarks of {checked['month']}: {checked['fault']}", style="red")
-    if not whole and not as_json:
+    for history in () if as_json else imported:
+        named = f"history {history['name']} of {history['scope']}"
+        if history["whole"]:
+            say(f"whole    {named}: {counted(history['rows'], 'row')}", style="green")
+        for told in history["faults"]:
+            say(f"DAMAGED  {named}: {told}", style="red")
+    if not as_json and not all(history["whole"] for history in imported):
+        say("A damaged history is not in the ledger: import its files again, or restore it from a backup.")
+    if not as_json and not all(result["whole"] for result in (*results, *frozen)):
         say(
             "Remove the folder of a damaged scope, or the file of a damaged month. `gate lake export` then rebuilds it "
             "from the ledger."

@@ -67,6 +67,7 @@ _COMMANDS: Final = {
     "client": ("api.cli.client", _Extra.NONE, "Inspect a guard's store, and settle or deliver what is left in it."),
     "chain": ("api.cli.chain", _Extra.SERVER, "Check audit chains, and sign checkpoints of them."),
     "lake": ("api.cli.lake", _Extra.WORKBENCH, "Export the ledger to Parquet for analysis."),
+    "history": ("api.cli.history", _Extra.WORKBENCH, "Import past cases, to try rulebooks on them."),
     "notebook": ("api.cli.notebook", _Extra.WORKBENCH, "Write a notebook for one scope and policy."),
     "whatif": (
         "api.cli.whatif",

@@ -15,7 +15,16 @@ from gate.errors import OperatorError
 from gate.instance.settings import load_settings
 from workbench.lake.names import choices, shown
 from workbench.lake.reader import Lake, Snapshot, open_lake
-from workbench.notebooks import Notebook, as_ipynb, as_percent, load, notebooks, written_for
+from workbench.notebooks import (
+    HISTORY_NOTEBOOKS,
+    Notebook,
+    as_ipynb,
+    as_percent,
+    load,
+    notebooks,
+    over_history,
+    written_for,
+)
 
 app = typer.Typer(add_completion=False)
 
@@ -36,6 +45,15 @@ def notebook(
         typer.Option(
             help="For migration_dry_run: a rulebook file, or a version of the policy. Default: the version before the "
             "one in force.",
+            show_default=False,
+        ),
+    ] = None,
+    history: Annotated[
+        str | None,
+        typer.Option(
+            "--history",
+            metavar="NAME",
+            help="Read the imported cases of this history, instead of the decisions here.",
             show_default=False,
         ),
     ] = None,
@@ -72,6 +90,8 @@ def notebook(
         raise OperatorError("NOTEBOOK_EXISTS", f"{out} exists already; choose another file name, or add --force.")
     read = open_lake(load_settings(home).lake_directory if lake is None else lake)
     snapshot = _scope(read, scope)
+    if history is not None:
+        snapshot, source = snapshot.history(history), _over(source, history)
     about = _policy(snapshot, policy)
     more = {} if candidate is None else {"CANDIDATE": _candidate(source, snapshot, about, candidate)}
     _write(out, _FORMATS[out.suffix](written_for(source, snapshot.scope, about, read.directory, more)))
@@ -88,6 +108,15 @@ def _list(as_json: bool) -> None:
         print_json({"notebooks": [{"notebook": each.name, "title": each.title} for each in notebooks()]})
     else:
         table(["notebook", "title"], [[each.name, each.title] for each in notebooks()])
+
+
+def _over(source: Notebook, history: str) -> Notebook:
+    if source.name not in HISTORY_NOTEBOOKS:
+        raise OperatorError(
+            "USAGE_INVALID",
+            f"The notebook {source.name} reads no history; {' and '.join(HISTORY_NOTEBOOKS)} does.",
+        )
+    return over_history(source, history)
 
 
 def _scope(lake: Lake, name: str | None) -> Snapshot:

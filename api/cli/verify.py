@@ -233,6 +233,7 @@ _OF_KEYS: Final = frozenset({"receipt_signature", "receipt_key", "signature", "k
 _WITHOUT_OPTION: Final = {
     "erasure": "only a packet shows it",
     "evaluation": "erased",
+    "occurred_at": "only the request of the outcome binds it; gate chain check compares them",
     "checkpoint": "the packet holds no checkpoint",
     "exported_at": "no checkpoint signs it",
     "complete": "no signed checkpoint covers it",

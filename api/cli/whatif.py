@@ -27,7 +27,7 @@ from workbench.engines.wording import amount, decided_by
 from workbench.lake.entries import Personal
 from workbench.lake.fresh import fresh
 from workbench.lake.names import choices, shown
-from workbench.lake.reader import Snapshot
+from workbench.lake.reader import Snapshot, history_of
 from workbench.migration.source import known_values
 from workbench.period import begin, end
 from workbench.whatif import Redecided, decide_slice, decided, read_changes, registered, with_changes
@@ -56,12 +56,14 @@ class _Slice:
     since: str | None
     until: str | None
     metric: str | None
+    history: str | None
 
     @property
     def given(self) -> list[str]:
         """The options that were given."""
         names = {"--version": self.version, "--verdict": self.verdict, "--since": self.since, "--until": self.until}
-        return [name for name, value in {**names, "--metric": self.metric}.items() if value is not None]
+        names |= {"--metric": self.metric, "--history": self.history}
+        return [name for name, value in names.items() if value is not None]
 
 
 @app.command()
@@ -123,6 +125,15 @@ def whatif(
             show_default=False,
         ),
     ] = None,
+    history: Annotated[
+        str | None,
+        typer.Option(
+            "--history",
+            metavar="NAME",
+            help="Over the imported cases of this history, instead of the decisions here.",
+            show_default=False,
+        ),
+    ] = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
@@ -130,7 +141,7 @@ def whatif(
     """Decide past decisions anew with other facts, or by another version: how many would go another way. With
     --decision, what that one decision would be. Nothing is stored, and nothing authorizes an action.
     """
-    asked = _Slice(version, None if verdict is None else verdict.value, since, until, metric)
+    asked = _Slice(version, None if verdict is None else verdict.value, since, until, metric, history)
     lines = _lines(set_, leave_out)
     _require_asked(lines, by, decision, flip, asked)
     period = _moment("--since", since, begin), _moment("--until", until, end)
@@ -321,10 +332,14 @@ def _many(
     rulebook = registered(instance.ledger, instance.migrations(), scope, policy, by)
     changed = _changed(rulebook, lines)
     settings = instance.settings
-    with _lake_errors(scope):
-        snapshot = fresh(
-            instance.ledger, settings.lake_directory, scope.scope_id, Personal.of(settings.personal_fields)
-        )
+    if asked.history is not None:
+        snapshot = history_of(settings.lake_directory, scope.scope_id, scope.name, asked.history)
+        # Imported cases have no rulebooks of their own.
+        by = rulebook.version if by is None else by
+    else:
+        with _lake_errors(scope):
+            personal = Personal.of(settings.personal_fields)
+            snapshot = fresh(instance.ledger, settings.lake_directory, scope.scope_id, personal)
     redecided = decide_slice(
         snapshot,
         policy,

@@ -281,6 +281,20 @@ def query_time(name: str) -> datetime | None:
         raise _unusable(name, "format", must) from error
 
 
+def require_period(since: datetime | None, until: datetime | None) -> None:
+    """Refuses a period that ends before it begins.
+
+    Args:
+        since: The query parameter `since`.
+        until: The query parameter `until`.
+
+    Raises:
+        RequestRefused: SVC_API_QUERY_INVALID.
+    """
+    if since is not None and until is not None and until < since:
+        raise _unusable("until", "range", "must not be before since; send a later time, or leave one of them out.")
+
+
 def query_cursor() -> int | None:
     """The chain position that `cursor` names, as the `next_cursor` of an earlier answer gave it, or None.
 

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from flask import Blueprint, Response
 
 from api.feeds import atom
 from api.http.auth import authenticate
-from api.http.requests import confidence_headers, json_response, query_choice, query_integer, query_share, query_text
+from api.http.requests import (
+    confidence_headers,
+    json_response,
+    query_choice,
+    query_integer,
+    query_share,
+    query_text,
+    query_time,
+    require_period,
+)
 from api.http.state import state
 from gate.policy.anomalies.alerts import with_policy_changes
-from gate.policy.bounds import Bound, OneOf, Share, Text, Whole
+from gate.policy.bounds import Bound, Moment, OneOf, Share, Text, Whole
 from gate.policy.questions import (
     AlertsQuestion,
     AnomaliesQuestion,
@@ -87,7 +97,11 @@ def get_confidence(policy_id: str) -> Response:
     """
     authority = authenticate("read", code="SVC_POLICY_CONFIDENCE_UNAUTHORIZED")
     question = _asked(ConfidenceQuestion, policy_id=policy_id)
-    report = confidence_report(state().instance.ledger.outcomes.cover(authority.scope_id, question), question)
+    if question.is_narrowed:
+        # The ledger counts all that was ever reported; the lake has the dates.
+        report = state().reports.answer(authority.scope_id, question)
+    else:
+        report = confidence_report(state().instance.ledger.outcomes.cover(authority.scope_id, question), question)
     return json_response(report, headers=confidence_headers(report))
 
 
@@ -120,10 +134,11 @@ def _asked(kind: type[Asked], **path: str) -> Asked:
     # The answer names the first of several faults: texts come before all else, whatever the order of the members.
     texts_first = sorted(bounds, key=lambda name: not isinstance(bounds[name], Text))
     sent = {name: _sent(name, bounds[name]) for name in texts_first}
+    require_period(*(of if isinstance(of := sent.get(name), datetime) else None for name in ("since", "until")))
     return kind.of({**path, **{name: value for name, value in sent.items() if value is not None}})
 
 
-def _sent(name: str, bound: Bound) -> str | int | float | None:
+def _sent(name: str, bound: Bound) -> str | int | float | datetime | None:
     """A query parameter within its bound; None where it was not sent."""
     match bound:
         case Text():
@@ -134,6 +149,8 @@ def _sent(name: str, bound: Bound) -> str | int | float | None:
             return query_integer(name, None, lowest, highest)
         case Share():
             return query_share(name)
+        case Moment():
+            return query_time(name)
 
 
 def _effectiveness_headers(report: ReportDocument) -> dict[str, str]:

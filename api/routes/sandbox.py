@@ -40,10 +40,10 @@ def try_out() -> Response:
     require_client_rate("sandbox", settings.sandbox_requests_per_minute)
     body = parse_body(sent)
     view = preferred_view()
-    asked = read_sandbox_request(body)
+    now = utc_now()
+    asked = read_sandbox_request(body, now)
     # Not from the cache of the decisions: how fast it answers would tell which rulebooks others use.
     rulebook = load(asked.rulebook, root="rulebook")
-    now = utc_now()
     identity = Identity(new_id("sbx", now), g.request_id, None, timestamp(now))
     answer = sandbox_answer(asked, rulebook, identity, settings.schema_url)
     headers = warnings_header(find_warnings(rulebook.body))

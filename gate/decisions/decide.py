@@ -131,7 +131,7 @@ class DecisionGate:
         def decided() -> _Decided:
             if refusal is not None:
                 raise refusal
-            request = read_request(body, input_hash, plain=plain)
+            request = read_request(body, input_hash, now=self._clock(), plain=plain)
             if request.mode != "rulebook":
                 return self._advised(caller, request, claim, identified)
             return routing.decide(request.rulebook_ref, lambda route: by(route, request))

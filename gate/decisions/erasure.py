@@ -63,7 +63,7 @@ class Erased:
 
 
 def erase(ledger: Ledger, decision_id: str, reason: str, now: datetime) -> Erased:
-    """Erases what a decision holds of its request and its facts.
+    """Erases what a decision holds of its request and its facts, and when its outcomes came about.
 
     Args:
         ledger: The ledger.
@@ -89,7 +89,9 @@ def erase(ledger: Ledger, decision_id: str, reason: str, now: datetime) -> Erase
         erasure = build(record, stored.request is not None, reason, new_id("era", now), timestamp(now))
         erasures.append(erasure)
         left = orjson.dumps(left_of(record, erasure))
-        return PlannedErasure(erasure["erasure_id"], erasure_link(erasure, record), orjson.dumps(erasure), left)
+        return PlannedErasure(
+            erasure["erasure_id"], erasure_link(erasure, record), orjson.dumps(erasure), left, left_of_outcome
+        )
 
     try:
         scope = ledger.erasures.erase(decision_id, plan, now)
@@ -184,6 +186,15 @@ def left_of(record: Record, erasure: Erasure) -> dict[str, object]:
     """What an erasure leaves of a record."""
     gone = {name: None for name in erasure["erased"] if name in record}
     return {**record, **gone, "erased": _note(erasure)}
+
+
+def left_of_outcome(body: bytes) -> bytes:
+    """The JSON bytes that an erasure leaves of an outcome of the decision: its request goes, and so does what only that
+    request binds.
+    """
+    return orjson.dumps(
+        {name: value for name, value in read_object(body, "an outcome").items() if name != "occurred_at"}
+    )
 
 
 def _note(erasure: Erasure) -> ErasureNote:

@@ -15,7 +15,8 @@ from cachetools import LRUCache
 from gate.clock import new_id
 from gate.decisions.claims import Operation, Used, entry_of, not_as_made, read_claim, settle
 from gate.decisions.stored import decision_not_found, stored_report
-from gate.encoding.canonical import content_hash
+from gate.encoding.canonical import canonical, content_hash
+from gate.encoding.strict_json import JsonObject
 from gate.errors import IdempotencyConflict, MaterialRefused, ServiceUnavailable
 from gate.ids import timestamp
 from gate.ledger import Ledger
@@ -91,8 +92,8 @@ class Lifecycle:
             def reported() -> tuple[NewEntry, Report]:
                 if not free:
                     raise _in_progress(kind, idempotency_key)
-                sent = check_request(kind, body)
                 now = self._clock()
+                sent = check_request(kind, body, now)
                 report = build(
                     kind,
                     record,
@@ -101,7 +102,7 @@ class Lifecycle:
                     idempotency_key=idempotency_key,
                     reported_at=timestamp(now),
                 )
-                return _entry(caller.scope_id, kind, report, claim, counted=not is_advisory(record)), report
+                return _entry(caller.scope_id, kind, report, sent, claim, counted=not is_advisory(record)), report
 
             settled = settle(self._ledger.entries, caller, claim, reported)
         if isinstance(settled, Used):
@@ -151,7 +152,7 @@ class Lifecycle:
         operation = _operation(kind)
         entry = entry_of(self._ledger.entries, scope_id, operation, used)
         link = chain.record_link(entry.link)
-        report = stored_report(kind, StoredReport(used.claimed.position, link, entry.body))
+        report = stored_report(kind, StoredReport(used.claimed.position, link, entry.body, entry.request))
         if not _answers(kind, report, used.claim) or chain.find_break([entry.link]) is not None:
             raise not_as_made(operation)
         return Reported(report, "replayed")
@@ -161,7 +162,9 @@ def _operation(kind: Kind) -> Operation:
     return Operation(kind.name, kind.code, kind.id_member, "report")
 
 
-def _entry(scope_id: str, kind: Kind, report: Report, claim: Claim | None, *, counted: bool) -> NewEntry:
+def _entry(
+    scope_id: str, kind: Kind, report: Report, body: JsonObject, claim: Claim | None, *, counted: bool
+) -> NewEntry:
     outcome = None
     # What came of advice says nothing about a policy, even one whose rulebook has the same id, version and action.
     if kind is OUTCOMES and counted:
@@ -173,6 +176,8 @@ def _entry(scope_id: str, kind: Kind, report: Report, claim: Claim | None, *, co
         entry_id=text(report, kind.id_member),
         link=report_link(kind, report),
         body=orjson.dumps(report),
+        # Of all that a report repeats, its own hash leaves out this alone; so this alone needs the body.
+        request=canonical(body) if "occurred_at" in report else None,
         claim=claim,
         outcome=outcome,
     )

@@ -35,3 +35,7 @@ class Signing:
                     f" valid ({signer.not_before}). Nothing is decided until the operator corrects the clock.",
                 )
         return signers, now
+
+    def now(self) -> datetime:
+        """The moment, whether or not anything can be signed."""
+        return self._clock()

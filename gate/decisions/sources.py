@@ -46,6 +46,10 @@ class Sources:
         self._registry = registry
         self._signing = signing
 
+    def now(self) -> datetime:
+        """The moment by the service's clock."""
+        return self._signing.now()
+
     def rulebook(
         self, scope_id: str, request: DecisionRequest, route: ActiveRoute | None = None, *, root: str = ""
     ) -> Rulebook:

@@ -19,7 +19,7 @@ from gate.proof.chain import Linked, RecordLink, link_material
 from gate.records.advisory import is_advisory
 from gate.records.documents import DecisionBody, Record, Report
 from gate.records.envelope import compact_verdict, envelope, erased_members, output_material, receipt_material
-from gate.records.receipts import Kind, report_hash
+from gate.records.receipts import OUTCOMES, Kind, event_time_fault, report_hash
 from gate.verify.members import at, uncovered_members
 from gate.verify.reports import uncovered_members as uncovered_members_of_report
 
@@ -101,6 +101,9 @@ def stored_report(kind: Kind, stored: StoredReport) -> Report:
     if (report.get(kind.hash_member), leaf) != (hash_, stored.link["leaf_hash"]):
         raise _changed(what, "was changed after it was made")
     _require_none(uncovered_members_of_report(kind, report), what)
+    request = None if stored.request is None else read_object(stored.request, what)
+    if kind is OUTCOMES and event_time_fault(report, request) is not None:
+        raise _changed(what, "has another occurred_at than its request")
     return {**report, "audit_chain": stored.link}
 
 

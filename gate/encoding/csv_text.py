@@ -23,10 +23,11 @@ def csv_row(cells: Sequence[str]) -> str:
 
 
 def _cell(text: str) -> str:
-    return '"' + ("'" if _could_be_formula(text) else "") + text.replace('"', '""') + '"'
+    return '"' + ("'" if could_be_formula(text) else "") + text.replace('"', '""') + '"'
 
 
-def _could_be_formula(text: str) -> bool:
+def could_be_formula(text: str) -> bool:
+    """Whether a spreadsheet would run a cell with this text as a formula."""
     for character in text:
         # Full-width, small and raised forms of a character become the plain one.
         if unicodedata.normalize("NFKC", character) in _STARTS_FORMULA:

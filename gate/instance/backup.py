@@ -1,7 +1,8 @@
 """Backups of an instance: one file, made while the instance works, from which it can be laid out anew.
 
-The file is a SQLite database: the ledger's tables as of one moment, and the instance's settings and keys in the table
-`instance_files`. It holds private keys, so it is made with mode 0600 and has to be kept as they are.
+The file is a SQLite database: the ledger's tables as of one moment, the instance's settings and keys in the table
+`instance_files`, and the files of imported histories in `history_files`. It holds private keys, so it is made with mode
+0600 and has to be kept as they are.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from gate.errors import OperatorError, ServiceUnavailable
+from gate.instance.histories import TABLE, add_histories, restore_histories
 from gate.instance.instance import Instance, open_instance
 from gate.instance.keys import read_hmac_secret, write_private
 from gate.instance.pilots import PILOT_FILE
@@ -69,7 +71,7 @@ def make_backup(instance: Instance, file: Path, now: datetime) -> Backup:
         with _scratch(file) as scratch:
             # The ledger before the keys: a key is on disk before it signs, so no record here lacks its key.
             copy_to_file(instance.ledger.store, scratch)
-            entries = _add_files(scratch, instance.settings.home)
+            entries = _add_files(scratch, instance.settings.home, instance.settings.lake_directory)
             _seal(scratch)
             size = scratch.stat().st_size
             _sync(scratch)
@@ -118,6 +120,7 @@ def restore_backup(file: Path, home: Path, database_url: str | None, now: dateti
             # A log that is there already saw more than the one in the backup.
             if name != LOG_NAME or not (home / name).exists():
                 write_private(ready if name == FILE_NAME else home / name, content)
+        restore_histories(file, _lake(files[FILE_NAME], home))
         with _scratch(home / "restored.db") as scratch:
             copy_pages(file, scratch)
             _drop_files(scratch)
@@ -148,6 +151,16 @@ def _restored_from(file: Path) -> str:
 def _reason(error: OSError | sqlite3.Error) -> str:
     # An OSError's own text names the temporary file.
     return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
+def _lake(file: bytes, home: Path) -> Path:
+    """Where the restored instance will look for its lake."""
+    with TemporaryDirectory() as directory:
+        Path(directory, FILE_NAME).write_bytes(file)
+        settings = load_settings(Path(directory))
+        lake = settings.lake_directory
+    # A path that the settings do not begin at the root is the home's own.
+    return home / lake.relative_to(directory) if lake.is_relative_to(directory) else lake
 
 
 def _ledger_url(file: bytes, home: Path, database_url: str | None) -> str:
@@ -187,7 +200,7 @@ def _new_store(ledger_url: str) -> Store:
     return target
 
 
-def _add_files(scratch: Path, home: Path) -> int:
+def _add_files(scratch: Path, home: Path, lake: Path) -> int:
     """Adds the instance's files to the copied ledger; how many chain entries it has."""
     with closing(sqlite3.connect(scratch)) as connection:
         # A backup is one file: nothing of it may stay in a WAL beside it.
@@ -197,6 +210,7 @@ def _add_files(scratch: Path, home: Path) -> int:
             for found in sorted(home.glob(pattern)):
                 row = (str(found.relative_to(home)), found.read_bytes())
                 connection.execute("INSERT INTO instance_files VALUES (?, ?)", row)
+        add_histories(connection, lake)
         connection.commit()
         entries: int = connection.execute("SELECT count(*) FROM entries").fetchone()[0]
         return entries
@@ -262,6 +276,7 @@ def _drop_files(scratch: Path) -> None:
         # The pages that held the private keys are overwritten, not merely freed.
         connection.execute("PRAGMA secure_delete=ON")
         connection.execute("DROP TABLE instance_files")
+        connection.execute(f"DROP TABLE IF EXISTS {TABLE}")
         connection.commit()
 
 

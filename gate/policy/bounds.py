@@ -33,7 +33,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """One of some words, of which there are two at least."""
+    """One of some words."""
 
     words: tuple[str, ...]
 
@@ -42,7 +42,7 @@ class OneOf:
         return isinstance(value, str) and value in self.words
 
     def __str__(self) -> str:
-        return f"{', '.join(self.words[:-1])} or {self.words[-1]}"
+        return " or ".join(filter(None, (", ".join(self.words[:-1]), self.words[-1])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,19 @@ class Share:
         return "a number from 0 to 1"
 
 
-Bound: TypeAlias = Text | OneOf | Whole | Share
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A datetime, or a date, which is its midnight; both in UTC where they name no zone."""
+
+    def holds(self, value: object) -> bool:
+        """Whether a value is within the bound."""
+        return isinstance(value, date)
+
+    def __str__(self) -> str:
+        return "a datetime or a date, which are taken as UTC where they name no zone"
+
+
+Bound: TypeAlias = Text | OneOf | Whole | Share | Moment
 
 
 def refusal(sentence: str) -> OperatorError:
@@ -115,9 +127,7 @@ def moment(name: str, value: object) -> datetime | None:
             raise refusal(f"{name} is {shown(value)}, which lies outside the years 1 to 9999 in UTC.") from error
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day, tzinfo=UTC)
-    raise refusal(
-        f"{name} is {shown(value)}: give a datetime or a date, which are taken as UTC where they name no zone."
-    )
+    raise refusal(f"{name} is {shown(value)}: give {Moment()}.")
 
 
 def facts_patch(value: object) -> dict[str, Any]:
@@ -149,6 +159,23 @@ def require_rulebook(value: object) -> None:
             f"rulebook is {shown(value)}: give the body of a rulebook, a dict; those that decided stand in "
             f"table('rulebooks'), as JSON in the column body."
         )
+
+
+def require_names(name: str, value: object, most: int) -> None:
+    """Refuses what are not some different names.
+
+    Args:
+        name: The member's name.
+        value: Its value.
+        most: How many names there are at most.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID.
+    """
+    names = value if isinstance(value, tuple) and all(isinstance(each, str) and each for each in value) else None
+    if names is None or len(names) > most or len(set(names)) < len(names):
+        told = f"a list of {len(names)}" if names is not None else shown(value)
+        raise refusal(f"{name} is {told}: give a list of at most {most} different names.")
 
 
 def shown(value: object) -> str:

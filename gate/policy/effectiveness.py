@@ -11,10 +11,18 @@ same counts give the same answer everywhere. Effectiveness never changes a verdi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from gate.policy.confidence import HIGH, MEDIUM, MIN_SAMPLE, Counts, wilson_interval
+from gate.policy.versions import Compared
+
+LET_THROUGH: Final = "let_through"
+DISPOSITIONS: Final = (LET_THROUGH, "blocked", "held", "not_executed")
+"""What becomes of an action. It was let through where the latest outcome says action_executed; where that says nothing,
+if the verdict is yes. Of the others, those with the verdict no were blocked, those with review held, and those with yes
+not executed.
+"""
 
 _DIGITS: Final = 6
 
@@ -105,6 +113,46 @@ class Group(NamedTuple):
     last: str
 
 
+class Footing(NamedTuple):
+    """On what footing versions are compared.
+
+    Attributes:
+        facts: The facts by which cases are like ones, sorted; none where cases are compared as they are.
+        decisions: How many let-through decisions with a terminal outcome and known facts were looked at.
+        unknown: How many were left out because their facts are not known.
+        strata: Into how many kinds of like cases they fall.
+        sampled_one_of: Of so many decisions one was looked at.
+        design_effect: How many times as much rates vary as those of decisions that came one by one.
+    """
+
+    facts: Sequence[str] = ()
+    decisions: int = 0
+    unknown: int = 0
+    strata: int = 0
+    sampled_one_of: int = 1
+    design_effect: float = 1.0
+
+
+class Middle(NamedTuple):
+    """The middle of a metric's values in some decisions.
+
+    Attributes:
+        name: Its name.
+        part: The version, or the Monday of the week, by which the decisions are told apart.
+        decisions: How many of them have it.
+        median: The lower median.
+        low: The lower end of its 95% interval, which is a value that was observed; None of fewer than six values.
+        high: The upper end.
+    """
+
+    name: str
+    part: str
+    decisions: int
+    median: float
+    low: float | None
+    high: float | None
+
+
 class Metric(NamedTuple):
     """A metric that callers observed.
 
@@ -129,18 +177,24 @@ class Counted:
 
     Attributes:
         by_version: By policy version.
-        by_verdict: By verdict: yes, no, review.
+        by_verdict: By verdict: yes, no, review; none for imported cases whose verdict nobody knows.
         by_rule: By what decided, which is the second evidence code: `rule:<rule_id>`, `rule:default`, `schema:failed`.
         by_week: By the week in which they were made: its Monday in UTC, as `2026-06-08`.
-        acted: Those whose action was let through as far as is known: `action_executed` of the latest outcome where it
-            says so, else the verdict yes.
+        by_disposition: By what became of the action, as `DISPOSITIONS` names it.
+        by_version_and_verdict: By both.
+        let_through: By version, those whose action was let through.
+        compared: The versions beside each other, as far as they were compared.
+        footing: On what footing they were.
         metrics: The `observed_metrics` of the latest outcomes; of very many names those of the most decisions.
+        metrics_by_version: The middles of these, by version.
+        metrics_by_week: The same by the week in which the decision was made.
         first: When the first of the decisions was made; UTC timestamp, None without any.
         last: When the last was.
         chain_position: The last position of the scope's chain that was read; 0 where it is empty.
         merkle_root: The chain's rolling root there; None where it is empty.
         truncated: Whether a limit left earlier decisions out.
         more_metrics: How many names were observed beside those of `metrics`.
+        middles_one_of: Of so many decisions one was taken for the middles.
         advisory: How many decisions with the policy's id were left out because they are advisory.
     """
 
@@ -148,20 +202,32 @@ class Counted:
     by_verdict: Mapping[str, Standing]
     by_rule: Mapping[str, Standing]
     by_week: Mapping[str, Standing]
-    acted: Standing
+    by_disposition: Mapping[str, Standing]
     metrics: Sequence[Metric]
     first: str | None
     last: str | None
     chain_position: int
     merkle_root: str | None
     truncated: bool
+    by_version_and_verdict: Mapping[tuple[str, str], Standing] = field(default_factory=dict)
+    let_through: Mapping[str, Standing] = field(default_factory=dict)
+    compared: Mapping[str, Compared] = field(default_factory=dict)
+    footing: Footing = field(default_factory=Footing)
+    metrics_by_version: Sequence[Middle] = ()
+    metrics_by_week: Sequence[Middle] = ()
     more_metrics: int = 0
+    middles_one_of: int = 1
     advisory: int = 0
 
     @property
     def standing(self) -> Standing:
         """What came of all of them."""
         return together(group.standing for group in self.by_version.values())
+
+    @property
+    def acted(self) -> Standing:
+        """What came of those whose action was let through."""
+        return self.by_disposition.get(LET_THROUGH, Standing())
 
 
 class Bounds(NamedTuple):
@@ -194,7 +260,7 @@ class Effectiveness:
         score: 0 to 1, six decimals; None where no outcome is terminal.
         confidence: 0 to 1, six decimals: how much stands behind the score.
         recommendation: What to make of it. It authorizes nothing: only a verdict does.
-        below_others: The versions that do worse than all others together, as far as the intervals tell.
+        below_others: The versions that do worse than all others together, among like cases.
     """
 
     score: float | None
@@ -208,16 +274,16 @@ def assess(counted: Counted, *, min_sample: int = MIN_SAMPLE) -> Effectiveness:
 
     Args:
         counted: The counts.
-        min_sample: How many terminal outcomes a judgement needs, and a version, and its others, to be compared.
+        min_sample: How many terminal outcomes of let-through actions a judgement needs.
     """
     standing, approved = counted.standing, counted.by_verdict.get("yes", Standing())
-    below = below_others({version: group.standing for version, group in counted.by_version.items()}, min_sample)
-    return Effectiveness(
-        standing.score,
-        confidence(standing, approved),
-        recommendation(standing, approved, min_sample=min_sample, version_below=bool(below)),
-        below,
+    below = frozenset(version for version, of in counted.compared.items() if of.is_below)
+    advice = (
+        recommendation(counted.acted, approved, min_sample=min_sample, version_below=bool(below))
+        if standing.decisions
+        else "no_decisions"
     )
+    return Effectiveness(standing.score, confidence(standing, approved), advice, below)
 
 
 def confidence(standing: Standing, approved: Standing) -> float:
@@ -235,14 +301,14 @@ def confidence(standing: Standing, approved: Standing) -> float:
     return round((1 - (high - low)) * covered, _DIGITS)
 
 
-def below_others(by_version: Mapping[str, Standing], min_sample: int) -> frozenset[str]:
-    """The versions whose interval ends below where that of all other versions together begins.
+def below_others(parts: Mapping[str, Standing], min_sample: int) -> frozenset[str]:
+    """The parts, such as rules, whose interval ends below where that of all others together begins, as they are.
 
     Args:
-        by_version: Each version's decisions.
-        min_sample: How many terminal outcomes a version needs, and the others need together.
+        parts: Each part's decisions.
+        min_sample: How many terminal outcomes a part needs, and the others need together.
     """
-    whole = together(by_version.values())
+    whole = together(parts.values())
 
     def is_below(of: Standing) -> bool:
         others = whole.terminal - of.terminal
@@ -252,7 +318,7 @@ def below_others(by_version: Mapping[str, Standing], min_sample: int) -> frozens
         _, high = of.interval
         return high < low
 
-    return frozenset(version for version, of in by_version.items() if is_below(of))
+    return frozenset(part for part, of in parts.items() if is_below(of))
 
 
 def bounds(standing: Standing, acted: Standing) -> Bounds:
@@ -280,14 +346,12 @@ def recommendation(standing: Standing, approved: Standing, *, min_sample: int, v
     """What to make of it: the first that holds.
 
     Args:
-        standing: The decisions looked at.
-        approved: Those of them with the verdict yes.
+        standing: The decisions whose action was let through.
+        approved: The decisions with the verdict yes.
         min_sample: How many terminal outcomes a judgement needs.
         version_below: Whether some version does worse than all others together.
     """
     low, _ = standing.interval
-    if standing.decisions == 0:
-        return "no_decisions"
     if standing.terminal < min_sample:
         return "collect_outcomes"
     if version_below:

@@ -14,3 +14,12 @@ def without_advice(advisory: int) -> Iterator[str]:
     if advisory:
         number, are = ("1 decision", "is") if advisory == 1 else (f"{advisory:,} decisions", "are")
         yield f"{number} with this policy_id {are} advisory and not counted here: no rulebook decided."
+
+
+def by_clock(clock: str) -> Iterator[str]:
+    """What a report says of its dates where they are not those of the records."""
+    if clock == "occurred":
+        yield (
+            "Dates are when things happened, as callers said: nobody checked them. Where they said nothing, the "
+            "recorded date counts."
+        )

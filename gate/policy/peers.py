@@ -55,6 +55,7 @@ _NOTES: Final = (
     "other parts of the decisions.",
     "Only scopes that opted in take part, and of these only those with enough outcomes: others need not be like them.",
 )
+_NARROWED: Final = "Your metrics are of the decisions that were asked for; those of others are of all of theirs."
 _TRUNCATED: Final = "Earlier decisions of your own were left out, as limit asked."
 
 
@@ -242,8 +243,7 @@ def benchmark_report(
     across = _across(own, cohort, question, month)
     report = {
         "policy_benchmarks_version": BENCHMARKS,
-        "policy_id": question.policy_id,
-        "policy_version": question.policy_version,
+        **question.asked(),
         "your_metrics": {**_metrics(own.counts), "present": _metrics(own.present)},
         "cross_customer": across,
         "recommendation": _recommendation(own.counts, across["percentiles"]),
@@ -258,7 +258,7 @@ def benchmark_report(
             "merkle_root": own.merkle_root,
             "truncated": own.truncated,
         },
-        "notes": list(_notes(own)),
+        "notes": list(_notes(own, question)),
     }
     return {**report, "benchmark_hash": content_hash(report)}
 
@@ -380,8 +380,10 @@ def _recommendation(own: MonthCounts, percentiles: Mapping[str, Mapping[str, flo
     return "above_cohort" if rate > cohort["p75"] else "within_cohort"
 
 
-def _notes(own: Own) -> Iterator[str]:
+def _notes(own: Own, question: BenchmarksQuestion) -> Iterator[str]:
     yield from _NOTES
+    if (question.verdict, question.since, question.until) != (None, None, None):
+        yield _NARROWED
     if own.truncated:
         yield _TRUNCATED
     yield from without_advice(own.advisory)

@@ -17,11 +17,29 @@ from dataclasses import KW_ONLY, dataclass, field, fields
 from datetime import date, datetime
 from typing import Any, ClassVar, Final, Protocol, Self, TypeAlias, TypeVar
 
+from gate.ids import timestamp
 from gate.policy.anomalies.scores import THRESHOLD
-from gate.policy.bounds import Bound, OneOf, Share, Text, Whole, facts_patch, moment, require, require_rulebook
+from gate.policy.bounds import (
+    Bound,
+    Moment,
+    OneOf,
+    Share,
+    Text,
+    Whole,
+    facts_patch,
+    moment,
+    refusal,
+    require,
+    require_names,
+    require_rulebook,
+)
 from gate.policy.confidence import MIN_SAMPLE
 
 VERDICTS: Final = ("yes", "no", "review")
+CLOCKS: Final = ("recorded", "occurred")
+"""By which dates a report looks at its decisions: when they were recorded, or when things happened, as far as callers
+said so.
+"""
 FORMATS: Final = ("markdown", "html")
 
 MAX_LIMIT: Final = 1_000_000
@@ -39,6 +57,9 @@ MOST_ITEMS: Final = 200
 OPEN_DAYS: Final = 90
 """How many days after its window an anomaly is open, unless the caller asks otherwise."""
 
+MOST_METRICS: Final = 5
+"""How many metrics are summed at most."""
+
 MOST_OPEN_DAYS: Final = 400
 
 MIN_SCOPES: Final = 5
@@ -54,6 +75,9 @@ MAX_DECISIONS: Final = 1_000_000
 """The most that a caller can ask for."""
 
 _VERDICT: Final = OneOf(VERDICTS)
+_MOMENT: Final = Moment()
+_CLOCK: Final = OneOf(CLOCKS)
+_RECORDED: Final = OneOf(CLOCKS[:1])
 _LIMIT: Final = Whole(1, MAX_LIMIT)
 _SAMPLE: Final = Whole(1, MAX_SAMPLE)
 _BOUND: Final = "bound"
@@ -68,6 +92,10 @@ def _within(bound: Bound, default: Default) -> Default:
     """A member with its bound; where the default is None, which is for all, None is within it as well."""
     member: Default = field(default=default, metadata={_BOUND: bound})
     return member
+
+
+def _written(value: date | None) -> str | None:
+    return timestamp(value) if isinstance(value, datetime) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +142,49 @@ class PolicyQuestion(Question):
     Attributes:
         policy_id: The policy.
         policy_version: One of its versions; None for all.
+        verdict: One verdict; None for all.
+        since: Only decisions from this moment on, UTC; None for all.
+        until: Only decisions before this moment, UTC; None for all.
+        clock: One of `CLOCKS`: by which dates.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID, also where it ends before it begins.
     """
 
     policy_id: str = field(metadata={_BOUND: Text()})
     _: KW_ONLY
     policy_version: str | None = _within(Text(), None)
+    verdict: str | None = _within(_VERDICT, None)
+    since: date | None = field(default=None, metadata={_BOUND: _MOMENT})
+    until: date | None = field(default=None, metadata={_BOUND: _MOMENT})
+    clock: str = _within(_CLOCK, CLOCKS[0])
+
+    def __post_init__(self) -> None:
+        # Zero-argument super() does not know the class that slots replaced.
+        Question.__post_init__(self)
+        since, until = moment("since", self.since), moment("until", self.until)
+        if since is not None and until is not None and until < since:
+            raise refusal(
+                f"until is {until.isoformat()}, which is before since, {since.isoformat()}: give a later one."
+            )
+        object.__setattr__(self, "since", since)
+        object.__setattr__(self, "until", until)
+
+    def asked(self) -> dict[str, object]:
+        """Which decisions it looks at, as every report repeats it."""
+        return {
+            "policy_id": self.policy_id,
+            "policy_version": self.policy_version,
+            "verdict": self.verdict,
+            "since": _written(self.since),
+            "until": _written(self.until),
+            "clock": self.clock,
+        }
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether it looks at some of the decisions only, or by other dates than those of the records."""
+        return (self.since, self.until, self.clock) != (None, None, CLOCKS[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,13 +207,13 @@ class ConfidenceQuestion(PolicyQuestion):
     """How far do the outcomes of a policy's decisions support it?
 
     Attributes:
-        verdict: One verdict; None for all.
         action: One action; None for all.
         limit: How many decisions are looked at, those with the latest outcomes; None for all.
         min_sample: How many terminal outcomes a level needs, and a version to be compared with the policy.
     """
 
-    verdict: str | None = _within(_VERDICT, None)
+    report: ClassVar[str] = "confidence"
+
     action: str | None = _within(Text(), None)
     limit: int | None = _within(_LIMIT, None)
     min_sample: int = _within(_SAMPLE, MIN_SAMPLE)
@@ -190,6 +256,7 @@ class BenchmarksQuestion(PolicyQuestion):
     """How does a policy do beside that of other scopes?
 
     Attributes:
+        clock: `recorded`: cohorts are frozen by the months of the record.
         policy_version: The one version of which own decisions are looked at; None for all.
         limit: How many own decisions are looked at, the latest in the chain; None for all.
         min_cohort_scopes: How many other scopes a comparison needs.
@@ -198,6 +265,7 @@ class BenchmarksQuestion(PolicyQuestion):
 
     report: ClassVar[str] = "benchmarks"
 
+    clock: str = _within(_RECORDED, CLOCKS[0])
     limit: int | None = _within(_LIMIT, None)
     min_cohort_scopes: int = _within(Whole(MIN_SCOPES, MAX_SCOPES), MIN_SCOPES)
     min_cohort_decisions: int = _within(Whole(MIN_DECISIONS, MAX_DECISIONS), MIN_DECISIONS)
@@ -208,31 +276,22 @@ class CounterfactualsQuestion(PolicyQuestion):
     """What would have been decided, of a slice of a policy's decisions?
 
     Attributes:
-        verdict: One verdict; None for all.
         limit: How many decisions are looked at, the latest in the chain; None for all.
-        since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
-        until: Only decisions before this moment, as `since`.
         patch: An RFC 7396 merge patch over the facts; none where None.
         rulebook: The body of another rulebook; each decision's own where None.
+        metrics: What is summed: metrics of the latest outcomes, and facts as `inputs.<path>`.
     """
 
-    verdict: str | None = _within(_VERDICT, None)
     limit: int | None = _within(_LIMIT, None)
-    since: date | None = None
-    until: date | None = None
     patch: Mapping[str, Any] | None = None
     rulebook: Mapping[str, Any] | None = None
+    metrics: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        # Zero-argument super() knows the class that slots replaced.
         PolicyQuestion.__post_init__(self)
-        self.window()
         self.changes()
         require_rulebook(self.rulebook)
-
-    def window(self) -> tuple[datetime | None, datetime | None]:
-        """`since` and `until` as moments in UTC."""
-        return moment("since", self.since), moment("until", self.until)
+        require_names("metrics", self.metrics, MOST_METRICS)
 
     def changes(self) -> dict[str, Any]:
         """A copy of the patch; empty where there is none."""
@@ -255,7 +314,12 @@ class MigrationReportQuestion(Question):
 
 
 LakeQuestion: TypeAlias = (
-    EffectivenessQuestion | AnomaliesQuestion | AlertsQuestion | BenchmarksQuestion | MigrationReportQuestion
+    EffectivenessQuestion
+    | ConfidenceQuestion
+    | AnomaliesQuestion
+    | AlertsQuestion
+    | BenchmarksQuestion
+    | MigrationReportQuestion
 )
 """The questions that the analytics process answers."""
 
@@ -263,6 +327,7 @@ _BY_REPORT: Final[Mapping[str, type[LakeQuestion]]] = {
     kind.report: kind
     for kind in (
         EffectivenessQuestion,
+        ConfidenceQuestion,
         AnomaliesQuestion,
         AlertsQuestion,
         BenchmarksQuestion,
@@ -285,7 +350,10 @@ class Reports(Protocol):
 
 def dump_question(question: LakeQuestion) -> dict[str, object]:
     """A question as JSON: {report, ...}, the name of its report and its members."""
-    return {"report": question.report, **question.members()}
+    members = {
+        name: value.isoformat() if isinstance(value, date) else value for name, value in question.members().items()
+    }
+    return {"report": question.report, **members}
 
 
 def load_question(document: Mapping[str, object]) -> LakeQuestion:
@@ -298,6 +366,11 @@ def load_question(document: Mapping[str, object]) -> LakeQuestion:
         OperatorError: ENGINE_ARGUMENT_INVALID: a member is out of bounds.
         KeyError: There is no such report.
         TypeError: Its question has other members.
+        ValueError: A moment is none.
     """
     members = dict(document)
-    return _BY_REPORT[str(members.pop("report"))].of(members)
+    kind = _BY_REPORT[str(members.pop("report"))]
+    for name, bound in kind.bounds().items():
+        if isinstance(bound, Moment) and isinstance(text := members.get(name), str):
+            members[name] = datetime.fromisoformat(text)
+    return kind.of(members)

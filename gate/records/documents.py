@@ -64,6 +64,7 @@ class DecisionBody(TypedDict, total=False):
     binding_mode: str
     adapter: JsonObject
     context: DecisionContext
+    occurred_at: str
     response_view: str
 
 
@@ -404,6 +405,7 @@ class OutcomeRecord(_ActionReport):
     observed_metrics: NotRequired[dict[str, float]]
     outcome_input_hash: str
     outcome_hash: str
+    occurred_at: NotRequired[str]
 
 
 class CrmSync(Report):

@@ -301,6 +301,24 @@ def build(
     return cast("Report", report)
 
 
+def event_time_fault(outcome: Mapping[str, object], request: object | None) -> str | None:
+    """What is wrong with the occurred_at that a stored outcome repeats, as a sentence; None where its request says the
+    same. Its outcome_hash does not cover it.
+
+    Args:
+        outcome: The outcome.
+        request: Its request body; None where it is not kept, as it is where nothing is repeated of it.
+    """
+    told = outcome.get("occurred_at")
+    if request is None:
+        return None if "occurred_at" not in outcome else f"It says occurred_at {told!r}, and its request is not kept."
+    if not isinstance(request, dict) or content_hash(request) != outcome["outcome_input_hash"]:
+        return "Its outcome_input_hash is not that of the request that is kept with it."
+    if told != request.get("occurred_at"):
+        return f"It says occurred_at {told!r}, and its request says {request.get('occurred_at')!r}."
+    return None
+
+
 def text(report: Mapping[str, object], member: str) -> str:
     """A member of a report that is text by its schema, under the name that a kind has for it."""
     return cast("str", report[member])

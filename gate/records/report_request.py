@@ -5,6 +5,7 @@ without empty parts that its hash would not bind.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import cast
 
 from gate.encoding import resources
@@ -13,17 +14,18 @@ from gate.encoding.credentials import credentials
 from gate.encoding.shapes import MAX_ERRORS, shape, to_mend
 from gate.encoding.strict_json import Json, JsonObject
 from gate.errors import FieldError, RequestRefused, member
-from gate.ids import parse_timestamp
+from gate.ids import event_fault, parse_timestamp
 from gate.records.receipts import Kind
 
 
-def check_request(kind: Kind, body: object) -> JsonObject:
+def check_request(kind: Kind, body: object, now: datetime | None = None) -> JsonObject:
     """Requires that a body is a report of its kind, holds nothing that looks like a credential, and no empty part of
     `mapped_fields`; returns it.
 
     Args:
         kind: What is reported.
         body: The parsed request body.
+        now: The service's clock, which its occurred_at may not be far ahead of; None to let any time stand.
 
     Raises:
         RequestRefused: SVC_API_REQUEST_INVALID.
@@ -31,7 +33,7 @@ def check_request(kind: Kind, body: object) -> JsonObject:
     errors = _shape_errors(kind, body)
     shaped = cast("JsonObject", body)
     if not errors:
-        errors = [*credentials(shaped), *_unbound(shaped), *_date_errors(shaped)][:MAX_ERRORS]
+        errors = [*credentials(shaped), *_unbound(shaped), *_date_errors(shaped, now)][:MAX_ERRORS]
     if errors:
         raise RequestRefused("SVC_API_REQUEST_INVALID", to_mend(f"The body is not {kind.called}", errors), errors)
     return shaped
@@ -49,12 +51,14 @@ def _shape_errors(kind: Kind, body: object) -> list[FieldError]:
     return sorted(errors, key=lambda error: (error.field, error.code))[:MAX_ERRORS]
 
 
-def _date_errors(body: JsonObject) -> Iterator[FieldError]:
+def _date_errors(body: JsonObject, now: datetime | None) -> Iterator[FieldError]:
     try:
         # Text by the schema, which takes times that the protocol cannot write, such as those outside of its years.
         parse_timestamp(cast("str", body.get("executed_at", "2026-01-31T12:00:00.000Z")))
     except ValueError:
         yield FieldError("executed_at", "format", "It must be a time with its zone, such as 2026-01-31T12:00:00.000Z.")
+    if "occurred_at" in body and (fault := event_fault(cast("str", body["occurred_at"]), now)) is not None:
+        yield FieldError("occurred_at", *fault)
 
 
 def _unbound(body: JsonObject) -> Iterator[FieldError]:

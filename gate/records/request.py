@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Final, cast
 
 from gate.encoding.shapes import MAX_ERRORS, shape, to_mend
 from gate.errors import FieldError, RequestRefused, member
+from gate.ids import event_fault
 from gate.labels import BINDING_ADAPTER, BINDING_DIRECT, BINDING_MODES, OUTPUT_MATERIAL, ROOT_OUTPUT_MATERIAL
 from gate.records.envelope import input_material
 
@@ -48,26 +50,30 @@ class DecisionRequest:
     plain: bool
 
 
-def read_request(body: object, input_hash: str, *, plain: bool = False, root: str = "") -> DecisionRequest:
+def read_request(
+    body: object, input_hash: str, *, now: datetime | None = None, plain: bool = False, root: str = ""
+) -> DecisionRequest:
     """Reads the parsed body of a Decision Request.
 
     Args:
         body: The parsed JSON value.
         input_hash: H(envelope.input_material(body)), which the caller needs before the body is known to be a request.
+        now: As `check_request` takes it.
         plain: Whether the body is known to be plain, as `canonical.is_plain` says.
         root: What to call the body in the paths of errors; nothing where empty.
 
     Raises:
         RequestRefused: As `check_request`.
     """
-    return accepted_request(check_request(body, root=root), input_hash, plain=plain)
+    return accepted_request(check_request(body, now=now, root=root), input_hash, plain=plain)
 
 
-def check_request(body: object, *, root: str = "") -> DecisionBody:
+def check_request(body: object, *, now: datetime | None = None, root: str = "") -> DecisionBody:
     """Requires that a parsed body is a Decision Request whose parts fit together, and returns it.
 
     Args:
         body: The parsed JSON value.
+        now: The service's clock, which its occurred_at may not be far ahead of; None to let any time stand.
         root: What to call the body in the paths of errors; nothing where empty.
 
     Raises:
@@ -79,7 +85,7 @@ def check_request(body: object, *, root: str = "") -> DecisionBody:
     if isinstance(body, dict) and (binds or not body.keys().isdisjoint(BINDING_MEMBERS)):
         _check_binding_mode(body)
         _check_output_material(body, root)
-    shaped = _shaped(body, binds, root)
+    shaped = _shaped(body, binds, root, now)
     _check_conflicts(shaped, binds)
     return shaped
 
@@ -169,7 +175,7 @@ def _meant_for_inputs(name: str) -> bool:
     return name.isascii() and name.lower() in ("input", "inputs", "facts")
 
 
-def _shaped(body: object, binds: bool, root: str) -> DecisionBody:
+def _shaped(body: object, binds: bool, root: str, now: datetime | None) -> DecisionBody:
     shaped = cast("DecisionBody", body)
     errors = [_about_facts(error, root) for error in shape("decision-request").errors(body, root=root)]
     if not errors and binds and not {"rulebook", "rulebook_ref"} & shaped.keys():
@@ -178,6 +184,8 @@ def _shaped(body: object, binds: bool, root: str) -> DecisionBody:
     if not errors and not binds and not {"question", *BINDING_MEMBERS} & shaped.keys():
         message = "The advisory modes need it; a binding verdict needs mode rulebook."
         errors = [FieldError(member(root, "question"), "required", message)]
+    if not errors and "occurred_at" in shaped and (fault := event_fault(shaped["occurred_at"], now)) is not None:
+        errors = [FieldError(member(root, "occurred_at"), *fault)]
     if errors:
         raise _invalid(errors, root)
     return shaped

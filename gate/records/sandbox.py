@@ -5,7 +5,7 @@ the registration, the place in the chain, the addresses of a stored decision. Wh
 it is dressed up: `record_hash` and `receipt_hash` cover the version `decision_sandbox_v1`, so that neither holds under
 another one, and nothing is signed.
 
-    request = read_sandbox_request(body)
+    request = read_sandbox_request(body, now)
     answer = sandbox_answer(request, load(request.rulebook, root="rulebook"), identity, schema_url)
     show(answer, "minimal")
 """
@@ -13,6 +13,7 @@ another one, and nothing is signed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Final
 
 from gate.encoding.canonical import content_hash, is_plain
@@ -45,15 +46,15 @@ _UNSIGNED: Final = Signers(receipt=None, registry=None)
 _ELSEWHERE: Final = "send the request to POST /api/decide, with a key."
 
 
-def read_sandbox_request(body: object) -> DecisionRequest:
-    """Reads the parsed body of a Decision Request that the sandbox can answer.
+def read_sandbox_request(body: object, now: datetime) -> DecisionRequest:
+    """Reads the parsed body of a Decision Request that the sandbox can answer; `now` is the service's clock.
 
     Raises:
         RequestRefused: As `read_request`; or SANDBOX_REQUEST_UNSUPPORTED, where the request needs what only the real
             endpoint has.
     """
     plain = is_plain(body)
-    request = read_request(body, content_hash(input_material(body), plain=plain), plain=plain)
+    request = read_request(body, content_hash(input_material(body), plain=plain), now=now, plain=plain)
     for name, why in _beyond(request):
         message = f"{why} Change {name}, or {_ELSEWHERE}"
         raise RequestRefused("SANDBOX_REQUEST_UNSUPPORTED", message, [FieldError(name, "sandbox", why)])

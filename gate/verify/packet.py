@@ -28,7 +28,7 @@ from gate.verify.members import ReadablePacket, ReadableRecord
 from gate.verify.packet_chain import Readable, check_chain, check_kept_checkpoint, check_signed
 from gate.verify.packet_result import COLLECTIONS, MAX_FAILURES, STEPS, PacketVerification
 from gate.verify.record import AUTHENTICITY, verify_record
-from gate.verify.reports import lacks_action_flag, member_faults, report_faults, unknown_members
+from gate.verify.reports import UNBOUND, lacks_action_flag, member_faults, report_faults, unknown_members
 from gate.verify.result import MAX_UNKNOWN, Trust, Verification
 
 if TYPE_CHECKING:
@@ -213,6 +213,9 @@ def _check_reports(result: PacketVerification, packet: ReadablePacket, record: R
             for index, receipt in sound:
                 if lacks_action_flag(cast("Mapping[str, object]", receipt), record):
                     result.note_unflagged(f"{collection}[{index}]")
+        for index, shaped in sound:
+            for name in sorted(UNBOUND[kind.name] & shaped.keys()):
+                result.note_unbound(f"{collection}[{index}].{name}")
         readable[collection] = sound
     return readable
 

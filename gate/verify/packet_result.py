@@ -121,6 +121,10 @@ class PacketVerification(Verification):
         self.unflagged.append(place)
         self.checks[flags_check(place)] = None
 
+    def note_unbound(self, place: str) -> None:
+        """Records a member of a report that only the request of the report binds, which no packet holds."""
+        self.checks[place] = None
+
 
 def unlinked_check(place: str) -> str:
     """The name of the check, always None, that tells of a report whose link is not in the packet."""

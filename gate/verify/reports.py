@@ -14,6 +14,7 @@ from gate.labels import CHAIN, PROTOCOL
 from gate.proof import chain
 from gate.records.receipts import (
     ACTION_TAKEN_MISMATCH,
+    CRM_SYNCS,
     EXECUTIONS,
     OUTCOMES,
     REPEATED,
@@ -113,18 +114,28 @@ OPTIONAL: Final[Mapping[str, _Types]] = {
 }
 """The members that a stored report of a kind may have."""
 
+UNBOUND: Final[Mapping[str, frozenset[str]]] = {
+    EXECUTIONS.name: frozenset(),
+    OUTCOMES.name: frozenset({"occurred_at"}),
+    CRM_SYNCS.name: frozenset(),
+}
+"""The members that a stored report of a kind may have, and that only the hash of its request binds: nobody can tell
+without that request whether they are as they were sent.
+"""
+
 # Empty by design, or bound whole by something else than the report's hash.
 _MAY_BE_EMPTY: Final = ("action_binding", "state_before_hash", "state_after_hash", "flags", "audit_chain")
 
 
 def unknown_members(kind: Kind, report: object) -> set[str]:
     """The members of a report that this release does not know, which nothing vouches for."""
-    known = REQUIRED[kind.name].keys() | OPTIONAL[kind.name].keys()
+    known = REQUIRED[kind.name].keys() | OPTIONAL[kind.name].keys() | UNBOUND[kind.name]
     return report.keys() - known if isinstance(report, dict) else set()
 
 
 def uncovered_members(kind: Kind, report: Mapping[str, object]) -> list[str]:
-    """The members of a stored report, a CRM sync included, that neither its hash covers nor anything else makes.
+    """The members of a stored report, a CRM sync included, that neither its hash covers nor anything else makes;
+    those in `UNBOUND` are not among them.
 
     An empty member is one of them where the protocol puts none, for a report's hash leaves out what is empty.
 
@@ -135,7 +146,8 @@ def uncovered_members(kind: Kind, report: Mapping[str, object]) -> list[str]:
     Returns:
         Their names, sorted.
     """
-    known = {*kind.hashed, kind.hash_member, "audit_chain"} | ({"flags"} if kind is EXECUTIONS else set())
+    known = {*kind.hashed, kind.hash_member, "audit_chain", *UNBOUND[kind.name]}
+    known |= {"flags"} if kind is EXECUTIONS else set()
     return sorted(name for name, value in report.items() if name not in known or not has_no_empty_part(name, value))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gate.ids import parse_timestamp, timestamp
+from gate.ids import event_fault, parse_timestamp, timestamp
 from tests.support.samples import cases
 
 
@@ -15,3 +15,11 @@ def test_a_time_with_its_zone_is_read_and_nothing_else(text: str, utc: str | Non
             parse_timestamp(text)
     else:
         assert timestamp(parse_timestamp(text)) == utc
+
+
+@pytest.mark.parametrize(("text", "code"), cases("event_times"), ids=ascii)
+def test_an_event_is_timed_in_one_form_and_not_far_ahead_of_the_clock(text: str, code: str | None) -> None:
+    fault = event_fault(text, parse_timestamp("2026-01-31T12:00:00.000Z"))
+    assert (None if fault is None else fault[0]) == code
+    unbounded = event_fault(text, None)
+    assert (None if unbounded is None else unbounded[0]) == (None if code == "future" else code)

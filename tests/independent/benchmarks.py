@@ -30,6 +30,7 @@ NOTES = (
     "other parts of the decisions.",
     "Only scopes that opted in take part, and of these only those with enough outcomes: others need not be like them.",
 )
+NARROWED = "Your metrics are of the decisions that were asked for; those of others are of all of theirs."
 LEFT_OUT = "Earlier decisions of your own were left out, as limit asked."
 
 
@@ -150,6 +151,9 @@ def benchmarks(
     *,
     rows: Mapping[str, Mapping[str, Coded]] | None = None,
     policy_version: str | None = None,
+    verdict: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
     limit: int | None = None,
     min_cohort_scopes: int = 5,
     min_cohort_decisions: int = 50,
@@ -162,7 +166,10 @@ def benchmarks(
         own = [
             each
             for each in known
-            if each[0].record["policy_id"] == policy_id and policy_version in (None, version_of(each[0]))
+            if each[0].record["policy_id"] == policy_id
+            and policy_version in (None, version_of(each[0]))
+            and verdict in (None, each[0].record["verdict"])
+            and (since or "") <= each[0].record["created_at"] < (until or "9")
         ]
         own.sort(key=lambda each: each[0].position)
         over = limit is not None and len(own) > limit
@@ -191,6 +198,9 @@ def benchmarks(
         policy_id,
         month=month,
         policy_version=policy_version,
+        verdict=verdict,
+        since=since,
+        until=until,
         limit=limit,
         min_cohort_scopes=min_cohort_scopes,
         min_cohort_decisions=min_cohort_decisions,
@@ -215,16 +225,22 @@ def report(
     limit: int | None,
     min_cohort_scopes: int,
     min_cohort_decisions: int,
+    verdict: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
 ) -> Json:
     """The report over counts of a caller's own, and what a freeze tells of others."""
     rates = _rates(own["decisions"], own["approved"], own["terminal"], own["succeeded"])
     decisions, _, terminal, _ = own["present"]
     present = {"decisions": decisions, "terminal": terminal, **_rates(*own["present"])}
     across = _across(rates, freeze, month, min_cohort_scopes, min_cohort_decisions)
+    asked = {"verdict": verdict, "since": since, "until": until, "clock": "recorded"}
+    narrowed = [NARROWED] if {verdict, since, until} != {None} else []
     body = {
         "policy_benchmarks_version": "policy_benchmarks_v1",
         "policy_id": policy_id,
         "policy_version": policy_version,
+        **asked,
         "your_metrics": {"decisions": own["decisions"], "terminal": own["terminal"], **rates, "present": present},
         "cross_customer": across,
         "recommendation": _recommended(own, across),
@@ -239,7 +255,7 @@ def report(
             "merkle_root": own["root"],
             "truncated": own["truncated"],
         },
-        "notes": [*NOTES, *([LEFT_OUT] if own["truncated"] else [])],
+        "notes": [*NOTES, *narrowed, *([LEFT_OUT] if own["truncated"] else [])],
     }
     return {**body, "benchmark_hash": hash_of(body)}
 

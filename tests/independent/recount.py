@@ -2,20 +2,24 @@
 docs/effectiveness.md and docs/confidence.md.
 
 It reads what the service answered of a scope, in chain order: records, execution receipts, outcomes, CRM syncs
-and erasures, each as its JSON object. It shares no code with the product, keeps no tables, and starts anew for
-every report, so that a mistake in the product's counting does not come back here.
+and erasures, each as its JSON object; and the requests, for facts and rulebooks. It shares no code with the product,
+keeps no tables, and starts anew for every report, so that a mistake in the product's counting does not come back here.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, timedelta
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
 import rfc8785
+
+from tests.independent.comparing import Case, Comparison, compared_of
 
 Json = dict[str, Any]
 Entries = Sequence[Mapping[str, Any]]
@@ -29,6 +33,10 @@ MOST_VERSIONS = 50
 MOST_RULES = 200
 MOST_WEEKS = 520
 MOST_METRICS = 64
+MOST_MIDDLES = 16
+MOST_METRIC_WEEKS = 104
+MOST_SAMPLED = 100_000
+DISPOSITIONS = ("let_through", "blocked", "held", "not_executed")
 
 EFFECTIVENESS_NOTES = (
     "Outcomes are what callers reported: nobody checked them. A decision counts by the latest one.",
@@ -37,16 +45,24 @@ EFFECTIVENESS_NOTES = (
     "What would have come of a blocked or held action is not known: success_rate says nothing of it, and bounds "
     "hold whatever it is.",
     "Which action was let through is what outcomes say in action_executed, and else the verdict.",
-    "Versions, rules and weeks met different cases: a difference between them need not be their doing.",
-    "Of many versions that do equally well, some lie below the others by chance.",
+    "Versions are compared by let-through actions among cases with like facts. They may differ in what no fact tells; "
+    "rules and weeks met different cases.",
     "Outcomes come after decisions, failures often last: the latest weeks can look better, and less covered, than "
     "they will.",
-    "Outcomes are taken as independent of one another, and those to come as like those that were.",
+    "Outcomes are taken as independent of one another but for those of decisions that arrive in one minute, and those "
+    "to come as like those that were.",
 )
 NOT_COMPARED = (
-    "Versions with fewer terminal outcomes than min_sample were not compared with the others: a greater min_sample "
-    "compares fewer of them."
+    "Versions with fewer let-through terminal outcomes than min_sample are not judged: a greater min_sample judges "
+    "fewer of them."
 )
+NOT_TOLD_APART = (
+    "Versions are compared as they are: no fact that the rulebooks test tells their let-through decisions apart."
+)
+NO_FACTS = "Versions are not compared: fewer than two of them have let-through decisions whose facts are known."
+SOME_FACTS = "Versions are compared without let-through decisions whose facts are not known."
+COMPARED_OF = "Versions are compared by one of {} let-through decisions."
+METRICS_OF = "Metrics by version and by week are of one of {} decisions."
 MORE_THAN_LISTED = "More versions, rules, weeks or metrics were counted than are listed."
 EARLIER_LEFT_OUT = "Earlier decisions were left out, as limit asked."
 
@@ -118,6 +134,12 @@ class Told:
         latest = self.outcomes[-1][1] if self.outcomes else {}
         executed: bool | None = latest.get("action_executed")
         return self.record["verdict"] == "yes" if executed is None else executed
+
+    @property
+    def disposition(self) -> str:
+        if self.let_through:
+            return "let_through"
+        return {"no": "blocked", "review": "held", "yes": "not_executed"}[self.record["verdict"]]
 
     @property
     def monday(self) -> str:
@@ -217,20 +239,95 @@ def most_first(parts: Mapping[str, Sequence[Any]]) -> list[str]:
     return sorted(parts, key=lambda name: (-len(parts[name]), name))
 
 
-def below_others(versions: Mapping[str, Sequence[Told]], min_sample: int) -> set[str]:
-    """The versions that do worse than all others together, as far as the intervals tell."""
-    terminal = {name: number_of(of, *TERMINAL) for name, of in versions.items()}
-    succeeded = {name: number_of(of, "succeeded") for name, of in versions.items()}
-    all_terminal, all_succeeded = sum(terminal.values()), sum(succeeded.values())
-    found = set()
-    for name in versions:
-        others = all_terminal - terminal[name]
-        if terminal[name] >= min_sample and others >= min_sample:
-            _, high = wilson(succeeded[name], terminal[name])
-            low, _ = wilson(all_succeeded - succeeded[name], others)
-            if high < low:
-                found.add(name)
+def is_taken(decision: Told, one_of: int) -> bool:
+    """Whether a decision is in a sample of one of so many: by its chain position, scattered."""
+    scattered = decision.position % 2**20 * 2654435761 % 2**32 // 2**16
+    return one_of == 1 or scattered % one_of == 0
+
+
+def one_of_in(decisions: int, most: int) -> int:
+    """Of how many decisions one is taken: the least power of two that leaves no more than so many, about."""
+    one_of = 1
+    while decisions > most * one_of:
+        one_of *= 2
+    return one_of
+
+
+def compared(
+    decisions: Sequence[Told],
+    requests: Mapping[str, Mapping[str, Any]],
+    rulebooks: Sequence[Mapping[str, Any]],
+    unknown: Collection[str],
+    withheld: Collection[str],
+    min_sample: int,
+    one_of: int,
+) -> Comparison:
+    """The versions beside each other, by their let-through decisions with a terminal outcome."""
+    through = [of for of in decisions if of.let_through and of.status in TERMINAL]
+    # Two versions let something through: of all decisions, not of those in the sample.
+    if len({version_of(of) for of in through}) < len(("one", "other")):
+        return compared_of([], rulebooks, min_sample, 1)
+    cases = []
+    for of in through:
+        if is_taken(of, one_of):
+            made, name = of.record["created_at"], of.record["decision_id"]
+            facts = None if name in unknown else without(facts_of(of, requests), withheld)
+            cases.append(Case(version_of(of), facts, of.status == "succeeded", made[:16]))
+    return compared_of(cases, rulebooks, min_sample, one_of, is_judged=True)
+
+
+def facts_of(decision: Told, requests: Mapping[str, Mapping[str, Any]]) -> Any:
+    """The facts that were looked at: those of an adapter, or those sent; none where the request is not at hand."""
+    by_adapter = decision.record.get("adapter_facts")
+    if by_adapter is not None:
+        return by_adapter
+    return requests.get(decision.record["decision_id"], {}).get("context", {}).get("inputs", {})
+
+
+def without(facts: Any, paths: Collection[str]) -> Any:
+    """Facts without those that are left out as personal."""
+    if not isinstance(facts, dict):
+        return facts
+    heads = {path for path in paths if "." not in path}
+    return {
+        name: without(of, [path.partition(".")[2] for path in paths if path.startswith(f"{name}.")])
+        for name, of in facts.items()
+        if name not in heads
+    }
+
+
+def middles(decisions: Iterable[Told], names: Sequence[str], by: Callable[[Told], str]) -> dict[tuple[str, str], Json]:
+    """The lower median and its 95 % interval of each metric, of decisions told apart by a name."""
+    values: dict[tuple[str, str], list[float]] = {}
+    for decision in decisions:
+        for name in decision.metrics.keys() & set(names):
+            values.setdefault((name, by(decision)), []).append(decision.metrics[name])
+    found = {}
+    for key, of in values.items():
+        ordered = sorted(of)
+        rank = rank_of(len(of))
+        found[key] = {
+            "name": key[0],
+            "part": key[1],
+            "decisions": len(of),
+            "median": ordered[(len(of) - 1) // 2],
+            "low": ordered[rank - 1] if rank else None,
+            "high": ordered[-rank] if rank else None,
+        }
     return found
+
+
+@cache
+def rank_of(values: int) -> int:
+    """The rank, from either end, of the ends of a median's interval; 0 where there is none. Of up to 1,000 values the
+    exact one, then that of the normal curve.
+    """
+    if values > 1000:
+        return math.floor((values - 1.959963984540054 * math.sqrt(values)) / 2)
+    below, rank = Fraction(0), 0
+    while (below := below + Fraction(math.comb(values, rank), 2**values)) <= Fraction(1, 40):
+        rank += 1
+    return rank
 
 
 def bounds_of(decisions: Sequence[Told]) -> Json:
@@ -269,10 +366,11 @@ def metrics_of(decisions: Iterable[Told]) -> list[Json]:
 def recommended(decisions: Sequence[Told], min_sample: int, version_below: bool) -> str:
     """The recommendation of an effectiveness report: the first that holds."""
     approved = [decision for decision in decisions if decision.record["verdict"] == "yes"]
-    low = rate_of(decisions)["low"]
+    through = [decision for decision in decisions if decision.let_through]
+    low = rate_of(through)["low"]
     if not decisions:
         return "no_decisions"
-    if number_of(decisions, *TERMINAL) < min_sample:
+    if number_of(through, *TERMINAL) < min_sample:
         return "collect_outcomes"
     if version_below:
         return "review_version"
@@ -297,13 +395,36 @@ def effectiveness(
     policy_id: str,
     *,
     policy_version: str | None = None,
+    verdict: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
     limit: int | None = None,
     min_sample: int = 20,
+    requests: Mapping[str, Mapping[str, Any]] = {},
+    erased: Collection[str] | None = None,
+    withheld: Collection[str] = (),
+    rulebooks: Iterable[Mapping[str, Any]] | None = None,
+    most_sampled: int = MOST_SAMPLED,
 ) -> Json:
-    """The effectiveness report of a policy, over the whole chain of a scope."""
-    chosen = [decision for decision in told(entries) if decision.record["policy_id"] == policy_id]
-    if policy_version is not None:
-        chosen = [decision for decision in chosen if version_of(decision) == policy_version]
+    """The effectiveness report of a policy, over the whole chain of a scope.
+
+    Args:
+        entries: What the service answered, in chain order.
+        policy_id: The policy.
+        policy_version: One of its versions.
+        verdict: One verdict.
+        since: Only decisions from this timestamp on.
+        until: Only decisions before this one.
+        limit: How many decisions, the latest in the chain.
+        min_sample: How many cases a judgement needs.
+        requests: The request of each decision, by the decision's id; facts and rulebooks stand nowhere else.
+        erased: The decisions whose facts are not known; by default those that the chain says were erased.
+        withheld: The paths of facts that were left out as personal.
+        rulebooks: Those that decided for the policy; by default those of the decisions in `entries`.
+        most_sampled: How many decisions are looked at whole.
+    """
+    of_policy = [decision for decision in told(entries) if decision.record["policy_id"] == policy_id]
+    chosen = [decision for decision in of_policy if asked_for(decision, policy_version, verdict, since, until)]
     truncated = limit is not None and len(chosen) > limit
     if limit is not None and truncated:
         chosen = chosen[len(chosen) - limit :]
@@ -311,7 +432,15 @@ def effectiveness(
     rules = apart(chosen, lambda decision: str(decision.record["evidence"][1]))
     weeks = apart(chosen, lambda decision: decision.monday)
     metrics = metrics_of(chosen)
-    below = below_others(versions, min_sample)
+    if rulebooks is None:
+        used = (requests[of.record["decision_id"]] for of in of_policy if of.record["decision_id"] in requests)
+        rulebooks = (of["rulebook"] for of in used)
+    distinct = list({json.dumps(body, sort_keys=True): body for body in rulebooks}.values())
+    unknown = {entry["decision_id"] for entry in entries if "erasure_id" in entry} if erased is None else set(erased)
+    one_of = one_of_in(len(chosen), most_sampled)
+    comparison, beside, below = compared(chosen, requests, distinct, unknown, withheld, min_sample, one_of)
+    names = [metric["name"] for metric in metrics[:MOST_MIDDLES]]
+    sampled = [decision for decision in chosen if is_taken(decision, one_of)]
     dates = sorted(decision.record["created_at"] for decision in chosen)
     listed = (
         (versions, MOST_VERSIONS),
@@ -320,9 +449,18 @@ def effectiveness(
         (metrics, MOST_METRICS),
     )
     notes = [*EFFECTIVENESS_NOTES]
-    small = [of for of in versions.values() if number_of(of, *TERMINAL) < min_sample]
+    through = {name: [of for of in decisions if of.let_through] for name, decisions in versions.items()}
+    small = [of for of in through.values() if number_of(of, *TERMINAL) < min_sample]
     if small and len(versions) > 1:
         notes.append(NOT_COMPARED)
+    if beside and not comparison["facts"]:
+        notes.append(NOT_TOLD_APART)
+    if comparison["unknown"]:
+        notes.append(SOME_FACTS if beside else NO_FACTS)
+    if comparison["sampled_one_of"] > 1:
+        notes.append(COMPARED_OF.format(one_of))
+    if one_of > 1:
+        notes.append(METRICS_OF.format(one_of))
     if any(len(of) > most for of, most in listed):
         notes.append(MORE_THAN_LISTED)
     if truncated:
@@ -338,13 +476,23 @@ def effectiveness(
                 "last": made[-1],
                 **part_of(versions[name]),
                 "below_others": name in below,
+                "let_through": part_of(through[name]),
+                "compared": beside.get(name),
             }
         )
+    listed_versions = [of["policy_version"] for of in told_versions]
+    by_version = middles(sampled, names, version_of)
+    by_week = middles(sampled, names, lambda decision: decision.monday)
+    latest_weeks = sorted({week for _, week in by_week})[-MOST_METRIC_WEEKS:]
     verdicts = apart(chosen, lambda decision: str(decision.record["verdict"]))
     report = {
         "policy_effectiveness_version": "policy_effectiveness_v1",
         "policy_id": policy_id,
         "policy_version": policy_version,
+        "verdict": verdict,
+        "since": since,
+        "until": until,
+        "clock": "recorded",
         "effectiveness_score": whole["effectiveness_score"],
         "confidence": confidence_in(chosen),
         "recommendation": recommended(chosen, min_sample, bool(below)),
@@ -355,11 +503,35 @@ def effectiveness(
         "terminal_coverage": whole["terminal_coverage"],
         "bounds": bounds_of(chosen),
         "versions_below_others": len(below),
+        "comparison": comparison,
         "versions": told_versions,
+        "versions_by_verdict": [
+            {"policy_version": version, "verdict": name, **part_of(of)}
+            for version in listed_versions
+            for name in VERDICTS
+            if (of := [decision for decision in versions[version] if decision.record["verdict"] == name])
+        ],
+        "dispositions": [
+            {"disposition": name, **part_of(of)}
+            for name in DISPOSITIONS
+            if (of := [decision for decision in chosen if decision.disposition == name])
+        ],
         "verdicts": [{"verdict": name, **part_of(verdicts[name])} for name in VERDICTS if name in verdicts],
         "rules": [{"rule": name, **part_of(rules[name])} for name in most_first(rules)[:MOST_RULES]],
         "weeks": [{"week": name, **part_of(weeks[name])} for name in sorted(weeks)[-MOST_WEEKS:]],
         "metrics": metrics[:MOST_METRICS],
+        "metrics_by_version": [
+            named(of, "policy_version")
+            for name in names
+            for of in sorted(
+                (of for (metric, _), of in by_version.items() if metric == name),
+                key=lambda of: (-of["decisions"], of["part"]),
+            )
+            if of["part"] in listed_versions
+        ],
+        "metrics_by_week": [
+            named(by_week[name, week], "week") for name in names for week in latest_weeks if (name, week) in by_week
+        ],
         "min_sample": min_sample,
         "limit": limit,
         "coverage": {
@@ -379,12 +551,32 @@ def effectiveness(
     return {**report, "effectiveness_hash": hash_of(report)}
 
 
+def asked_for(
+    decision: Told, policy_version: str | None, verdict: str | None, since: str | None, until: str | None
+) -> bool:
+    """Whether a question looks at a decision; timestamps are in order as their texts are."""
+    record = decision.record
+    return (
+        policy_version in (None, version_of(decision))
+        and verdict in (None, record["verdict"])
+        and (since is None or since <= record["created_at"])
+        and (until is None or record["created_at"] < until)
+    )
+
+
+def named(middle: Json, part: str) -> Json:
+    """A middle under the name of what it is of."""
+    return {(part if name == "part" else name): value for name, value in middle.items()}
+
+
 def confidence(
     entries: Entries,
     policy_id: str,
     *,
     policy_version: str | None = None,
     verdict: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
     action: str | None = None,
     limit: int | None = None,
     min_sample: int = 20,
@@ -395,7 +587,7 @@ def confidence(
         for decision in told(entries)
         if decision.outcomes
         and decision.record["policy_id"] == policy_id
-        and verdict in (None, decision.record["verdict"])
+        and asked_for(decision, None, verdict, since, until)
         and action in (None, decision.record["action"])
     ]
     chosen = [decision for decision in policy if policy_version in (None, version_of(decision))]
@@ -421,6 +613,9 @@ def confidence(
         "policy_id": policy_id,
         "policy_version": policy_version,
         "verdict": verdict,
+        "since": since,
+        "until": until,
+        "clock": "recorded",
         "action": action,
         "score": score,
         "level": level,

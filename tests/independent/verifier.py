@@ -1448,6 +1448,18 @@ def _check_report(
     )
 
 
+def event_times(packet: Any) -> dict[str, None]:
+    """What verification of a packet says of the event times in it: null, for it does not hold the requests."""
+    outcomes = enumerate(_array(_object(packet).get("outcome_records")))
+    return {f"outcome_records[{index}].occurred_at": None for index, of in outcomes if "occurred_at" in _object(of)}
+
+
+def event_time_holds(outcome: Any, request: Any) -> bool:
+    """Whether an outcome repeats the event time of its request, which is at hand."""
+    bound = canonical_hash(request) == outcome.get("outcome_input_hash")
+    return bool(bound and outcome.get("occurred_at") == request.get("occurred_at"))
+
+
 def _names_the_target(report: dict[str, Any], binding: dict[str, Any]) -> bool:
     named = {"target_system": "system", "target_object_id": "resource", "mutation": "mutation"}
     told = [name for name in named if name in report]

@@ -9,6 +9,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from gate.policy.effectiveness import Standing
+from tests.support.reports import report_of_versions
 from workbench.engines.effectiveness import EffectivenessReport
 
 STATUSES = ("succeeded", "partial", "failed", "reverted", "pending", "review", "unreported")
@@ -20,7 +22,7 @@ def row(decisions: int = 4, **more: Any) -> dict[str, Any]:
     return {**counts, "success_rate": 1.0, "low": 0.5, "high": 1.0, "terminal_coverage": 1.0, **more}
 
 
-BODY: dict[str, Any] = {"policy_id": "p", "policy_version": None, "min_sample": 20}
+BODY: dict[str, Any] = report_of_versions({"1": Standing(succeeded=100)})
 
 
 def weekly(weeks: dict[str, list[int]]) -> dict[str, Any]:
@@ -137,9 +139,10 @@ def test_rates_of_fewer_than_twenty_cases_are_grey_and_a_note_says_so() -> None:
 def test_the_title_names_the_version_that_does_worse_with_its_numbers_and_those_of_the_others() -> None:
     bad = {"succeeded": 63, "failed": 37, "success_rate": 0.63}
     rows = [row(100, week=MONDAY, policy_version="1"), row(100, week=MONDAY, policy_version="2", **bad)]
-    report = EffectivenessReport({**BODY, "policy_version": "2"}, pl.DataFrame(), pl.DataFrame(rows), "acme")
+    body = report_of_versions({"1": Standing(succeeded=100), "2": Standing(succeeded=63, failed=37)})
+    report = EffectivenessReport({**body, "policy_version": "2"}, pl.DataFrame(), pl.DataFrame(rows), "acme")
     chart = drawn_by(report)
-    assert title(chart) == "Version 2 succeeded in 63% of 100 cases, the others in 100% of 100"
+    assert title(chart) == ("Version 2 succeeded in 63% of 100 let-through cases, the others in 100% of 100 like ones")
     assert chart["title"]["subtitle"][0] == "Policy p in scope acme, version 2."
 
 
@@ -184,8 +187,8 @@ def test_verdicts_have_their_colours_and_other_names_that_of_own_figures() -> No
     rows = pl.DataFrame([row(40, name=name, part="verdict") for name in ("yes", "no", "review")])
     chart: dict[str, Any] = EffectivenessReport(BODY, rows, pl.DataFrame(), "acme").plot("verdict").to_dict()
     assert [each["colour"] for each in drawn_rows(chart)] == [colours.OF[name] for name in ("yes", "no", "review")]
-    versions = rows.with_columns(part=pl.lit("version"))
-    chart = EffectivenessReport(BODY, versions, pl.DataFrame(), "acme").plot("version").to_dict()
+    body = report_of_versions(dict.fromkeys(("yes", "no", "review"), Standing(succeeded=40)))
+    chart = EffectivenessReport(body, pl.DataFrame(), pl.DataFrame(), "acme").plot("version").to_dict()
     # A version may be called `yes`.
     assert {each["colour"] for each in drawn_rows(chart)} == {colours.FIGURE}
 
@@ -206,10 +209,10 @@ def test_a_policy_without_decisions_or_outcomes_is_drawn_as_an_empty_chart_that_
     some = pl.DataFrame([row(0, week=MONDAY, policy_version="1", success_rate=None)])
     some = some.with_columns(pl.lit(30).alias("decisions"), pl.lit(30).alias("unreported"))
     some = some.with_columns(pl.col("success_rate").cast(pl.Float64))
-    for rows, told in (
-        (some.clear(), "No decisions by p"),
-        (some, "None of 30 decisions by p has a final outcome yet"),
+    for rows, parts, told in (
+        (some.clear(), {}, "No decisions by p"),
+        (some, {"1": Standing(unreported=30)}, "None of 30 decisions by p has a final outcome yet"),
     ):
-        chart = drawn_by(EffectivenessReport(BODY, pl.DataFrame(), rows, "acme"))
+        chart = drawn_by(EffectivenessReport(report_of_versions(parts), pl.DataFrame(), rows, "acme"))
         assert title(chart) == told
         assert drawn_rows(chart) == []

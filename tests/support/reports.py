@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -11,8 +12,10 @@ from gate.policy.anomalies.alerts import alerts_report, open_alerts
 from gate.policy.anomalies.breaks import Broken
 from gate.policy.anomalies.report import MAX_AGE, Weeks, anomaly_report, find, strongest
 from gate.policy.anomalies.report import Counted as CountedAnomalies
+from gate.policy.anomalies.statistics import Share
 from gate.policy.confidence import Counts, Coverage, add
-from gate.policy.effectiveness import Counted, Group, Metric, Standing, together
+from gate.policy.effectiveness import Counted, Footing, Group, Metric, Middle, Standing, together
+from gate.policy.effectiveness_report import effectiveness_report
 from gate.policy.peers import Coded, Cohort, MonthCounts, Own, benchmark_report
 from gate.policy.questions import (
     AlertsQuestion,
@@ -24,7 +27,8 @@ from gate.policy.questions import (
     MigrationReportQuestion,
     Reports,
 )
-from gate.policy.reports import confidence_report, effectiveness_report
+from gate.policy.reports import confidence_report
+from gate.policy.versions import compare_versions
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -42,6 +46,12 @@ NEW: Final = Standing(succeeded=54, failed=24, reverted=2, pending=15, review=5,
 APPROVED: Final = Standing(succeeded=446, partial=3, failed=28, reverted=3, pending=21, review=5, unreported=24)
 BLOCKED: Final = Standing(unreported=150)
 HELD: Final = Standing(succeeded=12, failed=2, unreported=36)
+
+# The let-through actions with a terminal outcome, by how high the discount is.
+LIKE: Final = {
+    "2026-06-11": {"low": Share(300, 304), "middle": Share(84, 88), "high": Share(20, 22)},
+    "2026-09-01": {"low": Share(20, 22), "middle": Share(22, 34), "high": Share(12, 24)},
+}
 
 COUNTED: Final = Counted(
     by_version={
@@ -61,7 +71,32 @@ COUNTED: Final = Counted(
         "2026-08-31": Standing(succeeded=34, failed=8, reverted=1, pending=4, unreported=16),
         "2026-10-26": Standing(succeeded=30, failed=16, reverted=1, pending=15, review=5, unreported=40),
     },
-    acted=together([APPROVED, HELD._replace(unreported=0)]),
+    by_disposition={
+        "let_through": together([APPROVED, HELD._replace(unreported=0)]),
+        "blocked": BLOCKED,
+        "held": Standing(unreported=36),
+    },
+    by_version_and_verdict={
+        ("2026-06-11", "yes"): Standing(succeeded=392, partial=3, failed=4, reverted=1, pending=6, unreported=14),
+        ("2026-06-11", "no"): Standing(unreported=118),
+        ("2026-06-11", "review"): HELD._replace(unreported=28),
+        ("2026-09-01", "yes"): NEW._replace(unreported=10),
+        ("2026-09-01", "no"): Standing(unreported=32),
+        ("2026-09-01", "review"): Standing(unreported=8),
+    },
+    let_through={"2026-06-11": OLD._replace(unreported=14), "2026-09-01": NEW._replace(unreported=10)},
+    compared=compare_versions(LIKE, 1.0, min_sample=20),
+    footing=Footing(("discount_percent",), decisions=494, strata=3),
+    metrics_by_version=[
+        Middle("margin_percent", "2026-06-11", 392, 22.0, 21.5, 22.5),
+        Middle("margin_percent", "2026-09-01", 66, 18.25, 17.0, 19.5),
+        Middle("days_to_close", "2026-06-11", 57, 12.0, 10.0, 15.5),
+        Middle("days_to_close", "2026-09-01", 4, 11.0, None, None),
+    ],
+    metrics_by_week=[
+        Middle("margin_percent", "2026-08-31", 52, 20.0, 18.5, 21.0),
+        Middle("margin_percent", "2026-10-26", 50, 18.0, 16.5, 19.5),
+    ],
     metrics=[Metric("days_to_close", 61, 0.5, 12.0, 91.0), Metric("margin_percent", 458, 15.0, 21.5, 48.25)],
     first="2026-06-12T08:04:11.120Z",
     last="2026-11-01T16:31:09.004Z",
@@ -71,7 +106,7 @@ COUNTED: Final = Counted(
 )
 """A policy whose second version fell behind: of its decisions, those of the documentation's worked example."""
 
-EMPTY: Final = Counted({}, {}, {}, {}, Standing(), (), None, None, 0, None, truncated=False)
+EMPTY: Final = Counted({}, {}, {}, {}, {}, (), None, None, 0, None, truncated=False)
 """A policy that nobody has decided by."""
 
 
@@ -98,6 +133,9 @@ OTHERS: Final = (
 """What is frozen of seven others."""
 
 
+_COVERAGE: Final = Coverage(VERSIONS, add(VERSIONS.values()), FIRST, LAST, truncated=False)
+
+
 def benchmark_example(*, member: bool = True) -> dict[str, Any]:
     """The benchmark report of the documentation's worked example, of a scope that took part, or of one that did not."""
     cohort = Cohort("2026-11", member, OTHERS if member else ())
@@ -106,14 +144,28 @@ def benchmark_example(*, member: bool = True) -> dict[str, Any]:
 
 def confidence_example() -> dict[str, Any]:
     """The confidence report of the documentation's worked example."""
-    coverage = Coverage(VERSIONS, add(VERSIONS.values()), FIRST, LAST, truncated=False)
     question = ConfidenceQuestion("pricing_exception", verdict="yes", action="approve_discount")
-    return confidence_report(coverage, question)
+    return confidence_report(_COVERAGE, question)
 
 
 def effectiveness_example() -> dict[str, Any]:
     """The effectiveness report of the documentation's worked example."""
     return effectiveness_report(COUNTED, EffectivenessQuestion("pricing_exception"))
+
+
+def report_of_versions(parts: Mapping[str, Standing]) -> dict[str, Any]:
+    """The effectiveness report of let-through decisions of some versions of policy p, all of which met like cases."""
+    shares = {name: {"": Share(of.succeeded, of.terminal)} for name, of in parts.items()}
+    whole = together([Standing(), *parts.values()])
+    counted = replace(
+        EMPTY,
+        by_version={name: Group(of, FIRST, LAST) for name, of in parts.items()},
+        by_verdict={"yes": whole},
+        by_disposition={"let_through": whole} if parts else {},
+        let_through=parts,
+        compared=compare_versions(shares, 1.0, min_sample=20),
+    )
+    return effectiveness_report(counted, EffectivenessQuestion("p"))
 
 
 MONDAY: Final = date(2026, 6, 15)
@@ -214,6 +266,8 @@ class FixedReports:
         match question:
             case EffectivenessQuestion():
                 return effectiveness_report(self.counted, question)
+            case ConfidenceQuestion():
+                return confidence_report(_COVERAGE, question)
             case AnomaliesQuestion():
                 return _anomalies(self.anomalous, question)
             case BenchmarksQuestion():

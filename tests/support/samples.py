@@ -270,7 +270,7 @@ def _counted(record: Any, link: chain.Link) -> Counted:
         by_verdict={record["verdict"]: standing},
         by_rule={"rule:approve_standard_exception": standing},
         by_week={"2026-06-08": standing},
-        acted=standing,
+        by_disposition={"let_through": standing},
         metrics=(Metric("margin", 1, 0.5, 0.5, 0.5),),
         first=timestamp(NOW),
         last=timestamp(NOW),

@@ -66,6 +66,7 @@ class Site:
             self.callers[name] = directory.authenticate(key, SINCE)
         self.entries: dict[str, list[Any]] = {name: [] for name in names}
         self.decided: dict[str, list[str]] = {name: [] for name in names}
+        self.requests: dict[str, dict[str, Any]] = {}
         self.erased: set[str] = set()
         self.gate = instance.gate(lambda: self.now)
         self.lifecycle = instance.lifecycle(lambda: self.now)
@@ -92,6 +93,7 @@ class Site:
         record = self.gate.decide(self.callers[name], request, request_id="req_1").record
         self.entries[name].append(record)
         self.decided[name].append(record["decision_id"])
+        self.requests[record["decision_id"]] = request
 
     def _claim(self, version: str) -> dict[str, Any]:
         """A request whose facts an adapter makes."""
@@ -174,6 +176,14 @@ class Lake:
         self.site = site
         self.directory = directory
         self.batch = batch
+        self._had: dict[str, bool] = {}
+
+    def unknown(self, reading: Reading) -> set[str]:
+        """The decisions whose facts a reading cannot have: those erased before they were exported, it never had."""
+        if len(reading.entries) == len(self.site.entries[reading.scope]):
+            return self.site.erased
+        told = {entry["decision_id"] for entry in reading.entries if "erasure_id" in entry}
+        return told | {of for of, had in self._had.items() if not had}
 
     def export(self, *, commits: int | None = None) -> None:
         """Brings the lake up to every chain, or by so many commits nearer."""
@@ -183,6 +193,9 @@ class Lake:
             exporter = Exporter(self.site.instance.ledger, self.directory, batch=self.batch)
             for _ in itertools.islice(exporter.export(followed), commits):
                 pass
+        for manifest in self.manifests():
+            for entry in self.site.entries[manifest.scope][: manifest.position]:
+                self._had.setdefault(entry["decision_id"], entry["decision_id"] not in self.site.erased)
 
     def compact(self, *, steps: int | None = None) -> None:
         """Compacts it, or does so many steps of it."""

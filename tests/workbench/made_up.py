@@ -54,7 +54,7 @@ class MadeUp:
         self.entries: list[dict[str, Any]] = []
         self.requests: dict[str, dict[str, Any]] = {}
         self._about: dict[str, tuple[int, dict[str, Any]]] = {}
-        self._erased: set[str] = set()
+        self._erased: dict[str, int] = {}
 
     def decide(
         self,
@@ -71,6 +71,7 @@ class MadeUp:
         request_id: str = "req_1",
         outcome: Sequence[str] = (),
         adapter: str | None = None,
+        occurred_at: str | None = None,
     ) -> str:
         """Adds a decision; its id.
 
@@ -87,10 +88,13 @@ class MadeUp:
             request_id: The request's handle.
             outcome: The application verdict and the action, where they matter.
             adapter: The manifest hash of the adapter that made the facts; None where the caller sent them.
+            occurred_at: When what it is about happened, as its request tells it.
         """
         decision_id = f"dec_{len(self.entries) + 1}"
         body = rulebook or rulebook_of(version=version)
         self.requests[decision_id] = {"rulebook": body, "context": {"inputs": facts or {}}}
+        if occurred_at is not None:
+            self.requests[decision_id]["occurred_at"] = occurred_at
         word, action = outcome or (verdict.upper(), "refund")
         record = {
             "decision_id": decision_id,
@@ -129,8 +133,12 @@ class MadeUp:
 
     def erase(self, decision_id: str, at: datetime) -> None:
         """Adds an erasure."""
-        self._erased.add(decision_id)
+        self._erased[decision_id] = len(self.entries) + 1
         self._add({"erasure_id": f"era_{len(self.entries)}", "reason": "asked for", "erased": []}, decision_id, at)
+
+    def erased_at(self, decision_id: str) -> int:
+        """The position of the last erasure of a decision; 0 where it was not erased."""
+        return self._erased.get(decision_id, 0)
 
     def _add(self, entry: dict[str, Any], decision_id: str | None = None, at: datetime | None = None) -> None:
         told = {} if decision_id is None or at is None else {"decision_id": decision_id, "reported_at": timestamp(at)}
@@ -171,6 +179,8 @@ class MadeUp:
         if kind == "decision" and decision_id in self._erased:
             # The ledger has forgotten it, wherever the erasure stands.
             request, entry = None, {name: value for name, value in entry.items() if name != "adapter_facts"}
+        if kind == "outcome" and position < self._erased.get(decision_id, 0):
+            entry = {name: value for name, value in entry.items() if name != "occurred_at"}
         return FollowedEntry(
             position=position,
             entry_type=kind,

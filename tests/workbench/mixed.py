@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from gate.ids import timestamp
 from gate.policy.effectiveness import Standing
 from tests.workbench.made_up import MONDAY, MadeUp
 from workbench.lake.entries import Personal
@@ -40,6 +41,24 @@ def mixed(seed: int, turns: int) -> MadeUp:
             decided.append(_decide(chain, chance, at, number))
         else:
             _report(chain, chance, at, chance.choice(decided))
+    return chain
+
+
+def timed(chain: MadeUp, seed: int) -> MadeUp:
+    """A chain in which some of what was told has the time of its event as well, before or after it was told."""
+    chance = random.Random(seed)  # noqa: S311 - for tests to be the same each time
+    for entry in chain.entries:
+        if chance.random() < 0.3:
+            continue
+        told = datetime.fromisoformat(entry.get("created_at") or entry["reported_at"])
+        at = told + timedelta(milliseconds=chance.randrange(-DAYS * 86_400_000, 300_001))
+        if "created_at" in entry:
+            chain.requests[entry["decision_id"]]["occurred_at"] = timestamp(at)
+        elif "outcome_id" in entry:
+            entry["occurred_at"] = timestamp(at)
+        elif "execution_receipt_id" in entry:
+            # No bound is set to these when they are reported.
+            entry["executed_at"] = timestamp(at + timedelta(hours=chance.choice([0, 0, 0, 1_000_000])))
     return chain
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import altair as alt
 import polars as pl
@@ -12,9 +12,7 @@ from workbench.charts.drawing import Drawn, rows
 from workbench.charts.rates import rates
 
 
-def by_version(
-    frame: pl.DataFrame, finding: str, score: float, notes: Sequence[str], *, marked: Collection[str] = ()
-) -> Drawn:
+def by_version(frame: pl.DataFrame, finding: str, score: float, notes: Sequence[str]) -> Drawn:
     """The success rate of each version with its interval, and the score as a dashed line."""
     scored = rows(pl.DataFrame({"score": [score], "told": [f"score {score:.1%}"]})).encode(x=alt.X("score:Q"))
     line = scored.mark_rule(strokeDash=[4, 4], strokeWidth=1.5, color=colours.REFERENCE)
@@ -27,7 +25,6 @@ def by_version(
         named="Policy version",
         finding=finding,
         notes=[*notes, score_is] if frame.height else notes,
-        marked=marked,
         least=score,
         more=(line, told),
     )

@@ -4,6 +4,7 @@ A report has `to_dict()` (what the service answers, with its hash), `.frame` (it
 Altair chart, of workbench.charts), and shows itself in a notebook.
 
     effectiveness      how well a policy does, by version, verdict, rule and week
+    comparing/         the versions and weeks of a policy beside each other, for effectiveness
     confidence         how far outcomes support one kind of decision
     anomalies          shifts, drift, outliers, volume and broken promises; the open ones of a whole scope
     benchmarks         a policy beside that of other scopes

@@ -9,6 +9,7 @@ The rates are those of effectiveness; what the other numbers mean is in docs/gla
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,6 +22,7 @@ from gate.policy.reports import MAX_METRICS, MAX_RULES, MAX_VERSIONS
 from workbench.columns import TIME, VERDICT, DataType
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.slicing import by_status, rated
+from workbench.history.marks import mark_of
 from workbench.lake.reader import Snapshot
 
 MAX_REASONS: Final = MAX_RULES
@@ -57,6 +59,8 @@ class Activity:
         rules_left_out: How many rows of the rules.
         metrics_left_out: How many names of metrics.
         versions_left_out: How many versions are together in `weekly`, and not in `metrics`.
+        history: The imported history that it is over, {name, history_hash, rows, refused}; None for the chain. The
+            verdict of its cases may be null.
     """
 
     weekly: pl.DataFrame
@@ -72,6 +76,7 @@ class Activity:
     rules_left_out: int
     metrics_left_out: int
     versions_left_out: int
+    history: Mapping[str, object] | None = None
 
 
 def activity(snapshot: Snapshot, policy_id: str, policy_version: str | None = None) -> Activity:
@@ -114,6 +119,7 @@ def activity(snapshot: Snapshot, policy_id: str, policy_version: str | None = No
         rules_left_out=max(rules.height - MAX_RULES, 0),
         metrics_left_out=max(measured.len() - MAX_METRICS, 0),
         versions_left_out=max(versions.len() - MAX_VERSIONS, 0),
+        history=mark_of(snapshot),
     )
 
 

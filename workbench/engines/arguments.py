@@ -45,7 +45,9 @@ def require_decided(snapshot: Snapshot, policy_id: str, policy_version: str | No
     Raises:
         OperatorError: LAKE_POLICY_UNKNOWN, with the names that there are.
     """
-    used = snapshot.table("rulebooks").select("policy_id", "policy_version").unique().collect()
+    # Imported cases have no rulebooks, and each names its policy.
+    table = "rulebooks" if snapshot.imported is None else "cases"
+    used = snapshot.table(table).select("policy_id", "policy_version").unique().collect()
     versions = used.filter(pl.col("policy_id") == policy_id)["policy_version"]
     if used.is_empty() or (versions.len() and policy_version in (None, *versions)):
         return
@@ -58,6 +60,23 @@ def require_decided(snapshot: Snapshot, policy_id: str, policy_version: str | No
     if snapshot.count_advisory(policy_id):
         told = f"All decisions named {shown(policy_id)} in scope {shown(snapshot.scope)} are advisory, by no policy"
     raise OperatorError("LAKE_POLICY_UNKNOWN", f"{told}. {choices(policy_id, used['policy_id'])}")
+
+
+def require_chain(snapshot: Snapshot, what: str) -> None:
+    """Refuses an imported history where a question is about the chain.
+
+    Args:
+        snapshot: The scope's chain, or an imported history.
+        what: What the question is about, as the beginning of a sentence: `Benchmarks compare chains`.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID.
+    """
+    if snapshot.imported is not None:
+        raise refusal(
+            f"{what}, and the history {shown(snapshot.imported.name)} is of imported cases, which nobody verified: "
+            f"give the scope itself, lake.scope({shown(snapshot.scope)})."
+        )
 
 
 def require_lake(value: object) -> None:

@@ -10,16 +10,17 @@ What is counted and read here, `gate.policy.peers` judges; formulas and limits a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from gate.policy.peers import METRICS, Cohort, MonthCounts, Own, benchmark_report, month_of
 from gate.policy.questions import MIN_DECISIONS, MIN_SCOPES, BenchmarksQuestion
-from workbench.engines.arguments import require_decided, require_snapshot
+from workbench.engines.arguments import require_chain, require_decided, require_snapshot
 from workbench.engines.findings import benchmark
 from workbench.engines.rendering import cut, page, percent, prompt
-from workbench.engines.slicing import date_of
+from workbench.engines.slicing import date_of, looked_at
 from workbench.engines.slicing import latest as latest_cases
 from workbench.engines.wording import heading, month, phrase
 from workbench.lake.cohorts import cases_at, counts, latest
@@ -116,6 +117,9 @@ def benchmarks(
     policy_id: str,
     *,
     policy_version: str | None = None,
+    verdict: str | None = None,
+    since: date | None = None,
+    until: date | None = None,
     limit: int | None = None,
     min_cohort_scopes: int = MIN_SCOPES,
     min_cohort_decisions: int = MIN_DECISIONS,
@@ -126,6 +130,9 @@ def benchmarks(
         snapshot: The scope's chain; what is frozen is read from its lake.
         policy_id: The policy.
         policy_version: Of the scope's own decisions, only those of this version; None for all.
+        verdict: Only those with this verdict, yes, no or review; None for all.
+        since: Only those from this moment on; a date, or a datetime without a zone, is in UTC.
+        until: Only those before this moment, as `since`.
         limit: How many of them are looked at, the latest in the chain, 1 to 1,000,000; None for all.
         min_cohort_scopes: How many other scopes a comparison needs, 5 to 1,000.
         min_cohort_decisions: How many of their decisions it needs, 50 to 1,000,000.
@@ -137,6 +144,9 @@ def benchmarks(
     question = BenchmarksQuestion(
         policy_id,
         policy_version=policy_version,
+        verdict=verdict,
+        since=since,
+        until=until,
         limit=limit,
         min_cohort_scopes=min_cohort_scopes,
         min_cohort_decisions=min_cohort_decisions,
@@ -155,7 +165,8 @@ def answer(snapshot: Snapshot, question: BenchmarksQuestion) -> BenchmarkReport:
     Raises:
         OperatorError: LAKE_BENCHMARKS_INVALID.
     """
-    snapshot = snapshot.binding(question.policy_id)
+    require_chain(snapshot, "Benchmarks compare chains")
+    snapshot = looked_at(snapshot.binding(question.policy_id), question)
     frozen, scope_id = latest(snapshot.lake), snapshot.manifest.scope_id
     month = _month_without_freeze(snapshot) if frozen is None else frozen.month
     cohort = None

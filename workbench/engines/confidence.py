@@ -9,19 +9,21 @@ Over the same chain this is the service's own report, byte for byte; the formula
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from gate.policy.confidence import MIN_SAMPLE, Counts, Coverage, add, wilson_interval
-from gate.policy.effectiveness import Standing, below_others
+from gate.policy.effectiveness import Standing
 from gate.policy.questions import ConfidenceQuestion
 from gate.policy.reports import confidence_report
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.findings import standings, support
 from workbench.engines.rendering import cut, of_terminal, page, percent, prompt, readable
-from workbench.engines.slicing import date_of, latest
+from workbench.engines.slicing import date_of, latest, looked_at
 from workbench.engines.wording import phrase, stated
+from workbench.history.marks import marked
 from workbench.lake.reader import Snapshot
 
 if TYPE_CHECKING:
@@ -84,8 +86,8 @@ class ConfidenceReport:
 
         asked = f", {self._asked()}" if self._asked() else ""
         notes = [f"Policy {cut(self.body['policy_id'])} in scope {cut(self.scope)}{asked}."]
-        below = below_others(self._parts(), self.body["min_sample"])
-        return by_version(self.frame, self._finding(), self.body["score"], notes, marked=below)
+        # No version is marked: these rates are of whatever cases each met, which the report on effectiveness compares.
+        return by_version(self.frame, self._finding(), self.body["score"], notes)
 
 
 def confidence(
@@ -94,6 +96,9 @@ def confidence(
     *,
     policy_version: str | None = None,
     verdict: str | None = None,
+    since: date | None = None,
+    until: date | None = None,
+    clock: str | None = None,
     action: str | None = None,
     limit: int | None = None,
     min_sample: int = MIN_SAMPLE,
@@ -105,6 +110,9 @@ def confidence(
         policy_id: The policy.
         policy_version: One of its versions; None for all.
         verdict: One verdict, yes, no or review; None for all.
+        since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
+        until: Only decisions before this moment, as `since`.
+        clock: By which dates, `recorded` or `occurred`; those of the snapshot where None.
         action: One action; None for all.
         limit: How many decisions are looked at, those with the latest outcomes; 1 to 1,000,000; None for all.
         min_sample: How many terminal outcomes a level needs, and a version to be compared with the policy; 1 to 10,000.
@@ -117,6 +125,9 @@ def confidence(
         policy_id,
         policy_version=policy_version,
         verdict=verdict,
+        since=since,
+        until=until,
+        clock=snapshot.clock if clock is None else clock,
         action=action,
         limit=limit,
         min_sample=min_sample,
@@ -133,27 +144,23 @@ def answer(snapshot: Snapshot, question: ConfidenceQuestion) -> ConfidenceReport
         question: The question.
     """
     version = question.policy_version
-    named = (("verdict", question.verdict), ("action", question.action))
-    rows = (
-        snapshot.binding(question.policy_id)
-        .cases(question.policy_id)
-        .filter(
-            pl.col("outcome_status").is_not_null(),
-            *(pl.col(name) == value for name, value in named if value is not None),
-        )
-    )
+    rows = looked_at(snapshot.binding(question.policy_id), question).cases(question.policy_id)
+    rows = rows.filter(pl.col("outcome_status").is_not_null())
+    if question.action is not None:
+        rows = rows.filter(pl.col("action") == question.action)
     chosen = rows if version is None else rows.filter(pl.col("policy_version") == version)
     chosen, truncated = latest(chosen, "outcome_position", question.limit)
-    looked_at, policy = pl.collect_all([_counted(chosen, "policy_version"), _counted(rows)], engine="streaming")
-    by_version = {row[0]: Counts(*row[1:7]) for row in looked_at.sort("policy_version").rows()}
+    found, policy = pl.collect_all([_counted(chosen, "policy_version"), _counted(rows)], engine="streaming")
+    by_version = {row[0]: Counts(*row[1:7]) for row in found.sort("policy_version").rows()}
     coverage = Coverage(
         by_version,
         add(Counts(*row[:6]) for row in policy.rows()) if policy.height else Counts(),
-        date_of(looked_at["first"].min()),
-        date_of(looked_at["last"].max()),
+        date_of(found["first"].min()),
+        date_of(found["last"].max()),
         truncated,
     )
-    return ConfidenceReport(confidence_report(coverage, question), _frame(by_version), snapshot.scope)
+    body = marked(confidence_report(coverage, question), snapshot, "confidence_hash")
+    return ConfidenceReport(body, _frame(by_version), snapshot.title)
 
 
 def _counted(rows: pl.LazyFrame, *by: str) -> pl.LazyFrame:

@@ -14,31 +14,34 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, cast
 
 import orjson
 import polars as pl
 
 from gate.encoding.canonical import content_hash
 from gate.encoding.strict_json import parse_document
-from gate.ids import timestamp
 from gate.policy.bounds import refusal
 from gate.policy.confidence import Counts
 from gate.policy.effectiveness import Standing
-from gate.policy.notes import without_advice
+from gate.policy.means import Sums, mean_interval
+from gate.policy.notes import by_clock, without_advice
 from gate.policy.questions import VERDICTS, CounterfactualsQuestion
 from gate.rulebooks.documents import RulebookBody
 from gate.rulebooks.evaluation import Outcome
 from gate.rulebooks.rulebook import Rulebook, load
+from workbench.columns import NO_VERDICT
 from workbench.engines.arguments import require_decided, require_snapshot
-from workbench.engines.findings import redecided
+from workbench.engines.findings import redecided, worth
 from workbench.engines.rendering import cut, listed, page, prompt
-from workbench.engines.slicing import date_of, latest
+from workbench.engines.slicing import date_of, latest, looked_at
 from workbench.engines.wording import decided_by, stated
 from workbench.evaluator import DEFAULT, FAILED, VectorEvaluator, compile_frame_evaluator
 from workbench.facts import fields_of, find_typed, patched, with_fields
+from workbench.history.marks import marked
 from workbench.lake.entries import Personal
 from workbench.lake.reader import Snapshot, at_positions, unmoved
+from workbench.values import exact_sums, values_of
 
 if TYPE_CHECKING:
     import altair as alt
@@ -64,57 +67,29 @@ class CounterfactualReport:
 
     Attributes:
         body: {decision_counterfactual_slice_version, simulation_only, authorizes_mutation, policy_id, policy_version,
-            verdict, since, until, limit, rulebook, patch, unread, decisions, redecided, unknown, changed,
-            verdict_changed, needs_input, verdicts: {before, after}, transitions, coverage, notes, counterfactual_hash}.
-            `changed` counts the decisions of which anything would be other: verdict, application verdict, action,
-            reason code or rule; `verdict_changed` those of them whose verdict would. `needs_input` counts the redecided
-            that would fail the rulebook's schema. `unread` names the paths of the patch that no rulebook which the
-            slice is redecided by declares or tests: they change nothing. Each transition has verdict and rule as
-            decided, then_verdict and then_rule, decisions, outcomes and up to ten decision ids.
+            verdict, since, until, clock, limit, rulebook, patch, metrics, unread, decisions, redecided, unknown,
+            changed, verdict_changed, let_through: {more, fewer}, needs_input, verdicts: {before, after}, worth,
+            transitions, coverage, notes, counterfactual_hash}. `changed` counts the decisions of which anything would
+            be other: verdict, application verdict, action, reason code or rule; `verdict_changed` those of them whose
+            verdict would. `needs_input` counts the redecided that would fail the rulebook's schema. `unread` names the
+            paths of the patch that no rulebook which the slice is redecided by declares or tests: they change nothing.
+            Each transition has verdict and rule as decided, then_verdict and then_rule, decisions, outcomes, up to ten
+            decision ids, and `worth`: of each metric that was asked for {metric, values, sum}, how many of the
+            decisions have it and what it comes to. The report's own `worth` has {metric, verdict, then_verdict, values,
+            sum} of the decisions that would get another verdict.
         frame: The transitions, a row each, with a column for each outcome status.
         decisions: The decisions that would have gone another way, with what was and what would have been; lazy.
         scope: The scope's name.
-        codes: {position, verdict, then} of every decision that was looked at, with the code of what it would have been;
-            lazy.
-        outcomes: {then, then_verdict, ...}: what the codes stand for.
     """
 
     body: dict[str, Any]
     frame: pl.DataFrame
     decisions: pl.LazyFrame
     scope: str
-    codes: pl.LazyFrame
-    outcomes: pl.DataFrame
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON."""
         return self.body
-
-    def moved(self, values: pl.LazyFrame) -> pl.DataFrame:
-        """What the decisions are worth that would have got another verdict.
-
-        Args:
-            values: {position, value}, such as what their outcomes measured.
-
-        Returns:
-            {verdict, then_verdict, values, sum}: how many have a value, and its sum.
-        """
-        measured = values.filter(pl.col("value").is_not_null())
-        summed = pl.col("value").sum().alias("sum")
-        by_code = (
-            self.codes.join(measured, on="position", how="inner")
-            .group_by("verdict", "then")
-            .agg(pl.len().cast(pl.Int64).alias("values"), summed)
-            .collect(engine="streaming")
-        )
-        return (
-            by_code.join(self.outcomes, on="then", how="inner")
-            .filter(pl.col("verdict").cast(pl.String) != pl.col("then_verdict").cast(pl.String))
-            .group_by("verdict", "then_verdict")
-            .agg(pl.col("values", "sum").sum())
-            .with_columns(pl.col("verdict", "then_verdict").cast(pl.String))
-            .sort("verdict", "then_verdict")
-        )
 
     def __repr__(self) -> str:
         body = self.body
@@ -123,13 +98,15 @@ class CounterfactualReport:
             f"{body['verdict_changed']:,} would get another verdict, {body['changed']:,} changed in anything; "
             f"{body['needs_input']:,} would fail the schema"
         )
-        return prompt("Counterfactuals", body["policy_id"], self.scope, self._asked(), counts, self._unread())
+        return prompt(
+            "Counterfactuals", body["policy_id"], self.scope, self._asked(), counts, *worth(body), self._unread()
+        )
 
     def _repr_html_(self) -> str:
         shown = ("decisions", "redecided", "unknown", "changed", "verdict_changed", "needs_input")
         facts = [("scope", self.scope), *((name, self.body[name]) for name in shown)]
         facts += [(name, stated(self.body["coverage"][name])) for name in ("from", "to")]
-        said = (f"{redecided(self.body)}.", f"Under {self._asked()}.", self._unread())
+        said = (f"{redecided(self.body)}.", *worth(self.body), f"Under {self._asked()}.", self._unread())
         title = f"What {self.body['policy_id']} would have decided"
         named = [pl.col(name).map_elements(decided_by, return_dtype=pl.String) for name in ("rule", "then_rule")]
         transitions = ("From verdict to verdict", self.frame.with_columns(named))
@@ -178,7 +155,9 @@ def counterfactuals(
     verdict: str | None = None,
     since: date | None = None,
     until: date | None = None,
+    clock: str | None = None,
     limit: int | None = None,
+    metrics: Sequence[str] = (),
 ) -> CounterfactualReport:
     """What would have been decided, of a slice of a policy's decisions.
 
@@ -191,7 +170,10 @@ def counterfactuals(
         verdict: One verdict, yes, no or review; None for all.
         since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
         until: Only decisions before this moment, as `since`.
+        clock: By which dates, `recorded` or `occurred`; those of the snapshot where None.
         limit: How many decisions are looked at, the latest in the chain, 1 to 1,000,000; None for all.
+        metrics: What is summed over the decisions, at most five: metrics of the latest outcomes by their names, and
+            facts as `inputs.<path>`.
 
     Raises:
         RulebookRefused: RULEBOOK_INVALID.
@@ -206,8 +188,11 @@ def counterfactuals(
         limit=limit,
         since=since,
         until=until,
+        clock=snapshot.clock if clock is None else clock,
         patch=patch,
         rulebook=rulebook,
+        # A text is refused as what it is, and not taken for its letters.
+        metrics=cast("tuple[str, ...]", metrics if isinstance(metrics, str) else tuple(metrics)),
     )
     require_decided(snapshot, policy_id, policy_version)
     return answer(snapshot, question)
@@ -224,43 +209,48 @@ def answer(snapshot: Snapshot, question: CounterfactualsQuestion) -> Counterfact
         RulebookRefused: RULEBOOK_INVALID.
         OperatorError: ENGINE_ARGUMENT_INVALID for a rulebook of another policy; LAKE_MOVED_ON.
     """
-    policy_id, patch, (since, until) = question.policy_id, question.changes(), question.window()
+    policy_id, patch = question.policy_id, question.changes()
     other = None if question.rulebook is None else load(question.rulebook)
     _require_own(policy_id, other)
+    if other is None and snapshot.imported is not None:
+        raise refusal(
+            "Imported cases have no rulebooks of their own, by which they could be decided anew: give rulebook, the "
+            "body of the one that is to decide them."
+        )
     snapshot = snapshot.binding(policy_id)
-    cases, truncated = latest(_sliced(snapshot, question), "position", question.limit)
+    cases, truncated = latest(_chosen(snapshot, question), "position", question.limit)
+    # Of an imported case no more than the verdict can be compared.
+    changed = _CHANGED if snapshot.imported is None else _ANOTHER_VERDICT
     with unmoved():
         anew = _redecided(snapshot, policy_id, other, patch)
         unread = _unread(snapshot, policy_id, other, patch, cases)
         counted, covered = pl.collect_all([_counted_by_code(cases, anew), _covered(cases)], engine="streaming")
-        groups = _grouped(counted, anew)
-        transitions = _transitions(groups, cases)
+        groups = _grouped(counted, anew, changed)
+        summed = {name: _worth(snapshot, policy_id, name, cases, anew, changed) for name in question.metrics}
+        transitions = _transitions(groups, cases, summed)
     asked = {
         "decision_counterfactual_slice_version": COUNTERFACTUAL_SLICE,
         "simulation_only": True,
         "authorizes_mutation": False,
-        "policy_id": policy_id,
-        "policy_version": question.policy_version,
-        "verdict": question.verdict,
-        "since": None if since is None else timestamp(since),
-        "until": None if until is None else timestamp(until),
+        **question.asked(),
         "limit": question.limit,
         "rulebook": None if other is None else other.reference,
         "patch": patch,
+        "metrics": list(question.metrics),
         "unread": unread,
     }
     # As JSON has it, which is what is hashed.
-    found = _found(snapshot, policy_id, groups, covered, transitions, truncated=truncated)
+    found = _found(snapshot, question, groups, covered, transitions, truncated=truncated)
+    found["worth"] = [each for name, sums in summed.items() for each in _moved(name, sums)]
     body = orjson.loads(orjson.dumps(asked | found))
-    report = {**body, "counterfactual_hash": content_hash(body)}
-    behind = _compared(cases, anew).filter(_CHANGED).sort("position")
-    codes = cases.select("position", "verdict").join(anew.rows, on="position", how="inner")
-    return CounterfactualReport(report, _frame(transitions), behind, snapshot.scope, codes, anew.outcomes)
+    report = marked({**body, "counterfactual_hash": content_hash(body)}, snapshot, "counterfactual_hash")
+    behind = _compared(cases, anew).filter(changed).sort("position")
+    return CounterfactualReport(report, _frame(transitions), behind, snapshot.title)
 
 
 def _found(
     snapshot: Snapshot,
-    policy_id: str,
+    question: CounterfactualsQuestion,
     groups: pl.DataFrame,
     covered: pl.DataFrame,
     transitions: list[_Transition],
@@ -276,6 +266,10 @@ def _found(
         "unknown": decisions - int(known["decisions"].sum()),
         "changed": _counted(groups, pl.col("changed")),
         "verdict_changed": _counted(known, pl.col("verdict").cast(pl.String) != pl.col("then_verdict").cast(pl.String)),
+        "let_through": {
+            "more": _counted(known, (pl.col("verdict") != "yes") & (pl.col("then_verdict") == "yes")),
+            "fewer": _counted(known, (pl.col("verdict") == "yes") & (pl.col("then_verdict") != "yes")),
+        },
         "needs_input": _counted(known, pl.col("then_rule") == FAILED),
         "verdicts": {"before": _by_verdict(known, "verdict"), "after": _by_verdict(known, "then_verdict")},
         "transitions": transitions[:MAX_TRANSITIONS],
@@ -287,7 +281,7 @@ def _found(
             "merkle_root": snapshot.merkle_root,
             "truncated": truncated,
         },
-        "notes": [*_NOTES, *without_advice(snapshot.count_advisory(policy_id))],
+        "notes": [*_NOTES, *by_clock(question.clock), *without_advice(snapshot.count_advisory(question.policy_id))],
     }
 
 
@@ -335,18 +329,10 @@ def _leaves(patch: Mapping[str, object]) -> Iterator[tuple[str, ...]]:
             yield (name,)
 
 
-def _sliced(snapshot: Snapshot, question: CounterfactualsQuestion) -> pl.LazyFrame:
-    cases = snapshot.cases(question.policy_id)
-    if question.policy_version is not None:
-        cases = cases.filter(pl.col("policy_version") == question.policy_version)
-    if question.verdict is not None:
-        cases = cases.filter(pl.col("verdict") == question.verdict)
-    since, until = question.window()
-    if since is not None:
-        cases = cases.filter(pl.col("created_at") >= since)
-    if until is not None:
-        cases = cases.filter(pl.col("created_at") < until)
-    return cases
+def _chosen(snapshot: Snapshot, question: CounterfactualsQuestion) -> pl.LazyFrame:
+    cases = looked_at(snapshot, question).cases(question.policy_id)
+    version = question.policy_version
+    return cases if version is None else cases.filter(pl.col("policy_version") == version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,6 +423,10 @@ _THEN_SCHEMA: Final[Mapping[str, pl.DataType | type[pl.DataType]]] = {
 _SAID: Final = tuple(name.removeprefix(_PREFIX) for name in _THEN_SCHEMA)
 _CHANGED: Final = pl.any_horizontal(pl.col(name) != pl.col(f"{_PREFIX}{name}") for name in _SAID).fill_null(value=False)
 
+_ANOTHER_VERDICT: Final = (pl.col("verdict").cast(pl.String) != pl.col("then_verdict").cast(pl.String)).fill_null(
+    value=False
+)
+
 
 def _compared(cases: pl.LazyFrame, anew: _Anew) -> pl.LazyFrame:
     kept = ("position", "decision_id", "created_at", "policy_version", *_SAID, "outcome_status")
@@ -454,10 +444,10 @@ def _counted_by_code(cases: pl.LazyFrame, anew: _Anew) -> pl.LazyFrame:
     )
 
 
-def _grouped(counted: pl.DataFrame, anew: _Anew) -> pl.DataFrame:
+def _grouped(counted: pl.DataFrame, anew: _Anew, changed: pl.Expr) -> pl.DataFrame:
     return (
         counted.join(anew.outcomes, on="then", how="left")
-        .with_columns(_CHANGED.alias("changed"))
+        .with_columns(changed.alias("changed"))
         .group_by("verdict", "rule", "then_verdict", "then_rule", "changed", "outcome_status")
         .agg(pl.col("decisions").sum(), pl.col("examples").list.explode(keep_nulls=False, empty_as_null=False))
     )
@@ -471,6 +461,49 @@ def _covered(cases: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
+_Keys: TypeAlias = tuple[str, ...]
+_TOLD_APART: Final = ("verdict", "rule", "then_verdict", "then_rule", "changed")
+
+
+def _worth(
+    snapshot: Snapshot, policy_id: str, name: str, cases: pl.LazyFrame, anew: _Anew, changed: pl.Expr
+) -> dict[tuple[str, str, str, str, bool], Sums]:
+    """The sums of a metric by transition, exact, a stretch of the chain at a time."""
+    values = values_of(snapshot, policy_id, name)
+    coded = cases.select("position", *_SAID).join(anew.rows, on="position", how="inner")
+    by_code: dict[_Keys, Sums] = {}
+    for after in range(0, snapshot.position, _STRETCH):
+        stretch = pl.col("position").is_between(after + 1, after + _STRETCH)
+        rows = coded.filter(stretch & pl.col("then").is_not_null()).join(values.filter(stretch), on="position")
+        for keys, sums in exact_sums(rows.collect(engine="streaming"), (*_SAID, "then")).items():
+            by_code[keys] = by_code.get(keys, Sums()) + sums
+    names = pl.DataFrame(list(by_code), schema=dict.fromkeys((*_SAID, "then"), pl.String), orient="row")
+    told = names.with_columns(pl.col("then").cast(pl.Int32), pl.col("verdict").cast(pl.Enum(VERDICTS)))
+    told = told.join(anew.outcomes, on="then", how="left", maintain_order="left")
+    told = told.with_columns(changed.alias("changed"))
+    found: dict[tuple[str, str, str, str, bool], Sums] = {}
+    for key, sums in zip(told.select(_TOLD_APART).iter_rows(), by_code.values(), strict=True):
+        found[key] = found.get(key, Sums()) + sums
+    return found
+
+
+def _moved(name: str, worth: Mapping[tuple[str, str, str, str, bool], Sums]) -> list[dict[str, Any]]:
+    """What a metric comes to in the decisions that would get another verdict, by both verdicts."""
+    by_verdicts: dict[tuple[str, str], Sums] = {}
+    for (verdict, _, then, *_), sums in worth.items():
+        if verdict != then:
+            by_verdicts[verdict, then] = by_verdicts.get((verdict, then), Sums()) + sums
+    return [
+        {"metric": name, "verdict": verdict, "then_verdict": then, **_summed(sums)}
+        for (verdict, then), sums in sorted(by_verdicts.items())
+    ]
+
+
+def _summed(sums: Sums) -> dict[str, Any]:
+    mean = mean_interval(sums)
+    return {"values": sums.values, "sum": 0.0 if mean is None else mean.sum}
+
+
 class _Transition(TypedDict):
     """What some decisions were, and what they would have been."""
 
@@ -481,6 +514,7 @@ class _Transition(TypedDict):
     changed: bool
     decisions: int
     outcomes: dict[str, int]
+    worth: list[dict[str, Any]]
     decision_ids: list[str]
 
 
@@ -492,12 +526,14 @@ class _Seen:
     examples: list[int] = field(default_factory=list)
 
 
-def _transitions(groups: pl.DataFrame, cases: pl.LazyFrame) -> list[_Transition]:
+def _transitions(
+    groups: pl.DataFrame, cases: pl.LazyFrame, worth: Mapping[str, Mapping[tuple[str, str, str, str, bool], Sums]]
+) -> list[_Transition]:
     """What became what, the changed ones first, then those of the most decisions."""
     found: dict[tuple[str, str, str, str, bool], _Seen] = {}
     known = groups.filter(pl.col("then_verdict").is_not_null())
     for verdict, rule, then_verdict, then_rule, changed, status, decisions, examples in known.rows():
-        seen = found.setdefault((verdict, rule, then_verdict, then_rule, changed), _Seen())
+        seen = found.setdefault((verdict or NO_VERDICT, rule, then_verdict, then_rule, changed), _Seen())
         seen.outcomes[status or "unreported"] = decisions
         seen.examples += examples
     examples = {key: sorted(seen.examples)[:_EXAMPLES] for key, seen in found.items()}
@@ -511,6 +547,10 @@ def _transitions(groups: pl.DataFrame, cases: pl.LazyFrame) -> list[_Transition]
             "changed": changed,
             "decisions": sum(seen.outcomes.values()),
             "outcomes": Standing(**seen.outcomes)._asdict(),
+            "worth": [
+                {"metric": name, **_summed(of.get((verdict, rule, then_verdict, then_rule, changed), Sums()))}
+                for name, of in worth.items()
+            ],
             "decision_ids": [ids[position] for position in examples[verdict, rule, then_verdict, then_rule, changed]],
         }
         for (verdict, rule, then_verdict, then_rule, changed), seen in found.items()
@@ -532,12 +572,13 @@ def _ids(cases: pl.LazyFrame, positions: Iterable[Sequence[int]]) -> dict[int, s
 
 def _by_verdict(groups: pl.DataFrame, name: str) -> dict[str, int]:
     counted = dict(groups.group_by(name).agg(pl.col("decisions").sum()).iter_rows())
-    return {verdict: int(counted.get(verdict, 0)) for verdict in VERDICTS}
+    unknown = {NO_VERDICT: int(counted[None])} if None in counted else {}
+    return {verdict: int(counted.get(verdict, 0)) for verdict in VERDICTS} | unknown
 
 
 def _frame(transitions: list[_Transition]) -> pl.DataFrame:
     rows = [
-        {**{name: value for name, value in of.items() if name not in ("outcomes", "decision_ids")}, **of["outcomes"]}
+        {**{name: value for name, value in of.items() if name in (*_TOLD_APART, "decisions")}, **of["outcomes"]}
         for of in transitions
     ]
     texts = dict.fromkeys(("verdict", "rule", "then_verdict", "then_rule"), pl.String)

@@ -18,14 +18,22 @@ import polars as pl
 
 from gate.ids import timestamp
 from gate.policy.confidence import MIN_SAMPLE, wilson_interval
-from gate.policy.effectiveness import Counted, Group, Metric, Standing, below_others
+from gate.policy.effectiveness import LET_THROUGH, Counted, Footing, Group, Metric, Standing, below_others
+from gate.policy.effectiveness_report import effectiveness_report
 from gate.policy.questions import EffectivenessQuestion
-from gate.policy.reports import MAX_METRICS, effectiveness_report
+from gate.policy.reports import MAX_METRICS
+from gate.policy.versions import Compared, compare_versions
+from workbench.columns import NO_VERDICT
 from workbench.engines.arguments import require_decided, require_snapshot
-from workbench.engines.findings import standings, success
-from workbench.engines.rendering import cut, interval, listed, of_terminal, page, percent, prompt, readable
-from workbench.engines.slicing import by_status, date_of, last_left_out
+from workbench.engines.comparing.counting import Counting
+from workbench.engines.comparing.middles import middles
+from workbench.engines.comparing.strata import strata
+from workbench.engines.findings import standings, success, versions_success
+from workbench.engines.rendering import cut, interval, listed, of_terminal, on_one_line, page, percent, prompt, readable
+from workbench.engines.slicing import by_status, date_of, looked_at, sampled_one_of
 from workbench.engines.wording import decided_by, phrase, stated
+from workbench.history.marks import marked
+from workbench.kept import Kept
 from workbench.lake.reader import Snapshot
 
 if TYPE_CHECKING:
@@ -35,7 +43,6 @@ if TYPE_CHECKING:
 
 _STATUSES: Final = Standing._fields
 _TERMINAL: Final = ("succeeded", "partial", "failed", "reverted")
-_MOST_FIRST: Final = ("decisions", "name")
 _NAMED: Final = {"version": "Policy version", "verdict": "Verdict", "rule": "Decided by"}
 _COLUMNS: Final = {"version": "policy_version", "verdict": "verdict", "rule": "rule"}
 _LISTED: Final = {"policy_version": "version", "verdict": "verdict", "rule": "rule"}
@@ -96,7 +103,8 @@ class EffectivenessReport:
             f"terminal outcome, {bounds['unobservable']:,} were not let through."
         )
         title = f"Effectiveness of {body['policy_id']}"
-        return page(title, facts, *parts, said=[f"{self.finding('version')}."], small=[bounded, *body["notes"]])
+        said = [f"{self.finding('version')}.", *map(on_one_line, body["comparison"]["sentences"])]
+        return page(title, facts, *parts, said=said, small=[bounded, *body["notes"]])
 
     def _asked(self) -> str:
         return "" if (version := self.body["policy_version"]) is None else f"version {cut(version)}"
@@ -109,6 +117,20 @@ class EffectivenessReport:
         """The counts of each version, verdict or rule; of weeks, too, those of each version."""
         return standings(self.weekly if by == "week" else self._rows(by), "policy_version" if by == "week" else "name")
 
+    def _marked(self, by: str) -> frozenset[str]:
+        """The parts that do worse than the others; versions, among like cases."""
+        if by == "version":
+            return frozenset(of["policy_version"] for of in self.body["versions"] if of["below_others"])
+        return below_others(self.parts(by), self.body["min_sample"])
+
+    def _let_through(self) -> pl.DataFrame:
+        """The let-through decisions of the listed versions."""
+        rows = [
+            {"part": "version", "name": of["policy_version"], **_row(Standing(**of["let_through"]["outcomes"]))}
+            for of in self.body["versions"]
+        ]
+        return pl.DataFrame(rows, schema=_FRAME).sort("name")
+
     def _rows(self, by: str) -> pl.DataFrame:
         return self.frame.filter(pl.col("part") == by)
 
@@ -118,8 +140,9 @@ class EffectivenessReport:
         Args:
             by: As for `plot`.
         """
-        part = "version" if by == "week" else by
-        return success(self.body["policy_id"], part, self.parts(by), self.body["min_sample"])
+        if by in ("version", "week"):
+            return versions_success(self.body)
+        return success(self.body["policy_id"], by, self.parts(by), self.body["min_sample"])
 
     def plot(self, by: str = "week", *, link: Link | None = None) -> alt.LayerChart | alt.FacetChart:
         """The success rate with its 95% Wilson interval, under a sentence that says what stands out.
@@ -142,8 +165,10 @@ class EffectivenessReport:
         notes = [f"Policy {cut(self.body['policy_id'])} in scope {cut(self.scope)}{asked}."]
         if by == "week":
             return weekly(self.weekly, self.finding(by), notes, link=link)
-        below = below_others(self.parts(by), self.body["min_sample"])
-        rows = self._rows(by).with_columns(pl.col("name").alias(_COLUMNS[by]))
+        below = self._marked(by)
+        rows = (self._let_through() if by == "version" else self._rows(by)).with_columns(
+            pl.col("name").alias(_COLUMNS[by])
+        )
         if by == "rule":
             # As the finding names them; what decided is unique under either name.
             rows = rows.with_columns(pl.col("name").map_elements(decided_by, return_dtype=pl.String))
@@ -165,6 +190,10 @@ def effectiveness(
     policy_id: str,
     *,
     policy_version: str | None = None,
+    verdict: str | None = None,
+    since: date | None = None,
+    until: date | None = None,
+    clock: str | None = None,
     limit: int | None = None,
     min_sample: int = MIN_SAMPLE,
 ) -> EffectivenessReport:
@@ -174,6 +203,10 @@ def effectiveness(
         snapshot: The scope's chain.
         policy_id: The policy.
         policy_version: One of its versions; None for all.
+        verdict: One verdict, yes, no or review; None for all.
+        since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
+        until: Only decisions before this moment, as `since`.
+        clock: By which dates, `recorded` or `occurred`; those of the snapshot where None.
         limit: How many decisions are looked at, the latest in the chain, 1 to 1,000,000; None for all.
         min_sample: How many terminal outcomes a judgement needs, and a version to be compared with the others; 1 to
             10,000.
@@ -182,75 +215,91 @@ def effectiveness(
         OperatorError: ENGINE_ARGUMENT_INVALID, or LAKE_POLICY_UNKNOWN.
     """
     require_snapshot(snapshot)
-    question = EffectivenessQuestion(policy_id, policy_version=policy_version, limit=limit, min_sample=min_sample)
+    question = EffectivenessQuestion(
+        policy_id,
+        policy_version=policy_version,
+        verdict=verdict,
+        since=since,
+        until=until,
+        clock=snapshot.clock if clock is None else clock,
+        limit=limit,
+        min_sample=min_sample,
+    )
     require_decided(snapshot, policy_id, policy_version)
     return answer(snapshot, question)
 
 
-def answer(snapshot: Snapshot, question: EffectivenessQuestion) -> EffectivenessReport:
+def answer(snapshot: Snapshot, question: EffectivenessQuestion, kept: Kept | None = None) -> EffectivenessReport:
     """How well a policy does in a scope.
 
     Args:
         snapshot: The scope's chain.
         question: The question.
+        kept: What was counted of the lake's files before; nothing is kept where None.
     """
-    snapshot = snapshot.binding(question.policy_id)
-    cases, metrics, truncated = _chosen(snapshot, question)
-    groups, measured = pl.collect_all([_grouped(cases), _measured(metrics)], engine="streaming")
+    snapshot = looked_at(snapshot.binding(question.policy_id), question)
+    counting = Counting(snapshot, question, kept or Kept(0))
+    groups, measured = counting.groups(), counting.measured()
+    one_of = sampled_one_of(int(groups["decisions"].sum()))
+    sample = counting.sample(one_of)
+    by_version, by_week = middles(counting.values(one_of), measured["name"].to_list(), sample)
+    compared, footing = _compared(snapshot, counting.kept, sample, groups, question, one_of)
     counted = Counted(
         by_version={
             name: Group(standing, timestamp(first), timestamp(last))
             for name, standing, first, last in _standings(groups, "policy_version")
         },
-        by_verdict={name: standing for name, standing, *_ in _standings(groups, "verdict")},
+        by_verdict={name or NO_VERDICT: standing for name, standing, *_ in _standings(groups, "verdict")},
         by_rule={name: standing for name, standing, *_ in _standings(groups, "rule")},
         by_week={week.isoformat(): standing for week, standing, *_ in _standings(groups, "week")},
-        acted=next((standing for acted, standing, *_ in _standings(groups, "acted") if acted), Standing()),
+        by_disposition={name: standing for name, standing, *_ in _standings(groups, "disposition")},
+        by_version_and_verdict={
+            (version, verdict or NO_VERDICT): standing
+            for version, verdict, standing, *_ in _standings(groups, "policy_version", "verdict")
+        },
+        let_through=_let_through(groups),
+        compared=compared,
+        footing=footing,
         # The most that a report lists: callers choose the names, and may choose a new one each time.
-        metrics=[Metric(*row) for row in measured.sort(_MOST_FIRST, descending=[True, False]).head(MAX_METRICS).rows()],
+        metrics=[Metric(*row) for row in measured.head(MAX_METRICS).rows()],
+        metrics_by_version=by_version,
+        metrics_by_week=by_week,
+        middles_one_of=one_of,
         more_metrics=max(measured.height - MAX_METRICS, 0),
         first=date_of(groups["first"].min()),
         last=date_of(groups["last"].max()),
         chain_position=snapshot.position,
         merkle_root=snapshot.merkle_root,
-        truncated=truncated,
+        truncated=counting.after is not None,
         advisory=snapshot.count_advisory(question.policy_id),
     )
-    body = effectiveness_report(counted, question)
-    return EffectivenessReport(body, _frame(counted), _weekly(groups), snapshot.scope)
+    body = marked(effectiveness_report(counted, question), snapshot, "effectiveness_hash")
+    return EffectivenessReport(body, _frame(counted), _weekly(groups), snapshot.title)
 
 
-def _chosen(snapshot: Snapshot, question: EffectivenessQuestion) -> tuple[pl.LazyFrame, pl.LazyFrame, bool]:
-    """The decisions looked at, what their latest outcomes measured, and whether earlier decisions were left out."""
-    cases, metrics = snapshot.cases(question.policy_id), snapshot.metrics(question.policy_id)
-    if question.policy_version is not None:
-        asked = pl.col("policy_version") == question.policy_version
-        cases, metrics = cases.filter(asked), metrics.filter(asked)
-    after = last_left_out(cases, "position", question.limit)
-    if after is None:
-        return cases, metrics, False
-    looked_at = pl.col("position") > after
-    return cases.filter(looked_at), metrics.filter(looked_at), True
+def _let_through(groups: pl.DataFrame) -> dict[str, Standing]:
+    """What came of the let-through decisions of each version."""
+    return {
+        name: standing
+        for name, standing, *_ in _standings(groups.filter(pl.col("disposition") == LET_THROUGH), "policy_version")
+    }
 
 
-def _grouped(rows: pl.LazyFrame) -> pl.LazyFrame:
-    acted = pl.coalesce("action_executed", pl.col("verdict") == "yes").alias("acted")
-    return rows.group_by("policy_version", "verdict", "rule", "week", acted, "outcome_status").agg(
-        pl.len().alias("decisions"),
-        pl.col("created_at").min().alias("first"),
-        pl.col("created_at").max().alias("last"),
-    )
-
-
-def _measured(metrics: pl.LazyFrame) -> pl.LazyFrame:
-    """The metrics by name. Only what orders them: sums of floats depend on the order they are added in."""
-    value = pl.col("value")
-    return metrics.group_by("name").agg(
-        pl.len().alias("decisions"),
-        value.min().alias("min"),
-        value.quantile(0.5, "lower").alias("median"),
-        value.max().alias("max"),
-    )
+def _compared(
+    snapshot: Snapshot,
+    kept: Kept,
+    sample: pl.DataFrame,
+    groups: pl.DataFrame,
+    question: EffectivenessQuestion,
+    one_of: int,
+) -> tuple[Mapping[str, Compared], Footing]:
+    """The versions beside each other; none where fewer than two let anything through of which a result is known."""
+    if sum(of.terminal > 0 for of in _let_through(groups).values()) < len(("one", "other")):
+        return {}, Footing()
+    chosen = sample.filter((pl.col("disposition") == LET_THROUGH) & pl.col("outcome_status").is_in(_TERMINAL))
+    found = strata(snapshot, question.policy_id, chosen, one_of, kept)
+    effect = found.footing.design_effect
+    return compare_versions(found.cells, effect, min_sample=question.min_sample), found.footing
 
 
 def _standings(groups: pl.DataFrame, *by: str) -> list[tuple[Any, ...]]:
@@ -276,6 +325,7 @@ def _row(standing: Standing) -> dict[str, float | None]:
 
 _RATES: Final = ("effectiveness_score", "success_rate", "low", "high", "failure_rate", "terminal_coverage")
 _NUMBERS: Final = {**dict.fromkeys(("decisions", *_STATUSES), pl.Int64), **dict.fromkeys(_RATES, pl.Float64)}
+_FRAME: Final = {"part": pl.String, "name": pl.String, **_NUMBERS}
 
 
 def _frame(counted: Counted) -> pl.DataFrame:
@@ -287,7 +337,7 @@ def _frame(counted: Counted) -> pl.DataFrame:
         for name, standing in sorted(named.items())
     ]
     rows = [{"part": part, "name": name, **_row(standing)} for part, name, standing in parts]
-    return pl.DataFrame(rows, schema={"part": pl.String, "name": pl.String, **_NUMBERS})
+    return pl.DataFrame(rows, schema=_FRAME)
 
 
 def _weekly(groups: pl.DataFrame) -> pl.DataFrame:
@@ -299,12 +349,23 @@ def _weekly(groups: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema).sort("week", "policy_version")
 
 
+def _beside(of: Mapping[str, Any]) -> dict[str, str]:
+    """A version beside the others: its let-through rate, and both rates among like cases."""
+    like = (of["compared"] or {}).get("standardized") or {}
+    return {
+        "below others": "below others" if of["below_others"] else "",
+        "let-through success": percent(of["let_through"]["success_rate"]["rate"]),
+        "among like cases": percent(like.get("success_rate")),
+        "the others": percent(like.get("others")),
+    }
+
+
 def _listed(parts: Sequence[Mapping[str, Any]], name: str) -> pl.DataFrame:
     """The parts of a report in its own order, as a table to read; versions with which lie below the others."""
     rows = [
         {
             _NAMED[_LISTED[name]]: decided_by(of[name]) if name == "rule" else of[name],
-            **({"below others": "below others" if of["below_others"] else ""} if "below_others" in of else {}),
+            **(_beside(of) if "compared" in of else {}),
             "decisions": of["decisions"],
             **{share: of[share] for share in ("effectiveness_score", "failure_rate", "terminal_coverage")},
             "success_rate": of["success_rate"]["rate"],

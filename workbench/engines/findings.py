@@ -1,10 +1,11 @@
 """The sentence that each chart and page begins with: what the numbers show, or that they show nothing.
 
-    Version 2026-07-20 succeeded in 63% of 217 cases, the others in 86% of 2,243
-    refund_policy succeeded in 86% of 2,986 cases; no version does worse than the others
+    Version 2026-07-20 succeeded in 63% of 217 let-through cases, the others in 86% of 2,243 like ones
+    refund_policy succeeded in 86% of 2,986 let-through cases; no version does worse than the others
     Too few cases to judge refund_policy: 7 of at least 20
 
-A case is a decision with a terminal outcome. `gate.policy.effectiveness.below_others` decides which version is worse.
+A case is a decision with a terminal outcome. Which version is worse, the effectiveness report says, by rates that are
+standardized to like cases; which verdict or rule is, `gate.policy.effectiveness.below_others`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import polars as pl
 
 from gate.ids import parse_timestamp
 from gate.policy.confidence import MIN_SAMPLE, Counts
-from gate.policy.effectiveness import Standing, below_others, together
+from gate.policy.effectiveness import LET_THROUGH, Standing, below_others, together
 from gate.policy.questions import VERDICTS
 from workbench.engines.rendering import cut, on_one_line, percent
 from workbench.engines.wording import (
@@ -73,7 +74,7 @@ def success(policy_id: str, part: str, parts: Mapping[str, Standing], min_sample
 
     Args:
         policy_id: The policy.
-        part: What the parts are: `version`, `verdict` or `rule`.
+        part: What the parts are: `verdict` or `rule`.
         parts: The counts of each part.
         min_sample: How many cases a judgement needs.
     """
@@ -92,43 +93,89 @@ def success(policy_id: str, part: str, parts: Mapping[str, Standing], min_sample
     return f"{cut(policy_id)} succeeded in {_rate(whole)}{none}"
 
 
-def version(policy_id: str, name: str, parts: Mapping[str, Standing], min_sample: int = FEW) -> str:
+def versions_success(body: Mapping[str, Any]) -> str:
+    """Which versions of a policy do worse than the others among like cases, or how its let-through actions do.
+
+    Args:
+        body: An effectiveness report.
+    """
+    policy_id, acted = cut(body["policy_id"]), _let_through(body)
+    if not acted.terminal and (short := _too_few(policy_id, Standing(**body["outcomes"]), 1)) is not None:
+        return short
+    if acted.terminal < body["min_sample"]:
+        return f"Too few let-through cases to judge {policy_id}: {acted.terminal:,} of at least {body['min_sample']:,}"
+    below = [of for of in body["versions"] if of["below_others"]]
+    if len(below) == 1:
+        like = below[0]["compared"]["standardized"]
+        return f"{_called('version', [below[0]['policy_version']])} {_beside(like)}"
+    if below:
+        called = _called("version", [of["policy_version"] for of in below])
+        return f"{called} do worse than the others among like cases"
+    none = "; no version does worse than the others" if _judged(body) > 1 else ""
+    return f"{policy_id} succeeded in {_rate(acted, noun='let-through case')}{none}"
+
+
+def version(body: Mapping[str, Any], name: str, own: Standing) -> str:
     """How well one version of a policy does beside its others, or that it has too few cases.
 
     Args:
-        policy_id: The policy.
+        body: The effectiveness report of all versions.
         name: The version.
-        parts: The counts of each version.
-        min_sample: How many cases a judgement needs.
+        own: What came of its decisions.
     """
-    own, called = parts.get(name, Standing()), f"version {cut(name)} of {cut(policy_id)}"
-    if (short := _too_few(called, own, min_sample)) is not None:
+    called = f"version {cut(name)} of {cut(body['policy_id'])}"
+    listed = next((of for of in body["versions"] if of["policy_version"] == name), None)
+    acted = own if listed is None else Standing(**listed["let_through"]["outcomes"])
+    if (short := _too_few(called, acted if acted.decisions else own, body["min_sample"])) is not None:
         return short
-    rest = together([Standing(), *(of for other, of in parts.items() if other != name)])
-    others = f", the others in {_rate(rest, noun='')}" if rest.terminal >= min_sample else ""
-    return f"V{called[1:]} succeeded in {_rate(own)}{others}"
+    compared = None if listed is None else listed["compared"]
+    like = None if compared is None else compared["standardized"]
+    if like is None or min(like["cases"], like["other_cases"]) < body["min_sample"]:
+        noun = "case" if listed is None else "let-through case"
+        return f"V{called[1:]} succeeded in {_rate(acted, noun=noun)}"
+    return f"V{called[1:]} {_beside(like)}"
 
 
-def versions(parts: Mapping[str, Standing], min_sample: int = FEW) -> str:
-    """Which versions of a policy do worse than its others, or that none does.
+def versions(body: Mapping[str, Any]) -> str:
+    """Which versions of a policy do worse than its others among like cases, or that none does.
 
     Args:
-        parts: The counts of each version.
-        min_sample: How many cases a version needs to be compared.
+        body: An effectiveness report.
     """
-    if not parts:
+    number, below = body["coverage"]["versions"], body["versions_below_others"]
+    if not number:
         return "No version decided"
-    if len(parts) == 1:
-        return f"Version {cut(next(iter(parts)))} made every decision"
-    if below := below_others(parts, min_sample):
-        named = [cut(name) for name in parts if name in below]
-        more = [f"{len(named) - _NAMES:,} more"] if len(named) > _NAMES else []
-        verb = "does" if len(named) == 1 else "do"
-        whole = f"{len(below):,} of {len(parts):,} versions {verb} worse than the others"
+    if number == 1:
+        return f"Version {cut(body['versions'][0]['policy_version'])} made every decision"
+    if below:
+        named = [cut(of["policy_version"]) for of in body["versions"] if of["below_others"]]
+        more = [f"{below - _NAMES:,} more"] if below > _NAMES else []
+        verb = "does" if below == 1 else "do"
+        whole = f"{below:,} of {number:,} versions {verb} worse than the others among like cases"
         return f"{whole}: {joined([*named[:_NAMES], *more])}"
-    if sum(of.terminal >= min_sample for of in parts.values()) < 2:
-        return f"Too few cases to compare {len(parts):,} versions: fewer than two have {min_sample:,}"
-    return f"None of {len(parts):,} versions does worse than the others"
+    if _judged(body) < 2:
+        return f"Too few like cases to compare {number:,} versions: fewer than two have {body['min_sample']:,}"
+    return f"None of {number:,} versions does worse than the others among like cases"
+
+
+def _let_through(body: Mapping[str, Any]) -> Standing:
+    """What came of the let-through actions of an effectiveness report."""
+    found = [Standing(**of["outcomes"]) for of in body["dispositions"] if of["disposition"] == LET_THROUGH]
+    return found[0] if found else Standing()
+
+
+def _judged(body: Mapping[str, Any]) -> int:
+    """How many of the listed versions have enough cases with a like one."""
+    needed = body["min_sample"] * body["comparison"]["design_effect"]
+    like = [of["compared"]["standardized"] for of in body["versions"] if of["compared"] is not None]
+    return sum(of is not None and min(of["cases"], of["other_cases"]) >= needed for of in like)
+
+
+def _beside(like: Mapping[str, Any]) -> str:
+    return (
+        f"succeeded in {whole_percent(like['success_rate'])} of {counted(like['cases'], 'let-through case')}, the "
+        f"others in {whole_percent(like['others'])} of {like['other_cases']:,} like ones"
+    )
 
 
 def weeks(rows: pl.DataFrame) -> str:
@@ -276,6 +323,33 @@ def redecided(body: Mapping[str, Any]) -> str:
         f"{changed:,} of {counted(whole, 'decision')} by {policy_id} would get another verdict "
         f"({whole_percent(changed / whole)})"
     )
+
+
+def worth(body: Mapping[str, Any]) -> list[str]:
+    """What each metric comes to in the decisions that would be let through besides, and in those no more, a sentence
+    each; none where no metric was asked for.
+
+    Args:
+        body: A counterfactual report.
+    """
+    told = []
+    for metric in body["metrics"]:
+        moved = [of for of in body["worth"] if of["metric"] == metric]
+        more = _comes_to([of for of in moved if of["then_verdict"] == "yes"])
+        fewer = _comes_to([of for of in moved if of["verdict"] == "yes"])
+        numbers = body["let_through"]
+        told.append(
+            f"{cut(metric)}: {numbers['more']:,} more would be let through ({more}), and {numbers['fewer']:,} no more "
+            f"({fewer})."
+        )
+    return told
+
+
+def _comes_to(moved: Sequence[Mapping[str, Any]]) -> str:
+    values, sums = sum(of["values"] for of in moved), [of["sum"] for of in moved]
+    if not values:
+        return "none has a value"
+    return "too great a sum" if None in sums else f"{amount(sum(sums))} in {counted(values, 'value')}"
 
 
 def verdicts(rows: pl.DataFrame) -> str:

@@ -8,7 +8,7 @@ The rates are those of effectiveness; how a trend is judged is in docs/glance.md
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -21,6 +21,7 @@ from gate.policy.questions import VERDICTS
 from workbench.columns import IS_ADVISORY, TIME
 from workbench.engines.arguments import require_snapshot
 from workbench.engines.slicing import by_status, rated
+from workbench.history.marks import mark_of
 from workbench.lake.reader import Snapshot
 
 RECENT: Final = timedelta(days=28)
@@ -50,12 +51,14 @@ class Glance:
         weekly: {policy_id, week, decisions, terminal, success_rate}, by policy and week.
         advisory: How many decisions were left out because they are advisory: no policy made them.
         acted_on: The policy_ids of those of them that somebody executed or queued all the same, sorted.
+        history: The imported history that it is over, {name, history_hash, rows, refused}; None for the chain.
     """
 
     frame: pl.DataFrame
     weekly: pl.DataFrame
     advisory: int = 0
     acted_on: Sequence[str] = ()
+    history: Mapping[str, object] | None = None
 
 
 def glance(snapshot: Snapshot) -> Glance:
@@ -75,7 +78,9 @@ def glance(snapshot: Snapshot) -> Glance:
     trends = _trends(groups, _recent(cases, groups))
     frame = _frame(groups, _latest_versions(groups, snapshot), trends)
     acted_on = advisory.filter(pl.col("unapproved") > 0)["policy_id"].unique().sort()
-    return Glance(frame, weekly.sort("policy_id", "week"), int(advisory["decisions"].sum()), acted_on.to_list())
+    return Glance(
+        frame, weekly.sort("policy_id", "week"), int(advisory["decisions"].sum()), acted_on.to_list(), mark_of(snapshot)
+    )
 
 
 def _groups(cases: pl.LazyFrame) -> pl.DataFrame:

@@ -93,7 +93,7 @@ def roll_up(lake: Lake | Snapshot) -> RollUp:
     """
     require_lake(lake)
     snapshots = [lake] if isinstance(lake, Snapshot) else list(lake.snapshots.values())
-    names = {snapshot.manifest.scope_id: snapshot.scope for snapshot in snapshots}
+    names = {snapshot.manifest.scope_id: snapshot.title for snapshot in snapshots}
     counted = pl.collect_all(
         [
             snapshot.binding()

@@ -4,13 +4,46 @@ of them.
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
+from typing import Final
 
 import polars as pl
 
 from gate.ids import timestamp
 from gate.policy.confidence import Counts, wilson_interval
 from gate.policy.effectiveness import share
+from gate.policy.questions import PolicyQuestion
+from workbench.lake.reader import Snapshot
+
+MAX_SAMPLED: Final = 100_000
+"""How many decisions are taken at most, about, where a sample tells enough."""
+
+
+def looked_at(snapshot: Snapshot, question: PolicyQuestion) -> Snapshot:
+    """The decisions, by the dates, that a question asks for; not yet of its version alone."""
+    return snapshot.on(question.clock).slice(question.since, question.until, question.verdict)
+
+
+def sampled_one_of(decisions: int) -> int:
+    """Of how many decisions one is taken: a power of two."""
+    return 1 << max(0, math.ceil(math.log2(decisions / MAX_SAMPLED))) if decisions else 1
+
+
+def scattered(number: pl.Expr) -> pl.Expr:
+    """Numbers that no pattern goes with in which these follow one another: the upper half of Knuth's multiplication."""
+    return (number % 2**20 * 2654435761 % 2**32) // 2**16
+
+
+def taken(one_of: int) -> pl.Expr:
+    """Whether a decision, or what is about it, is in a sample; by its chain position, so that all tables agree."""
+    return pl.lit(value=True) if one_of == 1 else scattered(pl.col("position")) % one_of == 0
+
+
+def lower_quantiles(values: pl.Series, parts: int) -> list[float]:
+    """The values that divide all into so many parts: those at floor((n - 1) k / parts) in their order, for k from 1."""
+    ordered = values.sort()
+    return ordered.gather([(ordered.len() - 1) * part // parts for part in range(1, parts)]).to_list()
 
 
 def last_left_out(rows: pl.LazyFrame, position: str, limit: int | None) -> int | None:

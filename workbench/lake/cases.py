@@ -9,9 +9,13 @@ from typing import Final
 
 import polars as pl
 
+from gate.ids import AHEAD
 from workbench.columns import ADVISORY, CASES, DECISIONS, EXECUTION_STATUS, IS_ADVISORY, schema
 
-_WEEK: Final = pl.col("created_at").dt.truncate("1w").dt.date().alias("week")
+WEEK: Final = pl.col("created_at").dt.truncate("1w").dt.date().alias("week")
+"""The week of a case, by the date that it has."""
+
+_OCCURRED: Final = pl.coalesce("occurred_at", "reported_at")
 
 # The members that a case takes from the latest outcome and execution receipt, with their names there.
 _FROM_OUTCOME: Final = {
@@ -20,6 +24,7 @@ _FROM_OUTCOME: Final = {
     "outcome_status": "outcome_status",
     "action_executed": "action_executed",
     "outcome_reported_at": "reported_at",
+    "outcome_occurred_at": "occurred_at",
 }
 _FROM_EXECUTION: Final = {
     "execution_position": "position",
@@ -30,6 +35,7 @@ _FROM_EXECUTION: Final = {
     "binding_mismatch": "binding_mismatch",
     "action_mismatch": "action_mismatch",
     "execution_reported_at": "reported_at",
+    "execution_event_at": "event_at",
 }
 
 _COUNTED: Final = frozenset(name for name in CASES if name in ("outcomes", "executions") or name.startswith("times_"))
@@ -65,11 +71,17 @@ MEASURED_COLUMNS: Final = (
     "policy_id",
     "policy_version",
     "reported_at",
+    "occurred_at",
     "observed_metrics",
 )
 """What of outcomes `measured` needs."""
 
-EXECUTION_COLUMNS: Final = ("decision_position", *dict.fromkeys(_FROM_EXECUTION.values()), "state_mismatch")
+EXECUTION_COLUMNS: Final = (
+    "decision_position",
+    *(name for name in dict.fromkeys(_FROM_EXECUTION.values()) if name != "event_at"),
+    "executed_at",
+    "state_mismatch",
+)
 """What of execution receipts `updated` needs."""
 
 
@@ -91,10 +103,17 @@ def has_state(name: str) -> pl.Expr:
     return (told.is_null() & (pl.col("verdict") == verdicts[0]) & ~IS_ADVISORY) if verdicts else (told == name)
 
 
+def performed_at() -> pl.Expr:
+    """When the action of an execution receipt was performed, as it says; null where it says nothing, or what had not
+    happened when it was reported.
+    """
+    return pl.when(pl.col("executed_at") <= pl.col("reported_at") + AHEAD).then(pl.col("executed_at"))
+
+
 def unreported(decisions: pl.DataFrame) -> pl.DataFrame:
     """The cases of decisions about which nothing is known yet."""
     return decisions.with_columns(
-        _WEEK,
+        WEEK,
         *(
             pl.lit(0 if name in _COUNTED else None, column.dtype).alias(name)
             for name, column in CASES.items()
@@ -117,6 +136,8 @@ def updated(cases: pl.DataFrame, outcomes: pl.DataFrame, executions: pl.DataFram
                 pl.len().cast(pl.Int64).alias("outcomes"),
                 pl.col("reported_at").min().alias("first_outcome_at"),
                 pl.col("reported_at").max().alias("last_outcome_at"),
+                _OCCURRED.min().alias("first_outcome_event_at"),
+                _OCCURRED.max().alias("last_outcome_event_at"),
                 (pl.col("outcome_status") == "succeeded").sum().cast(pl.Int64).alias("times_succeeded"),
             ),
             on="decision_position",
@@ -125,15 +146,20 @@ def updated(cases: pl.DataFrame, outcomes: pl.DataFrame, executions: pl.DataFram
             cases,
             latest,
             _FROM_OUTCOME,
-            pl.min_horizontal("first_outcome_at", _new("first_outcome_at")).alias("first_outcome_at"),
-            pl.max_horizontal("last_outcome_at", _new("last_outcome_at")).alias("last_outcome_at"),
+            *map(_earliest, ("first_outcome_at", "first_outcome_event_at")),
+            *map(_latest_date, ("last_outcome_at", "last_outcome_event_at")),
             *map(_added, ("outcomes", "times_succeeded")),
         )
     if not executions.is_empty():
+        executions = executions.with_columns(performed_at().alias("event_at"))
         latest = _latest(executions, _FROM_EXECUTION).join(
             executions.group_by("decision_position").agg(
                 pl.len().cast(pl.Int64).alias("executions"),
                 pl.col("reported_at").filter(_TIMES["times_executed"]).min().alias("first_executed_at"),
+                pl.coalesce("event_at", "reported_at")
+                .filter(_TIMES["times_executed"])
+                .min()
+                .alias("first_executed_event_at"),
                 *(counts.sum().cast(pl.Int64).alias(name) for name, counts in _TIMES.items()),
             ),
             on="decision_position",
@@ -142,7 +168,7 @@ def updated(cases: pl.DataFrame, outcomes: pl.DataFrame, executions: pl.DataFram
             cases,
             latest,
             _FROM_EXECUTION,
-            pl.min_horizontal("first_executed_at", _new("first_executed_at")).alias("first_executed_at"),
+            *map(_earliest, ("first_executed_at", "first_executed_event_at")),
             *map(_added, ("executions", *_TIMES)),
         )
     return cases
@@ -160,6 +186,7 @@ def measured(outcomes: pl.DataFrame) -> pl.DataFrame:
         "policy_id",
         "policy_version",
         "reported_at",
+        "occurred_at",
         "observed_metrics",
     )
     unfolded = last.explode("observed_metrics", empty_as_null=False, keep_nulls=False).unnest("observed_metrics")
@@ -168,6 +195,14 @@ def measured(outcomes: pl.DataFrame) -> pl.DataFrame:
 
 def _new(name: str) -> pl.Expr:
     return pl.col(f"{name}:new")
+
+
+def _earliest(name: str) -> pl.Expr:
+    return pl.min_horizontal(name, _new(name)).alias(name)
+
+
+def _latest_date(name: str) -> pl.Expr:
+    return pl.max_horizontal(name, _new(name)).alias(name)
 
 
 def _added(name: str) -> pl.Expr:

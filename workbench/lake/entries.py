@@ -185,6 +185,7 @@ _NO_CONTEXT: Final = _Context()
 
 class _Request(Struct, gc=False):
     context: _Context = _NO_CONTEXT
+    occurred_at: str | None = None
 
 
 class _Execution(Struct, gc=False):
@@ -219,6 +220,7 @@ class _Outcome(Struct, gc=False):
     observed_metrics: dict[str, float] | None = None
     evidence_refs: list[str] | None = None
     executed_at: str | None = None
+    occurred_at: str | None = None
 
 
 class _CrmSync(Struct, gc=False):
@@ -326,14 +328,15 @@ def frames(scope_id: str, entries: Sequence[FollowedEntry], rulebooks: Rulebooks
     for entry_type, rows in by_type.items():
         if entry_type == "decision":
             records = _decoded(_RECORD, rows)
-            columns = _decision_columns(rows, records)
+            requests = [None if row.request is None else _read(_REQUEST, row, row.request) for row in rows]
+            columns = _decision_columns(rows, records, requests)
         elif entry_type in _COLUMNS:
             columns = _COLUMNS[entry_type](rows)
         else:
             raise _unreadable(rows[0], f"its type {entry_type} is not known to this release")
         found[ENTRY_TABLES[entry_type]] = _frame(ENTRY_TABLES[entry_type], scope_id, rows, columns, personal)
         if entry_type == "decision" and rulebooks is not None:
-            found |= _of_rulebooks(scope_id, rows, records, rulebooks, personal)
+            found |= _of_rulebooks(scope_id, rows, records, requests, rulebooks, personal)
     return found
 
 
@@ -341,6 +344,7 @@ def _of_rulebooks(
     scope_id: str,
     rows: Sequence[FollowedEntry],
     records: Sequence[_Record],
+    requests: Sequence[_Request | None],
     rulebooks: Rulebooks,
     personal: Personal,
 ) -> Frames:
@@ -348,9 +352,10 @@ def _of_rulebooks(
     if any(record.advisory for record in records):
         binding = [index for index, record in enumerate(records) if not record.advisory]
         rows, records = [rows[index] for index in binding], [records[index] for index in binding]
+        requests = [requests[index] for index in binding]
         if not rows:
             return {}
-    found = {"facts": _facts(scope_id, rows, records, rulebooks, personal)}
+    found = {"facts": _facts(scope_id, rows, records, requests, rulebooks, personal)}
     hashes = [record.policy_hash for record in records]
     if (new := _new_rulebooks(scope_id, rows, hashes, rulebooks)).height:
         found["rulebooks"] = new
@@ -418,12 +423,15 @@ def _series(name: str, dtype: pl.DataType, values: Column) -> pl.Series:
     return pl.Series(name, values, dtype)
 
 
-def _decision_columns(rows: Sequence[FollowedEntry], bodies: Sequence[_Record]) -> Columns:
+def _decision_columns(
+    rows: Sequence[FollowedEntry], bodies: Sequence[_Record], requests: Sequence[_Request | None]
+) -> Columns:
     bindings = [body.action_binding for body in bodies]
     adapters = [body.trusted_adapter for body in bodies]
     confidences = [None if row.confidence is None else _read(_CONFIDENCE, row, row.confidence) for row in rows]
     return {
         "created_at": [row.created_at for row in rows],
+        "occurred_at": _occurred(requests),
         **_members(bodies, _Record),
         "rule": [ADVISORY if body.advisory else body.evidence[1] for body in bodies],
         "target_system": [binding.system for binding in bindings],
@@ -563,11 +571,12 @@ def _facts(
     scope_id: str,
     rows: Sequence[FollowedEntry],
     bodies: Sequence[_Record],
+    requests: Sequence[_Request | None],
     rulebooks: Rulebooks,
     personal: Personal,
 ) -> pl.DataFrame:
     hashes = [body.policy_hash for body in bodies]
-    texts = [_inputs(row, body) for row, body in zip(rows, bodies, strict=True)]
+    texts = [_inputs(body, request) for body, request in zip(bodies, requests, strict=True)]
     inputs = [None if text is None else _FACTS.decode(text) for text in texts]
     if personal.facts:
         kept = [None if facts is None else canonical_text(without(facts, personal.facts)) for facts in inputs]
@@ -577,6 +586,7 @@ def _facts(
         "scope_id": [scope_id] * len(rows),
         "position": [row.position for row in rows],
         "created_at": [row.created_at for row in rows],
+        "occurred_at": _occurred(requests),
         "policy_id": [row.policy_id for row in rows],
         "policy_version": _versions(rows),
         "policy_hash": hashes,
@@ -622,15 +632,17 @@ def _by_policy(rows: Iterable[FollowedEntry]) -> Iterable[list[int]]:
     return found.values()
 
 
-def _inputs(row: FollowedEntry, body: _Record) -> str | None:
+def _occurred(requests: Sequence[_Request | None]) -> list[str | None]:
+    return [None if request is None else request.occurred_at for request in requests]
+
+
+def _inputs(body: _Record, request: _Request | None) -> str | None:
     """The facts: those of the record where an adapter made them, else as they stand in the request, which is kept in
     its canonical form.
     """
     if body.trusted_adapter is not None:
         return None if body.adapter_facts is None else canonical_text(body.adapter_facts)
-    if row.request is None:
-        return None
-    return bytes(_read(_REQUEST, row, row.request).context.inputs).decode()
+    return None if request is None else bytes(request.context.inputs).decode()
 
 
 def concat(parts: Sequence[Frames]) -> Frames:
@@ -648,10 +660,48 @@ def together(table: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat([part.select(name for name in chosen if name in part.columns) for part in parts], how="diagonal")
 
 
+EVENT_TIMES: Final[Mapping[str, Mapping[str, str | None]]] = {
+    "decisions": {"occurred_at": None},
+    "outcomes": {"occurred_at": None},
+    "facts": {"occurred_at": None},
+    "metrics": {"occurred_at": None},
+    "cases": {
+        "occurred_at": None,
+        "outcome_occurred_at": None,
+        "first_outcome_event_at": "first_outcome_at",
+        "last_outcome_event_at": "last_outcome_at",
+    },
+}
+"""The columns of each table that follow from what an erasure takes out of a decision and its outcomes, each with the
+column that is left to say the same; None where none does.
+"""
+
+
+def erased_from(table: str, positions: pl.Series) -> pl.Expr:
+    """Whether a row of a table is about a decision at one of some positions."""
+    return pl.col("decision_position" if table == "outcomes" else "position").is_in(positions.implode())
+
+
+def has_event_time(table: str) -> pl.Expr:
+    """Whether a row of a table holds what an erasure of its decision takes out of it."""
+    return pl.any_horizontal(
+        pl.col(name).is_not_null() if left is None else pl.col(name).ne_missing(pl.col(left))
+        for name, left in EVENT_TIMES[table].items()
+    )
+
+
+def untimed(table: str, erased: pl.Expr) -> list[pl.Expr]:
+    """The columns of `EVENT_TIMES` as the erasure of some rows' decisions leaves them."""
+    return [
+        pl.when(~erased).then(pl.col(name)).otherwise(None if left is None else pl.col(left)).alias(name)
+        for name, left in EVENT_TIMES[table].items()
+    ]
+
+
 def forgotten(facts: pl.DataFrame, positions: pl.Series) -> pl.DataFrame:
     """Facts without those of the decisions at some positions, which were erased."""
     erased = pl.col("position").is_in(positions.implode())
-    kept = frozenset(FACTS) - {"known", "inputs"}
+    kept = frozenset(FACTS) - {"known", "inputs", "occurred_at"}
     return facts.with_columns(
         (pl.col("known") & ~erased).alias("known"),
         *(

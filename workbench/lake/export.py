@@ -26,7 +26,20 @@ from gate.errors import OperatorError
 from gate.ledger import Ledger
 from gate.ledger.reads.tail import PAGE_ENTRIES, FollowedEntry, FollowedScope
 from workbench.columns import ENTRY_TABLES, TIME_COLUMNS, schema
-from workbench.lake.entries import ENTRY_UNREADABLE, Frames, Personal, Rulebooks, chunks, concat, forgotten, frames
+from workbench.lake.entries import (
+    ENTRY_UNREADABLE,
+    EVENT_TIMES,
+    Frames,
+    Personal,
+    Rulebooks,
+    chunks,
+    concat,
+    erased_from,
+    forgotten,
+    frames,
+    has_event_time,
+    untimed,
+)
 from workbench.lake.files import Files, by_month, read, scan
 from workbench.lake.lease import unwritable
 from workbench.lake.manifest import LakeFile, Manifest, Retired, directory_of, load, save
@@ -151,17 +164,20 @@ class Exporter:
             link_hash=last.link_hash,
         )
         if "erasures" in rows:
-            manifest = replace(manifest, retired=tuple(file for file in manifest.retired if not _has_facts(file.path)))
+            erased = rows["erasures"]["decision_position"]
+            kept = tuple(file for file in manifest.retired if not _tells(self._lake, file.path, erased))
+            manifest = replace(manifest, retired=kept)
         save(self._lake, manifest)
         if "erasures" in rows:
             # Erased data does not linger, not even for readers: one that misses a file reads the manifest again.
-            _remove_unlisted(self._lake, manifest, lambda file: _has_facts(file.name))
+            _remove_unlisted(self._lake, manifest, lambda file: _table(file.name) in EVENT_TIMES)
         return manifest
 
     def _swept(self, manifest: Manifest) -> Manifest:
         """Removes what was replaced an hour ago, and what no manifest knows of and is as old, or of other settings.
 
-        Facts that no manifest knows of go at once: who erased them may have been killed before it came to that.
+        Of tables from which erasures take something, files that no manifest knows of go at once: an export that erased
+        it may have been killed before it came to that.
         """
         if manifest.position == 0:
             directory_of(self._lake, manifest.scope_id).mkdir(mode=0o700, exist_ok=True)
@@ -179,7 +195,9 @@ class Exporter:
             self._lake,
             manifest,
             lambda file: (
-                _has_facts(file.name) or str(file.relative_to(self._lake)) in gone or file.stat().st_mtime < before
+                _table(file.name) in EVENT_TIMES
+                or str(file.relative_to(self._lake)) in gone
+                or file.stat().st_mtime < before
             ),
         )
         return manifest
@@ -263,18 +281,32 @@ def _batches(
 def _forget(
     lake: Path, manifest: Manifest, erasures: pl.DataFrame, files: Files
 ) -> tuple[list[LakeFile], list[LakeFile]]:
-    """The files that hold facts which were erased, and those that take their place without them."""
+    """The files that hold what was erased, and those that take their place without it."""
     erased = erasures["decision_position"]
     stale, rewritten = [], []
-    for file in manifest.of("facts"):
-        here = erased.filter(erased.is_between(file.first_position, file.last_position))
-        if here.is_empty():
-            continue
-        frame = read(lake / file.path)
-        if frame["position"].is_in(here.implode()).any():
+    for table in EVENT_TIMES:
+        for file in manifest.of(table):
+            # Outcomes stand at positions of their own, after those of their decisions.
+            first = 1 if table == "outcomes" else file.first_position
+            here = erased.filter(erased.is_between(first, file.last_position))
+            if here.is_empty() or not _holds(lake / file.path, table, here):
+                continue
+            frame = read(lake / file.path)
+            if table == "facts":
+                left = forgotten(frame, here)
+            else:
+                left = frame.with_columns(untimed(table, erased_from(table, here)))
             stale.append(file)
-            rewritten.append(files.write("facts", file.month, forgotten(frame, here)))
+            rewritten.append(files.write(table, file.month, left))
     return stale, rewritten
+
+
+def _holds(path: Path, table: str, erased: pl.Series) -> bool:
+    """Whether a file holds something that was erased of the decisions at some positions."""
+    rows = scan([path], schema(table)).filter(erased_from(table, erased))
+    if table != "facts":
+        rows = rows.filter(has_event_time(table))
+    return bool(rows.head(1).collect().height)
 
 
 def _lingering(manifest: Manifest, before: float) -> tuple[Retired, ...]:
@@ -288,8 +320,20 @@ def _lingering(manifest: Manifest, before: float) -> tuple[Retired, ...]:
     return tuple(kept)
 
 
-def _has_facts(path: str) -> bool:
-    return Path(path).name.removeprefix(".").startswith("facts-")
+def _tells(lake: Path, path: str, erased: pl.Series) -> bool:
+    """Whether a replaced file goes at once: one of facts, or one that holds what was erased of some decisions."""
+    table = _table(path)
+    if table not in EVENT_TIMES or table == "facts":
+        return table == "facts"
+    try:
+        return _holds(lake / path, table, erased)
+    except FileNotFoundError:
+        return False
+
+
+def _table(path: str) -> str:
+    """The table of a file of the lake, by its name."""
+    return Path(path).name.removeprefix(".").partition("-")[0]
 
 
 def _remove_unlisted(lake: Path, manifest: Manifest, choose: Callable[[Path], bool]) -> None:

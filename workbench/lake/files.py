@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, NotRequired, TypedDict
@@ -58,23 +59,10 @@ class Files:
         directory = directory_of(self._lake, self._manifest.scope_id) / f"month={month}"
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         name = f"{table}-{first:012d}-{last:012d}-{self._manifest.generation + 1}.parquet"
-        order = _ORDERS.get(table, _ORDER)
-        content = _parquet(frame.sort(order), order[0])
-        write_durably(directory / name, content)
+        place = str((directory / name).relative_to(self._lake))
+        written = write_parquet(directory / name, place, table, frame, month)
         self._directories.add(directory)
-        return LakeFile(
-            path=str((directory / name).relative_to(self._lake)),
-            table=table,
-            month=month,
-            rows=frame.height,
-            first_position=first,
-            last_position=last,
-            bytes=len(content),
-            unpacked=int(frame.estimated_size()),
-            sha256=hashlib.sha256(content).hexdigest(),
-            chain_position=self._chain_position,
-            merkle_root=self._merkle_root,
-        )
+        return replace(written, chain_position=self._chain_position, merkle_root=self._merkle_root)
 
     def sync(self) -> None:
         """Makes the names of the files written durable."""
@@ -82,6 +70,38 @@ class Files:
             sync_directory(directory)
             sync_directory(directory.parent)
         self._directories.clear()
+
+
+def write_parquet(file: Path, path: str, table: str, frame: pl.DataFrame, month: str = "") -> LakeFile:
+    """Writes the rows of a table to a file whose name is not durable yet; the caller says where they came from.
+
+    Args:
+        file: The file.
+        path: Where it lies, or will, from the lake's directory.
+        table: The table.
+        frame: The rows.
+        month: The UTC month of the rows, where all have one.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    first, last = _positions(frame)
+    order = _ORDERS.get(table, _ORDER)
+    content = _parquet(_sorted(frame, order), order[0])
+    write_durably(file, content)
+    return LakeFile(
+        path=path,
+        table=table,
+        month=month,
+        rows=frame.height,
+        first_position=first,
+        last_position=last,
+        bytes=len(content),
+        unpacked=int(frame.estimated_size()),
+        sha256=hashlib.sha256(content).hexdigest(),
+        chain_position=0,
+        merkle_root="",
+    )
 
 
 def scan(files: list[Path], types: pl.Schema) -> pl.LazyFrame:
@@ -105,6 +125,14 @@ def by_month(frame: pl.DataFrame, time: str) -> Iterator[tuple[str, pl.DataFrame
     named = sorted(months.unique().to_list())
     for month in named:
         yield month, frame if len(named) == 1 else frame.filter(months == month)
+
+
+def _sorted(frame: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
+    """The rows in an order; a column that holds one value, as the policy often does, takes no part in it."""
+    varying = [name for name in order if frame[name].n_unique() > 1]
+    if not varying or (len(varying) == 1 and frame[varying[0]].is_sorted()):
+        return frame
+    return frame.sort(varying)
 
 
 def _positions(frame: pl.DataFrame) -> tuple[int, int]:

@@ -17,9 +17,9 @@ import orjson
 from gate.encoding.canonical import content_hash
 from gate.errors import OperatorError
 
-LAKE_VERSION: Final = "decision_lake_v5"
+LAKE_VERSION: Final = "decision_lake_v6"
 # Versions with other tables.
-_EARLIER: Final = ("decision_lake_v1", "decision_lake_v2", "decision_lake_v3", "decision_lake_v4")
+_EARLIER: Final = tuple(f"decision_lake_v{number}" for number in range(1, 6))
 FILE_NAME: Final = "manifest.json"
 
 

@@ -22,20 +22,23 @@ from polars.datatypes import DataTypeClass
 
 from gate.errors import OperatorError
 from gate.policy.bounds import OneOf, moment, require
-from gate.policy.questions import VERDICTS
+from gate.policy.questions import CLOCKS, VERDICTS
 from gate.records.advisory import ADVISORY_POLICIES
-from workbench.columns import CHANGE_IDS, ENTRY_TABLES, IS_ADVISORY, TABLES, TIME_COLUMNS, schema
+from workbench.columns import CHANGE_IDS, ENTRY_TABLES, IS_ADVISORY, TABLES, TIME, TIME_COLUMNS, schema
 from workbench.facts import columns_of
+from workbench.history import sets
 from workbench.lake.cases import (
     DECISION_COLUMNS,
     EXECUTION_COLUMNS,
     MEASURED_COLUMNS,
     OUTCOME_COLUMNS,
+    WEEK,
     measured,
+    performed_at,
     unreported,
     updated,
 )
-from workbench.lake.entries import Frames, forgotten
+from workbench.lake.entries import EVENT_TIMES, Frames, erased_from, forgotten, untimed
 from workbench.lake.files import scan
 from workbench.lake.manifest import LakeFile, Manifest, load_all
 from workbench.lake.names import choices, shown
@@ -48,6 +51,63 @@ _SQL_TYPES: Final[Mapping[type[pl.DataType], str]] = {
     pl.Date: "DATE",
     pl.Datetime: "TIMESTAMP WITH TIME ZONE",
 }
+
+RECORDED: Final = CLOCKS[0]
+
+EVENT_DATES: Final[Mapping[str, Mapping[str, pl.Expr]]] = {
+    "decisions": {"created_at": pl.col("occurred_at")},
+    "facts": {"created_at": pl.col("occurred_at")},
+    "outcomes": {"reported_at": pl.col("occurred_at")},
+    "executions": {"reported_at": performed_at()},
+    "metrics": {"reported_at": pl.col("occurred_at")},
+    "cases": {
+        "created_at": pl.col("occurred_at"),
+        "outcome_reported_at": pl.col("outcome_occurred_at"),
+        "first_outcome_at": pl.col("first_outcome_event_at"),
+        "last_outcome_at": pl.col("last_outcome_event_at"),
+        "execution_reported_at": pl.col("execution_event_at"),
+        "first_executed_at": pl.col("first_executed_event_at"),
+    },
+}
+"""The dates of each table that the clock `occurred` replaces, each with the time of the event, which may be null."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedSet:
+    """A history set that a snapshot is of.
+
+    Attributes:
+        name: Its name.
+        history_hash: The hash that names its content.
+        rows: How many rows were imported.
+        refused: How many rows of its files were refused.
+        erased: How many rows were erased since.
+    """
+
+    name: str
+    history_hash: str
+    rows: int
+    refused: int
+    erased: int
+
+    @property
+    def mark(self) -> dict[str, object]:
+        """`coverage.history` of every report over it."""
+        return {
+            "name": self.name,
+            "history_hash": self.history_hash,
+            "rows": self.rows,
+            "refused": self.refused,
+        }
+
+    @property
+    def note(self) -> str:
+        """The sentence that every report over it has."""
+        return (
+            f"These are imported cases of the history {self.name} (history_hash {self.history_hash[:12]}), which "
+            f"nobody verified; they are not in the chain."
+        )
+
 
 RESOLVED: Final = ("cases", "metrics")
 """The tables that compaction makes of the others."""
@@ -88,6 +148,8 @@ class Snapshot:
         merkle_root: The chain's root there; None for an empty chain.
         windows: The slices that its tables are cut to; none for the whole chain.
         advisory: Whether its tables have the advisory decisions, and what was reported about them.
+        clock: What dates the rows of its tables: `recorded` or `occurred`.
+        imported: The history set that it is of; None for the scope's own chain.
     """
 
     lake: Path
@@ -97,16 +159,41 @@ class Snapshot:
     tail: Frames = field(default_factory=dict)
     windows: tuple[Window, ...] = ()
     advisory: bool = True
+    clock: str = RECORDED
+    imported: ImportedSet | None = None
 
     def __repr__(self) -> str:
         sliced = ", sliced" if self.windows else ""
         binding = "" if self.advisory else ", without advisory decisions"
-        return f"<Snapshot of {self.scope}: {self.position:,} entries{sliced}{binding}>"
+        dated = "" if self.clock == RECORDED else ", by event time"
+        if self.imported is not None:
+            return f"<Snapshot of {self.scope}, history {self.imported.name}: {self.position:,} imported rows{sliced}>"
+        return f"<Snapshot of {self.scope}: {self.position:,} entries{sliced}{binding}{dated}>"
 
     @property
     def scope(self) -> str:
         """The scope's name."""
         return self.manifest.scope
+
+    @property
+    def title(self) -> str:
+        """The scope's name as reports show it; an imported history is named as one."""
+        return self.scope if self.imported is None else f"{self.scope}, imported history {self.imported.name}"
+
+    @property
+    def histories(self) -> list[str]:
+        """The names of the scope's history sets: past cases that were imported."""
+        return sets.names_of(self.lake, self.manifest.scope_id)
+
+    def history(self, name: str) -> Snapshot:
+        """A history set of the scope, on which every engine runs that the chain is not needed for.
+
+        Its positions are row numbers, and its reports say that nobody verified it.
+
+        Raises:
+            OperatorError: HISTORY_UNKNOWN, or HISTORY_MANIFEST_INVALID.
+        """
+        return history_of(self.lake, self.manifest.scope_id, self.scope, name)
 
     def slice(self, since: date | None = None, until: date | None = None, verdict: str | None = None) -> Snapshot:
         """The same chain with some of its decisions, and what was reported about these; every engine runs on it.
@@ -125,6 +212,23 @@ class Snapshot:
         require("verdict", verdict, OneOf(VERDICTS), optional=True)
         window = Window(moment("since", since), moment("until", until), verdict)
         return self if window == Window() else replace(self, windows=(*self.windows, window))
+
+    def on(self, clock: str) -> Snapshot:
+        """The same chain, dated by a clock, which its slices cut by as well, whether they were made before or after.
+
+        On `occurred`, every date that an engine reads is that of the event where one was sent, and the recorded one
+        otherwise: `created_at` and `week` by the decision's `occurred_at`; dates of outcomes by theirs; dates of
+        execution receipts by `executed_at`, save one more than 5 minutes after its report. The order of the chain, and
+        so which report is the latest, stays as it is; so do `files` and `sql`.
+
+        Args:
+            clock: `recorded` or `occurred`.
+
+        Raises:
+            OperatorError: ENGINE_ARGUMENT_INVALID.
+        """
+        require("clock", clock, OneOf(CLOCKS))
+        return replace(self, clock=clock)
 
     def binding(self, policy_id: str | None = None) -> Snapshot:
         """The same chain without its advisory decisions and what was reported about them, which say nothing about any
@@ -203,14 +307,19 @@ class Snapshot:
 
     def last_entry_at(self) -> datetime | None:
         """When the entry at its position was made, or when the slice ends where that is earlier; None where the lake
-        does not hold that entry.
+        does not hold that entry. On the clock `occurred`, where any event has a time, the latest date of any entry of
+        the chain instead.
         """
-        last = self._last_entry_at()
+        last = self._last_entry_at() if self.clock == RECORDED else self._last_event_at()
         # Without an end, the time after a slice would count as time in which nothing was decided.
         ends = [window.until for window in self.windows if window.until is not None]
         return None if last is None else min([last, *ends])
 
     def _last_entry_at(self) -> datetime | None:
+        if self.imported is not None:
+            # Rows are in the order of their files, and in no order of time.
+            ends = self.resolved("cases").select(pl.col("created_at", "last_outcome_at").max())
+            return cast("datetime | None", ends.select(pl.max_horizontal(pl.all())).collect().item())
         for name in ENTRY_TABLES.values():
             files = [file for file in self.manifest.of(name) if file.last_position >= self.position]
             if files or name in self.tail:
@@ -219,6 +328,20 @@ class Snapshot:
                 if found.len():
                     return cast("datetime", found[0])
         return None
+
+    def _last_event_at(self) -> datetime | None:
+        dates = []
+        for name in ENTRY_TABLES.values():
+            told = pl.col(TIME_COLUMNS[name])
+            event = EVENT_DATES.get(name, {}).get(TIME_COLUMNS[name], pl.lit(None, TIME))
+            rows = self._recorded(name, self.manifest.of(name))
+            dates.append(rows.select(pl.coalesce(event, told).max().alias("last"), event.is_not_null().any()))
+        found = [of.row(0) for of in pl.collect_all(dates, engine="streaming")]
+        if not any(sent for _, sent in found):
+            # Without any event the clocks are one, and dates that were recorded need not ascend with positions.
+            return self._last_entry_at()
+        # The entry at the end of the chain may be about what happened long before.
+        return cast("datetime", max(last for last, _ in found if last is not None))
 
     def resolved(self, table: str) -> pl.LazyFrame:
         """The cases, or the metrics, as far as compaction has resolved them."""
@@ -249,7 +372,7 @@ class Snapshot:
             parts = [resolved.filter(~touched), updated(changed, outcomes, executions).lazy()]
         if decisions.height:
             parts.append(updated(unreported(decisions), outcomes, executions).lazy())
-        return self.within(pl.concat(parts))
+        return self.within(self._dated("cases", pl.concat(parts)))
 
     def metrics(self, policy_id: str | None = None) -> pl.LazyFrame:
         """What the latest outcome of each decision measured, a row for each name; of one policy where it is named."""
@@ -259,7 +382,8 @@ class Snapshot:
         known = reported.filter(reported <= self.manifest.compacted)
         if known.len():
             resolved = resolved.filter(~pl.col("position").is_in(known.implode()))
-        return self._about(pl.concat([resolved, measured(outcomes).lazy()]), "position", policy_id)
+        rows = self._dated("metrics", pl.concat([resolved, measured(outcomes).lazy()]))
+        return self._about(rows, "position", policy_id)
 
     def facts(self, fields: Iterable[str], policy_id: str | None = None) -> pl.LazyFrame:
         """The facts of decisions, with the typed columns of some fields.
@@ -287,13 +411,41 @@ class Snapshot:
         rows = pl.concat(parts)
         if policy_id is not None:
             rows = rows.filter(pl.col("policy_id") == policy_id)
-        # Facts have the date of their decision, and not its verdict; and advisory decisions have none.
-        by_verdict = any(window.verdict is not None for window in self.windows)
-        rows = self._about(rows, "position", policy_id) if by_verdict else self._in_windows(rows)
         if "erasures" in self.tail:
             # Exported before it was erased; the next export takes it out of the file.
             rows = rows.pipe(lambda frame: forgotten_lazily(frame, types, self.tail["erasures"]["decision_position"]))
-        return rows
+        rows = self._dated("facts", rows)
+        # Facts have the date of their decision, and not its verdict; and advisory decisions have none.
+        by_verdict = any(window.verdict is not None for window in self.windows)
+        return self._about(rows, "position", policy_id) if by_verdict else self._in_windows(rows)
+
+    def by_file(self, table: str) -> list[tuple[LakeFile | None, Snapshot]]:
+        """The chain in parts that have no row of a table in common: one for each file whose rows are as they were when
+        it was written, and one, without a file, for all other rows.
+
+        Args:
+            table: cases, metrics or facts.
+        """
+        # A slice of a file is not the file, nor are its rows with other dates; what was erased since is still in it.
+        plain = not self.windows and self.advisory and self.clock == RECORDED
+        whole = plain and not (table == "facts" and "erasures" in self.tail)
+        changed = self._reported_since() if whole and table != "facts" else pl.Series([], dtype=pl.Int64)
+        unchanged = [
+            file
+            for file in (self.manifest.of(table) if whole else ())
+            if not changed.is_between(file.first_position, file.last_position).any()
+        ]
+        paths = {file.path for file in unchanged}
+        rest = tuple(file for file in self.manifest.files if file.path not in paths)
+        return [
+            *((file, replace(self, manifest=replace(self.manifest, files=(file,)), tail={})) for file in unchanged),
+            (None, replace(self, manifest=replace(self.manifest, files=rest))),
+        ]
+
+    def _reported_since(self) -> pl.Series:
+        """The decisions about which something was reported since cases were resolved, by their positions."""
+        tables = (self._recent(name, ("decision_position",), None) for name in ("outcomes", "executions"))
+        return pl.concat([frame["decision_position"] for frame in tables]).unique()
 
     def fact_fields(self) -> list[str]:
         """The fields of facts that have typed columns, of every policy."""
@@ -359,12 +511,23 @@ class Snapshot:
         types = schema(table, columns)
         if not files and table not in self.tail:
             return pl.DataFrame(schema=types)
-        rows = self._rows(table, files).filter(pl.col("position") > after)
+        rows = self._recorded(table, files).filter(pl.col("position") > after)
         if policy_id is not None:
             rows = rows.filter(pl.col("policy_id") == policy_id)
         return rows.select(types.names()).collect(engine="streaming")
 
     def _rows(self, table: str, files: Sequence[LakeFile]) -> pl.LazyFrame:
+        return self._dated(table, self._recorded(table, files))
+
+    def _dated(self, table: str, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """The rows of a table as the clock dates them."""
+        dates = {} if self.clock == RECORDED else EVENT_DATES.get(table, {})
+        if not dates:
+            return rows
+        rows = rows.with_columns(pl.coalesce(of, name).alias(name) for name, of in dates.items())
+        return rows.with_columns(WEEK) if table == "cases" else rows
+
+    def _recorded(self, table: str, files: Sequence[LakeFile]) -> pl.LazyFrame:
         parts = [self._scan(table, files, None)]
         if table in self.tail:
             parts.append(self.tail[table].lazy())
@@ -372,6 +535,9 @@ class Snapshot:
 
     def _scan(self, table: str, files: Sequence[LakeFile], policy_id: str | None) -> pl.LazyFrame:
         rows = scan([self.lake / file.path for file in files], schema(table))
+        if "erasures" in self.tail and table in EVENT_TIMES:
+            # As of facts: exported before it was erased, so that rows of the tail have nothing of it.
+            rows = rows.with_columns(untimed(table, erased_from(table, self.tail["erasures"]["decision_position"])))
         return rows if policy_id is None else rows.filter(pl.col("policy_id") == policy_id)
 
 
@@ -452,7 +618,7 @@ class Lake:
 
 @contextmanager
 def unmoved() -> Iterator[None]:
-    """Reads files of facts, of which an erasure may have taken one away.
+    """Reads files, of which an erasure may have taken one away.
 
     Raises:
         OperatorError: LAKE_MOVED_ON.
@@ -461,7 +627,8 @@ def unmoved() -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise OperatorError(
-            "LAKE_MOVED_ON", "Facts were erased since the lake was opened, and their files are gone; open it again."
+            "LAKE_MOVED_ON",
+            "Facts or times were erased since the lake was opened, and the files are gone; open it again.",
         ) from error
 
 
@@ -476,6 +643,8 @@ def open_lake(path: str | Path) -> Lake:
     """
     directory = Path(path).absolute()
     manifests = load_all(directory)
+    held = {manifest.scope_id for manifest in manifests}
+    manifests += _without_chain(directory, [of for of in sets.scopes_of(directory) if of not in held])
     if not manifests:
         within = f" Perhaps you mean {directory / 'lake'}." if load_all(directory / "lake") else ""
         raise OperatorError(
@@ -484,6 +653,23 @@ def open_lake(path: str | Path) -> Lake:
             f"ledger to try it on.",
         )
     return Lake(directory, manifests)
+
+
+def history_of(lake: Path, scope_id: str, scope: str, name: str) -> Snapshot:
+    """A history set of a scope, as `Snapshot.history` gives it; the lake need not hold the scope.
+
+    Raises:
+        OperatorError: HISTORY_UNKNOWN, or HISTORY_MANIFEST_INVALID.
+    """
+    found = sets.require(lake, scope_id, scope, name)
+    imported = ImportedSet(found.name, found.history_hash, found.rows, found.refused, len(found.erased))
+    return Snapshot(lake, found.as_manifest(), found.rows, None, imported=imported)
+
+
+def _without_chain(lake: Path, scope_ids: Iterable[str]) -> list[Manifest]:
+    """Scopes of whose chains the lake holds nothing, and which have history sets."""
+    found = [sets.all_of(lake, scope_id) for scope_id in scope_ids]
+    return [Manifest(of[0].scope_id, of[0].scope, chain_id="") for of in found if of]
 
 
 def forgotten_lazily(facts: pl.LazyFrame, types: Mapping[str, pl.DataType], positions: pl.Series) -> pl.LazyFrame:

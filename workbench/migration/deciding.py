@@ -17,6 +17,7 @@ from gate.policy.questions import VERDICTS
 from gate.rulebooks.analysis.formulas.encoding import REFUSED, Result, result_of
 from gate.rulebooks.evaluation import Outcome
 from gate.rulebooks.rulebook import Rulebook
+from workbench.columns import IMPORTED
 from workbench.evaluator import DEFAULT, FAILED, VectorEvaluator, compile_frame_evaluator
 from workbench.facts import WITHHELD, type_of
 from workbench.migration.source import OUTCOME
@@ -96,7 +97,10 @@ class Deciding:
         # A default outcome that reads as that of refused facts is the same outcome.
         refused = pl.lit(pl.Series([outcome[-1] == FAILED for outcome in told])).gather(place)
         rule = other("rule") & ~(refused & (pl.col("rule") == DEFAULT))
-        return pl.any_horizontal(*(other(name) for name in OUTCOME[:-1]), rule).alias("differs")
+        differs = pl.any_horizontal(*(other(name) for name in OUTCOME[:-1]), rule)
+        # Of an imported case no more than the verdict can be compared, and only where there is one.
+        imported = pl.col("verdict").is_not_null() & other("verdict")
+        return pl.when(pl.col("rule").eq_missing(IMPORTED)).then(imported).otherwise(differs).alias("differs")
 
     def cell(self, left: pl.Expr) -> pl.Expr:
         """The place of both outcomes in a table of all pairs, of rows with `columns`; null where there is none.

@@ -28,6 +28,7 @@ from gate.rulebooks.rulebook import Rulebook
 from gate.rulebooks.testing.cases import Case
 from workbench.lake.entries import Personal
 from workbench.lake.fresh import fresh
+from workbench.lake.reader import history_of
 from workbench.migration.proof import Proof, Wanted, prove
 
 _FILE: Final = "candidate.yaml"
@@ -69,6 +70,7 @@ def prove_draft(
     drafted: Drafted,
     make_facts: MakeFacts,
     *,
+    history: str | None = None,
     told: Callable[[int, int], None] = lambda done, total: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Proof:
@@ -81,12 +83,13 @@ def prove_draft(
         scope: The scope.
         drafted: The draft.
         make_facts: What runs an adapter for a fixture.
+        history: The imported history that it is proved on, in the place of the decisions here; None for these.
         told: Told how many chain positions are done, of how many.
         cancelled: Asked now and then.
 
     Raises:
         MaterialRefused: MIGRATION_INVALID: the name or the summary is unusable.
-        OperatorError: MIGRATION_IN_FORCE: the version is in force already; or as `prove`.
+        OperatorError: MIGRATION_IN_FORCE: the version is in force already; HISTORY_UNKNOWN; or as `prove`.
         RulebookRefused: RULEBOOK_VERSION_CONFLICT: the version names another rulebook.
         AdapterFailed: As `prove`.
         ServiceUnavailable: SVC_REPORT_UNAVAILABLE: the lake is too far behind; or SVC_STORAGE_UNAVAILABLE.
@@ -108,7 +111,11 @@ def prove_draft(
     drift = check_drift(first.candidate, first.corpus, first.manifest.expected, False, make_facts)
     migration = Migration(read_manifest(expecting(body, drift.drift)), candidates, first.corpus)
     settings = instance.settings
-    snapshot = fresh(instance.ledger, settings.lake_directory, scope.scope_id, Personal.of(settings.personal_fields))
+    if history is not None:
+        snapshot = history_of(settings.lake_directory, scope.scope_id, scope.name, history)
+    else:
+        personal = Personal.of(settings.personal_fields)
+        snapshot = fresh(instance.ledger, settings.lake_directory, scope.scope_id, personal)
     cases = {rulebook.rulebook_id: drafted.cases} if drafted.cases else {}
     wanted = Wanted(drafted.metric, drafted.since, None, cases)
     return prove(scope, migration, migrations, snapshot, make_facts, wanted, told=told, cancelled=cancelled)

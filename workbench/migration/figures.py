@@ -15,6 +15,7 @@ from gate.policy.effectiveness import share
 from gate.policy.means import mean_interval
 from gate.policy.questions import VERDICTS
 from gate.rulebooks.rulebook import Rulebook
+from workbench.columns import NO_VERDICT
 from workbench.evaluator import FAILED
 from workbench.migration import sentences
 from workbench.migration.deciding import REASONS, Told
@@ -143,7 +144,9 @@ class Figures:
         return self._listed("earlier", rows, _count(beyond.filter(differs)))
 
     def _matrix(self, name: str, before: str, after: str) -> list[dict[str, Any]]:
-        found = self._anew.group_by(before, after).agg(pl.col("decisions").sum(), latest())
+        # How an imported case was decided may not be known.
+        verdict = before if before not in ("base_verdict", "was_verdict") else pl.col(before).fill_null(NO_VERDICT)
+        found = self._anew.group_by(verdict, after).agg(pl.col("decisions").sum(), latest())
         rows = [
             {"from": was, "to": then, **_told(decisions, positions, self._redecided)}
             for was, then, decisions, positions in found.iter_rows()
@@ -190,7 +193,9 @@ class Figures:
 
     def _outcomes(self) -> dict[str, Any]:
         anew, status = self._anew, pl.col("outcome_status")
-        was_yes = (pl.col("was_verdict") == "yes") & (pl.col("base_verdict") == "yes")
+        # An imported case without a verdict was let through if an outcome tells what came of it.
+        let_through = (pl.col("was_verdict") == "yes") | pl.col("was_verdict").is_null()
+        was_yes = let_through & (pl.col("base_verdict") == "yes")
         good = anew.filter(was_yes & (status == "succeeded"))
         bad = anew.filter(was_yes & status.is_in(_TERMINAL[1:]))
         approved = anew.filter(TO_YES)

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from workbench.engines.wording import counted, decided_by, joined
+from workbench.columns import NO_VERDICT
+from workbench.engines.wording import amount, counted, decided_by, joined
 from workbench.migration.sentences import percent, rate
 
 Level: TypeAlias = Literal["danger", "warning", "good", "note"]
@@ -81,6 +82,13 @@ def _what(of: _Part) -> Iterator[Line]:
 
 def _how_many(of: _Part) -> Iterator[Line]:
     history, equal = of["history"], of["difference"] is not None and of["difference"]["equal"]
+    read_at = history["read_at"]
+    if "history" in read_at:
+        yield Line(
+            f"These are imported cases of the history {read_at['history']} (history_hash "
+            f"{read_at['history_hash'][:12]}), which nobody verified; they are not in the chain.",
+            "warning",
+        )
     if equal:
         yield Line("It decides all facts as the version in force does; the exact analysis proves it.", "good")
         return
@@ -91,6 +99,14 @@ def _how_many(of: _Part) -> Iterator[Line]:
     if not redecided:
         yield Line("No past decision of it can be decided anew, so the past shows nothing.", "warning")
         return
+    thens = {row["to"]: row["decisions"] for row in history["was_matrix"] if row["from"] == NO_VERDICT}
+    if thens:
+        told = ", ".join(f"{decisions:,} {verdict}" for verdict, decisions in sorted(thens.items()))
+        yield Line(
+            f"Nobody knows how {counted(sum(thens.values()), 'imported case')} went; the candidate decides: {told}."
+        )
+        if of["base"] is None and sum(thens.values()) == redecided:
+            return
     if not history["changed"]["decisions"]:
         yield Line(f"None of {counted(redecided, 'past decision')} would change.", "good")
         return
@@ -102,6 +118,7 @@ def _how_many(of: _Part) -> Iterator[Line]:
     if approved["decisions"]:
         of = {"to_no": approved["from_no"], "to_review": approved["from_review"]}
         yield Line(f"{_that(approved['decisions'], _parts(of))} would be approved.", "danger")
+    yield from _worth(history)
     refused = history["otherwise_refused"]
     for to, are, would in (("to_no", "held", "blocked"), ("to_review", "blocked", "held")):
         if refused[to]:
@@ -124,6 +141,17 @@ def _how_many(of: _Part) -> Iterator[Line]:
         ]
         more = [f"{len(versions) - _NAMED} more"] if len(versions) > _NAMED else []
         yield Line(f"Approvals that would begin or end, by the version that decided: {joined([*named, *more])}.")
+
+
+def _worth(history: _Part) -> Iterator[Line]:
+    """What the metric comes to in the decisions that would be approved besides, and in those that no more would be."""
+    moved = [of for of in history["money"] if of["verdict"] != of["then_verdict"]]
+    for would, side in (("would be approved", "then_verdict"), ("would no longer be approved", "verdict")):
+        of = [each for each in moved if each[side] == "yes"]
+        values, sums = sum(each["values"] for each in of), [each["sum"] for each in of]
+        if values and None not in sums:
+            comes_to = f"comes to {amount(sum(sums))}, in {counted(values, 'value')}"
+            yield Line(f"{history['metric']} of those that {would} {comes_to}.")
 
 
 def _window(history: _Part) -> str:

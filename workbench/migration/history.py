@@ -37,7 +37,7 @@ from workbench.migration.classes import region_columns
 from workbench.migration.deciding import ERASED, REASONS, Deciding, in_words, told_by, told_result
 from workbench.migration.figures import Asked, Figures, positions_of, with_ids
 from workbench.migration.headline import history_lines
-from workbench.migration.source import FACT, OUTCOME, History, LakeHistory, fact_value
+from workbench.migration.source import OUTCOME, History, LakeHistory
 from workbench.migration.tally import (
     DIFFERS,
     EXAMPLES,
@@ -52,6 +52,7 @@ from workbench.migration.tally import (
     latest,
 )
 from workbench.migration.values import ValueTally
+from workbench.values import FACT, fact_value
 
 if TYPE_CHECKING:
     from workbench.charts.drawing import Drawn
@@ -373,6 +374,8 @@ class _Run:
         verdicts = [*in_words("then", self._deciding.then, "then_index")[:1]]
         if self._deciding.base is None:
             verdicts.append(pl.col("verdict").cast(pl.String).alias("base_verdict"))
+            # There is nothing to move from where nobody knows how an imported case was decided.
+            anew = anew.filter(pl.col("verdict").is_not_null())
         else:
             verdicts += in_words("base", self._deciding.base, "base_index")[:1]
         self._tally.add_money(anew.filter(pl.col("value").is_not_null()).select("position", "value", *verdicts))

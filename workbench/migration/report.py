@@ -311,8 +311,12 @@ def _identity(evidence: _Part) -> Iterator[tuple[str, str]]:
             yield f"{of['rulebook_id']}, in force", "none"
         else:
             yield f"{of['rulebook_id']} {of['base']['version']}, in force", of["base"]["hash"]
-        yield f"history of {of['rulebook_id']}", f"{read_at['chain_id']} at {read_at['chain_position']}"
-        yield "chain root there", str(read_at["merkle_root"])
+        if "history" in read_at:
+            yield f"imported history of {of['rulebook_id']}", f"{read_at['history']}, {read_at['rows']} rows"
+            yield "history_hash", read_at["history_hash"]
+        else:
+            yield f"history of {of['rulebook_id']}", f"{read_at['chain_id']} at {read_at['chain_position']}"
+            yield "chain root there", str(read_at["merkle_root"])
         if of["tests"] is not None:
             yield f"cases of {of['rulebook_id']}", of["tests"]["cases_hash"]
     yield f"corpus {evidence['corpus']['corpus']}", evidence["corpus"]["corpus_hash"]

@@ -23,18 +23,15 @@ from workbench.facts import (
     fields_of,
     find_typed,
     is_withheld,
-    number_of,
     type_of,
     with_fields,
 )
 from workbench.lake.entries import Personal
 from workbench.lake.reader import Snapshot
+from workbench.values import FACT
 
 OUTCOME: Final = ("verdict", "application_verdict", "action", "reason_code", "rule")
 """The members by which outcomes are compared."""
-
-FACT: Final = "inputs."
-"""What the name of a metric begins with where it is a fact."""
 
 _VALUES: Final = 200
 
@@ -50,7 +47,9 @@ class History(Protocol):
 
     @property
     def read_at(self) -> Mapping[str, object]:
-        """What identifies the history: {chain_id, chain_position, merkle_root}."""
+        """What identifies the history: {chain_id, chain_position, merkle_root}, or of an imported one {history,
+        history_hash, rows}.
+        """
 
     @property
     def size(self) -> int:
@@ -96,6 +95,9 @@ class LakeHistory:
     def read_at(self) -> Mapping[str, object]:
         """As `History.read_at`."""
         of = self.snapshot
+        if of.imported is not None:
+            found = of.imported
+            return {"history": found.name, "history_hash": found.history_hash, "rows": found.rows}
         return {"chain_id": of.manifest.chain_id, "chain_position": of.position, "merkle_root": of.merkle_root}
 
     @property
@@ -165,9 +167,3 @@ def known_values(snapshot: Snapshot, body: RulebookBody) -> list[str]:
     properties = body["input_schema"]["properties"].items()
     facts = [f"{FACT}{name}" for name, declared in properties if declared.get("type") in ("number", "integer")]
     return [*names.collect(engine="streaming")["name"].to_list(), *facts][:_VALUES]
-
-
-def fact_value(metric: str) -> pl.Expr:
-    """The number that a fact is, named as a metric; null where it is none."""
-    field = metric.removeprefix(FACT)
-    return pl.when(type_of(field) == "number").then(number_of(field))

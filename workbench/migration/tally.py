@@ -7,19 +7,17 @@ that callers choose, such as versions and texts, are kept apart up to a number o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Final
 
 import polars as pl
-import pyarrow as pa
 
 from gate.policy.confidence import Counts
 from gate.policy.means import Sums
 from gate.policy.questions import VERDICTS
 from workbench.migration.deciding import APPROVED, BLOCKED, CHANGED, SAME, Told, alike
 from workbench.migration.source import OUTCOME
+from workbench.values import exact_sums
 
 EXAMPLES: Final = 10
 """How many decisions stand behind a figure at most."""
@@ -190,7 +188,7 @@ class Cells:
         key = pl.col("cell").fill_null(0)
         parts = (
             (_STATUSES, pl.col("outcome_status").to_physical().fill_null(len(Counts._fields))),
-            (_WAS, pl.col("verdict").to_physical()),
+            (_WAS, pl.col("verdict").to_physical().fill_null(len(VERDICTS))),
             (FATES, pl.col("fate")),
         )
         for size, part in parts:
@@ -199,7 +197,8 @@ class Cells:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """The groups: left, then, outcome_status, was_verdict, fate, decisions and positions.
+        """The groups: left, then, outcome_status, was_verdict, fate, decisions and positions. `was_verdict` is null
+        where nobody knows how an imported case was decided.
 
         `left` and `then` mean nothing where the decision cannot be decided anew.
         """
@@ -210,7 +209,7 @@ class Cells:
             key = key // size
         return self._groups.frame.select(key.alias("left"), *columns, *_COUNTED).with_columns(
             pl.lit(pl.Series([*Counts._fields, "unreported"])).gather(pl.col("status")).alias("outcome_status"),
-            pl.lit(pl.Series(VERDICTS)).gather(pl.col("was")).alias("was_verdict"),
+            pl.lit(pl.Series([*VERDICTS, None])).gather(pl.col("was")).alias("was_verdict"),
         )
 
 
@@ -248,31 +247,6 @@ class Tally:
             found.sums += sums
         for (before, after), part in rows.select(*pairs, "position").partition_by(pairs, as_dict=True).items():
             self.money[str(before), str(after)].latest.add(part["position"], part.height)
-
-
-def exact_sums(rows: pl.DataFrame, keys: Sequence[str]) -> dict[tuple[str, ...], Sums]:
-    """The sums of `value` by keys; of fewer than a million finite numbers, none of them null.
-
-    A double is a whole number times a power of two, so that whole numbers are summed, apart for each power.
-    """
-    bits = pl.Series("bits", pl.from_arrow(rows["value"].to_arrow().view(pa.int64())))
-    size = pl.when(pl.col("bits") < 0).then(pl.col("bits") - pl.lit(-(2**63), pl.Int64)).otherwise(pl.col("bits"))
-    power, rest = size // 2**52, size % 2**52
-    whole = rest + pl.when(power > 0).then(pl.lit(2**52, pl.Int64)).otherwise(pl.lit(0, pl.Int64))
-    signed = pl.when(pl.col("bits") < 0).then(-whole).otherwise(whole).cast(pl.Int128)
-    parts = (
-        rows.select(*keys)
-        .with_columns(bits)
-        .with_columns(power.alias("power"), signed.alias("whole"))
-        .group_by(*keys, "power")
-        .agg(pl.len(), pl.col("whole").sum().alias("sum"), (pl.col("whole") * pl.col("whole")).sum().alias("squares"))
-    )
-    found: dict[tuple[str, ...], Sums] = {}
-    for *key, power_of, values, total, squares in parts.iter_rows():
-        weight = Fraction(2) ** (max(power_of, 1) - 1075)
-        named = tuple(map(str, key))
-        found[named] = found.get(named, Sums()) + Sums(values, total * weight, squares * weight * weight)
-    return found
 
 
 REDECIDED: Final = pl.col("fate") >= SAME

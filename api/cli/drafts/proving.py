@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.cli.drafts.options import DraftId, ScopeName, drafting
-from api.cli.migrate.proving import Metric, Since, day_of, lake_errors, print_lines
+from api.cli.migrate.proving import HistoryName, Metric, Since, day_of, lake_errors, print_lines
 from api.cli.migrate.signing import Note, TokenFile, UserName
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, progress, say
@@ -33,6 +33,7 @@ def dry_run(
     summary: Summary = None,
     metric: Metric = None,
     since: Since = None,
+    history: HistoryName = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
@@ -43,7 +44,8 @@ def dry_run(
 
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
-        evidence = _proved(instance, of, draft, name, summary, metric, since, as_json=as_json).proposal.evidence
+        proof = _proved(instance, of, draft, name, summary, metric, since, history=history, as_json=as_json)
+        evidence = proof.proposal.evidence
     faults = find_gate_faults(evidence)
     if as_json:
         print_json(evidence)
@@ -94,6 +96,7 @@ def _proved(
     since: str | None,
     *,
     as_json: bool,
+    history: str | None = None,
 ) -> Proof:
     from workbench.migration.drafted import Drafted, proposed_id, prove_draft
 
@@ -115,4 +118,4 @@ def _proved(
     )
     total = instance.ledger.entries.head(scope.scope_id).size
     with lake_errors(), fixture_facts() as make_facts, progress("Deciding anew", total, as_json=as_json) as done:
-        return prove_draft(instance, scope, drafted, make_facts, told=lambda at, _: done(at))
+        return prove_draft(instance, scope, drafted, make_facts, history=history, told=lambda at, _: done(at))

@@ -53,6 +53,15 @@ Metric = Annotated[
 Since = Annotated[
     str | None, typer.Option("--since", help="Only decisions from this day on, in UTC: 2026-06-01.", show_default=False)
 ]
+HistoryName = Annotated[
+    str | None,
+    typer.Option(
+        "--history",
+        metavar="NAME",
+        help="Over the imported cases of this history, instead of the decisions here.",
+        show_default=False,
+    ),
+]
 _NONE: list[Path] = []
 
 
@@ -73,6 +82,7 @@ def dry_run(
             "--decisions", help="Write every decision that changes: FILE.parquet or FILE.csv.", show_default=False
         ),
     ] = None,
+    history: HistoryName = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
@@ -93,7 +103,7 @@ def dry_run(
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
         instance.migrations().require_free(of, [candidate.rulebook for candidate in read.rulebooks])
-        proof = _proved(instance, read, scope, cases, metric, since, as_json=as_json)
+        proof = _proved(instance, read, scope, cases, metric, since, history=history, as_json=as_json)
     evidence = proof.proposal.evidence
     document = {"migration_id": read.manifest.migration_id, "state": "draft", "manifest": read.manifest.body}
     if report is not None:
@@ -107,7 +117,9 @@ def dry_run(
         print_lines(headline(evidence), faults)
         if report is not None:
             say(f"Wrote the report to {report}.")
-        if not faults:
+        if history is not None:
+            say(f"Over the imported cases of the history {history}, which nobody verified: nothing to propose by.")
+        elif not faults:
             options = _options(corpus, cases, metric, since)
             command = f"gate migrate propose {manifest} --scope {scope}{options} --user NAME"
             say(f"Next: `{command}` puts it before an approver.")
@@ -210,16 +222,21 @@ def _proved(
     since: str | None,
     *,
     as_json: bool,
+    history: str | None = None,
 ) -> Proof:
     from workbench.lake.entries import Personal
     from workbench.lake.fresh import fresh
+    from workbench.lake.reader import history_of
     from workbench.migration.proof import Wanted, prove
 
     of = instance.ledger.directory.scope(scope)
     settings = instance.settings
     personal = Personal.of(settings.personal_fields)
-    with lake_errors():
-        snapshot = fresh(instance.ledger, settings.lake_directory, of.scope_id, personal)
+    if history is not None:
+        snapshot = history_of(settings.lake_directory, of.scope_id, of.name, history)
+    else:
+        with lake_errors():
+            snapshot = fresh(instance.ledger, settings.lake_directory, of.scope_id, personal)
     wanted = Wanted(metric, day_of(since), None, _cases(read, cases))
     total = snapshot.position * len(read.rulebooks)
     with fixture_facts() as make_facts, progress("Deciding anew", total, as_json=as_json) as done:

@@ -865,6 +865,9 @@ def get_policy_confidence(
     *,
     policy_version: str | None = None,
     verdict: Verdict | None = None,
+    since: str | datetime | None = None,
+    until: str | datetime | None = None,
+    clock: Literal["recorded", "occurred"] | None = None,
     action: str | None = None,
     limit: int | None = None,
     min_sample: int | None = None,
@@ -882,6 +885,10 @@ def get_policy_confidence(
         policy_id: `policy_id` of records of the caller's scope.
         policy_version: Only decisions under this version.
         verdict: Only decisions with this verdict.
+        since: Only decisions from this time on; with its zone.
+        until: Only decisions before this time; with its zone.
+        clock: By which dates: `recorded`, when the gate recorded a decision; `occurred`, when it happened as callers
+            said, and where they said nothing when it was recorded. None leaves it at recorded.
         action: Only decisions with this action.
         limit: How many decisions to look at, those with the latest outcomes; all where absent.
         min_sample: How many terminal outcomes a level needs, and a version to be compared. None leaves it at 20.
@@ -902,6 +909,9 @@ def get_policy_confidence(
         query={
             "policy_version": policy_version,
             "verdict": verdict,
+            "since": since,
+            "until": until,
+            "clock": clock,
             "action": action,
             "limit": limit,
             "min_sample": min_sample,
@@ -914,6 +924,10 @@ def get_policy_effectiveness(
     policy_id: str,
     *,
     policy_version: str | None = None,
+    verdict: Verdict | None = None,
+    since: str | datetime | None = None,
+    until: str | datetime | None = None,
+    clock: Literal["recorded", "occurred"] | None = None,
     limit: int | None = None,
     min_sample: int | None = None,
     request_id: str | None = None,
@@ -931,6 +945,11 @@ def get_policy_effectiveness(
     Args:
         policy_id: `policy_id` of records of the caller's scope.
         policy_version: Only decisions under this version.
+        verdict: Only decisions with this verdict.
+        since: Only decisions from this time on; with its zone.
+        until: Only decisions before this time; with its zone.
+        clock: By which dates: `recorded`, when the gate recorded a decision; `occurred`, when it happened as callers
+            said, and where they said nothing when it was recorded. None leaves it at recorded.
         limit: How many decisions to look at, the latest in the chain; all where absent.
         min_sample: How many terminal outcomes a judgement needs, and a version, and its others, to be compared. None
             leaves it at 20.
@@ -948,7 +967,15 @@ def get_policy_effectiveness(
         "getPolicyEffectiveness",
         "GET",
         path,
-        query={"policy_version": policy_version, "limit": limit, "min_sample": min_sample},
+        query={
+            "policy_version": policy_version,
+            "verdict": verdict,
+            "since": since,
+            "until": until,
+            "clock": clock,
+            "limit": limit,
+            "min_sample": min_sample,
+        },
         request_id=request_id,
     )
 
@@ -957,6 +984,10 @@ def get_policy_anomalies(
     policy_id: str,
     *,
     policy_version: str | None = None,
+    verdict: Verdict | None = None,
+    since: str | datetime | None = None,
+    until: str | datetime | None = None,
+    clock: Literal["recorded", "occurred"] | None = None,
     limit: int | None = None,
     min_sample: int | None = None,
     threshold: float | None = None,
@@ -978,6 +1009,11 @@ def get_policy_anomalies(
     Args:
         policy_id: `policy_id` of records of the caller's scope.
         policy_version: Only decisions under this version.
+        verdict: Only decisions with this verdict.
+        since: Only decisions from this time on; with its zone.
+        until: Only decisions before this time; with its zone.
+        clock: By which dates: `recorded`, when the gate recorded a decision; `occurred`, when it happened as callers
+            said, and where they said nothing when it was recorded. None leaves it at recorded.
         limit: How many decisions to look at, the latest in the chain; all where absent.
         min_sample: How many cases a window needs, what it is compared with, and a metric. None leaves it at 20.
         threshold: The least score that is listed and counted, with at most six decimals. None leaves it at 0.35.
@@ -998,6 +1034,10 @@ def get_policy_anomalies(
         path,
         query={
             "policy_version": policy_version,
+            "verdict": verdict,
+            "since": since,
+            "until": until,
+            "clock": clock,
             "limit": limit,
             "min_sample": min_sample,
             "threshold": threshold,
@@ -1061,6 +1101,10 @@ def get_policy_benchmarks(
     policy_id: str,
     *,
     policy_version: str | None = None,
+    verdict: Verdict | None = None,
+    since: str | datetime | None = None,
+    until: str | datetime | None = None,
+    clock: Literal["recorded"] | None = None,
     limit: int | None = None,
     min_cohort_scopes: int | None = None,
     min_cohort_decisions: int | None = None,
@@ -1080,6 +1124,10 @@ def get_policy_benchmarks(
         policy_id: `policy_id` of records of the caller's scope.
         policy_version: Of your own decisions, only those under this version; the cohort is always of the policy as a
             whole.
+        verdict: Only decisions with this verdict.
+        since: Only decisions from this time on; with its zone.
+        until: Only decisions before this time; with its zone.
+        clock: By which dates: months are frozen by those of the record. None leaves it at recorded.
         limit: How many of your own decisions to look at, the latest in the chain; all of the month where absent.
         min_cohort_scopes: How many other scopes a comparison needs; their number is rounded down to a step of 1, 2
             or 5 before it is compared. None leaves it at 5.
@@ -1101,6 +1149,10 @@ def get_policy_benchmarks(
         path,
         query={
             "policy_version": policy_version,
+            "verdict": verdict,
+            "since": since,
+            "until": until,
+            "clock": clock,
             "limit": limit,
             "min_cohort_scopes": min_cohort_scopes,
             "min_cohort_decisions": min_cohort_decisions,

@@ -116,6 +116,10 @@ class DecisionRequest(TypedDict):
     """
     context: NotRequired[DecisionContext]
     """What the decision is about. Open: advisory modes take further structured keys."""
+    occurred_at: NotRequired[str]
+    """When what the decision is about happened, UTC: 2026-01-31T12:00:00.000Z, at most 5 minutes ahead of the
+    service's clock. It is part of the request alone, and no member of the record.
+    """
     response_view: NotRequired[View]
     """Projection of the answer. Not part of the canonical input hash."""
 
@@ -277,6 +281,8 @@ class OutcomeReport(TypedDict):
     """References to evidence that is kept elsewhere."""
     executed_at: NotRequired[str]
     """When the action was performed: a time with its zone. It is stored in UTC with milliseconds."""
+    occurred_at: NotRequired[str]
+    """When the outcome came about, UTC: 2026-01-31T12:00:00.000Z, at most 5 minutes ahead of the service's clock."""
 
 
 class CrmSyncReport(TypedDict):
@@ -1278,6 +1284,10 @@ class OutcomeRecord(TypedDict):
     """When the service took the report, UTC."""
     executed_at: NotRequired[str]
     """When the action was performed, UTC; absent where it was not sent."""
+    occurred_at: NotRequired[str]
+    """When the outcome came about, UTC; absent where it was not sent, or where the request of the decision was
+    erased. outcome_input_hash binds it, and outcome_hash does not.
+    """
     decision_found: bool
     """Whether the service holds the decision; always so here."""
     outcome_hash: str
@@ -1337,6 +1347,93 @@ class SuccessBounds(TypedDict):
     """The share if all of them would have; 1 without decisions."""
 
 
+class EffectivenessReportComparison(TypedDict):
+    """On what footing versions are compared with each other: let-through actions with a terminal outcome, among
+    cases with like facts.
+    """
+
+    of: str
+    """Which actions are compared."""
+    facts: list[str]
+    """The facts that tell cases apart: of those that the policy's rulebooks test the six that the most rulebooks do,
+    without those that are alike in all cases; none where versions are compared as they are.
+    """
+    decisions: int
+    """How many decisions were looked at."""
+    unknown: int
+    """How many were left out because their facts are not known."""
+    strata: int
+    """How many kinds of like cases there are."""
+    sampled_one_of: int
+    """Of so many decisions one was looked at: 1 up to 100,000 of them."""
+    design_effect: float
+    """How many times as much rates vary as those of decisions that come one by one: 1 where none arrive together."""
+    disagreements: int
+    """Of how many versions the raw rates say another thing than those among like cases."""
+    sentences: list[str]
+    """Where raw rates mislead, and which versions with enough cases are not judged."""
+
+
+class VersionEffectivenessLetThrough(TypedDict):
+    """Those of its decisions whose action was let through."""
+
+    decisions: int
+    """How many decisions."""
+    outcomes: Standing
+    effectiveness_score: float | None
+    """The share of succeeded, and half of partial, among the terminal outcomes; null without any."""
+    success_rate: Rate
+    failure_rate: float | None
+    """The share of failed and reverted among the terminal outcomes; null without any."""
+    terminal_coverage: float | None
+    """The share of the decisions that have a terminal outcome; null without decisions."""
+
+
+class EffectivenessReportBesideDifference(TypedDict):
+    """The first less the second, with its 95% interval."""
+
+    value: float
+    """The difference."""
+    low: float
+    """The lower end."""
+    high: float
+    """The upper end."""
+
+
+class EffectivenessReportBeside(TypedDict):
+    """The rates of a version and of all others together."""
+
+    success_rate: float
+    """The share of the version's cases that succeeded."""
+    others: float
+    """The share of the others'."""
+    difference: EffectivenessReportBesideDifference
+    """The first less the second, with its 95% interval."""
+    p_value: float
+    """How likely rates at least as different are where both do equally well; six digits."""
+    cases: int
+    """How many cases of the version are compared."""
+    other_cases: int
+    """How many of the others."""
+
+
+class VersionEffectivenessCompared(TypedDict):
+    """Beside all other versions together; null where it or they have no let-through action whose outcome is terminal
+    and whose facts are known.
+    """
+
+    raw: EffectivenessReportBeside
+    """As they are."""
+    standardized: EffectivenessReportBeside | None
+    """Among like cases; null where no other version met a like one."""
+    share: float
+    """The share of its cases that have a like one among the others'."""
+    raw_below_others: bool
+    """Whether it would be below_others by raw."""
+    disagrees: bool
+    """Whether raw says another thing of it than standardized."""
+
+
 class VersionEffectiveness(TypedDict):
     """One version."""
 
@@ -1357,9 +1454,35 @@ class VersionEffectiveness(TypedDict):
     terminal_coverage: float | None
     """The share of the decisions that have a terminal outcome; null without decisions."""
     below_others: bool
-    """Whether its success_rate.high lies below the low of all other versions together, each side with min_sample
-    terminal outcomes.
+    """Whether its let-through actions succeeded less often than those of all other versions together among like
+    cases: the difference is below 0, its p_value at most 0.01 divided by the versions that have enough cases, and
+    half of its cases have a like one.
     """
+    let_through: VersionEffectivenessLetThrough
+    """Those of its decisions whose action was let through."""
+    compared: VersionEffectivenessCompared | None
+    """Beside all other versions together; null where it or they have no let-through action whose outcome is terminal
+    and whose facts are known.
+    """
+
+
+class EffectivenessReportVersionsByVerdict(TypedDict):
+    """One verdict of one version."""
+
+    policy_version: str
+    """Its label."""
+    verdict: Verdict
+    """Which."""
+    decisions: int
+    """How many decisions."""
+    outcomes: Standing
+    effectiveness_score: float | None
+    """The share of succeeded, and half of partial, among the terminal outcomes; null without any."""
+    success_rate: Rate
+    failure_rate: float | None
+    """The share of failed and reverted among the terminal outcomes; null without any."""
+    terminal_coverage: float | None
+    """The share of the decisions that have a terminal outcome; null without decisions."""
 
 
 class VerdictEffectiveness(TypedDict):
@@ -1367,6 +1490,25 @@ class VerdictEffectiveness(TypedDict):
 
     verdict: Verdict
     """Which."""
+    decisions: int
+    """How many decisions."""
+    outcomes: Standing
+    effectiveness_score: float | None
+    """The share of succeeded, and half of partial, among the terminal outcomes; null without any."""
+    success_rate: Rate
+    failure_rate: float | None
+    """The share of failed and reverted among the terminal outcomes; null without any."""
+    terminal_coverage: float | None
+    """The share of the decisions that have a terminal outcome; null without decisions."""
+
+
+class EffectivenessReportDispositions(TypedDict):
+    """One of them."""
+
+    disposition: Literal["let_through", "blocked", "held", "not_executed"]
+    """let_through where the latest outcome says action_executed true, or says nothing of it and the verdict is yes;
+    of the others blocked where the verdict is no, held where it is review, not_executed where it is yes.
+    """
     decisions: int
     """How many decisions."""
     outcomes: Standing
@@ -1430,6 +1572,40 @@ class ObservedMetric(TypedDict):
     """The greatest value."""
 
 
+class EffectivenessReportMetricsByVersion(TypedDict):
+    """One metric of one version."""
+
+    name: str
+    """Its name."""
+    policy_version: str
+    """Its label."""
+    decisions: int
+    """How many decisions have it."""
+    median: float
+    """The lower median: a value that was observed."""
+    low: float | None
+    """The lower end of the median's 95% interval: a value that was observed; null of fewer than six."""
+    high: float | None
+    """The upper end; null of fewer than six."""
+
+
+class EffectivenessReportMetricsByWeek(TypedDict):
+    """One metric of one week."""
+
+    name: str
+    """Its name."""
+    week: str
+    """Its Monday, UTC."""
+    decisions: int
+    """How many decisions have it."""
+    median: float
+    """The lower median: a value that was observed."""
+    low: float | None
+    """The lower end of the median's 95% interval: a value that was observed; null of fewer than six."""
+    high: float | None
+    """The upper end; null of fewer than six."""
+
+
 EffectivenessCoverage = TypedDict(
     "EffectivenessCoverage",
     {
@@ -1469,6 +1645,14 @@ class EffectivenessReport(TypedDict):
     """The policy that was asked for."""
     policy_version: str | None
     """The one version that was asked for; null for all."""
+    verdict: Verdict | None
+    """The one verdict that was asked for; null for all."""
+    since: str | None
+    """Only decisions from this moment on were asked for, UTC; null for all."""
+    until: str | None
+    """Only decisions before this moment were, UTC; null for all."""
+    clock: Literal["recorded", "occurred"]
+    """By which dates: recorded, when the gate recorded a decision; occurred, when it happened as callers said."""
     effectiveness_score: float | None
     """The share of succeeded, and half of partial, among the terminal outcomes; null without any."""
     confidence: float
@@ -1500,10 +1684,18 @@ class EffectivenessReport(TypedDict):
     """
     versions_below_others: int
     """How many versions are below_others."""
+    comparison: EffectivenessReportComparison
+    """On what footing versions are compared with each other: let-through actions with a terminal outcome, among
+    cases with like facts.
+    """
     versions: list[VersionEffectiveness]
     """The versions, at most 50: those that are below_others first, then those with the most decisions."""
+    versions_by_verdict: list[EffectivenessReportVersionsByVerdict]
+    """The listed versions, in their order, each by the verdicts that occur: yes, no, review."""
     verdicts: list[VerdictEffectiveness]
     """The verdicts that occur: yes, no, review."""
+    dispositions: list[EffectivenessReportDispositions]
+    """What became of the actions, as far as it occurs."""
     rules: list[RuleEffectiveness]
     """What decided, at most 200, with the most decisions first."""
     weeks: list[WeekEffectiveness]
@@ -1512,8 +1704,16 @@ class EffectivenessReport(TypedDict):
     """observed_metrics of the latest outcomes, at most 64, those of the most decisions first. Values are as they
     were reported.
     """
+    metrics_by_version: list[EffectivenessReportMetricsByVersion]
+    """The middle of the 16 metrics of the most decisions by listed version, those of the most decisions first within
+    a metric.
+    """
+    metrics_by_week: list[EffectivenessReportMetricsByWeek]
+    """The same by the week in which decisions were made, the latest 104, ascending within a metric."""
     min_sample: int
-    """How many terminal outcomes a judgement needs, and a version, and its others, to be compared."""
+    """How many terminal outcomes of let-through actions a judgement needs, and a version, and its others, to be
+    judged.
+    """
     limit: int | None
     """How many decisions were looked at, the latest in the chain; null for all."""
     coverage: EffectivenessCoverage
@@ -1583,6 +1783,12 @@ class ConfidenceReport(TypedDict):
     """The one version that was asked for; null for all."""
     verdict: Verdict | None
     """The one verdict that was asked for; null for all."""
+    since: str | None
+    """Only decisions from this moment on were asked for, UTC; null for all."""
+    until: str | None
+    """Only decisions before this moment were, UTC; null for all."""
+    clock: Literal["recorded", "occurred"]
+    """By which dates: recorded, when the gate recorded a decision; occurred, when it happened as callers said."""
     action: str | None
     """The one action that was asked for; null for all."""
     score: float
@@ -1909,6 +2115,14 @@ class AnomalyReport(TypedDict):
     """The policy that was asked for."""
     policy_version: str | None
     """The one version that was asked for; null for all."""
+    verdict: Verdict | None
+    """The one verdict that was asked for; null for all."""
+    since: str | None
+    """Only decisions from this moment on were asked for, UTC; null for all."""
+    until: str | None
+    """Only decisions before this moment were, UTC; null for all."""
+    clock: Literal["recorded", "occurred"]
+    """By which dates: recorded, when the gate recorded a decision; occurred, when it happened as callers said."""
     recommendation: Literal["investigate", "review", "watch", "stable", "insufficient_data"]
     """What to make of it: investigate where an anomaly is high, review where one is medium, watch where all are low,
     stable where there is none; insufficient_data where there are fewer decisions than min_sample and nothing was
@@ -2072,6 +2286,14 @@ class BenchmarkReport(TypedDict):
     """The policy that was asked for."""
     policy_version: str | None
     """The one version of which your own decisions were looked at; null for all."""
+    verdict: Verdict | None
+    """The one verdict of which your own decisions were looked at; null for all."""
+    since: str | None
+    """Only your own decisions from this moment on were looked at, UTC; null for all."""
+    until: str | None
+    """Only your own decisions before this moment were looked at, UTC; null for all."""
+    clock: str
+    """By which dates: when the gate recorded a decision."""
     your_metrics: OwnMetrics
     """What came of your own decisions of the month, by their latest outcome reported before the freeze; and beside
     it, in present, of all of your decisions by now.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from gate.adapters.invocation import Invocation
 from gate.decisions.again.counterfactuals import (
@@ -163,7 +164,7 @@ class Rehearsal:
             body = self._request(stored, "REPLAY_INPUT_UNAVAILABLE", "send your own input")
         identity, input_hash = _advisory_lineage(stored)
         if asked.input is not None:
-            request = _advisory_request(asked.input)
+            request = _advisory_request(asked.input, self._sources.now())
         else:
             plain = is_plain(body)
             if content_hash(body, plain=plain) != input_hash:
@@ -280,7 +281,7 @@ class Rehearsal:
             )
         plain = is_plain(body)
         input_hash = content_hash(input_material(body), plain=plain)
-        request = read_request(body, input_hash, plain=plain, root="input")
+        request = read_request(body, input_hash, now=self._sources.now(), plain=plain, root="input")
         rulebook = self._sources.rulebook(scope_id, request, root="input")
         return request, rulebook, self._sources.invocation(request, root="input")
 
@@ -318,7 +319,7 @@ def _advisory_lineage(stored: StoredDecision) -> tuple[Identity, str]:
     return identity, record["input_hash"]
 
 
-def _advisory_request(body: Mapping[str, object]) -> DecisionRequest:
+def _advisory_request(body: Mapping[str, object], now: datetime) -> DecisionRequest:
     """The advisory request of a caller's own, read as a decision would read it."""
     if body.get("mode") == "rulebook":
         fault = FieldError("input.mode", "enum", "It must be single, multi or runtime.")
@@ -329,7 +330,7 @@ def _advisory_request(body: Mapping[str, object]) -> DecisionRequest:
             [fault],
         )
     plain = is_plain(body)
-    return read_request(body, content_hash(input_material(body), plain=plain), plain=plain, root="input")
+    return read_request(body, content_hash(input_material(body), plain=plain), now=now, plain=plain, root="input")
 
 
 def _require_linked(stored: StoredDecision) -> None:

@@ -55,9 +55,9 @@ def _finding(entry: Entry, link: Link, material: Material) -> Finding | None:
         found = decision_finding(entry, link, material) or _claim_finding(entry, material)
         return found or (index_finding(entry, None, material) if row.position in material.changes else None)
     kind, change = KIND_OF.get(row.entry_type), CHANGE_KINDS.get(row.entry_type)
-    if row.request is not None or row.confidence is not None:
+    if row.confidence is not None or (row.request is not None and kind is not OUTCOMES):
         fault: str | None = (
-            f"It is of type {row.entry_type}, and has a request or a confidence, which only decisions have."
+            f"It is of type {row.entry_type}, and has a request or a confidence, which no entry of this type has."
         )
     elif row.entry_type == ERASURE:
         fault = erasure_fault(entry, link, material)

@@ -41,6 +41,7 @@ class Material:
         trust: What signatures are verified against.
         decisions: The decisions that reports and erasures are about, by their ids; None for one that is unreadable.
         erasures: The last erasure of decisions that say that they were erased.
+        erased_at: The position of the last erasure of decisions with outcomes whose request is kept.
         registrations: The registrations of the rulebooks that decided, by their hashes.
         claims: The rows of the idempotency keys that entries were made with, by their digests.
         searchable: What decisions are searched by, by their positions.
@@ -54,6 +55,7 @@ class Material:
     trust: Trust
     decisions: dict[str, About | None] = field(default_factory=dict)
     erasures: dict[str, Erasure] = field(default_factory=dict)
+    erased_at: dict[str, int] = field(default_factory=dict)
     registrations: dict[str, Registration] = field(default_factory=dict)
     claims: dict[bytes, ClaimRow] = field(default_factory=dict)
     searchable: dict[Any, Mapping[str, Any]] = field(default_factory=dict)
@@ -71,7 +73,7 @@ class Entry:
         row: Its row.
         document: The JSON object in its body; None where it cannot be read.
         plain: Whether that is known to be plain, as `canonical.is_plain` has it.
-        request: The request of a decision, as it is stored.
+        request: The request of a decision or of an outcome, as it is stored.
         claim: The idempotency key that it was made with.
         digest: The digest of the claim.
         fault: Why it cannot be looked at further, as a sentence.

@@ -14,7 +14,7 @@ from gate.proof import chain
 from gate.proof.chain import Link
 from gate.records.advisory import is_advisory
 from gate.records.documents import Record, Report
-from gate.records.receipts import CRM_SYNCS, Kind, report_hash, report_link, text
+from gate.records.receipts import CRM_SYNCS, OUTCOMES, Kind, event_time_fault, report_hash, report_link, text
 from gate.verify.reports import ReportedOn, member_faults, report_faults, uncovered_members, unknown_members
 
 
@@ -32,6 +32,8 @@ def report_fault(entry: Entry, link: Link, material: Material, kind: Kind) -> st
     decision = material.decisions.get(report["decision_id"])
     if decision is None or decision.position >= row.position:
         return _NOT_BEFORE
+    if kind is OUTCOMES and (fault := _request_fault(entry, material)) is not None:
+        return fault
     linked = {**report, "audit_chain": chain.record_link(link)}
     wrong = _wrong_members(kind, linked, cast("ReportedOn", decision.record), plain=entry.plain)
     if not wrong:
@@ -44,6 +46,16 @@ def report_fault(entry: Entry, link: Link, material: Material, kind: Kind) -> st
             f"after it was made."
         )
     return f"The stored {kind.name} does not agree with its decision, or with itself, in {', '.join(wrong)}."
+
+
+def _request_fault(entry: Entry, material: Material) -> str | None:
+    """What is wrong with the request that is kept of an outcome, and with what the outcome repeats of it alone."""
+    outcome, position = entry.document, entry.row.position
+    erased_at = material.erased_at.get(outcome["decision_id"], 0)
+    if entry.request is not None and position < erased_at:
+        return f"Its request is there, though its decision was erased at position {erased_at}."
+    fault = event_time_fault(outcome, entry.request)
+    return None if fault is None else f"The stored outcome does not agree with its request. {fault}"
 
 
 def _wrong_members(kind: Kind, report: Mapping[str, object], record: ReportedOn, *, plain: bool) -> list[str]:

@@ -130,6 +130,10 @@ class Auditor:
         outcomes = {
             entry.row.position: entry.row.decision_id for entry in page if entry.row.entry_type == OUTCOMES.entry_type
         }
+        kept = {
+            entry.row.decision_id for entry in page if entry.row.position in outcomes and entry.row.request is not None
+        }
+        material.erased_at = {id_: position for id_, (position, *_) in seen.erasures(sorted(kept)).items()}
         material.latest = seen.latest(sorted(set(outcomes.values())))
         last = [id_ for id_, row in material.latest.items() if outcomes.get(row["position"]) == id_]
         material.dates = seen.outcome_dates(last)

@@ -26,7 +26,7 @@ _REPORTS_AT_ONCE: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class StoredEntry:
-    """An entry as stored: its link, its body and, for a decision, its request and its confidence."""
+    """An entry as stored: its link, its body, a decision's confidence, and a decision's or an outcome's request."""
 
     link: Link
     entry_id: str
@@ -48,11 +48,14 @@ class LinkedBody:
 
 @dataclass(frozen=True, slots=True)
 class StoredReport:
-    """What was reported about a decision, as stored: its chain position, what it carries of its link, and its body."""
+    """What was reported about a decision, as stored: its chain position, what it carries of its link, its body, and its
+    request where that is kept.
+    """
 
     position: int
     link: RecordLink
     body: bytes
+    request: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,7 +352,8 @@ def _reports(
     with closing(rows):
         for row in rows:
             link = record_link(_link(row, Head(head.chain_id)))
-            yield StoredReport(row.position, link, unpack(row.body))
+            request = None if row.request is None else unpack(row.request)
+            yield StoredReport(row.position, link, unpack(row.body), request)
 
 
 def _link(row: Row[Any], before: Head) -> Link:

@@ -1,4 +1,6 @@
-"""The one update of a record: what an erasure takes out of a decision, together with its entry in the chain."""
+"""The one update of records: what an erasure takes out of a decision and its outcomes, together with its entry in the
+chain.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from gate.ledger.access.operator_log import record
 from gate.ledger.chain.entries import StoredEntry, stored_decision
-from gate.ledger.packing import pack
+from gate.ledger.packing import pack, unpack
 from gate.ledger.stores.store import Store, unheard_of
 from gate.ledger.tables import chain_heads, entries, scopes
 from gate.proof import chain
@@ -27,12 +29,14 @@ class PlannedErasure:
         link: What its chain link is made of.
         body: Its JSON bytes.
         left: The JSON bytes that it leaves of the decision's body; the decision's request goes altogether.
+        left_of_outcome: What it leaves of the body of an outcome whose request is kept; that request goes as well.
     """
 
     entry_id: str
     link: chain.Entry
     body: bytes
     left: bytes
+    left_of_outcome: Callable[[bytes], bytes]
 
 
 class Erasures:
@@ -56,7 +60,8 @@ class Erasures:
         return None if scope is None or stored is None else (scope.name, stored)
 
     def erase(self, decision_id: str, plan: Callable[[StoredEntry], PlannedErasure], now: datetime) -> str | None:
-        """Erases in one transaction: the entry in the chain, what is left of the decision, and the operator log.
+        """Erases in one transaction: the entry in the chain, what is left of the decision and of its
+        outcomes, and the operator log.
 
         Args:
             decision_id: The decision, of whatever scope.
@@ -105,12 +110,27 @@ class Erasures:
                 .where(entries.c.scope_id == scope.scope_id, entries.c.position == stored.link["chain_position"])
                 .values(body=pack(erasure.left), request=None)
             )
+            _erase_outcomes(connection, scope.scope_id, decision_id, erasure.left_of_outcome)
             details = {"scope": scope.name, "erasure_id": erasure.entry_id}
             record(connection, "decision.erased", decision_id, details, now)
         name: str = scope.name
         return name
 
 
+def _erase_outcomes(connection: Connection, scope_id: str, decision_id: str, left_of: Callable[[bytes], bytes]) -> None:
+    # One after the other, since each may be as large as a request body.
+    for position in connection.execute(_OUTCOMES, {"scope": scope_id, "id": decision_id}).scalars().all():
+        at = entries.c.scope_id == scope_id, entries.c.position == position
+        body = connection.execute(select(entries.c.body).where(*at)).scalar_one()
+        connection.execute(update(entries).where(*at).values(body=pack(left_of(unpack(body))), request=None))
+
+
+_OUTCOMES: Final = select(entries.c.position).where(
+    entries.c.scope_id == bindparam("scope"),
+    entries.c.decision_id == bindparam("id"),
+    entries.c.entry_type == "outcome",
+    entries.c.request.is_not(None),
+)
 _SCOPE_OF: Final = select(scopes.c.scope_id, scopes.c.name).where(
     # Asked for scope by scope, as the index goes.
     select(entries.c.position)

@@ -39,7 +39,7 @@ from gate.policy.anomalies.scores import (
 from gate.policy.anomalies.shifts import Rate, Shift, Windows, find_shifts, taken_over
 from gate.policy.anomalies.statistics import Share, difference_interval
 from gate.policy.anomalies.volume import GRAINS, Surge, find_surges, grain_of
-from gate.policy.notes import without_advice
+from gate.policy.notes import by_clock, without_advice
 from gate.policy.questions import AnomaliesQuestion
 
 MAX_WEEKS: Final = 104
@@ -213,8 +213,7 @@ def anomaly_report(
     severities = [severity(anomaly.score) for anomaly in above]
     report = {
         "policy_anomalies_version": ANOMALIES,
-        "policy_id": question.policy_id,
-        "policy_version": question.policy_version,
+        **question.asked(),
         "recommendation": _recommendation(counted, severities, question.min_sample),
         "anomaly_count": len(above),
         "severities": {name: severities.count(name) for name in ("high", "medium", "low")},
@@ -249,7 +248,7 @@ def anomaly_report(
             "merkle_root": counted.merkle_root,
             "truncated": counted.truncated,
         },
-        "notes": list(_notes(counted, above, listed, question.min_sample)),
+        "notes": list(_notes(counted, above, listed, question)),
     }
     return {**report, "anomaly_hash": content_hash(report)}
 
@@ -264,9 +263,11 @@ def _recommendation(counted: Counted, severities: Sequence[str], min_sample: int
     return "stable" if counted.decisions >= min_sample else "insufficient_data"
 
 
-def _notes(counted: Counted, above: Sequence[Anomaly], listed: Sequence[Anomaly], min_sample: int) -> Iterator[str]:
+def _notes(
+    counted: Counted, above: Sequence[Anomaly], listed: Sequence[Anomaly], question: AnomaliesQuestion
+) -> Iterator[str]:
     yield from _NOTES
-    if counted.decisions < min_sample:
+    if counted.decisions < question.min_sample:
         yield _FEW
     if counted.sampled_one_of > 1:
         yield _SAMPLED.format(one_of=counted.sampled_one_of)
@@ -274,6 +275,7 @@ def _notes(counted: Counted, above: Sequence[Anomaly], listed: Sequence[Anomaly]
         yield _TRUNCATED
     if len(above) > len(listed):
         yield _MORE
+    yield from by_clock(question.clock)
     yield from without_advice(counted.advisory)
 
 

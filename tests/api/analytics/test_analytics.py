@@ -299,6 +299,10 @@ def test_the_question_holds_what_was_asked() -> None:
             "scope_id": "scope",
             "policy_id": "pricing",
             "policy_version": "v",
+            "verdict": None,
+            "since": None,
+            "until": None,
+            "clock": "recorded",
             "limit": 7,
             "min_sample": 20,
         }

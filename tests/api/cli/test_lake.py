@@ -137,7 +137,7 @@ def test_compacting_makes_few_files_of_many_and_changes_no_row(gate: Gate, chain
 
 
 def test_a_whole_lake_is_told_to_be_whole(gate: Gate, chains: dict[str, Chain]) -> None:
-    assert printed(gate("lake", "verify", "--json")) == {"whole": True, "scopes": [], "benchmarks": []}
+    assert printed(gate("lake", "verify", "--json")) == {"whole": True, "scopes": [], "benchmarks": [], "histories": []}
     empty = gate("lake", "verify")
     assert (empty.returncode, "`gate lake export`" in empty.stdout) == (0, True)
     position = of(printed(gate("lake", "export", "--json")))["position"]

@@ -24,12 +24,15 @@ class Caller:
         self._client = client
         self._headers = {"x-api-key": key}
         self.entries: list[dict[str, Any]] = []
+        self.requests: dict[str, dict[str, Any]] = {}
 
     def decide(self, *, version: str = "1", **inputs: Any) -> str:
         """Asks for a decision; its id."""
         request = sample_request(**inputs)
         request["rulebook"]["version"] = version
-        return str(self._sent("/api/decide", request)["decision_id"])
+        decision_id = str(self._sent("/api/decide", request)["decision_id"])
+        self.requests[decision_id] = request
+        return decision_id
 
     def tell(self, decision_id: str, status: str, **body: Any) -> None:
         """Reports an outcome."""
@@ -56,7 +59,7 @@ class Caller:
     def assert_fresh(self, **query: Any) -> None:
         """Requires that both reports have everything that was answered so far."""
         chosen = {"policy_version": None, "limit": None, "min_sample": 20} | query
-        expected = recount.effectiveness(self.entries, "pricing_exception", **chosen)
+        expected = recount.effectiveness(self.entries, "pricing_exception", **chosen, requests=self.requests)
         assert self.get(f"{POLICY}/effectiveness", **query) == expected
         assert self.get(f"{POLICY}/confidence", **query) == recount.confidence(
             self.entries, "pricing_exception", **chosen

@@ -634,7 +634,7 @@ def with_texts(value: Any, text: str) -> Any:
 def test_any_text_is_kept_as_it_was_sent_or_refused(caller: Caller, kind: Kind) -> None:
     record = caller.decide()
     decision_id = record["decision_id"]
-    fixed = {*REPORTS[kind.name], "sync_direction", "executed_at", "crm_record_url"}
+    fixed = {*REPORTS[kind.name], "sync_direction", "executed_at", "occurred_at", "crm_record_url"}
     open_ = {"action_binding", "mapped_fields", "observed_metrics"}
     taken = 0
     for number, text in enumerate(map(case_text, cases("hostile_strings"))):

@@ -17,8 +17,8 @@ from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS, Scope
+from gate.policy.effectiveness_report import effectiveness_report
 from gate.policy.questions import EffectivenessQuestion
-from gate.policy.reports import effectiveness_report
 from tests.api.routes.reports import PATH, get, other_key
 from tests.independent import verifier
 from tests.support.reports import COUNTED, EMPTY, AskedReports, FixedReports, LateReports, give_reports
@@ -26,6 +26,10 @@ from tests.support.samples import sample_request
 
 MEMBERS = ("score", "level", "hash")
 EFFECTIVENESS = "/api/decision/policies/pricing_exception/effectiveness"
+ANOMALIES = "/api/decision/policies/pricing_exception/anomalies"
+BENCHMARKS = "/api/decision/policies/pricing_exception/benchmarks"
+# A moment is a time with its zone.
+MOMENTS_REFUSED = ("", "2026-06-08", "2026-06-08T00:00:00", "yesterday", "2026-02-30T00:00:00Z", "1780000000", "\0")
 
 
 def report(client: FlaskClient, key: str, path: str = PATH, **query: Any) -> dict[str, Any]:
@@ -353,8 +357,10 @@ class TestEffectiveness:
         [
             *(("limit", value) for value in ("0", "1000001", "-1", "x", "", "1.0", "٣", "1e3", "9" * 30)),
             *(("min_sample", value) for value in ("0", "10001", "-1", "x", "", "2.5")),
+            *(("verdict", value) for value in ("", "YES", "unclear", "yes,no")),
+            *(("clock", value) for value in ("", "Recorded", "event", "recorded,occurred")),
+            *((name, value) for name in ("since", "until") for value in MOMENTS_REFUSED),
             ("policy_version", ""),
-            ("verdict", "yes"),
             ("action", "x"),
         ],
     )
@@ -368,6 +374,50 @@ class TestEffectiveness:
     def test_bounds_are_within(self, client: FlaskClient, key: str, query: dict[str, Any]) -> None:
         give_reports(client.application, FixedReports())
         assert get(client, key, EFFECTIVENESS, **query).get_json().items() >= query.items()
+
+    @pytest.mark.parametrize("path", [PATH, EFFECTIVENESS, ANOMALIES, BENCHMARKS])
+    def test_every_report_is_asked_for_a_verdict_and_a_period_and_repeats_them(
+        self, client: FlaskClient, key: str, path: str
+    ) -> None:
+        give_reports(client.application, FixedReports())
+        query = {"verdict": "yes", "since": "2026-06-08T02:00:00+02:00", "until": "2026-07-01T00:00:00Z"}
+        body = get(client, key, path, **query, clock="recorded").get_json()
+        asked = {
+            "verdict": "yes",
+            "since": "2026-06-08T00:00:00.000Z",
+            "until": "2026-07-01T00:00:00.000Z",
+            "clock": "recorded",
+        }
+        assert body.items() >= asked.items()
+
+    @pytest.mark.parametrize("path", [PATH, EFFECTIVENESS, ANOMALIES, BENCHMARKS])
+    def test_a_period_that_ends_before_it_begins_is_refused(self, client: FlaskClient, key: str, path: str) -> None:
+        give_reports(client.application, FixedReports())
+        response = get(client, key, path, since="2026-07-01T00:00:00Z", until="2026-06-30T23:59:59Z")
+        assert (response.status_code, response.get_json()["error"]) == (400, "SVC_API_QUERY_INVALID")
+        assert [fault["field"] for fault in response.get_json()["errors"]] == ["until"]
+
+    def test_benchmarks_have_the_recorded_clock_alone(self, client: FlaskClient, key: str) -> None:
+        give_reports(client.application, FixedReports())
+        response = get(client, key, BENCHMARKS, clock="occurred")
+        assert [fault["field"] for fault in response.get_json()["errors"]] == ["clock"]
+
+    @pytest.mark.parametrize(
+        "query", [{"since": "2026-06-08T00:00:00Z"}, {"until": "2026-06-08T00:00:00Z"}, {"clock": "occurred"}]
+    )
+    def test_confidence_of_a_period_or_by_another_clock_is_counted_in_the_lake(
+        self, client: FlaskClient, key: str, query: dict[str, str]
+    ) -> None:
+        reports = AskedReports()
+        give_reports(client.application, reports)
+        assert get(client, key, PATH, verdict="yes").status_code == 200
+        assert reports.questions == []
+        response = get(client, key, PATH, **query)
+        assert (response.status_code, len(reports.questions)) == (200, 1)
+        assert response.headers["x-decision-confidence-hash"] == response.get_json()["confidence_hash"]
+        give_reports(client.application, LateReports())
+        assert get(client, key, PATH, **query).get_json()["error"] == "SVC_REPORT_UNAVAILABLE"
+        assert get(client, key, PATH).status_code == 200
 
     def test_it_needs_a_key_with_read_under_its_own_code_before_anything_is_counted(
         self, client: FlaskClient, key: str, scope: Scope, instance: Instance

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from gate.policy.anomalies.report import TERMINAL
+from gate.policy.anomalies.statistics import Share
 from gate.policy.confidence import Counts
 from gate.policy.effectiveness import (
     Counted,
@@ -14,6 +16,7 @@ from gate.policy.effectiveness import (
     Metric,
     Standing,
 )
+from gate.policy.versions import Compared, compare_versions
 from tests.support.tiers import examples
 from tests.support.torture import size
 
@@ -58,7 +61,8 @@ def counted(made: list[tuple[str, str, str, str, bool]]) -> Counted:
         by_verdict=by(1),
         by_rule=by(2),
         by_week={MONDAY: standing(made)} if made else {},
-        acted=standing([decision for decision in made if decision[4]]),
+        by_disposition={"let_through": standing([decision for decision in made if decision[4]])},
+        compared=_compared(made),
         metrics=[Metric("m", 1, -1e308, 0.0, 1e308)],
         first=AT if made else None,
         last=AT if made else None,
@@ -66,6 +70,16 @@ def counted(made: list[tuple[str, str, str, str, bool]]) -> Counted:
         merkle_root=None,
         truncated=False,
     )
+
+
+def _compared(made: list[tuple[str, str, str, str, bool]]) -> Mapping[str, Compared]:
+    """The versions beside each other, their rules being the facts that tell cases apart."""
+    cells: dict[str, dict[str, Share]] = {}
+    for version, _, rule, status, acted in made:
+        if acted and status in TERMINAL:
+            part, whole = cells.setdefault(version, {}).get(rule, Share(0, 0))
+            cells[version][rule] = Share(part + (status == "succeeded"), whole + 1)
+    return compare_versions(cells, 1.0, min_sample=20)
 
 
 def standing(made: list[tuple[str, str, str, str, bool]]) -> Standing:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gate.policy.anomalies.statistics import Share
 from gate.policy.confidence import HIGH, MEDIUM, Counts, wilson_interval
 from gate.policy.effectiveness import (
     Counted,
@@ -22,6 +23,7 @@ from gate.policy.effectiveness import (
     share,
     together,
 )
+from gate.policy.versions import compare_versions
 from tests.gate.policy.counting import AT, MONDAY, STATUSES, counted, decisions, standing, standings, tried
 from tests.support.samples import cases
 
@@ -80,6 +82,10 @@ class TestAssessment:
         by_version = {str(number): Standing(**of) for number, of in enumerate(case["versions"])}
         whole = together(by_version.values())
         approved = Standing(**case.get("approved", {}))
+        let_through = Standing(**case.get("let_through", case.get("approved", {})))
+        # Versions are beside each other where all that was reported was let through.
+        shares = {version: {"": Share(of.succeeded, of.terminal)} for version, of in by_version.items()}
+        all_through = let_through.terminal == whole.terminal
         rest = Standing(*(all_ - yes for all_, yes in zip(whole, approved, strict=True)))
         assert min(rest) >= 0, "More were approved than were decided."
         of = Counted(
@@ -87,7 +93,8 @@ class TestAssessment:
             by_verdict={"yes": approved, "no": rest} if "approved" in case else {"no": rest},
             by_rule={"rule:default": whole},
             by_week={MONDAY: whole},
-            acted=approved,
+            by_disposition={"let_through": let_through},
+            compared=compare_versions(shares if all_through else {}, 1.0, min_sample=case.get("min_sample", 20)),
             metrics=(),
             first=AT,
             last=AT,
@@ -109,13 +116,23 @@ class TestAssessment:
         of = counted(made)
         assert of.standing == standing(made)
         approved = standing([decision for decision in made if decision[1] == "yes"])
+        acted = standing([decision for decision in made if decision[4]])
         found = assess(of, min_sample=min_sample)
-        below = below_others({version: group.standing for version, group in of.by_version.items()}, min_sample)
+        below = frozenset(version for version, each in of.compared.items() if each.is_below)
         assert (found.score, found.below_others) == (of.standing.score, below)
         assert found.confidence == confidence(of.standing, approved)
-        assert found.recommendation == recommendation(
-            of.standing, approved, min_sample=min_sample, version_below=bool(below)
-        )
+        advice = recommendation(acted, approved, min_sample=min_sample, version_below=bool(below))
+        assert found.recommendation == (advice if made else "no_decisions")
+
+    @tried
+    @given(decisions(), samples)
+    def test_what_came_of_actions_that_were_not_let_through_changes_no_recommendation(
+        self, made: list[tuple[str, str, str, str, bool]], min_sample: int
+    ) -> None:
+        stopped = [("a", "no", "rule:x", "failed", False)] * 30 + [("b", "review", "rule:x", "succeeded", False)] * 30
+        before, after = (assess(counted(of), min_sample=min_sample) for of in (made, [*made, *stopped]))
+        assert before.below_others == after.below_others
+        assert before.recommendation == after.recommendation or not made
 
     @tried
     @given(standings, standings)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gate.encoding import resources
 from gate.errors import OperatorError
-from gate.policy.bounds import Bound, OneOf, Share, Text, Whole
+from gate.policy.bounds import Bound, Moment, OneOf, Share, Text, Whole
 from gate.policy.questions import (
     AlertsQuestion,
     AnomaliesQuestion,
@@ -43,8 +43,27 @@ PATHS: Final[Mapping[str, type[Question]]] = {
 versions = st.none() | st.text()
 limits = st.none() | st.integers(1, 1_000_000)
 samples = st.integers(1, 10_000)
+
+
+@st.composite
+def narrowed(draw: st.DrawFn, /, kind: type[Question], **members: st.SearchStrategy[Any]) -> Any:
+    """A question about some of a policy's decisions."""
+    zones = st.timezones() | st.just(UTC)
+    moments = st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1), timezones=zones) | st.none()  # noqa: DTZ001
+    since, until = sorted((draw(moments), draw(moments)), key=lambda at: (at is not None, at or datetime.now(UTC)))
+    if until is not None and since is None:
+        since, until = draw(st.sampled_from([(None, until), (until, None)]))
+    drawn = {name: draw(strategy) for name, strategy in members.items()}
+    verdict = draw(st.none() | st.sampled_from(["yes", "no", "review"]))
+    return kind.of({"policy_id": draw(st.text()), **drawn, "verdict": verdict, "since": since, "until": until})
+
+
+clocks = st.sampled_from(["recorded", "occurred"])
 questions: st.SearchStrategy[LakeQuestion] = st.one_of(
-    st.builds(EffectivenessQuestion, st.text(), policy_version=versions, limit=limits, min_sample=samples),
+    narrowed(EffectivenessQuestion, policy_version=versions, limit=limits, min_sample=samples, clock=clocks),
+    narrowed(ConfidenceQuestion, policy_version=versions, limit=limits, min_sample=samples, clock=clocks),
+    narrowed(AnomaliesQuestion, clock=clocks),
+    narrowed(BenchmarksQuestion),
     st.builds(
         AnomaliesQuestion,
         st.text(),
@@ -88,6 +107,10 @@ def test_a_question_is_dumped_by_the_name_of_its_report_with_every_member() -> N
         "report": "benchmarks",
         "policy_id": "p",
         "policy_version": None,
+        "verdict": None,
+        "since": None,
+        "until": None,
+        "clock": "recorded",
         "limit": 7,
         "min_cohort_scopes": 5,
         "min_cohort_decisions": 50,
@@ -99,7 +122,9 @@ def test_a_question_is_dumped_by_the_name_of_its_report_with_every_member() -> N
     [
         ({}, KeyError),
         ({"report": "none"}, KeyError),
-        ({"report": "confidence", "policy_id": "p"}, KeyError),
+        ({"report": "effectiveness", "policy_id": "p", "clock": "wall"}, OperatorError),
+        ({"report": "effectiveness", "policy_id": "p", "since": "yesterday"}, ValueError),
+        ({"report": "benchmarks", "policy_id": "p", "clock": "occurred"}, OperatorError),
         ({"report": "counterfactuals", "policy_id": "p"}, KeyError),
         ({"report": "effectiveness"}, TypeError),
         ({"report": "effectiveness", "policy_id": "p", "threshold": 0.5}, TypeError),
@@ -119,6 +144,8 @@ def published(schema: Mapping[str, Any]) -> Bound:
     match schema:
         case {"type": "string", "enum": words}:
             return OneOf(tuple(words))
+        case {"type": "string", "format": "date-time"}:
+            return Moment()
         case {"type": "string"}:
             return Text()
         case {"type": "integer"}:
@@ -130,7 +157,12 @@ def published(schema: Mapping[str, Any]) -> Bound:
 @pytest.mark.parametrize("path", PATHS)
 def test_names_bounds_and_defaults_are_those_of_the_contract(path: str) -> None:
     document = json.loads(resources.path("schemas", "openapi.json").read_bytes())
-    parameters = [one for one in document["paths"][path]["get"]["parameters"] if one.get("in") == "query"]
+    shared = document["components"]["parameters"]
+    every = [
+        shared[one["$ref"].split("/")[-1]] if "$ref" in one else one
+        for one in document["paths"][path]["get"]["parameters"]
+    ]
+    parameters = [one for one in every if one["in"] == "query"]
     kind = PATHS[path]
     bounds = {name: bound for name, bound in kind.bounds().items() if name != "policy_id"}
     assert bounds == {one["name"]: published(one["schema"]) for one in parameters}
@@ -184,7 +216,7 @@ def test_a_question_stays_as_it_was_made() -> None:
 def test_a_slice_is_told_in_moments_and_its_patch_is_a_copy() -> None:
     patch: dict[str, Any] = {"customer": {"tier": "gold"}}
     question = CounterfactualsQuestion("p", since=date(2026, 6, 8), patch=patch)
-    assert question.window() == (datetime(2026, 6, 8, tzinfo=UTC), None)
+    assert question.since == datetime(2026, 6, 8, tzinfo=UTC)
     changes = question.changes()
     changes["customer"]["tier"] = "silver"
     assert patch == question.changes() == {"customer": {"tier": "gold"}}

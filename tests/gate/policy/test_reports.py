@@ -16,17 +16,20 @@ from hypothesis import strategies as st
 
 from gate.encoding import resources
 from gate.encoding.canonical import canonical, content_hash
+from gate.policy.anomalies.statistics import Share
 from gate.policy.confidence import HIGH, MIN_SAMPLE, Counts, Coverage, add, wilson_interval
-from gate.policy.effectiveness import Counted, Group, Metric, Standing, together
+from gate.policy.effectiveness import DISPOSITIONS, Counted, Group, Metric, Middle, Standing, together
+from gate.policy.effectiveness_report import effectiveness_report
 from gate.policy.questions import ConfidenceQuestion, EffectivenessQuestion
-from gate.policy.reports import MAX_METRICS, MAX_RULES, MAX_VERSIONS, MAX_WEEKS, confidence_report, effectiveness_report
+from gate.policy.reports import MAX_METRICS, MAX_RULES, MAX_VERSIONS, MAX_WEEKS, confidence_report
+from gate.policy.versions import compare_versions, sentences
 from gate.records.packet import packet_hash
 from gate.verify import verify_packet
 from tests.end_to_end.support import ROOT
 from tests.gate.policy.counting import counted, counts, decisions, standings, tried, verdicts
 from tests.independent import verifier
 from tests.support.documentation import rows, section
-from tests.support.reports import COUNTED, EMPTY, FIRST, LAST, VERSIONS, confidence_example, effectiveness_example
+from tests.support.reports import COUNTED, EMPTY, FIRST, LAST, LIKE, VERSIONS, confidence_example, effectiveness_example
 from tests.support.samples import RECEIPT_KEYS, TRUST, make_packet
 
 PAGE = (ROOT / "docs" / "confidence.md").read_text()
@@ -169,7 +172,7 @@ counted_anyhow = st.builds(
     st.dictionaries(st.sampled_from(["yes", "no", "review"]), standings),
     st.dictionaries(st.text(max_size=3), standings, max_size=20),
     st.dictionaries(st.dates().map(str), standings, max_size=20),
-    st.just(Standing()),
+    st.dictionaries(st.sampled_from(DISPOSITIONS[1:]), standings),
     st.lists(st.builds(Metric, st.text(max_size=3), st.integers(1, 9), *[st.floats(-1e308, 1e308)] * 3), max_size=70),
     st.none() | st.just(FIRST),
     st.none() | st.just(LAST),
@@ -182,8 +185,19 @@ counted_anyhow = st.builds(
 class TestEffectiveness:
     def test_the_published_example_is_what_its_counts_give(self) -> None:
         assert effectiveness_example() == EFFECTIVENESS_EXAMPLE
-        for parts in (COUNTED.by_verdict, COUNTED.by_rule, COUNTED.by_week):
+        for parts in (
+            COUNTED.by_verdict,
+            COUNTED.by_rule,
+            COUNTED.by_week,
+            COUNTED.by_disposition,
+            COUNTED.by_version_and_verdict,
+        ):
             assert together(parts.values()) == COUNTED.standing
+        assert together(COUNTED.let_through.values()) == COUNTED.acted
+        assert COUNTED.footing.decisions == COUNTED.acted.terminal
+        for version, of in COUNTED.compared.items():
+            let_through = COUNTED.let_through[version]
+            assert (of.raw.cases, of.raw.rate) == (let_through.terminal, let_through.success_rate)
 
     @tried
     @given(
@@ -202,9 +216,11 @@ class TestEffectiveness:
         assert report.pop("effectiveness_hash") == content_hash(report)
         assert [report[name] for name in ("policy_version", "min_sample", "limit")] == [version, min_sample, limit]
         assert report["coverage"]["decisions"] == sum(report["outcomes"].values())
-        for part in ("versions", "verdicts", "rules", "weeks"):
+        for part in ("versions", "verdicts", "dispositions", "rules", "weeks", "versions_by_verdict"):
             for each in report[part]:
                 assert each["decisions"] == sum(each["outcomes"].values())
+        for each in report["versions"]:
+            assert each["let_through"]["decisions"] == sum(each["let_through"]["outcomes"].values())
 
     @tried
     @given(counted_anyhow, st.randoms(use_true_random=False))
@@ -220,6 +236,7 @@ class TestEffectiveness:
             by_verdict=shuffled(of.by_verdict),
             by_rule=shuffled(of.by_rule),
             by_week=shuffled(of.by_week),
+            by_disposition=shuffled(of.by_disposition),
             metrics=list(shuffled(named).values()),
         )
         made = [json.dumps(effectiveness_report(each, EffectivenessQuestion("p"))) for each in (of, other)]
@@ -241,6 +258,7 @@ class TestEffectiveness:
         }
         by_version["v05000"] = Group(Standing(failed=20), FIRST, LAST)
         by_version["v06000"] = Group(Standing(failed=30), FIRST, LAST)
+        cells = {name: {"": Share(of.standing.succeeded, of.standing.terminal)} for name, of in by_version.items()}
         by_rule = {f"rule:{number:03}": Standing(succeeded=number % 7) for number in range(300)}
         weeks = [f"{1900 + number // 12}-{1 + number % 12:02}-01" for number in range(600)]
         metrics = [Metric(f"m{number:03}", 1 + number % 7, -1e308, 1e-9, 1e308) for number in range(100)]
@@ -249,7 +267,11 @@ class TestEffectiveness:
             by_version=by_version,
             by_rule=by_rule,
             by_week={week: Standing(unreported=1) for week in reversed(weeks)},
+            by_version_and_verdict={(name, "yes"): of.standing for name, of in by_version.items()},
+            let_through={name: of.standing for name, of in by_version.items()},
+            compared=compare_versions(cells, 1.0, min_sample=20),
             metrics=metrics,
+            metrics_by_version=[Middle("m006", name, 1, 2.0, None, None) for name in by_version],
         )
         report = effectiveness_report(of, EffectivenessQuestion("p"))
 
@@ -258,6 +280,8 @@ class TestEffectiveness:
         assert versions == ["v06000", "v05000", *common[: MAX_VERSIONS - 2]]
         assert [version["below_others"] for version in report["versions"]] == [True, True] + [False] * 48
         assert report["versions_below_others"] == 2
+        for part in ("versions_by_verdict", "metrics_by_version"):
+            assert {each["policy_version"] for each in report[part]} == set(versions)
         rules = sorted(by_rule, key=lambda rule: (-by_rule[rule].decisions, rule))
         assert [rule["rule"] for rule in report["rules"]] == rules[:MAX_RULES]
         assert [week["week"] for week in report["weeks"]] == weeks[-MAX_WEEKS:]
@@ -271,7 +295,9 @@ class TestEffectiveness:
     def test_versions_that_are_below_the_others_are_counted_where_they_are_too_many_to_list(self) -> None:
         by_version = {f"v{number:02}": Group(Standing(failed=20), FIRST, LAST) for number in range(60)}
         by_version["good"] = Group(Standing(succeeded=100_000), FIRST, LAST)
-        report = effectiveness_report(replace(EMPTY, by_version=by_version), EffectivenessQuestion("p"))
+        cells = {name: {"": Share(of.standing.succeeded, of.standing.terminal)} for name, of in by_version.items()}
+        counted = replace(EMPTY, by_version=by_version, compared=compare_versions(cells, 1.0, min_sample=20))
+        report = effectiveness_report(counted, EffectivenessQuestion("p"))
         assert report["versions_below_others"] == 60
         assert all(version["below_others"] for version in report["versions"])
 
@@ -285,9 +311,16 @@ class TestEffectiveness:
         small = {**COUNTED.by_version, "small": Group(Standing(failed=1), FIRST, LAST)}
         for of in (crowd, replace(COUNTED, truncated=True), replace(COUNTED, by_version=small)):
             assert notes(of)[:-1] == always
-        assert notes(replace(COUNTED, by_version={"small": small["small"]})) == always
+        assert notes(replace(COUNTED, by_version={"small": small["small"]}, compared={})) == always
         listed = [cells[0] for cells in rows(section(EFFECTIVENESS_PAGE, "## What it cannot know"))]
-        assert notes(replace(crowd, truncated=True, by_version=small)) == listed
+        footing = COUNTED.footing._replace(facts=(), unknown=3, sampled_one_of=4)
+        every = replace(crowd, truncated=True, by_version=small, footing=footing, middles_one_of=4, advisory=4)
+        said = list(effectiveness_report(every, EffectivenessQuestion("p", clock="occurred"))["notes"])
+        no_cases = notes(replace(COUNTED, compared={}, footing=footing._replace(sampled_one_of=1)))
+        assert len(said) == len(always) + 9
+        assert no_cases[:-1] == always
+        assert [note for note in listed if note != no_cases[-1]] == said
+        assert no_cases[-1] in listed
 
     def test_a_packet_with_it_verifies_and_with_another_does_not(self) -> None:
         packet = make_packet()
@@ -342,6 +375,45 @@ class TestEffectivenessDocumentation:
         assert f"{bounds['observed']} are `observed`" in told
         assert report["verdicts"][0]["terminal_coverage"] == 0.90566
 
+    def test_the_worked_example_compares_versions_as_the_report_does(self) -> None:
+        told = " ".join(self.TOLD.split()).replace("\u2212", "-")
+        for kind in ("low", "middle", "high"):
+            cells = [str(number) for version in LIKE.values() for number in version[kind]]
+            assert [kind, *cells] in rows(self.TOLD)
+        report = effectiveness_example()
+        (found,) = (each for each in report["versions"] if each["below_others"])
+        like = found["compared"]["standardized"]
+        difference = like["difference"]
+        assert f"succeeded in {like['success_rate']} and the first in {like['others']}" in told
+        assert f"is {difference['value']}, from {difference['low']} to {difference['high']}" in told
+        assert f"`p_value` {like['p_value']}" in told
+
+    def test_the_example_of_the_hotel_is_what_the_formulas_give(self) -> None:
+        told = section(EFFECTIVENESS_PAGE, "## Like with like")
+        table = [cells for cells in rows(told) if len(cells) == 5 and cells[0].startswith(("made", "all"))]
+        shares = [
+            [Share(int(part.split()[0]), int(whole)) for part, whole in (cells[1:3], cells[3:5])] for cells in table
+        ]
+        for cells, of in zip(table, shares, strict=True):
+            assert [cells[1], cells[3]] == [f"{share.part} ({share.rate:.1%})" for share in of]
+        short, long, every = shares
+        for at in (0, 1):
+            assert every[at] == (short[at].part + long[at].part, short[at].whole + long[at].whole)
+        cells_of = {name: {"short": short[at], "long": long[at]} for at, name in enumerate("AB")}
+        compared = compare_versions(cells_of, 1.0, min_sample=20)
+        assert [(of.raw_is_below, of.is_below, of.disagrees) for of in compared.values()] == [
+            (False, True, True),
+            (True, False, True),
+        ]
+        like = compared["A"].standardized
+        assert like is not None
+        words = " ".join(told.split()).replace("\u2212", "-")
+        assert f"`raw`, {compared['A'].raw.rate:.1%} and {compared['B'].raw.rate:.1%}" in words
+        assert f"A {like.rate:.1%} and B {like.others:.1%}" in words
+        value, low, high = (100 * each for each in like.difference)
+        assert f"a difference of {value:.1f} points, 95% interval {low:.1f} to {high:.1f}" in words
+        assert sentences(compared) == [words.partition('says: "')[2].partition('"')[0]]
+
     def test_every_recommendation_has_a_row_in_the_order_in_which_they_are_looked_for(self) -> None:
         words = resources.schema("effectiveness-report")["properties"]["recommendation"]["enum"]
         table = rows(section(EFFECTIVENESS_PAGE, "## The recommendation"))
@@ -349,5 +421,5 @@ class TestEffectivenessDocumentation:
 
     def test_the_answer_that_the_page_begins_with_is_that_over_nothing(self) -> None:
         report = effectiveness_report(EMPTY, EffectivenessQuestion("never_used"))
-        lines = json.dumps(report, indent=4).splitlines()[1:7]
+        lines = json.dumps(report, indent=4).splitlines()[1:11]
         assert "```text\n" + "\n".join(lines) + "\n```" in EFFECTIVENESS_PAGE

@@ -16,6 +16,8 @@ from xml.etree.ElementTree import Element, fromstring
 import polars as pl
 import pytest
 
+from gate.policy.effectiveness import Standing
+from tests.support.reports import report_of_versions
 from tests.workbench.charts.frames import MONDAY, charts, leads, mix, reasons
 from tests.workbench.hostile import NAMES, TAGS
 from workbench.charts.colours import VARIABLES, variable
@@ -36,7 +38,7 @@ def weekly(**more: Any) -> Chart:
     counts = dict.fromkeys(_STATUSES, 0) | {"succeeded": 33, "failed": 19}
     rates = {"decisions": 52, "success_rate": 33 / 52, "low": 0.5, "high": 0.75, "terminal_coverage": 1.0}
     rows = pl.DataFrame([{"week": MONDAY, "policy_version": "2026-07-20", **counts, **rates}])
-    body = {"policy_id": "p", "policy_version": None, "min_sample": 20}
+    body = report_of_versions({"2026-07-20": Standing(succeeded=33, failed=19)})
     return EffectivenessReport(body, pl.DataFrame(), rows, "acme").plot(**more)
 
 
@@ -117,7 +119,7 @@ def test_a_name_of_markup_arrives_whole_in_the_link() -> None:
 def test_without_links_a_chart_is_one_picture_with_a_label() -> None:
     svg = drawn(weekly(), width=880)
     assert svg.attrib["role"] == "img"
-    assert svg.attrib["aria-label"].startswith("p succeeded in 63% of 52 cases. Policy p in scope acme. ")
+    assert svg.attrib["aria-label"].startswith("p succeeded in 63% of 52 let-through cases. Policy p in scope acme. ")
     assert list(links(svg)) == []
 
 
@@ -170,7 +172,7 @@ def test_a_page_may_write_the_titles_itself() -> None:
 
     chart = weekly()
     finding, notes = titles(chart)
-    assert finding == "p succeeded in 63% of 52 cases"
+    assert finding == "p succeeded in 63% of 52 let-through cases"
     assert notes[0] == "Policy p in scope acme."
     assert finding in texts(drawn(chart, width=880))
     without = drawn(chart, width=880, titled=False)

@@ -22,6 +22,7 @@ from workbench.dashboard.store.snapshots import Seen
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
+from workbench.kept import Kept
 from workbench.lake.reader import Snapshot
 
 NOW: Final = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -40,7 +41,7 @@ class MadeUpStore:
     """A store over a snapshot, where somebody dismissed some anomalies."""
 
     def __init__(self, snapshot: Snapshot, dismissed: Sequence[str] = (), health: Health = WELL) -> None:
-        self._reports = ScopeReports("s1", Seen(snapshot, NOW), Memo(1000))
+        self._reports = ScopeReports("s1", Seen(snapshot, NOW), Memo(1000), Kept(0))
         self._dismissed = dismissed
         self._health = health
         self.dismissals = self

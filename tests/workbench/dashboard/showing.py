@@ -19,6 +19,7 @@ from workbench.dashboard.store.snapshots import Seen
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
+from workbench.kept import Kept
 from workbench.lake.entries import Personal
 from workbench.lake.reader import Snapshot
 
@@ -60,7 +61,7 @@ class MadeUpStore(Store):
 
     def reports(self, access: Access) -> ScopeReports:
         """Answers about the snapshot."""
-        return ScopeReports("made up", Seen(self._snapshot, NOW), self._memo)
+        return ScopeReports("made up", Seen(self._snapshot, NOW), self._memo, Kept(0))
 
 
 def visit(scope: Scope, url: str | Location, role: str = "author", *, name: str = "ada", narrow: bool = False) -> Visit:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,7 @@ class Seen:
     snapshot: Snapshot
 
 
+KEY = ("verdict", "rule", "then_verdict", "then_rule")
 PLACES: list[str] = ["tail", "exported", "both"]
 
 
@@ -384,3 +386,42 @@ def test_the_report_shows_itself(seen: Snapshot) -> None:
     assert "&lt;b&gt;" in replace(report, body={**report.body, "policy_id": "<b>"})._repr_html_()
     assert report.frame.height == len(report.body["transitions"]) <= MAX_TRANSITIONS
     assert orjson.loads(orjson.dumps(report.to_dict())) == copy.deepcopy(report.to_dict())
+
+
+def numbers(values: Iterable[Any]) -> list[Fraction]:
+    """The numbers among some values of facts."""
+    return [Fraction(value) for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+
+
+def test_what_changes_is_summed_by_transition_and_by_verdict(all_seen: Seen) -> None:
+    rules = load(newer("2026-06-20")).evaluator
+    fact = "inputs.discount_percent"
+    report = asked(all_seen.snapshot, rulebook=newer("2026-06-20"), metrics=[fact, "margin"])
+    changed: dict[Any, list[Any]] = {}
+    for decision in decided_in(all_seen):
+        then = rules.decide(decision.facts)
+        key = decision.verdict, decision.rule, then.decision, rule_of(then)
+        changed.setdefault(key, []).append(decision.facts.get("discount_percent"))
+    totals: dict[Any, list[Fraction]] = {}
+    for key, values in changed.items():
+        found = [of for of in report.body["transitions"] if tuple(of[name] for name in KEY) == key]
+        worth = [of["worth"][0] for of in found]
+        assert sum(of["values"] for of in worth) == len(numbers(values))
+        assert sum(of["sum"] for of in worth) == pytest.approx(float(sum(numbers(values))))
+        if key[0] != key[2]:
+            totals.setdefault((key[0], key[2]), []).extend(numbers(values))
+    told = {(of["verdict"], of["then_verdict"]): of for of in report.body["worth"] if of["metric"] == fact}
+    assert {pair: (of["values"], of["sum"]) for pair, of in told.items()} == {
+        pair: (len(values), round(float(sum(values)), 6)) for pair, values in totals.items() if values
+    }
+    more = sum(len(values) for key, values in changed.items() if key[0] != "yes" and key[2] == "yes")
+    fewer = sum(len(values) for key, values in changed.items() if key[0] == "yes" and key[2] != "yes")
+    assert report.body["let_through"] == {"more": more, "fewer": fewer}
+    assert f"{fact}: {more} more would be let through (" in repr(report)
+    assert f"margin: {more} more would be let through (none has a value)" in repr(report)
+
+
+@pytest.mark.parametrize("metrics", ["margin", ["margin", "margin"], ["a", "b", "c", "d", "e", "f"], [""], [7]])
+def test_what_cannot_be_summed_is_refused(seen: Snapshot, metrics: Any) -> None:
+    with pytest.raises(OperatorError, match=r"metrics is .*: give a list of at most 5 different names"):
+        asked(seen, metrics=metrics)

@@ -192,7 +192,8 @@ def many() -> list[Entry]:
         if number % 3 == 0:
             entries.append(outcome(number, hours=number % 5_000))
     for number in range(MANY, MANY + 30):
-        entries += [decision(number, version=f"v{MANY - 1:05}"), outcome(number, "failed")]
+        # A minute each, for those of one minute count as one.
+        entries += [decision(number, version=f"v{MANY - 1:05}", hours=number), outcome(number, "failed", hours=number)]
     return chained(entries)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,13 @@ import polars as pl
 import pytest
 
 from gate.policy.anomalies.breaks import RULES
-from gate.policy.effectiveness import Standing
+from gate.policy.anomalies.statistics import Share
+from gate.policy.effectiveness import Group, Standing, together
+from gate.policy.effectiveness_report import effectiveness_report
+from gate.policy.questions import EffectivenessQuestion
+from gate.policy.versions import compare_versions
+from tests.gate.policy.counting import AT
+from tests.support.reports import EMPTY, report_of_versions
 from tests.workbench.charts.frames import latency, metrics, mix, reasons, rules
 from tests.workbench.engines.edges import POLICY, chained, decision, outcome, snapshot_of
 from workbench.engines import findings
@@ -23,34 +30,69 @@ GOOD, BAD = Standing(succeeded=86, failed=14), Standing(succeeded=63, failed=37)
 
 
 @pytest.mark.parametrize(
+    ("parts", "sentence"),
+    [
+        ({}, "No decisions by p"),
+        ({"1": Standing(pending=2, unreported=29)}, "None of 31 decisions by p has a final outcome yet"),
+        ({"1": Standing(succeeded=19)}, "Too few let-through cases to judge p: 19 of at least 20"),
+        ({"1": GOOD}, "p succeeded in 86% of 100 let-through cases"),
+        ({"1": GOOD, "2": GOOD}, "p succeeded in 86% of 200 let-through cases; no version does worse than the others"),
+        # Of nine cases nothing can be said.
+        ({"1": GOOD, "2": Standing(failed=9)}, "p succeeded in 79% of 109 let-through cases"),
+        (
+            {"1": GOOD, "2": BAD},
+            "Version 2 succeeded in 63% of 100 let-through cases, the others in 86% of 100 like ones",
+        ),
+        (
+            {**{f"v{at}": Standing(succeeded=90, failed=10) for at in range(20)}, "x": BAD, "y": BAD},
+            "Versions x and y do worse than the others among like cases",
+        ),
+    ],
+)
+def test_the_title_of_versions_states_the_finding_or_that_there_is_none(
+    parts: dict[str, Standing], sentence: str
+) -> None:
+    assert findings.versions_success(report_of_versions(parts)) == sentence
+
+
+@pytest.mark.parametrize(
     ("part", "parts", "sentence"),
     [
-        ("version", {}, "No decisions by p"),
-        ("version", {"1": Standing(pending=2, unreported=29)}, "None of 31 decisions by p has a final outcome yet"),
-        ("version", {"1": Standing(succeeded=19)}, "Too few cases to judge p: 19 of at least 20"),
-        ("version", {"1": GOOD}, "p succeeded in 86% of 100 cases"),
-        ("version", {"1": GOOD, "2": GOOD}, "p succeeded in 86% of 200 cases; no version does worse than the others"),
-        # Of nine cases nothing can be said.
-        ("version", {"1": GOOD, "2": Standing(failed=9)}, "p succeeded in 79% of 109 cases"),
-        ("version", {"1": GOOD, "2": BAD}, "Version 2 succeeded in 63% of 100 cases, the others in 86% of 100"),
         ("verdict", {"yes": GOOD, "no": BAD}, "Verdict no succeeded in 63% of 100 cases, the others in 86% of 100"),
         (
             "rule",
             {"rule:a": GOOD, "rule:b": GOOD, "rule:default": BAD},
             "Decisions by the default outcome succeeded in 63% of 100 cases, the others in 86% of 200",
         ),
+        (
+            "rule",
+            {**{f"rule:{at}": Standing(succeeded=90, failed=10) for at in range(20)}, "rule:x": BAD, "rule:y": BAD},
+            "Decisions by x and y succeeded in 63% of 200 cases, the others in 90% of 2,000",
+        ),
     ],
 )
-def test_the_title_states_the_finding_or_that_there_is_none(
-    part: str, parts: dict[str, Standing], sentence: str
-) -> None:
+def test_the_title_states_the_finding(part: str, parts: dict[str, Standing], sentence: str) -> None:
     assert findings.success("p", part, parts) == sentence
 
 
-def test_several_that_do_worse_are_counted_together() -> None:
-    parts = {**{f"v{at}": Standing(succeeded=90, failed=10) for at in range(20)}, "x": BAD, "y": BAD}
-    assert findings.success("p", "version", parts) == (
-        "Versions x and y succeeded in 63% of 200 cases, the others in 90% of 2,000"
+def test_a_version_that_met_harder_cases_is_not_said_to_do_worse() -> None:
+    cells = {
+        "A": {"easy": Share(810, 900), "hard": Share(60, 100)},
+        "B": {"easy": Share(90, 100), "hard": Share(540, 900)},
+    }
+    parts = {"A": Standing(succeeded=870, failed=130), "B": Standing(succeeded=630, failed=370)}
+    counted = replace(
+        EMPTY,
+        by_version={name: Group(of, AT, AT) for name, of in parts.items()},
+        by_disposition={"let_through": together(parts.values())},
+        let_through=parts,
+        compared=compare_versions(cells, 1.0, min_sample=20),
+    )
+    body = effectiveness_report(counted, EffectivenessQuestion("p"))
+    assert findings.versions(body) == "None of 2 versions does worse than the others among like cases"
+    assert findings.versions_success(body).endswith("; no version does worse than the others")
+    assert findings.version(body, "B", parts["B"]) == (
+        "Version B of p succeeded in 75% of 1,000 let-through cases, the others in 75% of 1,000 like ones"
     )
 
 
@@ -223,15 +265,18 @@ def test_a_length_of_time_is_told_in_the_unit_that_suits_it(hours: float, told: 
     [
         ({}, "No decisions by version 2 of p"),
         ({"2": Standing(succeeded=7)}, "Too few cases to judge version 2 of p: 7 of at least 20"),
-        ({"2": BAD}, "Version 2 of p succeeded in 63% of 100 cases"),
-        ({"1": GOOD, "2": BAD}, "Version 2 of p succeeded in 63% of 100 cases, the others in 86% of 100"),
-        ({"1": Standing(succeeded=19), "2": BAD}, "Version 2 of p succeeded in 63% of 100 cases"),
+        ({"2": BAD}, "Version 2 of p succeeded in 63% of 100 let-through cases"),
+        (
+            {"1": GOOD, "2": BAD},
+            "Version 2 of p succeeded in 63% of 100 let-through cases, the others in 86% of 100 like ones",
+        ),
+        ({"1": Standing(succeeded=19), "2": BAD}, "Version 2 of p succeeded in 63% of 100 let-through cases"),
     ],
 )
 def test_a_version_is_compared_with_the_others_where_these_have_cases(
     parts: dict[str, Standing], sentence: str
 ) -> None:
-    assert findings.version("p", "2", parts) == sentence
+    assert findings.version(report_of_versions(parts), "2", parts.get("2", Standing())) == sentence
 
 
 @pytest.mark.parametrize(
@@ -239,17 +284,17 @@ def test_a_version_is_compared_with_the_others_where_these_have_cases(
     [
         ({}, "No version decided"),
         ({"1": GOOD}, "Version 1 made every decision"),
-        ({"1": GOOD, "2": GOOD}, "None of 2 versions does worse than the others"),
-        ({"1": GOOD, "2": BAD}, "1 of 2 versions does worse than the others: 2"),
-        ({"1": GOOD, "2": Standing(failed=9)}, "Too few cases to compare 2 versions: fewer than two have 20"),
+        ({"1": GOOD, "2": GOOD}, "None of 2 versions does worse than the others among like cases"),
+        ({"1": GOOD, "2": BAD}, "1 of 2 versions does worse than the others among like cases: 2"),
+        ({"1": GOOD, "2": Standing(failed=9)}, "Too few like cases to compare 2 versions: fewer than two have 20"),
         (
             {"1": Standing(succeeded=9000), **dict.fromkeys("abcde", BAD)},
-            "5 of 6 versions do worse than the others: a, b, c and 2 more",
+            "5 of 6 versions do worse than the others among like cases: a, b, c and 2 more",
         ),
     ],
 )
 def test_versions_that_do_worse_are_named(parts: dict[str, Standing], sentence: str) -> None:
-    assert findings.versions(parts) == sentence
+    assert findings.versions(report_of_versions(parts)) == sentence
 
 
 def fifties(*succeeded: int) -> pl.DataFrame:

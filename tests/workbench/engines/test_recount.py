@@ -12,6 +12,7 @@ import orjson
 import pytest
 
 from gate.encoding.canonical import canonical
+from gate.ids import parse_timestamp
 from gate.instance.instance import Instance
 from gate.ledger.reads import tail
 from gate.policy.questions import ConfidenceQuestion, EffectivenessQuestion
@@ -117,25 +118,41 @@ def confidence_parameters(
                 yield policy_id, {**chosen, "limit": limit, "min_sample": min_sample}
 
 
-def assert_effective(reading: Reading, policy_id: str, chosen: dict[str, Any]) -> None:
-    body = effectiveness_engine.answer(reading.snapshot, EffectivenessQuestion(policy_id, **chosen)).to_dict()
-    expected = recount.effectiveness(reading.entries, policy_id, **chosen)
+def dated(chosen: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as a question has them: moments, not timestamps."""
+    return {name: parse_timestamp(of) if name in ("since", "until") and of else of for name, of in chosen.items()}
+
+
+def periods(entries: Sequence[dict[str, Any]], chance: random.Random) -> dict[str, Any]:
+    """A verdict and a period, or some of these, that begin or end with a decision."""
+    made = [decision.record["created_at"] for decision in recount.told(entries)] or [None]
+    since, until = sorted([chance.choice(made), chance.choice(made)], key=str)
+    asked = {"verdict": chance.choice(recount.VERDICTS), "since": since, "until": until}
+    return {name: of for name, of in asked.items() if chance.random() < 0.6}
+
+
+def assert_effective(lake: Lake, reading: Reading, policy_id: str, chosen: dict[str, Any]) -> None:
+    body = effectiveness_engine.answer(reading.snapshot, EffectivenessQuestion(policy_id, **dated(chosen))).to_dict()
+    expected = recount.effectiveness(
+        reading.entries, policy_id, **chosen, requests=lake.site.requests, erased=lake.unknown(reading)
+    )
     assert body == expected
     assert canonical(body) == canonical(expected)
 
 
 def assert_confident(site: Site, reading: Reading, policy_id: str, chosen: dict[str, Any]) -> None:
-    body = confidence_engine.answer(reading.snapshot, ConfidenceQuestion(policy_id, **chosen)).to_dict()
+    body = confidence_engine.answer(reading.snapshot, ConfidenceQuestion(policy_id, **dated(chosen))).to_dict()
     expected = recount.confidence(reading.entries, policy_id, **chosen)
     assert body == expected
     assert canonical(body) == canonical(expected)
-    if len(reading.entries) == len(site.entries[reading.scope]):
+    is_whole = not {"since", "until"} & chosen.keys()
+    if is_whole and len(reading.entries) == len(site.entries[reading.scope]):
         assert orjson.dumps(body) == orjson.dumps(served(site, reading.scope, policy_id, chosen))
 
 
 def served(site: Site, scope: str, policy_id: str, chosen: dict[str, Any]) -> dict[str, Any]:
     """The service's own report."""
-    question = ConfidenceQuestion(policy_id, **chosen)
+    question = ConfidenceQuestion(policy_id, **dated(chosen))
     return confidence_report(site.instance.ledger.outcomes.cover(site.scopes[scope].scope_id, question), question)
 
 
@@ -156,10 +173,12 @@ def test_reports_equal_the_recount_however_much_the_lake_holds(
             # In the short form one scope is asked for the one report and one for the other, by turns.
             if size(number % 2 == 0, True):
                 for policy_id, chosen in some(effectiveness_parameters(reading.entries), size(1, 2), chance):
-                    assert_effective(reading, policy_id, chosen)
+                    assert_effective(lake, reading, policy_id, chosen)
+                    assert_effective(lake, reading, policy_id, {**chosen, **periods(reading.entries, chance)})
             if size(number % 2 == 1, True):
                 for policy_id, chosen in some(confidence_parameters(reading.entries), size(1, 2), chance):
                     assert_confident(site, reading, policy_id, chosen)
+                    assert_confident(site, reading, policy_id, {**chosen, **periods(reading.entries, chance)})
             counted = roll_up(reading.snapshot).to_dict()["policies"]
             assert counted == recount.roll_up({reading.scope: reading.entries})
     assert roll_up(open_lake(tmp_path)).to_dict()["policies"] == recount.roll_up(site.entries)
@@ -181,7 +200,7 @@ def test_every_combination_of_parameters_gives_the_recount(shared: Instance, tmp
     for _, parameters in limited:
         # One of the samples of each version and limit, in the long form all.
         for policy_id, chosen in some(parameters, size(1, len(SAMPLES)), chance):
-            assert_effective(reading, policy_id, chosen)
+            assert_effective(lake, reading, policy_id, chosen)
     combined = itertools.groupby(
         confidence_parameters(reading.entries, ["refunds.fast"]), lambda asked: list(asked[1].values())[:3]
     )
@@ -218,4 +237,4 @@ def test_a_report_with_no_more_than_its_status_is_exported_and_keeps_nobody_from
     for change in (nothing, export, compact):
         change(site, lake)
         for reading in lake.readings():
-            assert_effective(reading, record["policy_id"], {})
+            assert_effective(lake, reading, record["policy_id"], {})

@@ -7,7 +7,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from tests.support.samples import EXECUTED, sample_request
 from tests.support.scopes import scope_of_old
 from tests.support.torture import size
 from tests.workbench.support import Chain, Shared, bring_together, bring_up, claim_request, shared
-from workbench.columns import ENTRY_TABLES, TABLES, schema
+from workbench.columns import ENTRY_TABLES, TABLES, TIME, schema
 from workbench.lake import compaction
 from workbench.lake.compaction import Compactor
 from workbench.lake.entries import Personal
@@ -620,6 +620,11 @@ def nowhere(frame: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([frame, frame.head(1).with_columns(pl.lit(None, pl.Int64).alias("position"))])
 
 
+def at_noon(frame: pl.DataFrame, column: str) -> pl.DataFrame:
+    """With another time in a column."""
+    return frame.with_columns(pl.lit(datetime(2026, 1, 31, 12, tzinfo=UTC)).cast(TIME).alias(column))
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize(
     ("table", "change", "check"),
@@ -646,6 +651,12 @@ def nowhere(frame: pl.DataFrame) -> pl.DataFrame:
         ("decisions", lambda frame: frame.with_columns(pl.lit(1.0).alias("amount")), "ledger"),
         ("facts", lambda frame: frame.with_columns(pl.lit("{}").alias("inputs")), "ledger"),
         ("facts", lambda frame: frame.with_columns(pl.lit(1.0).alias("margin_percent:number")), "ledger"),
+        ("decisions", lambda frame: at_noon(frame, "occurred_at"), "cases"),
+        ("outcomes", lambda frame: at_noon(frame, "occurred_at"), "cases"),
+        ("executions", lambda frame: at_noon(frame, "executed_at"), "cases"),
+        ("cases", lambda frame: at_noon(frame, "first_outcome_event_at"), "cases"),
+        ("metrics", lambda frame: at_noon(frame, "occurred_at"), "metrics"),
+        ("facts", lambda frame: at_noon(frame, "occurred_at"), "ledger"),
     ],
 )
 def test_rows_that_a_forged_manifest_agrees_with_are_held_against_the_chain_and_the_ledger(
@@ -694,7 +705,7 @@ def test_a_forged_manifest_that_binds_a_file_to_another_place_of_the_chain_is_to
         assert [found.check for found in verify(copied, forged_)] == ["chain"]
 
 
-@pytest.mark.parametrize("earlier", ["decision_lake_v1", "decision_lake_v2", "decision_lake_v3", "decision_lake_v4"])
+@pytest.mark.parametrize("earlier", [f"decision_lake_v{number}" for number in range(1, 6)])
 def test_a_lake_of_an_earlier_release_is_made_anew(
     earlier: str,
     lake: Path,
@@ -710,7 +721,7 @@ def test_a_lake_of_an_earlier_release_is_made_anew(
     compact()
     expected = rows(snapshot())
     file = directory_of(lake, scope.scope_id) / FILE_NAME
-    file.write_text(file.read_text().replace("decision_lake_v5", earlier))
+    file.write_text(file.read_text().replace("decision_lake_v6", earlier))
     with pytest.raises(OperatorError, match="gate lake export"):
         open_lake(lake)
     assert fresh(instance.ledger, lake, scope.scope_id, Personal()).manifest.position == 0

@@ -16,7 +16,7 @@ from workbench.lake.entries import Personal
 from workbench.lake.upkeep import bring_up
 
 
-@pytest.mark.parametrize(("page", "programs", "printed"), [("lake.md", 4, "read_parquet"), ("glance.md", 4, "")])
+@pytest.mark.parametrize(("page", "programs", "printed"), [("lake.md", 5, "read_parquet"), ("glance.md", 4, "")])
 def test_the_programs_of_the_page_run(
     page: str,
     programs: int,

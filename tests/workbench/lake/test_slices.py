@@ -69,7 +69,10 @@ def counted(body: dict[str, Any]) -> dict[str, Any]:
 def test_a_slice_is_counted_like_a_chain_of_its_decisions_alone(
     held: Sequence[Snapshot], since: datetime | None, until: datetime | None, verdict: str | None
 ) -> None:
-    expected = counted(recount.effectiveness(within(CHAIN.entries, since, until, verdict), POLICY))
+    # Of the whole chain: rulebooks are not sliced.
+    rulebooks = [of["rulebook"] for of in CHAIN.requests.values() if of["rulebook"]["rulebook_id"] == POLICY]
+    sliced_entries = within(CHAIN.entries, since, until, verdict)
+    expected = counted(recount.effectiveness(sliced_entries, POLICY, requests=CHAIN.requests, rulebooks=rulebooks))
     for snapshot in held:
         sliced = snapshot.slice(since, until, verdict)
         body = effectiveness(sliced, POLICY).to_dict()

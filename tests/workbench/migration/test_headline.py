@@ -53,6 +53,20 @@ def test_a_move_between_blocked_and_held_is_told() -> None:
     assert "1 decision that is blocked would be held." in told(evidence(otherwise_refused=moved))
 
 
+def test_the_metric_of_what_begins_and_ends_to_be_approved_is_told() -> None:
+    money = [
+        {"verdict": "no", "then_verdict": "yes", "values": 300, "sum": 40000.0},
+        {"verdict": "review", "then_verdict": "yes", "values": 12, "sum": 1000.5},
+        {"verdict": "yes", "then_verdict": "no", "values": 1, "sum": -3.0},
+        {"verdict": "yes", "then_verdict": "yes", "values": 900, "sum": 9e9},
+    ]
+    lines = told(evidence(metric="loss_eur", money=money))
+    assert "loss_eur of those that would be approved comes to 41,000.5, in 312 values." in lines
+    assert "loss_eur of those that would no longer be approved comes to -3, in 1 value." in lines
+    too_great = [{"verdict": "no", "then_verdict": "yes", "values": 2, "sum": None}]
+    assert "comes to" not in " ".join(told(evidence(metric="loss_eur", money=too_great)))
+
+
 def test_a_metric_that_no_decision_has_is_probably_misspelt() -> None:
     sentence = "No past decision has a value of revnue: check the metric's name."
     assert sentence in told(evidence(metric="revnue"))

@@ -18,8 +18,9 @@ from workbench.facts import fact_series
 from workbench.migration import values
 from workbench.migration.deciding import APPROVED, SAME, told_result
 from workbench.migration.source import OUTCOME
-from workbench.migration.tally import EXAMPLES, Names, Outcomes, exact_sums
+from workbench.migration.tally import EXAMPLES, Names, Outcomes
 from workbench.migration.values import ValueTally
+from workbench.values import exact_sums
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 

@@ -33,6 +33,7 @@ from workbench.engines.listing import (
     find_decisions,
     held_decisions,
 )
+from workbench.kept import Kept
 from workbench.lake.cohorts import frozen_months
 from workbench.lake.reader import Snapshot
 from workbench.migration.source import known_values
@@ -41,6 +42,10 @@ Answer = TypeVar("Answer")
 
 KEPT: Final = 256
 """How many answers are kept, over all scopes."""
+
+
+MAX_COUNTS: Final = 64 * 1024 * 1024
+"""How many bytes of what reports counted of the lake's files are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +126,14 @@ class ScopeReports:
         edition: What the answers follow from.
     """
 
-    def __init__(self, scope_id: str, seen: Seen, memo: Memo) -> None:
-        """Takes the scope, its chain, and what keeps answers."""
+    def __init__(self, scope_id: str, seen: Seen, memo: Memo, kept: Kept) -> None:
+        """Takes the scope, its chain, what keeps answers, and what keeps the counts of single files."""
         self._scope_id = scope_id
         self.seen: Final = seen
         manifest, frozen = seen.snapshot.manifest, max(frozen_months(seen.snapshot.lake), default="")
         self.edition: Final = Edition(seen.snapshot.position, manifest.generation, frozen)
         self._memo = memo
+        self._counts = kept
 
     @property
     def snapshot(self) -> Snapshot:
@@ -149,7 +155,10 @@ class ScopeReports:
     def effectiveness(self, policy_id: str, of: Slice = EVERYTHING) -> effectiveness.EffectivenessReport:
         """How well a policy does."""
         question = EffectivenessQuestion(policy_id, policy_version=of.policy_version)
-        return self._kept(("effectiveness", policy_id, of), lambda: effectiveness.answer(self._sliced(of), question))
+        return self._kept(
+            ("effectiveness", policy_id, of),
+            lambda: effectiveness.answer(self._sliced(of), question, self._counts),
+        )
 
     def activity(self, policy_id: str, of: Slice = EVERYTHING) -> Activity:
         """What a policy does over time."""
@@ -246,6 +255,7 @@ class ReportStore:
         """Takes the snapshots."""
         self._snapshots = snapshots
         self._memo = Memo(KEPT)
+        self._counts = Kept(MAX_COUNTS)
 
     def of(self, scope_id: str) -> ScopeReports:
         """Answers about a scope, as of now or some seconds ago.
@@ -253,6 +263,6 @@ class ReportStore:
         Raises:
             ServiceUnavailable: As `Snapshots.latest`.
         """
-        found = ScopeReports(scope_id, self._snapshots.latest(scope_id), self._memo)
+        found = ScopeReports(scope_id, self._snapshots.latest(scope_id), self._memo, self._counts)
         self._memo.drop(lambda key: key[0] == scope_id and key[1] < found.edition)
         return found

@@ -129,7 +129,12 @@ def view(location: Location, found: Found, figures: Figures, *, now: datetime) -
         "more_metrics": _rows_of(location, rest),
         "weeks": _weeks(location, found.asked),
         "versions": _versions(location, found.compared),
-        "versions_finding": findings.versions(found.compared.parts("version"), found.compared.body["min_sample"]),
+        "versions_finding": findings.versions(found.compared.body),
+        "comparison": _comparison(found.compared.body),
+        "by_verdict": _by_verdict(location, found.compared.body),
+        "dispositions": _dispositions(found.asked.body),
+        "middles_by_version": _middles(found.compared.body["metrics_by_version"]),
+        "middles_by_week": _middles(found.asked.body["metrics_by_week"]),
         "versions_left_out": found.compared.body["coverage"]["versions"] - len(found.compared.body["versions"]),
         "verdict_weeks": _verdict_weeks(location, done),
         "rules": [_hit(location, row, "rule") for row in _hitting(location, done).iter_rows(named=True)],
@@ -233,7 +238,8 @@ def _title(location: Location, found: Found) -> str:
     if not Standing(**body["outcomes"]).terminal:
         return findings.volume(policy_id, found.done.weekly)
     if location.version is not None:
-        return findings.version(policy_id, location.version, found.compared.parts("version"), body["min_sample"])
+        own = found.compared.parts("version").get(location.version, Standing())
+        return findings.version(found.compared.body, location.version, own)
     finding = found.asked.finding()
     return f"{cut(policy_id)}: {finding}" if body["versions_below_others"] else finding
 
@@ -373,13 +379,63 @@ def _versions(location: Location, report: EffectivenessReport) -> list[dict[str,
             "below": of["below_others"],
             "decisions": of["decisions"],
             "decisions_url": links.decisions(location, version=of["policy_version"]),
-            "success": tuple(of["success_rate"].values()),
-            "terminal": Standing(**of["outcomes"]).terminal,
+            "success": tuple(of["let_through"]["success_rate"].values()),
+            "terminal": Standing(**of["let_through"]["outcomes"]).terminal,
+            "like": None if of["compared"] is None else of["compared"]["standardized"],
             "coverage": of["terminal_coverage"],
             "first": of["first"],
             "last": of["last"],
         }
         for of in report.body["versions"]
+    ]
+
+
+def _comparison(body: Mapping[str, Any]) -> dict[str, Any]:
+    """On what footing versions are compared, and what is said of it."""
+    comparison = body["comparison"]
+    facts = joined([cut(described(fact)) for fact in comparison["facts"]]) if comparison["facts"] else None
+    return {"facts": facts, "decisions": comparison["decisions"], "sentences": comparison["sentences"]}
+
+
+def _by_verdict(location: Location, body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The versions and verdicts."""
+    return [
+        {
+            "version": of["policy_version"],
+            "verdict": of["verdict"],
+            "decisions": of["decisions"],
+            "url": links.decisions(location, version=of["policy_version"], verdict=of["verdict"]),
+            "success": tuple(of["success_rate"].values()),
+            "terminal": Standing(**of["outcomes"]).terminal,
+            "failures": of["failure_rate"],
+        }
+        for of in body["versions_by_verdict"][:MOST_ROWS]
+    ]
+
+
+def _dispositions(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What became of the actions."""
+    return [
+        {
+            "name": of["disposition"],
+            "decisions": of["decisions"],
+            "success": tuple(of["success_rate"].values()),
+            "terminal": Standing(**of["outcomes"]).terminal,
+            "coverage": of["terminal_coverage"],
+        }
+        for of in body["dispositions"]
+    ]
+
+
+def _middles(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The middles of metrics, by version or by week, the latest weeks alone."""
+    return [
+        {
+            **of,
+            "metric": described(of["name"]),
+            "week": date.fromisoformat(of["week"]) if "week" in of else None,
+        }
+        for of in rows[-MOST_ROWS:]
     ]
 
 

@@ -14,7 +14,7 @@ from gate.policy.anomalies.scores import HIGH
 from gate.policy.questions import MOST_ITEMS, OPEN_DAYS, AlertsQuestion, AnomaliesQuestion
 from workbench.columns import IS_ADVISORY
 from workbench.engines.anomalies import report as anomalies
-from workbench.engines.arguments import require_snapshot
+from workbench.engines.arguments import require_chain, require_snapshot
 from workbench.engines.slicing import date_of
 from workbench.lake.reader import Snapshot
 
@@ -40,6 +40,7 @@ def answer(snapshot: Snapshot, question: AlertsQuestion) -> dict[str, Any]:
         snapshot: The scope's chain.
         question: The question.
     """
+    require_chain(snapshot, "Alerts are about a chain")
     # Nothing is said of advice, but that somebody acted on it.
     cases = snapshot.cases().filter(~IS_ADVISORY | (pl.col("times_unapproved") > 0))
     counted = cases.group_by("policy_id").agg(pl.len().alias("decisions")).collect(engine="streaming")

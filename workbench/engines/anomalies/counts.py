@@ -23,7 +23,7 @@ from gate.policy.anomalies.report import MAX_AGE, MAX_REASONS, MAX_WEEKS, TERMIN
 from gate.policy.anomalies.volume import GRAINS
 from gate.policy.questions import AnomaliesQuestion
 from gate.records.advisory import ADVISORY_POLICIES
-from workbench.columns import IS_ADVISORY
+from workbench.columns import IS_ADVISORY, NO_VERDICT
 from workbench.engines.anomalies.samples import (
     far_values,
     fields_of_policy,
@@ -128,7 +128,8 @@ def count(snapshot: Snapshot, choice: Choice) -> Counted:
         cells=_cells(hours, weeks, as_of),
         histograms=learned.histograms,
         outliers=outliers_of(learned.measures, far),
-        broken=_breaks(broken.row(0, named=True), total),
+        # No receipts are imported, so their want breaks nothing.
+        broken=() if snapshot.imported is not None else _breaks(broken.row(0, named=True), total),
         sampled_one_of=one_of,
         metrics=learned.metrics,
     )
@@ -234,7 +235,8 @@ def _series(rows: pl.DataFrame, name: str, weeks: int) -> dict[str, list[int]]:
     """The decisions of each week, by a column's values."""
     found: dict[str, list[int]] = {}
     for value, at, decisions in rows.group_by(name, "at").agg(pl.col("decisions").sum()).iter_rows():
-        found.setdefault(value or "", [0] * weeks)[at] = decisions
+        # Only imported cases may have no verdict.
+        found.setdefault(value or (NO_VERDICT if name == "verdict" else ""), [0] * weeks)[at] = decisions
     return found
 
 

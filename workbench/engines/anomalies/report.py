@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -30,7 +30,9 @@ from workbench.engines.anomalies.sentences import several
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.findings import anomalies as listed_in
 from workbench.engines.rendering import cut, on_one_line, page, prompt
+from workbench.engines.slicing import looked_at
 from workbench.engines.wording import phrase, stated
+from workbench.history.marks import marked
 from workbench.lake.reader import Snapshot
 
 if TYPE_CHECKING:
@@ -194,6 +196,10 @@ def anomalies(
     policy_id: str,
     *,
     policy_version: str | None = None,
+    verdict: str | None = None,
+    since: date | None = None,
+    until: date | None = None,
+    clock: str | None = None,
     limit: int | None = None,
     min_sample: int = MIN_SAMPLE,
     threshold: float = THRESHOLD,
@@ -205,6 +211,10 @@ def anomalies(
         snapshot: The scope's chain.
         policy_id: The policy.
         policy_version: One of its versions; None for all.
+        verdict: One verdict, yes, no or review; None for all.
+        since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
+        until: Only decisions before this moment, as `since`.
+        clock: By which dates, `recorded` or `occurred`; those of the snapshot where None.
         limit: How many decisions are looked at, the latest in the chain, 1 to 1,000,000; None for all.
         min_sample: How many cases a window needs, and what it is compared with, 1 to 10,000.
         threshold: The least score that is listed, 0 to 1.
@@ -217,6 +227,10 @@ def anomalies(
     question = AnomaliesQuestion(
         policy_id,
         policy_version=policy_version,
+        verdict=verdict,
+        since=since,
+        until=until,
+        clock=snapshot.clock if clock is None else clock,
         limit=limit,
         min_sample=min_sample,
         threshold=threshold,
@@ -234,16 +248,16 @@ def answer(snapshot: Snapshot, question: AnomaliesQuestion) -> AnomalyReport:
         snapshot: The scope's chain.
         question: The question.
     """
-    snapshot = snapshot.binding(question.policy_id)
+    snapshot = looked_at(snapshot.binding(question.policy_id), question)
     choice = choose(snapshot, question)
     counted = count(snapshot, choice)
     found = find(counted, question)
     listed = strongest(found, question)
     ids = decisions_shown(choice.kept, [anomaly.shown for anomaly in listed])
-    body = anomaly_report(counted, found, ids, question)
+    body = marked(anomaly_report(counted, found, ids, question), snapshot, "anomaly_hash")
     shown = conditions(counted, question.policy_id, listed)
     return AnomalyReport(
-        body, _frame(body["anomalies"]), _weekly(counted), snapshot.scope, choice.kept, shown, snapshot
+        body, _frame(body["anomalies"]), _weekly(counted), snapshot.title, choice.kept, shown, snapshot
     )
 
 

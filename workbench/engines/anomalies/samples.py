@@ -254,7 +254,11 @@ def _lower_median(values: pl.Expr) -> pl.Expr:
 
 
 def fields_of_policy(snapshot: Snapshot, policy_id: str) -> list[str]:
-    """The facts that the policy's rulebooks declare or test, those of the most rulebooks first."""
+    """The facts that the policy's rulebooks declare or test, those of the most rulebooks first; of an imported history
+    all of its facts.
+    """
+    if snapshot.imported is not None:
+        return snapshot.fact_fields()[:MAX_FACTS]
     rulebooks = snapshot.table("rulebooks").filter(pl.col("policy_id") == policy_id).select("body").collect()
     used: dict[str, int] = {}
     for body in rulebooks["body"]:

@@ -178,7 +178,7 @@ def test_the_overview_counts_policies_and_names_what_it_leaves_out(told: Told) -
 
 def test_a_policy_page_counts_none_of_it(told: Told) -> None:
     title, page = told.page(f"/policy?scope=acme&policy={NAMESAKE}")
-    assert title == f"Too few cases to judge {NAMESAKE}: 1 of at least 20"
+    assert title == f"Too few let-through cases to judge {NAMESAKE}: 1 of at least 20"
     assert "ADVISORY" not in page.text
     title, page = told.page("/policy?scope=acme&policy=advisory.multi")
     assert title == "No decisions by advisory.multi"

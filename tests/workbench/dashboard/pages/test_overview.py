@@ -65,8 +65,8 @@ def test_every_headline_leads_to_a_page_that_there_is(usual: Read) -> None:
 def test_a_policy_gets_one_headline_and_what_waits_another(usual: Read) -> None:
     # Its success also falls, and an anomaly is open.
     assert usual.text.startswith(
-        "refunds: version v2 succeeded in 33% of 90 cases, the others in 87% of 150. Look at refunds "
-        "80 decisions wait for review, the oldest for 147 days. Look at held decisions"
+        "refunds: version v2 succeeded in 33% of 90 let-through cases, the others in 87% of 150 like ones. "
+        "Look at refunds 80 decisions wait for review, the oldest for 147 days. Look at held decisions"
     )
     assert [url for url, text in usual.links if text.startswith("Look at ")] == [
         "/policy?scope=acme&policy=refunds&version=v2",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from tests.workbench.dashboard.policies import HOSTILE, MadeUpStore, Read, decided, read, require_harmless
-from tests.workbench.made_up import DAY, MONDAY, MadeUp
+from tests.workbench.made_up import DAY, MONDAY, MadeUp, rulebook_of
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Choice, Page
 from workbench.dashboard.views.policy import MOST_FLAGGED
@@ -73,8 +74,10 @@ def test_without_a_policy_it_is_the_one_with_the_most_decisions(usual: tuple[Pag
 
 def test_the_title_is_the_finding_with_its_numbers(usual: tuple[Page, Read]) -> None:
     page, found = usual
-    assert page.title == "refunds: Version v2 succeeded in 33% of 90 cases, the others in 87% of 150"
-    assert "1 of 2 versions does worse than the others: v2" in found.headings
+    assert (
+        page.title == "refunds: Version v2 succeeded in 33% of 90 let-through cases, the others in 87% of 150 like ones"
+    )
+    assert "1 of 2 versions does worse than the others among like cases: v2" in found.headings
     assert "Recommendation Review version" in found.text
 
 
@@ -107,7 +110,10 @@ def test_marks_of_charts_lead_to_decisions_within_the_filters(store: MadeUpStore
 def test_a_version_is_compared_with_the_others(store: MadeUpStore) -> None:
     page = store.page("/policy?scope=acme&policy=refunds&version=v2")
     found = read(page)
-    assert page.title == "Version v2 of refunds succeeded in 33% of 90 cases, the others in 87% of 150"
+    assert (
+        page.title
+        == "Version v2 of refunds succeeded in 33% of 90 let-through cases, the others in 87% of 150 like ones"
+    )
     assert ("/policy?scope=acme&policy=refunds", "Show all of the policy") in found.links
     assert "Only decisions by version v2." in found.text
     # The table still has both.
@@ -160,7 +166,7 @@ def test_thin_data_are_marked_in_words(tmp_path: Path) -> None:
     for number in range(5):
         chain.outcome(chain.decide(MONDAY + number * DAY), MONDAY + (number + 1) * DAY)
     page = MadeUpStore(chain.snapshot(tmp_path)).page("/policy?scope=acme")
-    assert page.title == "Too few cases to judge refunds: 5 of at least 20"
+    assert page.title == "Too few let-through cases to judge refunds: 5 of at least 20"
     assert "of 5 cases, too few to judge" in read(page).text
 
 
@@ -205,3 +211,35 @@ def test_anomalies_of_the_period_are_named_before_a_version_is_blamed(anomalous:
     ids = [str(Location.read(url).id) for url in named]
     dismissed = read(MadeUpStore(anomalous, ids).page("/policy?scope=acme&policy=refunds"))
     assert not set(named) & {url for url, _ in dismissed.links}
+
+
+def test_versions_stand_beside_each_other_among_like_cases(tmp_path: Path) -> None:
+    chain = MadeUp()
+    # The second version does better with either kind of booking, and met mostly the hard ones.
+    for version, lead, cases, succeeded in (
+        ("A", 3, 840, 756),
+        ("A", 200, 160, 92),
+        ("B", 3, 400, 376),
+        ("B", 200, 600, 426),
+    ):
+        rulebook = rulebook_of("lead_days", version=version)
+        condition = {"field": "lead_days", "operator": "gt", "value": 60}
+        outcome = {"decision": "yes", "verdict": "YES", "action": "refund", "reason_code": "ALLOWED"}
+        rulebook["rules"] = [{"rule_id": "r", "priority": 1, "condition": condition, "outcome": outcome}]
+        for at in range(cases):
+            made = MONDAY + len(chain.entries) * timedelta(minutes=1)
+            decision_id = chain.decide(made, version=version, facts={"lead_days": lead}, rulebook=rulebook)
+            metrics = {"nights": 1 + at % 9}
+            status = "succeeded" if at < succeeded else "failed"
+            chain.outcome(decision_id, made, status, observed_metrics=metrics)
+    page = MadeUpStore(chain.snapshot(tmp_path)).page("/policy?scope=acme")
+    found = read(page)
+    assert "1 of 2 versions does worse than the others among like cases: A" in found.headings
+    (a,) = [row for row in found.rows if row[:2] == ["A", "1,000"]]
+    assert (a[2][:5], a[3:6]) == ("84.8%", ["79.7%", "86.7%", "worse"])
+    assert "it does worse, which the raw rates hide." in found.text
+    assert "among cases with like facts (Lead (days))" in found.text
+    assert ["A", "yes", "1,000"] in [row[:3] for row in found.rows]
+    assert "Let through" in {row[0] for row in found.rows if row}
+    assert ["Nights", "B", "1,000", "5", "5", "5"] in found.rows
+    assert any(row[:2] == ["Nights", "5 January 2026"] for row in found.rows)

@@ -15,6 +15,7 @@ from tests.workbench.support import Chain
 from workbench.dashboard.store.memo import Memo
 from workbench.dashboard.store.reports import ReportStore, ScopeReports, Shown
 from workbench.dashboard.store.snapshots import FRESH_FOR, Seen, Snapshots, reading
+from workbench.kept import Kept
 from workbench.lake.cohorts import freeze, write
 from workbench.lake.entries import Personal
 from workbench.lake.manifest import LakeFile
@@ -28,10 +29,10 @@ def test_a_month_that_is_frozen_meanwhile_is_compared_with(lake: Path) -> None:
     own = MonthCounts(decisions=100, approved=70, succeeded=30, terminal=60)
     chains = [chain_of(f"s{at}", {"2026-09": own}, lake) for at in range(8)]
     memo, seen = Memo(9), Seen(chains[0], NOW)
-    before = ScopeReports("s0", seen, memo).benchmarks(POLICY)
+    before = ScopeReports("s0", seen, memo, Kept(0)).benchmarks(POLICY)
     assert before.body["cross_customer"]["percentiles"] is None
     write(lake, "2026-11", freeze(chains, "2026-11"))
-    after = ScopeReports("s0", seen, memo).benchmarks(POLICY)
+    after = ScopeReports("s0", seen, memo, Kept(0)).benchmarks(POLICY)
     assert after.body["cross_customer"]["percentiles"] is not None
 
 
@@ -65,7 +66,7 @@ def test_the_decisions_of_an_anomaly_of_one_version_are_those_of_its_own_report(
     for number in range(60):
         at = MONDAY + number * HOUR
         chain.receipt(chain.decide(at, verdict="no", version=str(number % 2)), at + DAY)
-    reports = ScopeReports("s1", Seen(chain.snapshot(tmp_path), NOW), Memo(9))
+    reports = ScopeReports("s1", Seen(chain.snapshot(tmp_path), NOW), Memo(9), Kept(0))
     for version, number in ((None, 60), ("0", 30)):
         anomaly = reports.anomalies("refunds", version).body["anomalies"][0]
         assert anomaly["decisions"] == number

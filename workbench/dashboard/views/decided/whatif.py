@@ -14,6 +14,7 @@ from workbench.dashboard.views.drafting import parts
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Choice, Entry, Page
+from workbench.engines import findings
 from workbench.whatif import Redecided
 
 _TRANSITIONS_SHOWN = 40
@@ -118,6 +119,7 @@ def many(redecided: Redecided, scope: str) -> Markup:
         "more": len(changed) - len(rows),
         "verdicts": redecided.verdicts,
         "metric": redecided.metric,
+        "worth": findings.worth(redecided.body),
     }
     return render("whatif_many.html", context)
 

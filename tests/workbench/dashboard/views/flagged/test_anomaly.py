@@ -87,7 +87,7 @@ def going_back(name: str) -> GoingBack:
     """What the version before would have decided, where both versions are named so."""
     body = {"redecided": 2, "verdict_changed": 1, "unknown": 0, "policy_id": name}
     rows = pl.DataFrame([{"verdict": "yes", "then_verdict": "no", "failed": 1, "reverted": 0}])
-    return GoingBack((name, name), name, CounterfactualReport(body, rows, pl.LazyFrame(), name, pl.LazyFrame(), rows))
+    return GoingBack((name, name), name, CounterfactualReport(body, rows, pl.LazyFrame(), name))
 
 
 @pytest.mark.parametrize("name", [*NAMES, LONG, "\u202ea\nb\r\n\x00c", "javascript:alert(1)", "//evil.example"])

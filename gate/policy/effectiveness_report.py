@@ -1,0 +1,237 @@
+"""The report on how well a policy does, a JSON object that ends in its own hash.
+
+    report = effectiveness_report(counted, EffectivenessQuestion("pricing_exception"))
+    report["effectiveness_hash"] == content_hash(report without effectiveness_hash)
+
+It holds no date but those of what it covers: the same ledger gives the same report, byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from gate.encoding.canonical import content_hash
+from gate.labels import EFFECTIVENESS
+from gate.policy import effectiveness
+from gate.policy.effectiveness import DISPOSITIONS, Counted, Effectiveness, Middle, Standing
+from gate.policy.notes import by_clock, without_advice
+from gate.policy.questions import VERDICTS, EffectivenessQuestion
+from gate.policy.reports import MAX_METRICS, MAX_RULES, MAX_VERSIONS, MAX_WEEKS, success_rate
+from gate.policy.standardization import Comparison
+from gate.policy.versions import Compared, sentences
+
+MAX_MIDDLES: Final = 16
+"""How many metrics an effectiveness report has by version and by week, those of the most decisions first."""
+
+MAX_METRIC_WEEKS: Final = 104
+"""By how many weeks it has them, the latest."""
+
+_NOTES: Final = (
+    "Outcomes are what callers reported: nobody checked them. A decision counts by the latest one.",
+    "Partial counts half in effectiveness_score, and else as neither a success nor a failure; pending and review count "
+    "neither way until a result is reported.",
+    "What would have come of a blocked or held action is not known: success_rate says nothing of it, and bounds hold "
+    "whatever it is.",
+    "Which action was let through is what outcomes say in action_executed, and else the verdict.",
+    "Versions are compared by let-through actions among cases with like facts. They may differ in what no fact tells; "
+    "rules and weeks met different cases.",
+    "Outcomes come after decisions, failures often last: the latest weeks can look better, and less covered, than they "
+    "will.",
+    "Outcomes are taken as independent of one another but for those of decisions that arrive in one minute, and those "
+    "to come as like those that were.",
+)
+_NOT_COMPARED: Final = (
+    "Versions with fewer let-through terminal outcomes than min_sample are not judged: a greater min_sample judges "
+    "fewer of them."
+)
+_NO_FACTS: Final = (
+    "Versions are compared as they are: no fact that the rulebooks test tells their let-through decisions apart."
+)
+_NO_CASES: Final = "Versions are not compared: fewer than two of them have let-through decisions whose facts are known."
+_UNKNOWN: Final = "Versions are compared without let-through decisions whose facts are not known."
+_SAMPLED: Final = "Versions are compared by one of {one_of} let-through decisions."
+_METRICS_SAMPLED: Final = "Metrics by version and by week are of one of {one_of} decisions."
+_SHORTENED: Final = "More versions, rules, weeks or metrics were counted than are listed."
+_EARLIER_LEFT_OUT: Final = "Earlier decisions were left out, as limit asked."
+
+
+def effectiveness_report(counted: Counted, question: EffectivenessQuestion) -> dict[str, Any]:
+    """How well a policy does (`policy_effectiveness_v1`).
+
+    Args:
+        counted: The counts of the decisions that the question chooses.
+        question: The question.
+
+    Returns:
+        The report, with `effectiveness_hash` over the rest of it.
+    """
+    standing = counted.standing
+    found = effectiveness.assess(counted, min_sample=question.min_sample)
+    listed = _listed_versions(counted, found)
+    # Imported cases need not have one of these.
+    verdicts = (*VERDICTS, *sorted({*counted.by_verdict} - {*VERDICTS}))
+    report = {
+        "policy_effectiveness_version": EFFECTIVENESS,
+        **question.asked(),
+        "effectiveness_score": found.score,
+        "confidence": found.confidence,
+        "recommendation": found.recommendation,
+        "outcomes": standing._asdict(),
+        "success_rate": success_rate(standing.counts),
+        "failure_rate": standing.failure_rate,
+        "review_rate": standing.review_rate,
+        "terminal_coverage": standing.terminal_coverage,
+        "bounds": effectiveness.bounds(standing, counted.acted)._asdict(),
+        "versions_below_others": len(found.below_others),
+        "comparison": _comparison(counted),
+        "versions": [_version(version, counted, found) for version in listed],
+        "versions_by_verdict": [
+            {"policy_version": version, "verdict": verdict, **_part(counted.by_version_and_verdict[version, verdict])}
+            for version in listed
+            for verdict in verdicts
+            if (version, verdict) in counted.by_version_and_verdict
+        ],
+        "verdicts": _named("verdict", _in_order(verdicts, counted.by_verdict)),
+        "dispositions": _named(
+            "disposition",
+            _in_order(DISPOSITIONS, counted.by_disposition),
+        ),
+        "rules": _named("rule", sorted(counted.by_rule.items(), key=lambda item: (-item[1].decisions, item[0])))[
+            :MAX_RULES
+        ],
+        "weeks": _named("week", sorted(counted.by_week.items()))[-MAX_WEEKS:],
+        "metrics": [metric._asdict() for metric in _ordered_metrics(counted)[:MAX_METRICS]],
+        "metrics_by_version": [_middle("policy_version", of) for of in counted.metrics_by_version if of.part in listed],
+        "metrics_by_week": [_middle("week", of) for of in counted.metrics_by_week],
+        "min_sample": question.min_sample,
+        "limit": question.limit,
+        "coverage": {
+            "decisions": standing.decisions,
+            "versions": len(counted.by_version),
+            "rules": len(counted.by_rule),
+            "weeks": len(counted.by_week),
+            "metrics": len(counted.metrics) + counted.more_metrics,
+            "from": counted.first,
+            "to": counted.last,
+            "chain_position": counted.chain_position,
+            "merkle_root": counted.merkle_root,
+            "truncated": counted.truncated,
+        },
+        "notes": list(_notes(counted, question)),
+    }
+    return {**report, "effectiveness_hash": content_hash(report)}
+
+
+def _listed_versions(counted: Counted, found: Effectiveness) -> list[str]:
+    """Those below the others first, then those with the most decisions."""
+    decisions = {version: group.standing.decisions for version, group in counted.by_version.items()}
+    ordered = sorted(decisions, key=lambda version: (version not in found.below_others, -decisions[version], version))
+    return ordered[:MAX_VERSIONS]
+
+
+def _version(version: str, counted: Counted, found: Effectiveness) -> dict[str, Any]:
+    group, compared = counted.by_version[version], counted.compared.get(version)
+    return {
+        "policy_version": version,
+        "first": group.first,
+        "last": group.last,
+        **_part(group.standing),
+        "below_others": version in found.below_others,
+        "let_through": _part(counted.let_through.get(version, Standing())),
+        "compared": None if compared is None else _compared(compared),
+    }
+
+
+def _compared(of: Compared) -> dict[str, Any]:
+    return {
+        "raw": _beside(of.raw),
+        "standardized": None if of.standardized is None else _beside(of.standardized),
+        "share": of.share,
+        "raw_below_others": of.raw_is_below,
+        "disagrees": of.disagrees,
+    }
+
+
+def _beside(of: Comparison) -> dict[str, Any]:
+    return {
+        "success_rate": of.rate,
+        "others": of.others,
+        "difference": of.difference._asdict(),
+        "p_value": float(f"{of.p_value:.6g}"),
+        "cases": of.cases,
+        "other_cases": of.other_cases,
+    }
+
+
+def _comparison(counted: Counted) -> dict[str, Any]:
+    return {
+        "of": effectiveness.LET_THROUGH,
+        "facts": list(counted.footing.facts),
+        "decisions": counted.footing.decisions,
+        "unknown": counted.footing.unknown,
+        "strata": counted.footing.strata,
+        "sampled_one_of": counted.footing.sampled_one_of,
+        "design_effect": counted.footing.design_effect,
+        "disagreements": sum(of.disagrees for of in counted.compared.values()),
+        "sentences": sentences(counted.compared),
+    }
+
+
+def _in_order(names: Sequence[str], parts: Mapping[str, Standing]) -> list[tuple[str, Standing]]:
+    return [(name, parts[name]) for name in names if name in parts]
+
+
+def _named(name: str, parts: Iterable[tuple[str, Standing]]) -> list[dict[str, Any]]:
+    return [{name: part, **_part(of)} for part, of in parts]
+
+
+def _part(standing: Standing) -> dict[str, Any]:
+    """What a report says of some of its decisions."""
+    return {
+        "decisions": standing.decisions,
+        "outcomes": standing._asdict(),
+        "effectiveness_score": standing.score,
+        "success_rate": success_rate(standing.counts),
+        "failure_rate": standing.failure_rate,
+        "terminal_coverage": standing.terminal_coverage,
+    }
+
+
+def _ordered_metrics(counted: Counted) -> list[effectiveness.Metric]:
+    return sorted(counted.metrics, key=lambda metric: (-metric.decisions, metric.name))
+
+
+def _middle(part: str, of: Middle) -> dict[str, Any]:
+    return {
+        "name": of.name,
+        part: of.part,
+        "decisions": of.decisions,
+        "median": of.median,
+        "low": of.low,
+        "high": of.high,
+    }
+
+
+def _notes(counted: Counted, question: EffectivenessQuestion) -> Iterator[str]:
+    yield from _NOTES
+    several = len(counted.by_version) > 1
+    let_through = [counted.let_through.get(version, Standing()) for version in counted.by_version]
+    if several and any(of.terminal < question.min_sample for of in let_through):
+        yield _NOT_COMPARED
+    if counted.compared and not counted.footing.facts:
+        yield _NO_FACTS
+    if counted.footing.unknown:
+        yield _UNKNOWN if counted.compared else _NO_CASES
+    if counted.footing.sampled_one_of > 1:
+        yield _SAMPLED.format(one_of=counted.footing.sampled_one_of)
+    if counted.middles_one_of > 1:
+        yield _METRICS_SAMPLED.format(one_of=counted.middles_one_of)
+    seen = (counted.by_version, counted.by_rule, counted.by_week, counted.metrics)
+    listed = (MAX_VERSIONS, MAX_RULES, MAX_WEEKS, MAX_METRICS)
+    if counted.more_metrics or any(len(of) > most for of, most in zip(seen, listed, strict=True)):
+        yield _SHORTENED
+    if counted.truncated:
+        yield _EARLIER_LEFT_OUT
+    yield from by_clock(question.clock)
+    yield from without_advice(counted.advisory)

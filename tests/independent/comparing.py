@@ -1,0 +1,355 @@
+"""A second way to the comparison of versions: docs/effectiveness.md#like-with-like in plain Python, with fractions.
+
+It shares no code with the product. Facts that are not known are None.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+Json = dict[str, Any]
+
+Z = 1.959963984540054
+MOST_FACTS = 6
+MOST_COMBINATIONS = 20_000
+MOST_CUTS = 20
+COMMONEST = 9
+MOST_SENTENCES = 10
+LEAST_P = 1e-40
+MISSING = object()
+
+
+class Case(NamedTuple):
+    """A let-through action with a terminal outcome."""
+
+    version: str
+    facts: Any
+    succeeded: bool
+    minute: str
+
+
+class Pair(NamedTuple):
+    """A stratum: of n cases of the one side a succeeded, of m of the other c."""
+
+    a: int
+    n: int
+    c: int
+    m: int
+
+
+def tests_in(condition: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+    """(fact, values that it is compared with) of each test of a condition."""
+    if "field" in condition:
+        value = condition.get("value")
+        yield condition["field"], value if isinstance(value, list) else [value]
+    for child in [
+        *condition.get("all", ()),
+        *condition.get("any", ()),
+        *([condition["not"]] if "not" in condition else ()),
+    ]:
+        yield from tests_in(child)
+
+
+def tested_facts(rulebooks: Iterable[Mapping[str, Any]]) -> dict[str, tuple[list[float], list[str]]]:
+    """The six facts that the most rulebooks test, with the numbers and the texts that they are compared with."""
+    used: Counter[str] = Counter()
+    values: dict[str, list[Any]] = {}
+    for body in rulebooks:
+        tests = [test for rule in body["rules"] for test in tests_in(rule["condition"])]
+        used.update({fact for fact, _ in tests})
+        for fact, of in tests:
+            values.setdefault(fact, []).extend(of)
+    chosen = sorted(used, key=lambda fact: (-used[fact], fact))[:MOST_FACTS]
+    return {
+        fact: (
+            sorted({float(of) for of in values[fact] if type(of) in (int, float)})[:MOST_CUTS],
+            sorted({of for of in values[fact] if type(of) is str})[:MOST_CUTS],
+        )
+        for fact in sorted(chosen)
+    }
+
+
+def value_at(facts: Any, path: str) -> Any:
+    """What is at the end of a path through objects."""
+    for name in path.split("."):
+        facts = facts.get(name, MISSING) if isinstance(facts, dict) else MISSING
+    return facts
+
+
+def bin_of(value: Any, cuts: Sequence[float], texts: Sequence[str]) -> tuple[str, Any]:
+    """What a value is alike with: a number between the same cuts or at the same one, a text of the same name."""
+    if value is MISSING:
+        return "absent", None
+    if isinstance(value, bool):
+        return "boolean", value
+    if isinstance(value, int | float):
+        return "number", (sum(value > cut for cut in cuts), value if value in cuts else None)
+    if isinstance(value, str):
+        return "text", value if value in texts else None
+    return "other", None
+
+
+def binned(cases: Sequence[Case], tested: Mapping[str, tuple[list[float], list[str]]], *, fine: bool) -> list[Any]:
+    """(fact, the bin of each case) of each fact that is not alike in all cases."""
+    found = {}
+    for fact, (cuts, texts) in tested.items():
+        values = [value_at(case.facts, fact) for case in cases]
+        if fine:
+            numbers = sorted(of for of in values if type(of) in (int, float))
+            fifths = [numbers[(len(numbers) - 1) * part // 5] for part in range(1, 5)] if numbers else []
+            counted = Counter(of for of in values if type(of) is str)
+            common = sorted(counted, key=lambda text: (-counted[text], text))[:COMMONEST]
+            cuts, texts = [*cuts, *map(float, fifths)], [*texts, *common]
+        found[fact] = [bin_of(value, sorted(set(cuts)), texts) for value in values]
+    return [(fact, of) for fact, of in found.items() if len(set(of)) > 1]
+
+
+def strata_of(cases: Sequence[Case], tested: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
+    """The facts that tell cases apart, and the stratum of each case."""
+    facts: list[str] = []
+    strata: list[Any] = [()] * len(cases)
+    for fine in (True, False):
+        told = binned(cases, tested, fine=fine)
+        facts = [fact for fact, _ in told]
+        strata = list(zip(*(of for _, of in told), strict=True)) if told else [()] * len(cases)
+        combined = {(case.version, stratum) for case, stratum in zip(cases, strata, strict=True)}
+        versions = Counter(stratum for _, stratum in combined)
+        like = sum(versions[stratum] > 1 for stratum in strata)
+        if len(combined) <= MOST_COMBINATIONS and 10 * like >= 8 * len(cases):
+            break
+    return facts, strata
+
+
+def effect_of(cases: Sequence[Case]) -> float:
+    """The design effect of cases that were decided in the same minute."""
+    observed, independent = Fraction(0), Fraction(0)
+    groups: dict[str, dict[str, list[bool]]] = {}
+    for case in cases:
+        groups.setdefault(case.version, {}).setdefault(case.minute, []).append(case.succeeded)
+    for of in groups.values():
+        every = [succeeded for group in of.values() for succeeded in group]
+        if len(of) > 1:
+            rate = Fraction(sum(every), len(every))
+            squares = sum(((sum(group) - rate * len(group)) ** 2 for group in of.values()), Fraction(0))
+            observed += squares * len(of) / (len(of) - 1)
+            independent += Fraction(sum(every) * (len(every) - sum(every)), len(every) - 1)
+    return max(1.0, round(float(observed / independent), 6)) if independent else 1.0
+
+
+def beside(pairs: Sequence[Pair], effect: float) -> Json | None:
+    """One side of pairs beside the other; None where no pair has both."""
+    common = [pair for pair in pairs if pair.n and pair.m]
+    if not common:
+        return None
+    weights = [Fraction(pair.n * pair.m, pair.n + pair.m) for pair in common]
+    whole = sum(weights)
+    one = sum(weight * Fraction(pair.a, pair.n) for weight, pair in zip(weights, common, strict=True)) / whole
+    other = sum(weight * Fraction(pair.c, pair.m) for weight, pair in zip(weights, common, strict=True)) / whole
+    low, high = interval_of(common, float(one), float(other), effect)
+    ends = {"value": float(one - other), "low": max(-1.0, low), "high": min(1.0, high)}
+    return {
+        "success_rate": round(float(one), 6),
+        "others": round(float(other), 6),
+        "difference": {name: round(value, 6) + 0.0 for name, value in ends.items()},
+        "p_value": p_value_of(common, effect),
+        "cases": sum(pair.n for pair in common),
+        "other_cases": sum(pair.m for pair in common),
+    }
+
+
+def interval_of(common: Sequence[Pair], one: float, other: float, effect: float) -> tuple[float, float]:
+    """The roots of (d - difference)^2 = z^2 effect (d P + Q) / W^2; Newcombe's where Q is 0."""
+    whole = float(sum(Fraction(n * m, n + m) for _, n, _, m in common))
+    p = sum(Fraction(2 * (n * n * c - m * m * a) + n * m * (m - n), 2 * (n + m) ** 2) for a, n, c, m in common)
+    q = sum(Fraction(a * (m - c) + c * (n - a), 2 * (n + m)) for a, n, c, m in common)
+    difference = one - other
+    if q:
+        b = 2 * difference + Z**2 * effect * float(p) / whole**2
+        root = math.sqrt(max(0.0, b**2 - 4 * (difference**2 - Z**2 * effect * float(q) / whole**2)))
+        return (b - root) / 2, (b + root) / 2
+    own, others = (sum(of) / effect for of in ([pair.n for pair in common], [pair.m for pair in common]))
+    (low, high), (other_low, other_high) = wilson(one, own), wilson(other, others)
+    return (
+        difference - math.sqrt((one - low) ** 2 + (other_high - other) ** 2),
+        difference + math.sqrt((high - one) ** 2 + (other - other_low) ** 2),
+    )
+
+
+def wilson(rate: float, size: float) -> tuple[float, float]:
+    """Wilson's interval of a rate."""
+    middle, whole = rate + Z**2 / (2 * size), 1 + Z**2 / size
+    reach = Z * math.sqrt(rate * (1 - rate) / size + Z**2 / (4 * size**2))
+    return (middle - reach) / whole, (middle + reach) / whole
+
+
+def p_value_of(common: Sequence[Pair], effect: float) -> float:
+    """Cochran's, Mantel's and Haenszel's; or that of every way in which the successes could lie."""
+    expected = sum(Fraction(n * (a + c), n + m) for a, n, c, m in common)
+    fewest = sum(max(0, a + c - m) for a, n, c, m in common)
+    most = sum(min(n, a + c) for a, n, c, m in common)
+    observed = sum(pair.a for pair in common)
+    if min(float(expected) - fewest, most - float(expected)) >= 5:
+        spread = sum(Fraction(n * m * (a + c) * (n + m - a - c), (n + m) ** 2 * (n + m - 1)) for a, n, c, m in common)
+        return told(math.erfc(math.sqrt(float((observed - expected) ** 2 / spread) / effect / 2)))
+    ways = {0: 1}
+    for a, n, c, m in common:
+        numbers = range(max(0, a + c - m), min(n, a + c) + 1)
+        together: Counter[int] = Counter()
+        for before, way in ways.items():
+            for number in numbers:
+                together[before + number] += way * math.comb(n, number) * math.comb(m, a + c - number)
+        ways = dict(together)
+    exact = float(Fraction(sum(way for way in ways.values() if way <= ways[observed]), sum(ways.values())))
+    if effect == 1:
+        return told(exact)
+    return told(math.erfc(deviate(max(exact, LEAST_P)) / math.sqrt(2 * effect)))
+
+
+def deviate(p_value: float) -> float:
+    """How many standard deviations a normal variable is off as rarely as this, by bisection."""
+    low, high = 0.0, 40.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if math.erfc(middle / math.sqrt(2)) > p_value else (low, middle)
+    return low
+
+
+def told(p_value: float) -> float:
+    """A p-value as it is told: six digits, none less than LEAST_P."""
+    return float(f"{min(1.0, max(p_value, LEAST_P)):.6g}")
+
+
+class Comparison(NamedTuple):
+    """What a report has of its versions: `comparison`, `compared` and the versions below the others."""
+
+    comparison: Json
+    compared: dict[str, Json]
+    below: set[str]
+
+
+def compared_of(
+    cases: Sequence[Case],
+    rulebooks: Iterable[Mapping[str, Any]],
+    min_sample: int,
+    one_of: int,
+    *,
+    is_judged: bool = False,
+) -> Comparison:
+    """The comparison of versions, over sampled cases; nothing where there are none to be judged."""
+    nothing = {"facts": [], "decisions": 0, "unknown": 0, "strata": 0, "sampled_one_of": 1, "design_effect": 1.0}
+    if not is_judged:
+        return Comparison({"of": "let_through", **nothing, "disagreements": 0, "sentences": []}, {}, set())
+    tested = tested_facts(rulebooks)
+    known = [case for case in cases if not tested or case.facts is not None]
+    facts, strata = strata_of(known, tested)
+    effect = effect_of(known)
+    counts: dict[str, dict[Any, list[bool]]] = {}
+    for case, stratum in zip(known, strata, strict=True):
+        counts.setdefault(case.version, {}).setdefault(stratum, []).append(case.succeeded)
+    every: dict[Any, Counter[bool]] = {}
+    for case, stratum in zip(known, strata, strict=True):
+        every.setdefault(stratum, Counter())[case.succeeded] += 1
+    found = judged_all(counts, every, effect, min_sample)
+    footing = {
+        "of": "let_through",
+        "facts": facts,
+        "decisions": len(known),
+        "unknown": len(cases) - len(known),
+        "strata": len(set(strata)),
+        "sampled_one_of": one_of,
+        "design_effect": effect,
+        "disagreements": sum(of["disagrees"] for of in found.values()),
+        "sentences": sentences_of(found),
+    }
+    members = ("raw", "standardized", "share", "raw_below_others", "disagrees")
+    shown = {version: {name: of[name] for name in members} for version, of in found.items()}
+    return Comparison(footing, shown, {version for version, of in found.items() if of["below"]})
+
+
+def judged_all(
+    counts: Mapping[str, Mapping[Any, Sequence[bool]]],
+    every: Mapping[Any, Counter[bool]],
+    effect: float,
+    min_sample: int,
+) -> dict[str, Json]:
+    """Each version beside the others."""
+    whole = sum(of.total() for of in every.values())
+    won = sum(of[True] for of in every.values())
+    sizes = {version: sum(map(len, of.values())) for version, of in counts.items()}
+    needed = min_sample * effect
+    judged = sum(min(size, whole - size) >= needed for size in sizes.values())
+    chance = 0.01 / max(judged, 1)
+    found: dict[str, Json] = {}
+    for version, of in counts.items():
+        own = sum(map(sum, of.values()))
+        raw = beside([Pair(own, sizes[version], won - own, whole - sizes[version])], effect)
+        if raw is None:
+            continue
+        like = beside(
+            [
+                Pair(sum(cases), len(cases), every[stratum][True] - sum(cases), every[stratum].total() - len(cases))
+                for stratum, cases in of.items()
+            ],
+            effect,
+        )
+        share = like["cases"] / raw["cases"] if like else 0.0
+        raw_below, is_below = is_worse(raw, needed, chance), share >= 0.5 and is_worse(like, needed, chance)
+        enough = min(raw["cases"], raw["other_cases"]) >= needed
+        found[version] = {
+            "raw": raw,
+            "standardized": like,
+            "share": round(share, 6),
+            "raw_below_others": raw_below,
+            "disagrees": enough and share >= 0.5 and differ(raw, like, raw_below, is_below),
+            "below": is_below,
+            "enough": enough,
+        }
+    return found
+
+
+def is_worse(of: Json | None, needed: float, chance: float) -> bool:
+    """Whether a version does worse, and no chance did it."""
+    if of is None or min(of["cases"], of["other_cases"]) < needed:
+        return False
+    return bool(of["difference"]["value"] < 0 and of["p_value"] <= chance)
+
+
+def differ(raw: Json, like: Json | None, raw_below: bool, is_below: bool) -> bool:
+    """Whether raw rates say another thing than those among like cases."""
+    if like is None:
+        return False
+    one, other = raw["difference"], like["difference"]
+    clear = any(of["low"] > 0 or of["high"] < 0 for of in (one, other))
+    return raw_below != is_below or (one["value"] * other["value"] < 0 and clear)
+
+
+def sentences_of(found: Mapping[str, Json]) -> list[str]:
+    """What is said of versions."""
+    misled = sorted(version for version, of in found.items() if of["disagrees"])
+    if len(misled) == len(found) == 2:
+        misled = sorted(misled, key=lambda version: found[version]["standardized"]["difference"]["value"])[:1]
+    said = []
+    for version in misled:
+        raw, like = found[version]["raw"], found[version]["standardized"]
+        end = "it does not do worse, the versions met different cases"
+        if found[version]["below"]:
+            end = "it does worse, which the raw rates hide"
+        elif like["difference"]["value"] < 0:
+            end = "that it does worse is not certain"
+        said.append(
+            f"Version {version} succeeded in {raw['success_rate']:.1%} of its let-through cases and the other versions "
+            f"in {raw['others']:.1%}; among like cases it succeeded in {like['success_rate']:.1%} and they in "
+            f"{like['others']:.1%}: {end}."
+        )
+    said += [
+        f"Version {version} is not judged: {of['share']:.0%} of its let-through cases have a like one among those of "
+        f"the other versions."
+        for version, of in sorted(found.items())
+        if of["enough"] and of["share"] < 0.5
+    ]
+    more = len(said) - MOST_SENTENCES
+    return said[:MOST_SENTENCES] + ([f"The same holds for {more:,} more of the versions."] if more > 0 else [])

@@ -1,0 +1,195 @@
+"""The cells of some rows, typed as the map says, or refused with a reason.
+
+    typed = read_values(batch.frame, map_, "2023.csv")
+    typed.frame        # a column for each member of the map, of the rows that are whole
+    typed.refused      # the others, each with its first fault
+
+Nothing is guessed: a number is written as JSON writes one, a boolean is true or false or what the map says, and a cell
+that means nothing stands in null_values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from gate.encoding.strict_json import MAX_SAFE_INTEGER
+from workbench.columns import OUTCOME_STATUS, VERDICT
+from workbench.history.mapping import Map, Member
+from workbench.history.sources import LINE, ROW, Refused
+
+MAX_TEXT: Final = 200
+"""How many characters an id, a version, an action or a reason code has at most."""
+
+_NUMBER: Final = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$"
+_WHOLE: Final = r"^-?[0-9]+$"
+_CONTROL: Final = r"[\x00-\x1f\x7f-\x9f\u{200b}-\u{200f}\u{2028}-\u{202e}\u{2060}-\u{2069}\u{feff}]"
+_TRUTHS: Final = {"true": True, "false": False}
+_NEEDED: Final = ("id", "occurred_at")
+_UNREPORTED: Final = "unreported"
+_BAD: Final = ":bad:"
+_EMPTY: Final = ":empty:"
+_CELL: Final = ":cell:"
+_FAULT: Final = ":fault"
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What the rows had of a member.
+
+    Attributes:
+        values: How many cells were understood.
+        absent: How many were empty.
+        refused: How many were not understood.
+        examples: The first three that were understood, as the file has them.
+    """
+
+    values: int = 0
+    absent: int = 0
+    refused: int = 0
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """Rows that were read by a map.
+
+    Attributes:
+        frame: The whole rows: a typed column for each member by its name, `ROW` and `LINE`.
+        refused: The other rows, in their order.
+        tallies: What all of them had, by member.
+    """
+
+    frame: pl.DataFrame
+    refused: tuple[Refused, ...]
+    tallies: dict[str, Tally]
+
+
+def read_values(frame: pl.DataFrame, map_: Map, file: str) -> Typed:
+    """The rows of a batch as the map has them.
+
+    Args:
+        frame: The cells as texts.
+        map_: The map.
+        file: What messages call the file.
+    """
+    empty = pl.Series(list(map_.null_values), dtype=pl.String)
+    blanked = frame.lazy().with_columns(
+        pl.when(~pl.col(name).is_in(empty.implode())).then(pl.col(name)) for name in map_.columns
+    )
+    typed = blanked.select(
+        ROW,
+        LINE,
+        *(_value(of).alias(of.name) for of in map_.members),
+        *(pl.col(name).alias(f"{_CELL}{name}") for name in map_.columns),
+    ).collect()
+    checks: list[pl.Expr] = []
+    for number, member in enumerate(map_.members):
+        cell, value = pl.col(f"{_CELL}{member.column}"), pl.col(member.name)
+        checks.append(_bad(member, cell, value).fill_null(value=False).alias(f"{_BAD}{number}"))
+        checks.append(cell.is_null().alias(f"{_EMPTY}{number}"))
+    read = typed.with_columns(checks)
+    bad = [f"{_BAD}{number}" for number in range(len(map_.members))]
+    first = pl.min_horizontal(pl.when(pl.col(name)).then(pl.lit(at, pl.Int32)) for at, name in enumerate(bad))
+    read = read.with_columns(first.alias(_FAULT))
+    whole = read if not read[_FAULT].count() else read.filter(pl.col(_FAULT).is_null())
+    kept = whole.select(ROW, LINE, *(of.name for of in map_.members))
+    return Typed(kept, tuple(_refused(read, frame, map_, file)), _tallies(read, frame, map_))
+
+
+def _value(member: Member) -> pl.Expr:
+    cell = pl.col(member.column)
+    if member.time is not None:
+        return member.time.read(cell)
+    if member.kind == "choice":
+        dtype = VERDICT if member.name == "verdict" else OUTCOME_STATUS
+        meant = {of: status for of, status in (member.values or {}).items() if status != _UNREPORTED}
+        return _meaning(cell, meant, pl.String).cast(dtype)
+    if member.kind == "boolean":
+        return _meaning(cell, member.values or _TRUTHS, pl.Boolean)
+    if member.kind in ("number", "integer"):
+        return _number(cell)
+    return cell
+
+
+def _meaning(cell: pl.Expr, values: Any, dtype: Any) -> pl.Expr:
+    if not values:
+        return pl.lit(None, dtype)
+    return cell.replace_strict([*values], [*values.values()], default=None, return_dtype=dtype)
+
+
+def _number(cell: pl.Expr) -> pl.Expr:
+    # Adding 0 leaves no -0, which JSON's canonical text does not have.
+    number = pl.when(cell.str.contains(_NUMBER)).then(cell).cast(pl.Float64, strict=False) + 0.0
+    return pl.when(number.is_finite()).then(number)
+
+
+def _bad(member: Member, cell: pl.Expr, value: pl.Expr) -> pl.Expr:
+    there = cell.is_not_null()
+    if member.kind == "id":
+        return ~there | (cell.str.len_chars() > MAX_TEXT) | cell.str.contains(_CONTROL)
+    if member.kind == "text":
+        return cell.str.len_chars() > MAX_TEXT
+    if member.kind == "choice":
+        return there & ~cell.is_in(pl.Series([*(member.values or {})], dtype=pl.String).implode())
+    if member.kind == "integer":
+        return there & (value.is_null() | (value != value.floor()) | (value.abs() > MAX_SAFE_INTEGER))
+    if member.kind == "number":
+        # An integer beyond these would be stored as another one.
+        rounded = cell.str.contains(_WHOLE) & (value.abs() > MAX_SAFE_INTEGER)
+        return there & (value.is_null() | rounded)
+    if member.kind == "string":
+        return pl.lit(value=False)
+    missing = ~there if member.name in _NEEDED else pl.lit(value=False)
+    return missing | (there & value.is_null())
+
+
+def reason_of(member: Member, *, empty: bool) -> tuple[str, str]:
+    """Why a cell of a member is refused: a stable word, and the same for a person."""
+    if empty:
+        return "missing", f"The cell is empty, and every row needs {member.name}."
+    if member.time is not None:
+        zone = member.time.zone
+        shown = "" if zone == "UTC" else f", or the clock of {zone} showed it twice or never"
+        return "time", f"It is no time {member.time.like}{shown}."
+    return {
+        "id": ("id", f"An id has at most {MAX_TEXT} characters, all of which print."),
+        "text": ("text", f"A text has at most {MAX_TEXT} characters."),
+        "choice": ("value", "The map gives it no meaning; add it to values, or to null_values."),
+        "boolean": (
+            "boolean",
+            "It is neither true nor false; say in values what it means."
+            if member.values is None
+            else "The map gives it no meaning; add it to values, or to null_values.",
+        ),
+        "number": ("number", "It is no number as JSON writes one, such as 1250.5, or has more digits than are kept."),
+        "integer": ("integer", "It is no whole number as JSON writes one, such as 1250, up to 2^53 - 1."),
+    }[member.kind]
+
+
+def _refused(read: pl.DataFrame, frame: pl.DataFrame, map_: Map, file: str) -> Iterator[Refused]:
+    at = read[_FAULT].is_not_null().arg_true()
+    if not len(at):
+        return
+    faults = read.select(ROW, LINE, _FAULT)[at]
+    for place, (row, line, fault) in zip(at, faults.iter_rows(), strict=True):
+        member = map_.members[fault]
+        code, reason = reason_of(member, empty=read[f"{_EMPTY}{fault}"][place])
+        yield Refused(file, row, line, member.column, frame[member.column][place], code, reason)
+
+
+def _tallies(read: pl.DataFrame, frame: pl.DataFrame, map_: Map) -> dict[str, Tally]:
+    sums = read.select(pl.col(f"^{_BAD}.*$", f"^{_EMPTY}.*$").sum()).row(0, named=True)
+    tallies = {}
+    for number, member in enumerate(map_.members):
+        empty = sums[f"{_EMPTY}{number}"] or 0
+        # A needed cell that is empty is refused, and counts once.
+        refused = sums[f"{_BAD}{number}"] or 0
+        both = empty if member.name in _NEEDED else 0
+        understood = ~read[f"{_BAD}{number}"] & ~read[f"{_EMPTY}{number}"]
+        examples = frame[member.column].gather(understood.arg_true().head(3)).to_list()
+        tallies[member.name] = Tally(read.height - refused - empty + both, empty - both, refused, tuple(examples))
+    return tallies
