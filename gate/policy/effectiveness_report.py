@@ -147,8 +147,11 @@ def _compared(of: Compared) -> dict[str, Any]:
     return {
         "raw": _beside(of.raw),
         "standardized": None if of.standardized is None else _beside(of.standardized),
+        "admitted": None if of.admitted is None else _beside(of.admitted),
         "share": of.share,
         "raw_below_others": of.raw_is_below,
+        "like_below_others": of.like_is_below,
+        "admits_worse": of.admits_worse,
         "disagrees": of.disagrees,
     }
 

@@ -1,11 +1,12 @@
-"""Versions of a policy beside each other: as they are, and among like cases.
+"""Versions of a policy beside each other: as they are, among like cases, and by what one of them alone lets through.
 
-    compared = compare_versions({"1": {"a": Share(8, 10), "b": Share(1, 5)}, "2": {...}}, 1.0, min_sample=20)
-    compared["2"].is_below            # whether version 2 does worse among like cases
+    compared = compare_versions(Cells({"1": {"a": Share(8, 10), "b": Share(1, 5)}, "2": {...}}), 1.0, min_sample=20)
+    compared["2"].is_below            # whether version 2 does worse
 
 Only actions that were let through are compared, by their terminal outcomes: of the others it is not known what would
 have come of them. Versions meet different cases, so that a better one may well have the lower rate (Simpson's paradox);
-what a version is judged by is therefore its difference from all others among cases with like facts.
+a version is therefore judged by its difference from all others among cases with like facts. A version that lets through
+what the others stop has no like cases there: these are judged apart, by what the others succeed in.
 """
 
 from __future__ import annotations
@@ -23,13 +24,26 @@ CHANCE: Final = 0.01
 LEAST_COMMON: Final = 0.5
 """The least share of a version's cases that lies in strata which other versions have as well, where it is judged."""
 
+MOSTLY: Final = 0.8
+"""A version mostly lets through the cases of a stratum where it lets through at least this share of those it met; and
+the others mostly stop them where they stop at least as great a share.
+"""
+
+LEAST_MET: Final = 5
+"""How many cases of a stratum the others have to have met, to say that they mostly stop them."""
+
+LEAST_LOSS: Final = 0.1
+"""By how much the rate of what a version alone lets through has to be the lower one: marginal cases do a little worse
+wherever the line is drawn.
+"""
+
 MOST_SENTENCES: Final = 10
 """How many versions sentences speak of, at most."""
 
 _DIGITS: Final = 6
 
 Cells = Mapping[str, Mapping[str, Share]]
-"""By version and stratum, how many cases succeeded, of how many."""
+"""By version and stratum, how many of how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +53,28 @@ class Compared:
     Attributes:
         raw: As they are.
         standardized: Among like cases; None where no other version met a like one.
+        admitted: The cases that it mostly lets through and the others mostly stop, beside all that the others let
+            through; None where there are none.
         share: The share of the version's cases that have a like one among the others', six decimals.
         is_enough: Whether the version has enough cases to be judged, and the others together.
         raw_is_below: Whether the version does worse as they are.
-        is_below: Whether it does worse among like cases.
+        like_is_below: Whether it does worse among like cases.
+        admits_worse: Whether what it alone lets through does worse.
     """
 
     raw: Comparison
     standardized: Comparison | None
+    admitted: Comparison | None
     share: float
     is_enough: bool
     raw_is_below: bool
-    is_below: bool
+    like_is_below: bool
+    admits_worse: bool
+
+    @property
+    def is_below(self) -> bool:
+        """Whether the version does worse than the others, for either reason."""
+        return self.like_is_below or self.admits_worse
 
     @property
     def is_like(self) -> bool:
@@ -73,41 +97,71 @@ def _is_clear(difference: Interval) -> bool:
     return difference.low > 0 or difference.high < 0
 
 
-def compare_versions(cells: Cells, design_effect: float, *, min_sample: int) -> dict[str, Compared]:
+def compare_versions(
+    cells: Cells, design_effect: float, *, min_sample: int, met: Cells | None = None
+) -> dict[str, Compared]:
     """Each version beside all others together; those without a case, or without another version's, are left out.
 
     Args:
-        cells: The let-through cases with a terminal outcome.
+        cells: How many let-through cases succeeded, of those with a terminal outcome.
         design_effect: How many times as much their rates vary as those of independent cases.
         min_sample: How many cases a version needs to be judged, and the others together.
+        met: How many cases were let through, of all that were decided. Where None, nothing is known of those stopped.
     """
-    strata = _totals(cells.values())
+    strata, decided = _totals(cells.values()), _totals((met or {}).values())
     whole = total(strata.values())
     own = {version: total(of.values()) for version, of in cells.items()}
-    judged = sum(min(of.whole, whole.whole - of.whole) >= min_sample * design_effect for of in own.values())
     found = {}
     for version, of in cells.items():
-        raw = compare({"": (own[version], _less(whole, own[version]))}, design_effect)
+        others = _less(whole, own[version])
+        raw = compare({"": (own[version], others)}, design_effect)
         if raw is not None:
             like = compare({name: (share, _less(strata[name], share)) for name, share in of.items()}, design_effect)
-            found[version] = _compared(raw, like, min_sample * design_effect, CHANCE / max(judged, 1))
+            alone = total(of[name] for name in _admitted(of, (met or {}).get(version, {}), decided))
+            found[version] = (raw, like, compare({"": (alone, others)}, design_effect))
+    required = min_sample * design_effect
+    # What a version alone lets through may be little: so exact a test needs no more.
+    tests = sum((1 if alone is None else 2) for raw, _, alone in found.values() if _is_enough(raw, required))
+    return {version: _compared(*of, required, CHANCE / max(tests, 1)) for version, of in found.items()}
+
+
+def _admitted(of: Mapping[str, Share], met: Mapping[str, Share], decided: Mapping[str, Share]) -> list[str]:
+    """The strata whose cases a version mostly lets through, and the others, which met some too, mostly stop."""
+    found = []
+    for name in of:
+        own = met.get(name, Share(0, 0))
+        others = _less(decided.get(name, Share(0, 0)), own)
+        stopped = Share(others.whole - others.part, others.whole)
+        if others.whole >= LEAST_MET and min(own.rate, stopped.rate) >= MOSTLY:
+            found.append(name)
     return found
 
 
-def _compared(raw: Comparison, standardized: Comparison | None, required: float, chance: float) -> Compared:
-    share = 0.0 if standardized is None else standardized.cases / raw.cases
+def _is_enough(of: Comparison | None, required: float) -> bool:
+    return of is not None and min(of.cases, of.other_cases) >= required
 
-    def is_below(of: Comparison) -> bool:
-        enough = min(of.cases, of.other_cases) >= required
-        return enough and of.difference.value < 0 and of.p_value <= chance
+
+def _compared(
+    raw: Comparison, standardized: Comparison | None, admitted: Comparison | None, required: float, chance: float
+) -> Compared:
+    share = 0.0 if standardized is None else standardized.cases / raw.cases
+    is_enough = _is_enough(raw, required)
+
+    def is_below(of: Comparison | None, least: float = required) -> bool:
+        return of is not None and _is_enough(of, least) and of.difference.value < 0 and of.p_value <= chance
 
     return Compared(
-        raw,
-        standardized,
-        round(share, _DIGITS),
-        min(raw.cases, raw.other_cases) >= required,
-        is_below(raw),
-        standardized is not None and share >= LEAST_COMMON and is_below(standardized),
+        raw=raw,
+        standardized=standardized,
+        admitted=admitted,
+        share=round(share, _DIGITS),
+        is_enough=is_enough,
+        raw_is_below=is_below(raw),
+        like_is_below=share >= LEAST_COMMON and is_below(standardized),
+        admits_worse=is_enough
+        and admitted is not None
+        and is_below(admitted, least=1)
+        and admitted.difference.value <= -LEAST_LOSS,
     )
 
 
@@ -126,20 +180,31 @@ def _less(whole: Share, part: Share) -> Share:
 
 
 def sentences(compared: Mapping[str, Compared]) -> list[str]:
-    """What raw rates do not show: where they mislead, and which versions with enough cases are not judged."""
-    misled = {version: of for version, of in sorted(compared.items()) if of.disagrees}
+    """What raw rates do not show: what versions alone let through, where the rates mislead, and which versions with
+    enough cases are not judged.
+    """
+    of_each = sorted(compared.items())
+    misled = {version: of for version, of in of_each if of.disagrees and not of.admits_worse}
     if len(misled) == len(compared) == len(("one", "other")):
         # Both sentences would say the same; the one about the worse version is kept.
         worse = min(misled, key=lambda version: (_difference(misled[version]), version))
         misled = {worse: misled[worse]}
-    unlike = {version: of for version, of in sorted(compared.items()) if of.is_enough and not of.is_like}
-    said = [_misled(*item) for item in misled.items()] + [_unlike(*item) for item in unlike.items()]
+    unlike = {version: of for version, of in of_each if of.is_enough and not of.is_like and not of.admits_worse}
+    said = [_admits(version, of.admitted) for version, of in of_each if of.admitted is not None and of.admits_worse]
+    said += [_misled(*item) for item in misled.items()] + [_unlike(*item) for item in unlike.items()]
     more = len(said) - MOST_SENTENCES
     return [*said[:MOST_SENTENCES], *([f"The same holds for {more:,} more of the versions."] if more > 0 else [])]
 
 
 def _difference(of: Compared) -> float:
     return (of.standardized or of.raw).difference.value
+
+
+def _admits(version: str, of: Comparison) -> str:
+    return (
+        f"Version {version} let through {of.cases:,} cases such as the other versions mostly stop: {of.rate:.1%} of "
+        f"them succeeded, and {of.others:.1%} of what the others let through."
+    )
 
 
 def _misled(version: str, of: Compared) -> str:

@@ -31,9 +31,9 @@ JUDGED_ANEW: Final = {
     "policy_benchmarks_version": {"benchmark_hash"},
     "decision_counterfactual_slice_version": {"counterfactual_hash", "notes"},
 }
-"""The members of reports that a later release may have otherwise, by the member that names the report. A report has more
-members than it had, so that its hash is another one; versions are compared and anomalies judged by better formulas; and
-notes say so. What was counted stays.
+"""The members of reports that a later release may have otherwise, by the member that names the report. A report has
+more members than it had, so that its hash is another one; versions are compared and anomalies judged by better
+formulas; and notes say so. What was counted stays.
 """
 
 

@@ -296,10 +296,9 @@ def _compared(
     """The versions beside each other; none where fewer than two let anything through of which a result is known."""
     if sum(of.terminal > 0 for of in _let_through(groups).values()) < len(("one", "other")):
         return {}, Footing()
-    chosen = sample.filter((pl.col("disposition") == LET_THROUGH) & pl.col("outcome_status").is_in(_TERMINAL))
-    found = strata(snapshot, question.policy_id, chosen, one_of, kept)
+    found = strata(snapshot, question.policy_id, sample, one_of, kept)
     effect = found.footing.design_effect
-    return compare_versions(found.cells, effect, min_sample=question.min_sample), found.footing
+    return compare_versions(found.cells, effect, min_sample=question.min_sample, met=found.met), found.footing
 
 
 def _standings(groups: pl.DataFrame, *by: str) -> list[tuple[Any, ...]]:

@@ -1,11 +1,12 @@
 """The sentence that each chart and page begins with: what the numbers show, or that they show nothing.
 
     Version 2026-07-20 succeeded in 63% of 217 let-through cases, the others in 86% of 2,243 like ones
+    Version 2026-07-20 let through 29 cases such as the others mostly stop: 31% succeeded, of the others' 88%
     refund_policy succeeded in 86% of 2,986 let-through cases; no version does worse than the others
     Too few cases to judge refund_policy: 7 of at least 20
 
 A case is a decision with a terminal outcome. Which version is worse, the effectiveness report says, by rates that are
-standardized to like cases; which verdict or rule is, `gate.policy.effectiveness.below_others`.
+standardized to like cases, and by what a version alone lets through; which verdict or rule is, `gate.policy.effectiveness.below_others`.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def success(policy_id: str, part: str, parts: Mapping[str, Standing], min_sample
 
 
 def versions_success(body: Mapping[str, Any]) -> str:
-    """Which versions of a policy do worse than the others among like cases, or how its let-through actions do.
+    """Which versions of a policy do worse than the others, or how its let-through actions do.
 
     Args:
         body: An effectiveness report.
@@ -106,11 +107,10 @@ def versions_success(body: Mapping[str, Any]) -> str:
         return f"Too few let-through cases to judge {policy_id}: {acted.terminal:,} of at least {body['min_sample']:,}"
     below = [of for of in body["versions"] if of["below_others"]]
     if len(below) == 1:
-        like = below[0]["compared"]["standardized"]
-        return f"{_called('version', [below[0]['policy_version']])} {_beside(like)}"
+        return f"{_called('version', [below[0]['policy_version']])} {_worse(below[0]['compared'])}"
     if below:
         called = _called("version", [of["policy_version"] for of in below])
-        return f"{called} do worse than the others among like cases"
+        return f"{called} do worse than the others"
     none = "; no version does worse than the others" if _judged(body) > 1 else ""
     return f"{policy_id} succeeded in {_rate(acted, noun='let-through case')}{none}"
 
@@ -129,6 +129,8 @@ def version(body: Mapping[str, Any], name: str, own: Standing) -> str:
     if (short := _too_few(called, acted if acted.decisions else own, body["min_sample"])) is not None:
         return short
     compared = None if listed is None else listed["compared"]
+    if compared is not None and compared["admits_worse"]:
+        return f"V{called[1:]} {_worse(compared)}"
     like = None if compared is None else compared["standardized"]
     if like is None or min(like["cases"], like["other_cases"]) < body["min_sample"]:
         noun = "case" if listed is None else "let-through case"
@@ -137,7 +139,7 @@ def version(body: Mapping[str, Any], name: str, own: Standing) -> str:
 
 
 def versions(body: Mapping[str, Any]) -> str:
-    """Which versions of a policy do worse than its others among like cases, or that none does.
+    """Which versions of a policy do worse than its others, or that none does.
 
     Args:
         body: An effectiveness report.
@@ -151,7 +153,7 @@ def versions(body: Mapping[str, Any]) -> str:
         named = [cut(of["policy_version"]) for of in body["versions"] if of["below_others"]]
         more = [f"{below - _NAMES:,} more"] if below > _NAMES else []
         verb = "does" if below == 1 else "do"
-        whole = f"{below:,} of {number:,} versions {verb} worse than the others among like cases"
+        whole = f"{below:,} of {number:,} versions {verb} worse than the others"
         return f"{whole}: {joined([*named[:_NAMES], *more])}"
     if _judged(body) < 2:
         return f"Too few like cases to compare {number:,} versions: fewer than two have {body['min_sample']:,}"
@@ -169,6 +171,17 @@ def _judged(body: Mapping[str, Any]) -> int:
     needed = body["min_sample"] * body["comparison"]["design_effect"]
     like = [of["compared"]["standardized"] for of in body["versions"] if of["compared"] is not None]
     return sum(of is not None and min(of["cases"], of["other_cases"]) >= needed for of in like)
+
+
+def _worse(compared: Mapping[str, Any]) -> str:
+    """Why a version is below the others, after its name: what it alone lets through, or else its like cases."""
+    if not compared["admits_worse"]:
+        return _beside(compared["standardized"])
+    alone = compared["admitted"]
+    return (
+        f"let through {counted(alone['cases'], 'case')} such as the others mostly stop: "
+        f"{whole_percent(alone['success_rate'])} succeeded, of the others' {whole_percent(alone['others'])}"
+    )
 
 
 def _beside(like: Mapping[str, Any]) -> str:

@@ -109,6 +109,70 @@ class TestWithoutAReversal:
                     assert min(found.standardized.cases, found.standardized.other_cases) >= min_sample * effect
 
 
+class TestWhatAVersionAloneLetsThrough:
+    """Version B lets through the hard cases, which A stops; with the easy ones both do alike."""
+
+    CELLS: Cells = {
+        "A": {"easy": Share(180, 200)},
+        "B": {"easy": Share(90, 100), "hard": Share(12, 40)},
+    }
+    MET: Cells = {
+        "A": {"easy": Share(210, 210), "hard": Share(4, 90)},
+        "B": {"easy": Share(105, 110), "hard": Share(45, 46)},
+    }
+
+    def test_it_is_judged_by_it(self) -> None:
+        compared = compare_versions(self.CELLS, 1.0, min_sample=20, met=self.MET)
+        of = compared["B"]
+        assert (of.admits_worse, of.like_is_below, of.is_below) == (True, False, True)
+        assert of.admitted is not None
+        assert (of.admitted.rate, of.admitted.cases, of.admitted.others, of.admitted.other_cases) == (0.3, 40, 0.9, 200)
+        assert compared["A"].admitted is None
+        assert not compared["A"].is_below
+
+    def test_one_sentence_says_so(self) -> None:
+        assert sentences(compare_versions(self.CELLS, 1.0, min_sample=20, met=self.MET)) == [
+            "Version B let through 40 cases such as the other versions mostly stop: 30.0% of them succeeded, and 90.0% "
+            "of what the others let through."
+        ]
+
+    def test_few_cases_of_a_version_that_has_enough_are_enough_where_they_all_fail(self) -> None:
+        cells = {**self.CELLS, "B": {"easy": Share(90, 100), "hard": Share(0, 5)}}
+        assert compare_versions(cells, 1.0, min_sample=20, met=self.MET)["B"].admits_worse
+        assert not compare_versions(cells, 1.0, min_sample=106, met=self.MET)["B"].admits_worse
+
+    def test_where_nothing_is_known_of_what_was_stopped_nothing_is_said(self) -> None:
+        compared = compare_versions(self.CELLS, 1.0, min_sample=20)
+        assert compared["B"].admitted is None
+        assert not compared["B"].is_below
+
+    @pytest.mark.parametrize(
+        ("own", "others", "is_found"),
+        [
+            (Share(8, 10), Share(1, 5), True),
+            (Share(7, 10), Share(1, 5), False),
+            (Share(8, 10), Share(2, 5), False),
+            (Share(8, 10), Share(0, 4), False),
+            (Share(8, 10), Share(0, 0), False),
+        ],
+    )
+    def test_mostly_is_four_fifths_of_at_least_five(self, own: Share, others: Share, *, is_found: bool) -> None:
+        met = {"A": {**self.MET["A"], "hard": others}, "B": {**self.MET["B"], "hard": own}}
+        compared = compare_versions(self.CELLS, 1.0, min_sample=20, met=met)
+        assert (compared["B"].admitted is not None) == is_found
+
+    def test_cases_that_do_a_little_worse_are_no_fault(self) -> None:
+        cells = {
+            "A": {"easy": Share(18_000, 20_000)},
+            "B": {"easy": Share(9_000, 10_000), "hard": Share(3_240, 4_000)},
+        }
+        of = compare_versions(cells, 1.0, min_sample=20, met=self.MET)["B"]
+        assert of.admitted is not None
+        assert of.admitted.p_value < 1e-10
+        assert of.admitted.difference.value > -0.1
+        assert not of.admits_worse
+
+
 class TestTooLittle:
     def test_a_stratum_of_one_version_alone_has_no_part(self) -> None:
         of = {"A": {"x": Share(60, 100), "only": Share(80, 80)}, "B": {"x": Share(90, 100)}}

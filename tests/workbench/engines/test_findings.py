@@ -45,7 +45,7 @@ GOOD, BAD = Standing(succeeded=86, failed=14), Standing(succeeded=63, failed=37)
         ),
         (
             {**{f"v{at}": Standing(succeeded=90, failed=10) for at in range(20)}, "x": BAD, "y": BAD},
-            "Versions x and y do worse than the others among like cases",
+            "Versions x and y do worse than the others",
         ),
     ],
 )
@@ -285,11 +285,11 @@ def test_a_version_is_compared_with_the_others_where_these_have_cases(
         ({}, "No version decided"),
         ({"1": GOOD}, "Version 1 made every decision"),
         ({"1": GOOD, "2": GOOD}, "None of 2 versions does worse than the others among like cases"),
-        ({"1": GOOD, "2": BAD}, "1 of 2 versions does worse than the others among like cases: 2"),
+        ({"1": GOOD, "2": BAD}, "1 of 2 versions does worse than the others: 2"),
         ({"1": GOOD, "2": Standing(failed=9)}, "Too few like cases to compare 2 versions: fewer than two have 20"),
         (
             {"1": Standing(succeeded=9000), **dict.fromkeys("abcde", BAD)},
-            "5 of 6 versions do worse than the others among like cases: a, b, c and 2 more",
+            "5 of 6 versions do worse than the others: a, b, c and 2 more",
         ),
     ],
 )

@@ -17,7 +17,7 @@ import orjson
 import polars as pl
 
 from gate.policy.anomalies.statistics import Share
-from gate.policy.effectiveness import Footing
+from gate.policy.effectiveness import LET_THROUGH, Footing, Standing
 from gate.policy.standardization import Groups, design_effect
 from gate.policy.versions import Cells
 from workbench.engines.slicing import lower_quantiles, taken
@@ -35,6 +35,9 @@ LEAST_COMMON: Final = 0.8
 MAX_CELLS: Final = 20_000
 """How many combinations of version and stratum are compared, at most, where strata are as fine as they can be."""
 
+_SUCCEEDED: Final = "succeeded"
+_IS_LET_THROUGH: Final = pl.col("disposition") == LET_THROUGH
+_IS_TERMINAL: Final = pl.col("outcome_status").is_in(Standing._fields[:4]).fill_null(value=False)
 _FIFTHS: Final = 5
 _MINUTE_MS: Final = 60_000
 _TEXTS: Final = 9
@@ -59,10 +62,12 @@ class Strata:
 
     Attributes:
         cells: How many succeeded, of how many.
+        met: By version and stratum, how many decisions let the action through, of all those whose facts are known.
         footing: What they are told apart by.
     """
 
     cells: Cells
+    met: Cells
     footing: Footing
 
 
@@ -97,14 +102,13 @@ def _tested(values: set[object]) -> Tested:
 
 
 def strata(snapshot: Snapshot, policy_id: str, cases: pl.DataFrame, one_of: int, kept: Kept) -> Strata:
-    """The let-through decisions of a policy, by version and stratum.
+    """The decisions of a policy, by version and stratum.
 
     Args:
         snapshot: The scope's chain.
         policy_id: The policy.
-        cases: The let-through decisions with a terminal outcome: {position, created_at, policy_version,
-            outcome_status};
-            of many, those that `slicing.taken` takes.
+        cases: The decisions: {position, created_at, policy_version, outcome_status, disposition}; of many, those that
+            `slicing.taken` takes.
         one_of: Of so many decisions they are one.
         kept: What was read of the lake's files before.
     """
@@ -112,31 +116,36 @@ def strata(snapshot: Snapshot, policy_id: str, cases: pl.DataFrame, one_of: int,
     rows = cases.select(
         "position",
         "policy_version",
-        (pl.col("outcome_status") == "succeeded").alias("succeeded"),
+        (pl.col("outcome_status") == "succeeded").alias(_SUCCEEDED),
         (pl.col("created_at").cast(pl.Int64) // _MINUTE_MS).alias("minute"),
+        _IS_LET_THROUGH.alias("let_through"),
+        (_IS_LET_THROUGH & _IS_TERMINAL).alias("is_compared"),
     )
+    wanted = rows.filter("is_compared").height
     if tested:
         rows = rows.join(_facts(snapshot, policy_id, tuple(tested), one_of, kept), on="position", how="inner")
+    compared = rows.filter("is_compared")
     facts: tuple[str, ...] = ()
-    cells = _cells(rows, facts)
+    binned, cells = rows, _cells(compared, facts, _SUCCEEDED)
     for fine in (True, False):
-        bins = {field: _bin(rows, field, of, fine=fine) for field, of in tested.items()}
+        bins = {field: _bin(compared, field, of, fine=fine) for field, of in tested.items()}
         binned = rows.with_columns(bin_.alias(_bin_of(field)) for field, bin_ in bins.items())
+        like = binned.filter("is_compared")
         # A fact that is alike in all cases tells none apart.
-        facts = tuple(field for field in bins if binned[_bin_of(field)].n_unique() > 1)
-        cells = _cells(binned, facts)
+        facts = tuple(field for field in bins if like[_bin_of(field)].n_unique() > 1)
+        cells = _cells(like, facts, _SUCCEEDED)
         if _is_enough(cells):
             break
     number = len({stratum for of in cells.values() for stratum in of})
     footing = Footing(
         facts,
-        decisions=rows.height,
-        unknown=cases.height - rows.height,
+        decisions=compared.height,
+        unknown=wanted - compared.height,
         strata=number,
         sampled_one_of=one_of,
-        design_effect=design_effect(_groups(rows)),
+        design_effect=design_effect(_groups(compared)),
     )
-    return Strata(cells, footing)
+    return Strata(cells, _cells(binned, facts, "let_through") if facts else {}, footing)
 
 
 def _facts(snapshot: Snapshot, policy_id: str, fields: tuple[str, ...], one_of: int, kept: Kept) -> pl.DataFrame:
@@ -156,14 +165,14 @@ def _facts(snapshot: Snapshot, policy_id: str, fields: tuple[str, ...], one_of: 
     return read.select("position", *columns).collect(engine="streaming")
 
 
-def _cells(rows: pl.DataFrame, facts: Sequence[str]) -> Cells:
+def _cells(rows: pl.DataFrame, facts: Sequence[str], part: str) -> Cells:
     stratum = pl.concat_str([pl.col(_bin_of(field)) for field in facts], separator=",") if facts else pl.lit("")
     counted = rows.group_by("policy_version", stratum.alias("stratum")).agg(
-        pl.col("succeeded").sum().cast(pl.Int64), pl.len().cast(pl.Int64)
+        pl.col(part).sum().cast(pl.Int64), pl.len().cast(pl.Int64)
     )
     cells: dict[str, dict[str, Share]] = {}
-    for version, name, part, whole in counted.iter_rows():
-        cells.setdefault(version, {})[name] = Share(part, whole)
+    for version, name, *share in counted.iter_rows():
+        cells.setdefault(version, {})[name] = Share(*share)
     return cells
 
 
