@@ -382,7 +382,7 @@ def latency(rows: pl.DataFrame) -> str:
     if not decisions:
         return "No decisions"
     if not outcomes:
-        return f"No outcome yet, of {counted(decisions, 'decision')}"
+        return f"No outcome with a date yet, of {counted(decisions, 'decision')}"
     judged = rows.filter((pl.col("with_outcome") >= FEW) & pl.col("median_hours").is_not_null())
     if judged.is_empty():
         return f"Too few outcomes to judge how long they take: no week has {FEW}"
