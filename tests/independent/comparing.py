@@ -15,12 +15,19 @@ Json = dict[str, Any]
 
 Z = 1.959963984540054
 MOST_FACTS = 6
+MOST_KNOWN = 40
+MOST_NAMED = 10
 MOST_COMBINATIONS = 20_000
 MOST_CUTS = 20
 COMMONEST = 9
 MOST_SENTENCES = 10
 LEAST_P = 1e-40
 MISSING = object()
+NOT_TOLD_APART = "Versions are compared as they are: no fact that is looked at tells their let-through decisions apart."
+NOT_BY = (
+    "Versions are compared by {}, not by {}: by more facts, too few let-through cases would have a like one of another "
+    "version. What the facts left out do to the rates is not removed."
+)
 
 
 class Case(NamedTuple):
@@ -108,20 +115,63 @@ def binned(cases: Sequence[Case], tested: Mapping[str, tuple[list[float], list[s
     return [(fact, of) for fact, of in found.items() if len(set(of)) > 1]
 
 
-def strata_of(cases: Sequence[Case], tested: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
-    """The facts that tell cases apart, and the stratum of each case."""
-    facts: list[str] = []
-    strata: list[Any] = [()] * len(cases)
-    for fine in (True, False):
-        told = binned(cases, tested, fine=fine)
-        facts = [fact for fact, _ in told]
-        strata = list(zip(*(of for _, of in told), strict=True)) if told else [()] * len(cases)
-        combined = {(case.version, stratum) for case, stratum in zip(cases, strata, strict=True)}
-        versions = Counter(stratum for _, stratum in combined)
-        like = sum(versions[stratum] > 1 for stratum in strata)
-        if len(combined) <= MOST_COMBINATIONS and 10 * like >= 8 * len(cases):
-            break
-    return facts, strata
+class Apart(NamedTuple):
+    """The facts that tell cases apart, those that were left out, and the stratum of each case."""
+
+    facts: list[str]
+    left_out: list[str]
+    strata: list[Any]
+
+
+def strata_of(cases: Sequence[Case], tested: Mapping[str, Any]) -> Apart:
+    """Cases told apart by what rulebooks test."""
+    fine = dict(binned(cases, tested, fine=True))
+    strata = joined(cases, fine)
+    if is_enough(cases, strata):
+        return Apart([*fine], [], strata)
+    coarse = dict(binned(cases, tested, fine=False))
+    return Apart([*coarse], [fact for fact in fine if fact not in coarse], joined(cases, coarse))
+
+
+def strata_of_history(cases: Sequence[Case]) -> Apart:
+    """Imported cases, of which the facts are flat: as many facts as leave enough of them alike."""
+    names = sorted({name for case in cases for name in case.facts})[:MOST_KNOWN]
+    fine = dict(binned(cases, {name: ([], []) for name in names}, fine=True))
+    order = sorted(fine, key=lambda name: (-alike(cases, fine[name]), values_of(cases, name), name))
+    kept = order[:MOST_FACTS]
+    while kept and not is_enough(cases, joined(cases, {name: fine[name] for name in kept})):
+        del kept[-1]
+    facts = [name for name in fine if name in kept]
+    return Apart(
+        facts, [name for name in fine if name not in kept], joined(cases, {name: fine[name] for name in facts})
+    )
+
+
+def joined(cases: Sequence[Case], bins: Mapping[str, Sequence[Any]]) -> list[Any]:
+    """The stratum of each case."""
+    return list(zip(*bins.values(), strict=True)) if bins else [()] * len(cases)
+
+
+def alike(cases: Sequence[Case], strata: Sequence[Any]) -> int:
+    """How many cases lie in a stratum of several versions."""
+    versions: dict[Any, set[str]] = {}
+    for case, stratum in zip(cases, strata, strict=True):
+        versions.setdefault(stratum, set()).add(case.version)
+    return sum(len(versions[stratum]) > 1 for stratum in strata)
+
+
+def is_enough(cases: Sequence[Case], strata: Sequence[Any]) -> bool:
+    """Whether four of five cases have a like one of another version, in not too many combinations."""
+    combined = {(case.version, stratum) for case, stratum in zip(cases, strata, strict=True)}
+    return len(combined) <= MOST_COMBINATIONS and 10 * alike(cases, strata) >= 8 * len(cases)
+
+
+def values_of(cases: Sequence[Case], name: str) -> int:
+    """How many numbers and how many texts a fact has; that a case has none counts as one more of either."""
+    found = [case.facts.get(name) for case in cases]
+    numbers = {float(of) if isinstance(of, bool | int | float) else None for of in found}
+    texts = {of if isinstance(of, str) else None for of in found}
+    return len(numbers) + len(texts)
 
 
 def effect_of(cases: Sequence[Case]) -> float:
@@ -229,23 +279,26 @@ class Comparison(NamedTuple):
     comparison: Json
     compared: dict[str, Json]
     below: set[str]
+    left_out: Sequence[str] = ()
 
 
 def compared_of(
     cases: Sequence[Case],
-    rulebooks: Iterable[Mapping[str, Any]],
+    rulebooks: Iterable[Mapping[str, Any]] | None,
     min_sample: int,
     one_of: int,
     *,
     is_judged: bool = False,
 ) -> Comparison:
-    """The comparison of versions, over sampled cases; nothing where there are none to be judged."""
+    """The comparison of versions, over sampled cases; nothing where there are none to be judged. Imported cases have no
+    rulebooks: None.
+    """
     nothing = {"facts": [], "decisions": 0, "unknown": 0, "strata": 0, "sampled_one_of": 1, "design_effect": 1.0}
     if not is_judged:
         return Comparison({"of": "let_through", **nothing, "disagreements": 0, "sentences": []}, {}, set())
-    tested = tested_facts(rulebooks)
-    known = [case for case in cases if not tested or case.facts is not None]
-    facts, strata = strata_of(known, tested)
+    tested = None if rulebooks is None else tested_facts(rulebooks)
+    known = [case for case in cases if tested == {} or case.facts is not None]
+    facts, left_out, strata = strata_of_history(known) if tested is None else strata_of(known, tested)
     effect = effect_of(known)
     counts: dict[str, dict[Any, list[bool]]] = {}
     for case, stratum in zip(known, strata, strict=True):
@@ -267,7 +320,22 @@ def compared_of(
     }
     members = ("raw", "standardized", "share", "raw_below_others", "disagrees")
     shown = {version: {name: of[name] for name in members} for version, of in found.items()}
-    return Comparison(footing, shown, {version for version, of in found.items() if of["below"]})
+    return Comparison(footing, shown, {version for version, of in found.items() if of["below"]}, left_out)
+
+
+def footing_note(facts: Sequence[str], left_out: Sequence[str]) -> list[str]:
+    """What a report notes of the facts that it compares versions by."""
+    if left_out:
+        return [NOT_BY.format(in_a_row(facts) if facts else "no fact", in_a_row(left_out))]
+    return [] if facts else [NOT_TOLD_APART]
+
+
+def in_a_row(names: Sequence[str]) -> str:
+    """Names as a sentence has them."""
+    shown = list(names)[:MOST_NAMED]
+    if len(names) > MOST_NAMED:
+        shown.append(f"{len(names) - MOST_NAMED} more")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def judged_all(
