@@ -17,7 +17,7 @@ from gate.errors import OperatorError
 from gate.instance.instance import Instance
 from workbench.history import sets, upkeep
 from workbench.history.account import FIRST, Account, columns_of
-from workbench.history.importing import Imported, Plan, import_history, rehearse
+from workbench.history.importing import Imported, Plan, foreseen, import_history, rehearse
 from workbench.history.mapping import read_map
 from workbench.history.sets import HistorySet
 from workbench.history.sources import examine
@@ -59,7 +59,8 @@ def import_(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Import files of past cases as a history of a scope. Exit code 1 where rows are refused and nothing is imported.
+    """Import files of past cases as a history of a scope. Exit code 1 where rows are refused and nothing is imported;
+    with --check, where an import would be refused.
 
     The same command goes on with an import that was broken off, and does nothing where the history is there already.
     Rehearse with --check first.
@@ -73,16 +74,18 @@ def import_(
         personal = Personal.of(settings.personal_fields)
         plan = Plan(settings.lake_directory, of.scope_id, of.name, name, map_, sources, personal)
         total = sum(source.bytes for source in sources)
+        would = None
         with _refused_file(refused) as target, progress("Reading", total, as_json=as_json) as told:
             if check:
                 done = rehearse(plan, target, told)
+                would = foreseen(plan, done.account or Account(), allow_refused=allow_refused)
             else:
                 done = import_history(plan, allow_refused=allow_refused, refused_to=target, told=told)
         if done.found is not None and not done.already:
             _log(instance, "history.imported", done.found)
-    _report(plan, done, check=check, refused=refused, as_json=as_json)
-    stopped = done.account is not None and done.account.refused > 0 and (check or done.found is None)
-    raise typer.Exit(1 if stopped and not (check and allow_refused) else 0)
+    _report(plan, done, would=would, refused=refused, as_json=as_json)
+    stopped = would in ("refuse_name", "refuse_rows") if check else done.found is None
+    raise typer.Exit(1 if stopped else 0)
 
 
 @contextmanager
@@ -102,7 +105,7 @@ def _log(instance: Instance, action: str, of: HistorySet, **more: object) -> Non
         details.update({"history_hash": of.history_hash, "rows": of.rows, **more})
 
 
-def _report(plan: Plan, done: Imported, *, check: bool, refused: Path | None, as_json: bool) -> None:
+def _report(plan: Plan, done: Imported, *, would: str | None, refused: Path | None, as_json: bool) -> None:
     columns = [] if done.account is None else columns_of(done.account, plan.map_)
     if as_json:
         account = {} if done.account is None else done.account.to_dict()
@@ -110,7 +113,8 @@ def _report(plan: Plan, done: Imported, *, check: bool, refused: Path | None, as
             {
                 "scope": plan.scope,
                 "name": plan.name,
-                "checked": check,
+                "checked": would is not None,
+                **({} if would is None else {"import_would": would}),
                 "imported": done.found is not None,
                 "already": done.already,
                 "resumed_after": done.resumed,
@@ -125,7 +129,10 @@ def _report(plan: Plan, done: Imported, *, check: bool, refused: Path | None, as
         _print_account(done.account, columns)
         if done.account.refused and refused is not None:
             say(f"Wrote the refused rows to {refused}.")
-    _print_end(plan, done, check=check)
+    if would is not None and done.account is not None:
+        _print_foreseen(plan, done.account, would)
+    else:
+        _print_end(plan, done)
 
 
 def _print_account(account: Account, columns: Sequence[dict[str, Any]]) -> None:
@@ -161,14 +168,25 @@ def _print_account(account: Account, columns: Sequence[dict[str, Any]]) -> None:
     )
 
 
-def _print_end(plan: Plan, done: Imported, *, check: bool) -> None:
+def _print_foreseen(plan: Plan, account: Account, would: str) -> None:
+    ends = {
+        "nothing": f"An import would do nothing: the history {plan.name} of {plan.scope} holds these files already.",
+        "refuse_name": f"An import would be refused: {plan.scope} has another history of the name {plan.name}. Choose "
+        f"another name, or remove that one first: `gate history remove {plan.name} --scope {plan.scope}`.",
+        "refuse_rows": "An import would be refused, because rows are refused. Mend the files or the map, or add "
+        f"--allow-refused to import {counted(account.rows, 'row')} without them.",
+        "import": f"An import would import {counted(account.rows, 'row')}.",
+    }
+    say("Nothing was written.")
+    say(ends[would], style="red" if would.startswith("refuse") else None)
+
+
+def _print_end(plan: Plan, done: Imported) -> None:
     if done.already and done.found is not None:
         say(f"The history {plan.name} of {plan.scope} holds these files already: {done.found.history_hash}")
     elif done.found is not None:
         say(f"Imported the history {plan.name} of {plan.scope}: {done.found.history_hash}", style="green")
         say(f"In Python it is open_lake(...).scope({plan.scope!r}).history({plan.name!r}).")
-    elif check:
-        say("Nothing was written; without --check the rows that were understood are imported.")
     else:
         say(
             "Nothing was imported, because rows were refused. Mend the files or the map, or add --allow-refused to "

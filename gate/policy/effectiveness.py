@@ -118,6 +118,7 @@ class Footing(NamedTuple):
 
     Attributes:
         facts: The facts by which cases are like ones, sorted; none where cases are compared as they are.
+        left_out: Other facts that tell cases apart, sorted: by these as well, too few cases would be alike.
         decisions: How many let-through decisions with a terminal outcome and known facts were looked at.
         unknown: How many were left out because their facts are not known.
         strata: Into how many kinds of like cases they fall.
@@ -126,6 +127,7 @@ class Footing(NamedTuple):
     """
 
     facts: Sequence[str] = ()
+    left_out: Sequence[str] = ()
     decisions: int = 0
     unknown: int = 0
     strata: int = 0

@@ -14,7 +14,7 @@ from typing import Any, Final
 from gate.encoding.canonical import content_hash
 from gate.labels import EFFECTIVENESS
 from gate.policy import effectiveness
-from gate.policy.effectiveness import DISPOSITIONS, Counted, Effectiveness, Middle, Standing
+from gate.policy.effectiveness import DISPOSITIONS, Counted, Effectiveness, Footing, Middle, Standing
 from gate.policy.notes import by_clock, without_advice
 from gate.policy.questions import VERDICTS, EffectivenessQuestion
 from gate.policy.reports import MAX_METRICS, MAX_RULES, MAX_VERSIONS, MAX_WEEKS, success_rate
@@ -26,6 +26,9 @@ MAX_MIDDLES: Final = 16
 
 MAX_METRIC_WEEKS: Final = 104
 """By how many weeks it has them, the latest."""
+
+MAX_NAMED: Final = 10
+"""How many facts a note names, at most."""
 
 _NOTES: Final = (
     "Outcomes are what callers reported: nobody checked them. A decision counts by the latest one.",
@@ -46,7 +49,11 @@ _NOT_COMPARED: Final = (
     "fewer of them."
 )
 _NO_FACTS: Final = (
-    "Versions are compared as they are: no fact that the rulebooks test tells their let-through decisions apart."
+    "Versions are compared as they are: no fact that is looked at tells their let-through decisions apart."
+)
+_FACTS_LEFT_OUT: Final = (
+    "Versions are compared by {facts}, not by {left_out}: by more facts, too few let-through cases would have a like "
+    "one of another version. What the facts left out do to the rates is not removed."
 )
 _NO_CASES: Final = "Versions are not compared: fewer than two of them have let-through decisions whose facts are known."
 _UNKNOWN: Final = "Versions are compared without let-through decisions whose facts are not known."
@@ -216,14 +223,26 @@ def _middle(part: str, of: Middle) -> dict[str, Any]:
     }
 
 
+def _footing(of: Footing) -> Iterator[str]:
+    if of.left_out:
+        yield _FACTS_LEFT_OUT.format(facts=_enumerated(of.facts) or "no fact", left_out=_enumerated(of.left_out))
+    elif not of.facts:
+        yield _NO_FACTS
+
+
+def _enumerated(names: Sequence[str]) -> str:
+    listed = [*names[:MAX_NAMED], *([f"{len(names) - MAX_NAMED} more"] if len(names) > MAX_NAMED else [])]
+    return " and ".join([", ".join(listed[:-1]), listed[-1]]) if len(listed) > 1 else "".join(listed)
+
+
 def _notes(counted: Counted, question: EffectivenessQuestion) -> Iterator[str]:
     yield from _NOTES
     several = len(counted.by_version) > 1
     let_through = [counted.let_through.get(version, Standing()) for version in counted.by_version]
     if several and any(of.terminal < question.min_sample for of in let_through):
         yield _NOT_COMPARED
-    if counted.compared and not counted.footing.facts:
-        yield _NO_FACTS
+    if counted.compared:
+        yield from _footing(counted.footing)
     if counted.footing.unknown:
         yield _UNKNOWN if counted.compared else _NO_CASES
     if counted.footing.sampled_one_of > 1:

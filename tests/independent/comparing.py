@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -15,21 +15,30 @@ Json = dict[str, Any]
 
 Z = 1.959963984540054
 MOST_FACTS = 6
+MOST_KNOWN = 40
+MOST_NAMED = 10
 MOST_COMBINATIONS = 20_000
 MOST_CUTS = 20
 COMMONEST = 9
 MOST_SENTENCES = 10
 LEAST_P = 1e-40
 MISSING = object()
+NOT_TOLD_APART = "Versions are compared as they are: no fact that is looked at tells their let-through decisions apart."
+NOT_BY = (
+    "Versions are compared by {}, not by {}: by more facts, too few let-through cases would have a like one of another "
+    "version. What the facts left out do to the rates is not removed."
+)
 
 
 class Case(NamedTuple):
-    """A let-through action with a terminal outcome."""
+    """A decision; compared are let-through actions with a terminal outcome."""
 
     version: str
     facts: Any
     succeeded: bool
     minute: str
+    let_through: bool = True
+    is_compared: bool = True
 
 
 class Pair(NamedTuple):
@@ -94,34 +103,85 @@ def bin_of(value: Any, cuts: Sequence[float], texts: Sequence[str]) -> tuple[str
 
 
 def binned(cases: Sequence[Case], tested: Mapping[str, tuple[list[float], list[str]]], *, fine: bool) -> list[Any]:
-    """(fact, the bin of each case) of each fact that is not alike in all cases."""
+    """(fact, the bin of each case) of each fact that is not alike in all compared cases."""
     found = {}
     for fact, (cuts, texts) in tested.items():
         values = [value_at(case.facts, fact) for case in cases]
+        seen = among_compared(cases, values)
         if fine:
-            numbers = sorted(of for of in values if type(of) in (int, float))
+            numbers = sorted(of for of in seen if type(of) in (int, float))
             fifths = [numbers[(len(numbers) - 1) * part // 5] for part in range(1, 5)] if numbers else []
-            counted = Counter(of for of in values if type(of) is str)
+            counted = Counter(of for of in seen if type(of) is str)
             common = sorted(counted, key=lambda text: (-counted[text], text))[:COMMONEST]
             cuts, texts = [*cuts, *map(float, fifths)], [*texts, *common]
         found[fact] = [bin_of(value, sorted(set(cuts)), texts) for value in values]
-    return [(fact, of) for fact, of in found.items() if len(set(of)) > 1]
+    return [(fact, of) for fact, of in found.items() if len(set(among_compared(cases, of))) > 1]
 
 
-def strata_of(cases: Sequence[Case], tested: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
-    """The facts that tell cases apart, and the stratum of each case."""
-    facts: list[str] = []
-    strata: list[Any] = [()] * len(cases)
-    for fine in (True, False):
-        told = binned(cases, tested, fine=fine)
-        facts = [fact for fact, _ in told]
-        strata = list(zip(*(of for _, of in told), strict=True)) if told else [()] * len(cases)
-        combined = {(case.version, stratum) for case, stratum in zip(cases, strata, strict=True)}
-        versions = Counter(stratum for _, stratum in combined)
-        like = sum(versions[stratum] > 1 for stratum in strata)
-        if len(combined) <= MOST_COMBINATIONS and 10 * like >= 8 * len(cases):
-            break
-    return facts, strata
+def among_compared(cases: Sequence[Case], of_each: Sequence[Any]) -> list[Any]:
+    """What belongs to the compared cases."""
+    return [of for case, of in zip(cases, of_each, strict=True) if case.is_compared]
+
+
+class Apart(NamedTuple):
+    """The facts that tell cases apart, those that were left out, and the stratum of each case."""
+
+    facts: list[str]
+    left_out: list[str]
+    strata: list[Any]
+
+
+def strata_of(cases: Sequence[Case], tested: Mapping[str, Any]) -> Apart:
+    """Cases told apart by what rulebooks test."""
+    fine = dict(binned(cases, tested, fine=True))
+    strata = joined(cases, fine)
+    if is_enough(cases, strata):
+        return Apart([*fine], [], strata)
+    coarse = dict(binned(cases, tested, fine=False))
+    return Apart([*coarse], [fact for fact in fine if fact not in coarse], joined(cases, coarse))
+
+
+def strata_of_history(cases: Sequence[Case]) -> Apart:
+    """Imported cases, of which the facts are flat: as many facts as leave enough of them alike."""
+    names = sorted({name for case in cases for name in case.facts})[:MOST_KNOWN]
+    fine = dict(binned(cases, {name: ([], []) for name in names}, fine=True))
+    order = sorted(fine, key=lambda name: (-alike(cases, fine[name]), values_of(cases, name), name))
+    kept = order[:MOST_FACTS]
+    while kept and not is_enough(cases, joined(cases, {name: fine[name] for name in kept})):
+        del kept[-1]
+    facts = [name for name in fine if name in kept]
+    return Apart(
+        facts, [name for name in fine if name not in kept], joined(cases, {name: fine[name] for name in facts})
+    )
+
+
+def joined(cases: Sequence[Case], bins: Mapping[str, Sequence[Any]]) -> list[Any]:
+    """The stratum of each case."""
+    return list(zip(*bins.values(), strict=True)) if bins else [()] * len(cases)
+
+
+def alike(cases: Sequence[Case], strata: Sequence[Any]) -> int:
+    """How many compared cases lie in a stratum of several versions."""
+    versions: dict[Any, set[str]] = {}
+    compared = among_compared(cases, strata)
+    for version, stratum in zip(among_compared(cases, [case.version for case in cases]), compared, strict=True):
+        versions.setdefault(stratum, set()).add(version)
+    return sum(len(versions[stratum]) > 1 for stratum in compared)
+
+
+def is_enough(cases: Sequence[Case], strata: Sequence[Any]) -> bool:
+    """Whether four of five cases have a like one of another version, in not too many combinations."""
+    combined = {(case.version, stratum) for case, stratum in zip(cases, strata, strict=True) if case.is_compared}
+    compared = sum(case.is_compared for case in cases)
+    return len(combined) <= MOST_COMBINATIONS and 10 * alike(cases, strata) >= 8 * compared
+
+
+def values_of(cases: Sequence[Case], name: str) -> int:
+    """How many numbers and how many texts a fact has; that a case has none counts as one more of either."""
+    found = [case.facts.get(name) for case in cases if case.is_compared]
+    numbers = {float(of) if isinstance(of, bool | int | float) else None for of in found}
+    texts = {of if isinstance(of, str) else None for of in found}
+    return len(numbers) + len(texts)
 
 
 def effect_of(cases: Sequence[Case]) -> float:
@@ -229,64 +289,101 @@ class Comparison(NamedTuple):
     comparison: Json
     compared: dict[str, Json]
     below: set[str]
+    left_out: Sequence[str] = ()
 
 
 def compared_of(
     cases: Sequence[Case],
-    rulebooks: Iterable[Mapping[str, Any]],
+    rulebooks: Iterable[Mapping[str, Any]] | None,
     min_sample: int,
     one_of: int,
     *,
     is_judged: bool = False,
 ) -> Comparison:
-    """The comparison of versions, over sampled cases; nothing where there are none to be judged."""
+    """The comparison of versions, over sampled cases; nothing where there are none to be judged. Imported cases have no
+    rulebooks: None.
+    """
     nothing = {"facts": [], "decisions": 0, "unknown": 0, "strata": 0, "sampled_one_of": 1, "design_effect": 1.0}
     if not is_judged:
         return Comparison({"of": "let_through", **nothing, "disagreements": 0, "sentences": []}, {}, set())
-    tested = tested_facts(rulebooks)
-    known = [case for case in cases if not tested or case.facts is not None]
-    facts, strata = strata_of(known, tested)
-    effect = effect_of(known)
+    tested = None if rulebooks is None else tested_facts(rulebooks)
+    known = [case for case in cases if tested == {} or case.facts is not None]
+    facts, left_out, strata = strata_of_history(known) if tested is None else strata_of(known, tested)
+    compared = [case for case in known if case.is_compared]
+    of_compared = among_compared(known, strata)
+    effect = effect_of(compared)
     counts: dict[str, dict[Any, list[bool]]] = {}
-    for case, stratum in zip(known, strata, strict=True):
+    for case, stratum in zip(compared, of_compared, strict=True):
         counts.setdefault(case.version, {}).setdefault(stratum, []).append(case.succeeded)
     every: dict[Any, Counter[bool]] = {}
-    for case, stratum in zip(known, strata, strict=True):
+    for case, stratum in zip(compared, of_compared, strict=True):
         every.setdefault(stratum, Counter())[case.succeeded] += 1
-    found = judged_all(counts, every, effect, min_sample)
+    found = judged_all(counts, every, opened(known, strata) if facts else set(), effect, min_sample)
     footing = {
         "of": "let_through",
         "facts": facts,
-        "decisions": len(known),
-        "unknown": len(cases) - len(known),
-        "strata": len(set(strata)),
+        "decisions": len(compared),
+        "unknown": sum(case.is_compared for case in cases) - len(compared),
+        "strata": len(set(of_compared)),
         "sampled_one_of": one_of,
         "design_effect": effect,
         "disagreements": sum(of["disagrees"] for of in found.values()),
         "sentences": sentences_of(found),
     }
-    members = ("raw", "standardized", "share", "raw_below_others", "disagrees")
+    members = ["raw", "standardized", "admitted", "share", "raw_below_others", "like_below_others", "admits_worse"]
+    members += ["disagrees"]
     shown = {version: {name: of[name] for name in members} for version, of in found.items()}
-    return Comparison(footing, shown, {version for version, of in found.items() if of["below"]})
+    return Comparison(footing, shown, {version for version, of in found.items() if of["below"]}, left_out)
+
+
+def footing_note(facts: Sequence[str], left_out: Sequence[str]) -> list[str]:
+    """What a report notes of the facts that it compares versions by."""
+    if left_out:
+        return [NOT_BY.format(in_a_row(facts) if facts else "no fact", in_a_row(left_out))]
+    return [] if facts else [NOT_TOLD_APART]
+
+
+def in_a_row(names: Sequence[str]) -> str:
+    """Names as a sentence has them."""
+    shown = list(names)[:MOST_NAMED]
+    if len(names) > MOST_NAMED:
+        shown.append(f"{len(names) - MOST_NAMED} more")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def opened(cases: Sequence[Case], strata: Sequence[Any]) -> set[tuple[str, Any]]:
+    """(version, stratum) where it let through at least four of five cases, and the others at most one of five, of at
+    least five.
+    """
+    met: dict[Any, dict[str, list[bool]]] = {}
+    for case, stratum in zip(cases, strata, strict=True):
+        met.setdefault(stratum, {}).setdefault(case.version, []).append(case.let_through)
+    found = set()
+    for stratum, versions in met.items():
+        number = sum(map(len, versions.values()))
+        passed = sum(map(sum, versions.values()))
+        for version, own in versions.items():
+            others, through = number - len(own), passed - sum(own)
+            if others >= 5 and 5 * sum(own) >= 4 * len(own) and 5 * (others - through) >= 4 * others:
+                found.add((version, stratum))
+    return found
 
 
 def judged_all(
     counts: Mapping[str, Mapping[Any, Sequence[bool]]],
     every: Mapping[Any, Counter[bool]],
+    alone: Collection[tuple[str, Any]],
     effect: float,
     min_sample: int,
 ) -> dict[str, Json]:
     """Each version beside the others."""
     whole = sum(of.total() for of in every.values())
     won = sum(of[True] for of in every.values())
-    sizes = {version: sum(map(len, of.values())) for version, of in counts.items()}
     needed = min_sample * effect
-    judged = sum(min(size, whole - size) >= needed for size in sizes.values())
-    chance = 0.01 / max(judged, 1)
     found: dict[str, Json] = {}
     for version, of in counts.items():
-        own = sum(map(sum, of.values()))
-        raw = beside([Pair(own, sizes[version], won - own, whole - sizes[version])], effect)
+        own, size = sum(map(sum, of.values())), sum(map(len, of.values()))
+        raw = beside([Pair(own, size, won - own, whole - size)], effect)
         if raw is None:
             continue
         like = beside(
@@ -296,19 +393,32 @@ def judged_all(
             ],
             effect,
         )
+        opening = [case for stratum, cases in of.items() if (version, stratum) in alone for case in cases]
         share = like["cases"] / raw["cases"] if like else 0.0
-        raw_below, is_below = is_worse(raw, needed, chance), share >= 0.5 and is_worse(like, needed, chance)
-        enough = min(raw["cases"], raw["other_cases"]) >= needed
         found[version] = {
             "raw": raw,
             "standardized": like,
+            "admitted": beside([Pair(sum(opening), len(opening), won - own, whole - size)], effect),
             "share": round(share, 6),
-            "raw_below_others": raw_below,
-            "disagrees": enough and share >= 0.5 and differ(raw, like, raw_below, is_below),
-            "below": is_below,
-            "enough": enough,
+            "enough": min(raw["cases"], raw["other_cases"]) >= needed,
         }
+    tests = sum(1 + (of["admitted"] is not None) for of in found.values() if of["enough"])
+    for of in found.values():
+        judge(of, needed, 0.01 / max(tests, 1))
     return found
+
+
+def judge(of: Json, needed: float, chance: float) -> None:
+    """Adds to a version's numbers what follows from them."""
+    alone, is_like = of["admitted"], of["share"] >= 0.5
+    of["raw_below_others"] = is_worse(of["raw"], needed, chance)
+    of["like_below_others"] = is_like and is_worse(of["standardized"], needed, chance)
+    of["admits_worse"] = bool(
+        of["enough"] and is_worse(alone, 1, chance) and alone and alone["difference"]["value"] <= -0.1
+    )
+    of["below"] = of["like_below_others"] or of["admits_worse"]
+    differs = differ(of["raw"], of["standardized"], of["raw_below_others"], of["below"])
+    of["disagrees"] = of["enough"] and is_like and differs
 
 
 def is_worse(of: Json | None, needed: float, chance: float) -> bool:
@@ -329,10 +439,16 @@ def differ(raw: Json, like: Json | None, raw_below: bool, is_below: bool) -> boo
 
 def sentences_of(found: Mapping[str, Json]) -> list[str]:
     """What is said of versions."""
-    misled = sorted(version for version, of in found.items() if of["disagrees"])
+    misled = sorted(version for version, of in found.items() if of["disagrees"] and not of["admits_worse"])
     if len(misled) == len(found) == 2:
         misled = sorted(misled, key=lambda version: found[version]["standardized"]["difference"]["value"])[:1]
-    said = []
+    said = [
+        f"Version {version} let through {of['admitted']['cases']:,} cases such as the other versions mostly stop: "
+        f"{of['admitted']['success_rate']:.1%} of them succeeded, and {of['admitted']['others']:.1%} of what the "
+        f"others let through."
+        for version, of in sorted(found.items())
+        if of["admits_worse"]
+    ]
     for version in misled:
         raw, like = found[version]["raw"], found[version]["standardized"]
         end = "it does not do worse, the versions met different cases"
@@ -349,7 +465,7 @@ def sentences_of(found: Mapping[str, Json]) -> list[str]:
         f"Version {version} is not judged: {of['share']:.0%} of its let-through cases have a like one among those of "
         f"the other versions."
         for version, of in sorted(found.items())
-        if of["enough"] and of["share"] < 0.5
+        if of["enough"] and of["share"] < 0.5 and not of["admits_worse"]
     ]
     more = len(said) - MOST_SENTENCES
     return said[:MOST_SENTENCES] + ([f"The same holds for {more:,} more of the versions."] if more > 0 else [])

@@ -19,7 +19,7 @@ from typing import Any
 
 import rfc8785
 
-from tests.independent.comparing import Case, Comparison, compared_of
+from tests.independent.comparing import Case, Comparison, compared_of, footing_note
 
 Json = dict[str, Any]
 Entries = Sequence[Mapping[str, Any]]
@@ -55,9 +55,6 @@ EFFECTIVENESS_NOTES = (
 NOT_COMPARED = (
     "Versions with fewer let-through terminal outcomes than min_sample are not judged: a greater min_sample judges "
     "fewer of them."
-)
-NOT_TOLD_APART = (
-    "Versions are compared as they are: no fact that the rulebooks test tells their let-through decisions apart."
 )
 NO_FACTS = "Versions are not compared: fewer than two of them have let-through decisions whose facts are known."
 SOME_FACTS = "Versions are compared without let-through decisions whose facts are not known."
@@ -263,16 +260,20 @@ def compared(
     one_of: int,
 ) -> Comparison:
     """The versions beside each other, by their let-through decisions with a terminal outcome."""
-    through = [of for of in decisions if of.let_through and of.status in TERMINAL]
+
+    def is_compared(of: Told) -> bool:
+        return of.let_through and of.status in TERMINAL
+
     # Two versions let something through: of all decisions, not of those in the sample.
-    if len({version_of(of) for of in through}) < len(("one", "other")):
+    if len({version_of(of) for of in decisions if is_compared(of)}) < len(("one", "other")):
         return compared_of([], rulebooks, min_sample, 1)
     cases = []
-    for of in through:
+    for of in decisions:
         if is_taken(of, one_of):
             made, name = of.record["created_at"], of.record["decision_id"]
             facts = None if name in unknown else without(facts_of(of, requests), withheld)
-            cases.append(Case(version_of(of), facts, of.status == "succeeded", made[:16]))
+            succeeded = of.status == "succeeded"
+            cases.append(Case(version_of(of), facts, succeeded, made[:16], of.let_through, is_compared(of)))
     return compared_of(cases, rulebooks, min_sample, one_of, is_judged=True)
 
 
@@ -438,7 +439,7 @@ def effectiveness(
     distinct = list({json.dumps(body, sort_keys=True): body for body in rulebooks}.values())
     unknown = {entry["decision_id"] for entry in entries if "erasure_id" in entry} if erased is None else set(erased)
     one_of = one_of_in(len(chosen), most_sampled)
-    comparison, beside, below = compared(chosen, requests, distinct, unknown, withheld, min_sample, one_of)
+    comparison, beside, below, left_out = compared(chosen, requests, distinct, unknown, withheld, min_sample, one_of)
     names = [metric["name"] for metric in metrics[:MOST_MIDDLES]]
     sampled = [decision for decision in chosen if is_taken(decision, one_of)]
     dates = sorted(decision.record["created_at"] for decision in chosen)
@@ -453,8 +454,8 @@ def effectiveness(
     small = [of for of in through.values() if number_of(of, *TERMINAL) < min_sample]
     if small and len(versions) > 1:
         notes.append(NOT_COMPARED)
-    if beside and not comparison["facts"]:
-        notes.append(NOT_TOLD_APART)
+    if beside:
+        notes += footing_note(comparison["facts"], left_out)
     if comparison["unknown"]:
         notes.append(SOME_FACTS if beside else NO_FACTS)
     if comparison["sampled_one_of"] > 1:

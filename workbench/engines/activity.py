@@ -52,7 +52,7 @@ class Activity:
         metrics: {name, policy_version, decisions, p25, median, p75, min, max}: what the latest outcomes measured, the
             names of the most decisions first; at most 64 names, and 50 versions.
         decisions: How many decisions the policy made.
-        with_outcome: How many of these have an outcome.
+        with_outcome: How many of these have an outcome whose date is known.
         median_hours: The median of how long after the decision the first outcome was reported; None without any.
         p90_hours: The 90th percentile.
         reasons_left_out: How many rows of the reasons were left out.
@@ -138,7 +138,7 @@ def _groups(cases: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _waits(cases: pl.LazyFrame) -> pl.DataFrame:
-    """{week, wait}: of each decision with an outcome how many milliseconds the first one took."""
+    """{week, wait}: of each decision with a dated outcome how many milliseconds the first one took."""
     wait = (pl.col("first_outcome_at") - pl.col("created_at")).dt.total_milliseconds().alias("wait")
     return cases.filter(pl.col("first_outcome_at").is_not_null()).select("week", wait).collect(engine="streaming")
 

@@ -5,8 +5,9 @@
     refund_policy succeeded in 86% of 2,986 let-through cases; no version does worse than the others
     Too few cases to judge refund_policy: 7 of at least 20
 
-A case is a decision with a terminal outcome. Which version is worse, the effectiveness report says, by rates that are
-standardized to like cases, and by what a version alone lets through; which verdict or rule is, `gate.policy.effectiveness.below_others`.
+A case is a decision with a terminal outcome. Which version is worse, the effectiveness report says: by rates that are
+standardized to like cases, and by what a version alone lets through. Which verdict or rule is,
+`gate.policy.effectiveness.below_others` says.
 """
 
 from __future__ import annotations
@@ -395,7 +396,7 @@ def latency(rows: pl.DataFrame) -> str:
     if not decisions:
         return "No decisions"
     if not outcomes:
-        return f"No outcome yet, of {counted(decisions, 'decision')}"
+        return f"No outcome with a date yet, of {counted(decisions, 'decision')}"
     judged = rows.filter((pl.col("with_outcome") >= FEW) & pl.col("median_hours").is_not_null())
     if judged.is_empty():
         return f"Too few outcomes to judge how long they take: no week has {FEW}"

@@ -221,8 +221,28 @@ def _writing(folder: Path) -> Iterator[None]:
         raise unwritable(folder, error) from error
 
 
-def _require_same(plan: Plan, there: HistorySet) -> None:
-    """Refuses another content under a name that is taken."""
+def foreseen(plan: Plan, account: Account, *, allow_refused: bool) -> str:
+    """What an import would do after this rehearsal: `nothing`, where the history is there already; `refuse_name`, where
+    the name has another content; `refuse_rows`; or `import`.
+
+    Args:
+        plan: What was rehearsed.
+        account: What the rehearsal understood.
+        allow_refused: As `import_history` takes it.
+
+    Raises:
+        OperatorError: HISTORY_MANIFEST_INVALID.
+    """
+    there = sets.load(plan.lake, plan.scope_id, plan.name)
+    if there is not None and _differences(plan, there):
+        return "refuse_name"
+    if there is not None and _is_whole(plan.lake, there):
+        return "nothing"
+    return "refuse_rows" if account.refused and not allow_refused else "import"
+
+
+def _differences(plan: Plan, there: HistorySet) -> list[str]:
+    """In what a set differs from the one that is planned under its name."""
     wanted = plan.set_of(Account(), (), ())
     told = [
         ("files", [of.sha256 for of in there.sources] != [of.sha256 for of in wanted.sources]),
@@ -230,8 +250,12 @@ def _require_same(plan: Plan, there: HistorySet) -> None:
         ("importer", there.importer_version != wanted.importer_version),
         ("personal_fields", there.personal != wanted.personal),
     ]
-    differing = [what for what, differs in told if differs]
-    if differing:
+    return [what for what, differs in told if differs]
+
+
+def _require_same(plan: Plan, there: HistorySet) -> None:
+    """Refuses another content under a name that is taken."""
+    if differing := _differences(plan, there):
         raise OperatorError(
             "HISTORY_EXISTS",
             f"Scope {plan.scope} has a history {plan.name} of another content already (it differs in: "

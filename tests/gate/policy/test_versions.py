@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -112,11 +113,11 @@ class TestWithoutAReversal:
 class TestWhatAVersionAloneLetsThrough:
     """Version B lets through the hard cases, which A stops; with the easy ones both do alike."""
 
-    CELLS: Cells = {
+    CELLS: ClassVar[Cells] = {
         "A": {"easy": Share(180, 200)},
         "B": {"easy": Share(90, 100), "hard": Share(12, 40)},
     }
-    MET: Cells = {
+    MET: ClassVar[Cells] = {
         "A": {"easy": Share(210, 210), "hard": Share(4, 90)},
         "B": {"easy": Share(105, 110), "hard": Share(45, 46)},
     }

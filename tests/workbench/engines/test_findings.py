@@ -210,7 +210,7 @@ def test_rules_that_never_hit_are_counted() -> None:
     ("rows", "sentence"),
     [
         (latency(), "No decisions"),
-        (latency(None, None), "No outcome yet, of 120 decisions"),
+        (latency(None, None), "No outcome with a date yet, of 120 decisions"),
         (latency(5.0, with_outcome=19), "Too few outcomes to judge how long they take: no week has 20"),
         (
             latency(20.0),

@@ -111,7 +111,7 @@ class TestSimpson:
     def test_pages_charts_and_the_document_say_the_same(self, tmp_path: Path) -> None:
         report = recounted(planted(SIMPSON, self.TEST), tmp_path)
         assert report.finding().startswith("Version A succeeded in 80% of 1,000 let-through cases, the others in 87%")
-        assert findings.versions(report.body) == "1 of 2 versions does worse than the others among like cases: A"
+        assert findings.versions(report.body) == "1 of 2 versions does worse than the others: A"
         assert "below the other versions: A" in repr(report)
         html = report._repr_html_()
         assert report.body["comparison"]["sentences"][0] in html
@@ -159,6 +159,39 @@ class TestSimpson:
         report = recounted(chain, tmp_path)
         assert report.body["comparison"]["design_effect"] > 5
         assert below(report) == []
+
+
+class TestALooserVersion:
+    """B lets through the refunds of more than 60 days, which A blocks; most of these go wrong."""
+
+    TEST: Final = ("lead_days", "gt", 60)
+
+    def ledger(self, lost: int) -> MadeUp:
+        chain = planted(
+            (("A", {"lead_days": 3}, 200, 180), ("B", {"lead_days": 3}, 100, 90), ("B", {"lead_days": 200}, 30, lost)),
+            self.TEST,
+        )
+        for number in range(40):
+            made = MONDAY + 3 * DAY + number * MINUTE
+            chain.decide(made, version="A", verdict="no", facts={"lead_days": 150 + number})
+        return chain
+
+    def test_it_is_blamed_for_what_it_alone_lets_through(self, tmp_path: Path) -> None:
+        report = recounted(self.ledger(9), tmp_path)
+        assert (below(report), report.body["recommendation"]) == (["B"], "review_version")
+        (b,) = [of["compared"] for of in report.body["versions"] if of["policy_version"] == "B"]
+        assert (b["like_below_others"], b["admits_worse"], b["disagrees"]) == (False, True, False)
+        assert (b["admitted"]["cases"], b["admitted"]["success_rate"], b["admitted"]["others"]) == (30, 0.3, 0.9)
+        said = "Version B let through 30 cases such as the other"
+        assert report.body["comparison"]["sentences"] == [
+            f"{said} versions mostly stop: 30.0% of them succeeded, and 90.0% of what the others let through."
+        ]
+        assert report.finding() == f"{said}s mostly stop: 30% succeeded, of the others' 90%"
+        assert findings.version(report.body, "B", report.parts("version")["B"]).startswith(f"V{report.finding()[1:8]}")
+
+    def test_it_is_not_where_these_go_well(self, tmp_path: Path) -> None:
+        report = recounted(self.ledger(26), tmp_path)
+        assert (below(report), report.body["comparison"]["sentences"]) == ([], [])
 
 
 class TestQuestions:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
+from datetime import date, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from gate.encoding.canonical import content_hash
 from gate.encoding.strict_json import parse_document
 from gate.errors import OperatorError
 from gate.rulebooks.rulebook import Rulebook, load
-from tests.workbench.history.importing import DATA, imported, plan_of, sample_plan
+from tests.workbench.history.importing import DATA, imported, plan_of, sample_plan, small_map, write_csv
 from workbench import (
     Criteria,
     activity,
@@ -200,3 +202,26 @@ def test_questions_about_a_chain_are_refused(history: Snapshot) -> None:
         assert error.value.code == "ENGINE_ARGUMENT_INVALID"
     with pytest.raises(OperatorError, match="There is 'refund_policy'"):
         effectiveness(history, "refund_polcy")
+
+
+def test_outcomes_without_a_date_are_reported_and_compared_once_weeks_are_old(tmp_path: Path) -> None:
+    """Every fifth case fails for a year, then half of them: which day each result came, nobody wrote down."""
+    start = date(2023, 1, 2)
+    rows = [
+        (
+            f"r{day}-{number}",
+            str(start + timedelta(days=day)),
+            "1",
+            "bad" if number < (2 if day < 364 else 5) else "good",
+        )
+        for day in range(546)
+        for number in range(10)
+    ]
+    map_ = small_map(outcome={"column": "result", "values": {"good": "succeeded", "bad": "failed"}})
+    file = write_csv(tmp_path / "cases.csv", rows, ("id", "when", "n", "result"))
+    past = imported(plan_of(tmp_path / "lake", [file], map_))
+    found = [of for of in anomalies(past, POLICY).to_dict()["anomalies"] if of["kind"] == "outcome_shift"]
+    assert [of["summary"] for of in found] == ["The share of outcomes failed rose from 20.0% to 50.0%."]
+    assert activity(past, POLICY).latency["median_hours"].null_count() == activity(past, POLICY).latency.height
+    # The last eight weeks are too young: which of their results are missing, nobody knows.
+    assert all(of["window"]["to"][:10] <= "2024-05-06" for of in found)

@@ -202,7 +202,9 @@ def _by_week(cases: pl.LazyFrame) -> pl.LazyFrame:
 
 def _by_age(cases: pl.LazyFrame) -> pl.LazyFrame:
     """The terminal outcomes of actions that were let through, by how many days after the decision they came."""
-    age = (pl.col("outcome_reported_at") - pl.col("created_at")).dt.total_days().clip(0, MAX_AGE).alias("age")
+    came = (pl.col("outcome_reported_at") - pl.col("created_at")).dt.total_days()
+    # An imported outcome may have no date: it has come at some time, and only the last horizon holds it.
+    age = came.clip(0, MAX_AGE).fill_null(MAX_AGE).alias("age")
     acted = pl.coalesce("action_executed", _YES)
     return cases.filter(_TERMINAL & acted).group_by("week", "outcome_status", age).agg(pl.len().alias("decisions"))
 

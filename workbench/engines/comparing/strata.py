@@ -1,15 +1,19 @@
-"""Like cases: let-through decisions, told apart by the facts that a policy's rulebooks test.
+"""Like cases: let-through decisions, told apart by the facts that a policy's rulebooks test, or that a history has.
 
 Cases are alike where each of these facts lies in one bin. Numbers are cut where a rulebook compares them, and at their
 fifths, which takes away nine tenths of what one such fact distorts (W. G. Cochran, "The effectiveness of adjustment by
 subclassification in removing bias in observational studies", Biometrics 24, 1968); texts have a bin for each of the
 commonest, and for each that a rulebook names. Where so fine strata leave too few cases with a like one of another
 version, numbers are cut only where a rulebook compares them, and texts told apart only where one names them.
+
+No rulebook decided imported cases, so that none says where to cut and which facts matter. There the facts are left out
+one by one instead: first those in which, taken alone, the fewest cases have a like one of another version, then those
+of the most values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -28,6 +32,9 @@ from workbench.lake.reader import Snapshot
 
 MAX_FACTS: Final = 6
 """By how many facts cases are told apart, those that the most rulebooks test."""
+
+MAX_KNOWN: Final = 40
+"""Among how many facts of imported cases these are found, the first by name."""
 
 LEAST_COMMON: Final = 0.8
 """The least share of cases with a like one of another version, where strata are as fine as they can be."""
@@ -73,10 +80,10 @@ class Strata:
 
 def tested_facts(snapshot: Snapshot, policy_id: str) -> dict[str, Tested]:
     """The facts that a policy's rulebooks test, those of the most rulebooks, sorted; of imported cases, which no
-    rulebook decided, all that the set has, the first by name.
+    rulebook decided, those that the set has.
     """
     if snapshot.imported is not None:
-        return {field: Tested((), ()) for field in snapshot.fact_fields()[:MAX_FACTS]}
+        return {field: Tested((), ()) for field in snapshot.fact_fields()[:MAX_KNOWN]}
     rulebooks = snapshot.table("rulebooks").filter(pl.col("policy_id") == policy_id).select("body").collect()
     testing: dict[str, int] = {}
     values: dict[str, set[object]] = {}
@@ -125,27 +132,72 @@ def strata(snapshot: Snapshot, policy_id: str, cases: pl.DataFrame, one_of: int,
     if tested:
         rows = rows.join(_facts(snapshot, policy_id, tuple(tested), one_of, kept), on="position", how="inner")
     compared = rows.filter("is_compared")
-    facts: tuple[str, ...] = ()
-    binned, cells = rows, _cells(compared, facts, _SUCCEEDED)
-    for fine in (True, False):
-        bins = {field: _bin(compared, field, of, fine=fine) for field, of in tested.items()}
-        binned = rows.with_columns(bin_.alias(_bin_of(field)) for field, bin_ in bins.items())
-        like = binned.filter("is_compared")
-        # A fact that is alike in all cases tells none apart.
-        facts = tuple(field for field in bins if like[_bin_of(field)].n_unique() > 1)
-        cells = _cells(like, facts, _SUCCEEDED)
-        if _is_enough(cells):
-            break
-    number = len({stratum for of in cells.values() for stratum in of})
+    apart = _as_tested(rows, tested) if snapshot.imported is None else _one_by_one(rows, tested)
     footing = Footing(
-        facts,
+        apart.facts,
+        apart.left_out,
         decisions=compared.height,
         unknown=wanted - compared.height,
-        strata=number,
+        strata=len({stratum for of in apart.cells.values() for stratum in of}),
         sampled_one_of=one_of,
         design_effect=design_effect(_groups(compared)),
     )
-    return Strata(cells, _cells(binned, facts, "let_through") if facts else {}, footing)
+    return Strata(apart.cells, _shares(apart.binned, apart.facts, "let_through") if apart.facts else {}, footing)
+
+
+class _Apart(NamedTuple):
+    """Cases, told apart by some facts and not by others."""
+
+    facts: tuple[str, ...]
+    left_out: tuple[str, ...]
+    cells: Cells
+    binned: pl.DataFrame
+
+
+def _as_tested(rows: pl.DataFrame, tested: Mapping[str, Tested]) -> _Apart:
+    """By fine bins of each fact, or, where these leave too few like cases, as rulebooks test the facts."""
+    fine = _binned(rows, tested, fine=True)
+    telling = _telling(fine, tested)
+    cells = _cells(fine, telling)
+    if _is_enough(cells):
+        return _Apart(telling, (), cells, fine)
+    coarse = _binned(rows, tested, fine=False)
+    kept = _telling(coarse, tested)
+    return _Apart(kept, tuple(field for field in telling if field not in kept), _cells(coarse, kept), coarse)
+
+
+def _one_by_one(rows: pl.DataFrame, known: Mapping[str, Tested]) -> _Apart:
+    """By fine bins of as many facts as leave enough like cases."""
+    binned = _binned(rows, known, fine=True)
+    telling = _telling(binned, known)
+    kept = sorted(telling, key=lambda field: _rank(binned, field))[:MAX_FACTS]
+    cells = _cells(binned, sorted(kept))
+    while kept and not _is_enough(cells):
+        kept.pop()
+        cells = _cells(binned, sorted(kept))
+    return _Apart(tuple(sorted(kept)), tuple(field for field in telling if field not in kept), cells, binned)
+
+
+def _rank(binned: pl.DataFrame, field: str) -> tuple[int, int, str]:
+    """The order of choice: the facts in which most cases have a like one first, then those of the fewest values."""
+    compared = binned.filter("is_compared")
+    versions = pl.col("policy_version").n_unique()
+    alike = compared.group_by(_bin_of(field)).agg(versions.alias("versions"), pl.len().alias("cases"))
+    common = int(alike.filter(pl.col("versions") > 1)["cases"].sum())
+    values = sum(compared.select(of(field)).to_series().n_unique() for of in (number_of, string_of))
+    return -common, values, field
+
+
+def _binned(rows: pl.DataFrame, tested: Mapping[str, Tested], *, fine: bool) -> pl.DataFrame:
+    """All decisions, with the bins of each fact; where these lie, the compared ones say."""
+    compared = rows.filter("is_compared")
+    return rows.with_columns(_bin(compared, field, of, fine=fine).alias(_bin_of(field)) for field, of in tested.items())
+
+
+def _telling(binned: pl.DataFrame, fields: Iterable[str]) -> tuple[str, ...]:
+    """The facts that are not alike in all compared cases."""
+    compared = binned.filter("is_compared")
+    return tuple(field for field in fields if compared[_bin_of(field)].n_unique() > 1)
 
 
 def _facts(snapshot: Snapshot, policy_id: str, fields: tuple[str, ...], one_of: int, kept: Kept) -> pl.DataFrame:
@@ -165,7 +217,11 @@ def _facts(snapshot: Snapshot, policy_id: str, fields: tuple[str, ...], one_of: 
     return read.select("position", *columns).collect(engine="streaming")
 
 
-def _cells(rows: pl.DataFrame, facts: Sequence[str], part: str) -> Cells:
+def _cells(binned: pl.DataFrame, facts: Sequence[str]) -> Cells:
+    return _shares(binned.filter("is_compared"), facts, _SUCCEEDED)
+
+
+def _shares(rows: pl.DataFrame, facts: Sequence[str], part: str) -> Cells:
     stratum = pl.concat_str([pl.col(_bin_of(field)) for field in facts], separator=",") if facts else pl.lit("")
     counted = rows.group_by("policy_version", stratum.alias("stratum")).agg(
         pl.col(part).sum().cast(pl.Int64), pl.len().cast(pl.Int64)

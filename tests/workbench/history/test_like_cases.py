@@ -1,0 +1,130 @@
+"""Versions of an imported history among like cases: which facts are taken, which not, and that a report says so."""
+
+from __future__ import annotations
+
+import csv
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.independent.comparing import Case, compared_of, footing_note
+from tests.workbench.history.importing import imported, plan_of, small_map
+from workbench import effectiveness
+
+POLICY: Final = "refund_policy"
+# A version, how long before arrival, how many bookings, and how many of them succeeded: B is better in either kind.
+BOOKINGS: Final = (("A", 3, 420, 378), ("A", 200, 80, 46), ("B", 3, 200, 188), ("B", 200, 300, 213))
+
+Row = Mapping[str, Any]
+
+
+def bookings() -> list[dict[str, Any]]:
+    """The bookings of a hotel, one a minute."""
+    return [
+        {"version": version, "lead": lead, "result": "kept" if at < kept else "lost"}
+        for version, lead, number, kept in BOOKINGS
+        for at in range(number)
+    ]
+
+
+def compared(tmp_path: Path, rows: Sequence[Row], **facts: str) -> dict[str, Any]:
+    """The report over a history of these rows and facts, whose comparison is the recount."""
+    names = ["id", "when", "version", "result", *facts]
+    file = tmp_path / "cases.csv"
+    made = [
+        {"id": f"r{at}", "when": f"2024-01-{1 + at // 1440:02}T{at // 60 % 24:02}:{at % 60:02}:00Z", **row}
+        for at, row in enumerate(rows)
+    ]
+    with file.open("w", newline="") as opened:
+        writer = csv.DictWriter(opened, names, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(made)
+    map_ = small_map(
+        occurred_at={"column": "when"},
+        policy_version={"column": "version"},
+        outcome={"column": "result", "values": {"kept": "succeeded", "lost": "failed"}},
+        facts={name: {"column": name, "type": kind} for name, kind in facts.items()},
+    )
+    body = effectiveness(imported(plan_of(tmp_path / "lake", [file], map_)), POLICY).to_dict()
+    cases = [
+        Case(
+            row["version"],
+            {name: row[name] for name in facts if row[name] is not None},
+            row["result"] == "kept",
+            row["when"][:16],
+        )
+        for row in made
+    ]
+    recount = compared_of(cases, None, 20, 1, is_judged=True)
+    assert body["comparison"] == recount.comparison
+    assert {of["policy_version"]: of["compared"] for of in body["versions"]} == recount.compared
+    said = [note for note in body["notes"] if " by more facts, " in note or " as they are: " in note]
+    assert said == footing_note(recount.comparison["facts"], recount.left_out)
+    return body
+
+
+def worse(body: Mapping[str, Any]) -> list[str]:
+    return [of["policy_version"] for of in body["versions"] if of["below_others"]]
+
+
+@pytest.mark.parametrize("kind", ["number", "string"])
+def test_a_fact_that_differs_in_every_case_does_not_take_the_others_with_it(kind: str, tmp_path: Path) -> None:
+    rows = [{**row, "booking": at if kind == "number" else f"B-{at}"} for at, row in enumerate(bookings())]
+    alone = compared(tmp_path, rows, lead="number")
+    (tmp_path / "with").mkdir()
+    body = compared(tmp_path / "with", rows, booking=kind, lead="number")
+    assert worse(alone) == worse(body) == ["A"]
+    if kind == "number":
+        assert body["comparison"]["facts"] == ["lead"]
+        assert any("compared by lead, not by booking:" in note for note in body["notes"])
+
+
+def test_the_facts_of_the_most_values_are_left_out_first(tmp_path: Path) -> None:
+    chance = random.Random(4)  # noqa: S311 - for tests to be the same each time
+    rows = [
+        {**row, **{f"n{at}": chance.randrange(10**at) for at in range(1, 7)}, "paid": chance.choice("yn")}
+        for row in bookings()
+    ]
+    facts = {**{f"n{at}": "number" for at in range(1, 7)}, "paid": "string", "lead": "number"}
+    body = compared(tmp_path, rows, **facts)
+    assert body["comparison"]["facts"] == ["lead", "n1", "n2", "paid"]
+    like = {of["policy_version"]: of["compared"]["standardized"]["difference"]["value"] for of in body["versions"]}
+    assert like["A"] < 0 < like["B"]
+    assert any("not by n3, n4, n5 and n6:" in note for note in body["notes"])
+
+
+def test_versions_that_share_no_case_are_compared_as_they_are_and_it_is_said_why(tmp_path: Path) -> None:
+    rows = [{**row, "year": 2022 + (row["version"] == "B")} for row in bookings()]
+    body = compared(tmp_path, rows, year="number")
+    assert body["comparison"]["facts"] == []
+    assert any("compared by no fact, not by year:" in note for note in body["notes"])
+    assert not any("no fact that is looked at" in note for note in body["notes"])
+
+
+def test_a_fact_that_is_alike_in_all_cases_is_not_named_as_left_out(tmp_path: Path) -> None:
+    body = compared(tmp_path, [{**row, "country": "pt"} for row in bookings()], country="string")
+    assert any("as they are: no fact that is looked at" in note for note in body["notes"])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_odd_histories_are_the_recount(seed: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)  # noqa: S311 - for tests to be the same each time
+    facts = {f"f{at}": chance.choice(["number", "string"]) for at in range(chance.choice([1, 4, 9, 45]))}
+    most = {name: chance.choice([1, 2, 30, 1000]) for name in facts}
+
+    def value(name: str) -> Any:
+        drawn = chance.randrange(most[name])
+        return None if chance.random() < 0.1 else drawn / 4 if facts[name] == "number" else f"t{drawn}"
+
+    rows = [
+        {
+            "version": chance.choice("AAB" if at < 150 else "BBC"),
+            "result": chance.choice(["kept", "kept", "lost"]),
+            **{name: value(name) for name in facts},
+        }
+        for at in range(chance.choice([30, 300]))
+    ]
+    compared(tmp_path, rows, **facts)
