@@ -88,8 +88,33 @@ def test_refused_rows_are_shown_written_and_stop_the_import(gate: Gate, tmp_path
         ("x.csv", 3, 4, "n"),
     ]
     assert told[1]["value"].startswith("'=1+1\\x1b")
-    assert gate(*command, "--check").returncode == 1
     assert printed(gate(*command, "--allow-refused", "--json"))["rows"] == 1
+
+
+def test_a_rehearsal_says_what_an_import_would_do(gate: Gate, tmp_path: Path) -> None:
+    file, map_ = tmp_path / "x.csv", tmp_path / "map.json"
+    map_.write_text(json.dumps(small_map()))
+    command = ("history", "import", str(file), "--map", str(map_), "--scope", "acme", "--name", "x")
+
+    def said(*more: str, code: int = 0) -> tuple[str, str]:
+        done = gate(*command, "--check", *more)
+        assert done.returncode == code, done.stdout
+        body = printed(gate(*command, "--check", "--json", *more), code)
+        *_, nothing, last = done.stdout.splitlines()
+        assert nothing == "Nothing was written."
+        return body["import_would"], last
+
+    write_csv(file, [("a", "2024-01-01", "1"), ("b", "tomorrow", "1")])
+    would, last = said(code=1)
+    assert (would, "would be refused, because rows are refused" in last) == ("refuse_rows", True)
+    assert said("--allow-refused") == ("import", "An import would import 1 row.")
+    assert gate(*command, "--allow-refused").returncode == 0
+    would, last = said()
+    assert (would, "would do nothing: the history x of acme holds these files already" in last) == ("nothing", True)
+    write_csv(file, [("c", "2024-01-01", "1")])
+    would, last = said(code=1)
+    assert (would, "acme has another history of the name x." in last) == ("refuse_name", True)
+    assert said("--name", "y") == ("import", "An import would import 1 row.")
 
 
 def test_a_map_with_an_unknown_member_is_refused_by_its_path(gate: Gate, tmp_path: Path) -> None:
