@@ -31,7 +31,7 @@ from gate.rulebooks.documents import RulebookBody
 from gate.rulebooks.evaluation import Outcome
 from gate.rulebooks.rulebook import Rulebook, load
 from workbench.columns import NO_VERDICT
-from workbench.engines.arguments import require_decided, require_snapshot
+from workbench.engines.arguments import require_decided, require_known_values, require_snapshot
 from workbench.engines.findings import redecided, worth
 from workbench.engines.rendering import cut, listed, page, prompt
 from workbench.engines.slicing import date_of, latest, looked_at
@@ -178,7 +178,8 @@ def counterfactuals(
     Raises:
         RulebookRefused: RULEBOOK_INVALID.
         OperatorError: ENGINE_ARGUMENT_INVALID, also for a rulebook of another policy than the one whose decisions are
-            looked at; LAKE_POLICY_UNKNOWN; LAKE_MOVED_ON where facts were erased since the lake was opened.
+            looked at; LAKE_POLICY_UNKNOWN; METRIC_UNKNOWN; LAKE_MOVED_ON where facts were erased since the lake was
+            opened.
     """
     require_snapshot(snapshot)
     question = CounterfactualsQuestion(
@@ -195,6 +196,7 @@ def counterfactuals(
         metrics=cast("tuple[str, ...]", metrics if isinstance(metrics, str) else tuple(metrics)),
     )
     require_decided(snapshot, policy_id, policy_version)
+    require_known_values(snapshot, policy_id, question.metrics, None if rulebook is None else load(dict(rulebook)).body)
     return answer(snapshot, question)
 
 

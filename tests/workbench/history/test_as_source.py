@@ -151,13 +151,13 @@ def test_a_rulebook_decides_imported_cases_as_it_decides_each_alone(history: Sna
 
 
 def test_what_if_sums_a_metric_over_imported_cases(history: Snapshot) -> None:
-    found = decide_slice(history, POLICY, {}, rulebook=CANDIDATE, metric="refund_cost")
+    found = decide_slice(history, POLICY, {}, rulebook=CANDIDATE, metrics=["refund_cost"])
     then = decided_by(CANDIDATE)
     expected: dict[tuple[str, str], list[float]] = {}
     for row, to in zip(ROWS, then, strict=True):
         if VERDICTS[row["handled"]] != to and row["refund_cost"]:
             expected.setdefault((VERDICTS[row["handled"]], to), []).append(float(row["refund_cost"]))
-    told = {(of.was, of.then): of.worth for of in found.verdicts if of.worth is not None}
+    told = {(of.was, of.then): of.worth["refund_cost"] for of in found.verdicts if of.worth}
     assert {key: worth[0] for key, worth in told.items()} == {key: len(of) for key, of in expected.items()}
     for key, values in expected.items():
         assert told[key][1] == pytest.approx(sum(values))
