@@ -76,9 +76,9 @@ class EffectivenessReport:
         terminal = sum(outcomes[status] for status in _TERMINAL)
         counts = f"{of_terminal(body['success_rate'], terminal)}, {body['coverage']['decisions']:,} decisions"
         below = f"below the other versions: {self._below()}; " if body["versions_below_others"] else ""
-        return prompt(
-            "Effectiveness", body["policy_id"], self.scope, self._asked(), counts, f"{below}{body['recommendation']}"
-        )
+        said = map(on_one_line, body["comparison"]["sentences"])
+        recommended = f"{below}{body['recommendation']}"
+        return prompt("Effectiveness", body["policy_id"], self.scope, self._asked(), counts, recommended, *said)
 
     def _repr_html_(self) -> str:
         body = self.body

@@ -106,8 +106,7 @@ def versions_success(body: Mapping[str, Any]) -> str:
         return f"Too few let-through cases to judge {policy_id}: {acted.terminal:,} of at least {body['min_sample']:,}"
     below = [of for of in body["versions"] if of["below_others"]]
     if len(below) == 1:
-        like = below[0]["compared"]["standardized"]
-        return f"{_called('version', [below[0]['policy_version']])} {_beside(like)}"
+        return f"{_called('version', [below[0]['policy_version']])} {_beside(below[0]['compared'])}"
     if below:
         called = _called("version", [of["policy_version"] for of in below])
         return f"{called} do worse than the others among like cases"
@@ -128,12 +127,12 @@ def version(body: Mapping[str, Any], name: str, own: Standing) -> str:
     acted = own if listed is None else Standing(**listed["let_through"]["outcomes"])
     if (short := _too_few(called, acted if acted.decisions else own, body["min_sample"])) is not None:
         return short
-    compared = None if listed is None else listed["compared"]
-    like = None if compared is None else compared["standardized"]
+    compared = (None if listed is None else listed["compared"]) or {}
+    like = compared.get("standardized")
     if like is None or min(like["cases"], like["other_cases"]) < body["min_sample"]:
         noun = "case" if listed is None else "let-through case"
         return f"V{called[1:]} succeeded in {_rate(acted, noun=noun)}"
-    return f"V{called[1:]} {_beside(like)}"
+    return f"V{called[1:]} {_beside(compared)}"
 
 
 def versions(body: Mapping[str, Any]) -> str:
@@ -171,10 +170,16 @@ def _judged(body: Mapping[str, Any]) -> int:
     return sum(of is not None and min(of["cases"], of["other_cases"]) >= needed for of in like)
 
 
-def _beside(like: Mapping[str, Any]) -> str:
+def _beside(compared: Mapping[str, Any]) -> str:
+    """Both rates among like cases, and those that they were adjusted from where these read otherwise."""
+    like = compared["standardized"]
+    rates, unadjusted = (
+        [whole_percent(compared[name][of]) for of in ("success_rate", "others")] for name in ("standardized", "raw")
+    )
+    adjusted = f", adjusted to one mix of cases (unadjusted {joined(unadjusted)})" if unadjusted != rates else ""
     return (
-        f"succeeded in {whole_percent(like['success_rate'])} of {counted(like['cases'], 'let-through case')}, the "
-        f"others in {whole_percent(like['others'])} of {like['other_cases']:,} like ones"
+        f"succeeded in {rates[0]} of {counted(like['cases'], 'let-through case')}, the others in {rates[1]} of "
+        f"{like['other_cases']:,} like ones{adjusted}"
     )
 
 
