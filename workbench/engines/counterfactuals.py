@@ -169,7 +169,7 @@ def counterfactuals(
         policy_version: One of the policy's versions; None for all.
         verdict: One verdict, yes, no or review; None for all.
         since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
-        until: Only decisions before this moment, as `since`.
+        until: Only decisions before this moment; a date includes its day.
         clock: By which dates, `recorded` or `occurred`; those of the snapshot where None.
         limit: How many decisions are looked at, the latest in the chain, 1 to 1,000,000; None for all.
         metrics: What is summed over the decisions, at most five: metrics of the latest outcomes by their names, and

@@ -170,7 +170,7 @@ class TestQuestions:
     def test_a_verdict_and_a_period_give_the_report_of_these_decisions(self, seed: int, tmp_path: Path) -> None:
         chance = random.Random(seed)  # noqa: S311 - for tests to be the same each time
         chain = odd(chance, 160)
-        since, until = sorted(MONDAY + chance.randrange(40) * DAY for _ in range(2))
+        since, until = sorted(MONDAY + day * DAY for day in chance.sample(range(40), 2))
         chosen: dict[str, Any] = {
             "verdict": chance.choice(recount.VERDICTS),
             "since": since,
