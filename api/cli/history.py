@@ -272,7 +272,11 @@ def erase(
     name: SetName,
     ids: Annotated[
         list[str],
-        typer.Argument(metavar="ROW_ID...", help="The rows' own ids, as their files have them.", show_default=False),
+        typer.Argument(
+            metavar="ROW_ID...",
+            help="The rows' ids, as their files have them or as reports show them, row:ID.",
+            show_default=False,
+        ),
     ],
     scope: ScopeName,
     home: Home = DEFAULT_HOME,
@@ -282,12 +286,25 @@ def erase(
     """Erase rows of a history. They stay erased when the same files are imported again; the files are yours to mend."""
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
-        found = upkeep.erase(instance.settings.lake_directory, of.scope_id, of.name, name, ids)
-        # The ids of people's rows stay out of the log.
-        _log(instance, "history.rows_erased", found, erased=len(found.erased))
+        found, now, before = upkeep.erase(instance.settings.lake_directory, of.scope_id, of.name, name, ids)
+        if now:
+            # The ids of people's rows stay out of the log.
+            _log(instance, "history.rows_erased", found, erased=len(found.erased))
     if as_json:
-        print_json({"scope": of.name, "name": name, "erased": len(found.erased), "history_hash": found.history_hash})
+        print_json(
+            {
+                "scope": of.name,
+                "name": name,
+                "erased_now": len(now),
+                "erased_before": len(before),
+                "erased": len(found.erased),
+                "history_hash": found.history_hash,
+            }
+        )
         return
-    again = f"`gate lake verify --scope {shlex.quote(of.name)}`"
-    say(f"Erased {counted(len(dict.fromkeys(ids)), 'row')} of {name}; its history_hash is now {found.history_hash}.")
-    say(f"Backups made before still hold them. {again} checks the files.")
+    if before:
+        say(f"{counted(len(before), 'row')} of {name} had been erased before; nothing changed for them.")
+    if now:
+        again = f"`gate lake verify --scope {shlex.quote(of.name)}`"
+        say(f"Erased {counted(len(now), 'row')} of {name}; its history_hash is now {found.history_hash}.")
+        say(f"Backups made before still hold them. {again} checks the files.")

@@ -98,6 +98,7 @@ class ImportedSet:
             "history_hash": self.history_hash,
             "rows": self.rows,
             "refused": self.refused,
+            "erased": self.erased,
         }
 
     @property

@@ -133,6 +133,16 @@ def test_erased_rows_are_gone_and_their_ids_are_not_logged(gate: Gate) -> None:
     assert body["history_hash"] != before
     assert printed(importing(gate, "--json"))["history_hash"] == body["history_hash"]
     assert "R-0007" not in gate("log", "--json").stdout
+    again = gate("history", "erase", "past", "row:R-0007", "R-0008", "R-0008", "--scope", "acme")
+    assert (again.returncode, again.stdout.splitlines()) == (
+        0,
+        ["2 rows of past had been erased before; nothing changed for them."],
+    )
+    more = printed(gate("history", "erase", "past", "R-0007", "row:R-0009", "--scope", "acme", "--json"))
+    assert (more["erased_now"], more["erased_before"], more["erased"]) == (1, 1, 3)
+    actions = [of["action"] for of in printed(gate("log", "--json"))["entries"]]
+    assert actions.count("history.rows_erased") == 2
+    body = more
     wrong = printed(gate("history", "erase", "past", "R-9", "--scope", "acme", "--json"), 2)
     assert wrong["error"] == "HISTORY_ROW_UNKNOWN"
 

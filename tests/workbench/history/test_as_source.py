@@ -86,7 +86,7 @@ def test_every_report_says_that_its_cases_are_imported(history: Snapshot, engine
     report = engine(history, POLICY)
     body = report.to_dict()
     assert history.imported is not None
-    mark = {"name": "past", "history_hash": history.imported.history_hash, "rows": 240, "refused": 0}
+    mark = {"name": "past", "history_hash": history.imported.history_hash, "rows": 240, "refused": 0, "erased": 0}
     assert body["coverage"]["history"] == mark
     assert "nobody verified; they are not in the chain" in body["notes"][0]
     assert body[hash_name] == content_hash({name: of for name, of in body.items() if name != hash_name})
