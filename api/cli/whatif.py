@@ -23,6 +23,7 @@ from gate.ledger.access.authority import Scope
 from gate.rulebooks.evaluation import ABSENT, NEEDS_INPUT, Explained, value_at
 from gate.rulebooks.explanation import shown as shown_value
 from gate.rulebooks.rulebook import Rulebook
+from workbench.engines.findings import failing
 from workbench.engines.wording import amount, decided_by
 from workbench.lake.entries import Personal
 from workbench.lake.fresh import fresh
@@ -413,10 +414,7 @@ def _print_slice(
     if body["unknown"]:
         say(f"The facts of {body['unknown']:,} more are not known.", style="yellow")
     if body["needs_input"]:
-        say(
-            f"{body['needs_input']:,} would fail the schema check: a fact is missing, or of a wrong type.",
-            style="yellow",
-        )
+        say(f"{failing(body)}.", style="yellow")
     if body["unread"]:
         unread = ", ".join(body["unread"])
         say(f"No rulebook of these decisions reads {unread}: changing it changes nothing.", style="yellow")

@@ -39,6 +39,7 @@ FEW: Final = MIN_SAMPLE
 """With fewer cases than this a rate is drawn in grey."""
 
 _NAMES: Final = 3
+_FACTS: Final = 10
 _STATUSES: Final = (*Counts._fields, "unreported")
 _CHANGES: Final = ("outcome_shift", "verdict_shift", "volume", "fact_drift")
 _BROKEN: Final[Mapping[str, str]] = MappingProxyType(
@@ -328,6 +329,27 @@ def redecided(body: Mapping[str, Any]) -> str:
         f"{changed:,} of {counted(whole, 'decision')} by {policy_id} would get another verdict "
         f"({whole_percent(changed / whole)})"
     )
+
+
+def failing(body: Mapping[str, Any]) -> str:
+    """How many decisions would fail the schema check, and by which facts; empty where none would.
+
+    Args:
+        body: A counterfactual report.
+    """
+    if not body["needs_input"]:
+        return ""
+    whole = f"{body['needs_input']:,} would fail the schema check"
+    if body["unfit"] is None:
+        return f"{whole}: a fact is missing, or of a wrong type"
+    more = len(body["unfit"]) - _FACTS
+    told = [f"{cut(of['fact'])} {_lacking(of)}" for of in body["unfit"][:_FACTS]]
+    return f"{whole}: {joined([*told, *([f'{more:,} more facts'] if more > 0 else [])])}"
+
+
+def _lacking(of: Mapping[str, Any]) -> str:
+    kinds = {"is missing": of["missing"], "is of a wrong type": of["mistyped"]}
+    return " and ".join(f"{kind} in {number:,}" for kind, number in kinds.items() if number)
 
 
 def worth(body: Mapping[str, Any]) -> list[str]:

@@ -225,3 +225,27 @@ def test_outcomes_without_a_date_are_reported_and_compared_once_weeks_are_old(tm
     assert activity(past, POLICY).latency["median_hours"].null_count() == activity(past, POLICY).latency.height
     # The last eight weeks are too young: which of their results are missing, nobody knows.
     assert all(of["window"]["to"][:10] <= "2024-05-06" for of in found)
+
+
+def test_a_what_if_names_the_facts_by_which_imported_cases_fail_the_schema(tmp_path: Path) -> None:
+    map_ = yaml.safe_load((DATA / "refunds.map.yaml").read_text())
+    del map_["facts"]["share_of_payment_percent"]
+    map_["facts"]["currency"] = {"column": "amount", "type": "number"}
+    past = imported(plan_of(tmp_path, [DATA / "refunds.csv"], map_))
+    report = counterfactuals(past, POLICY, rulebook=CANDIDATE.body, since=date(2025, 1, 1))
+    rows = [row for row in ROWS if row["decided"] >= "2025"]
+    required = CANDIDATE.body["input_schema"]["required"]
+    found = {of["fact"]: (of["missing"], of["mistyped"]) for of in report.to_dict()["unfit"]}
+    columns = {name: of["column"] for name, of in map_["facts"].items()}
+    missing = {
+        name: (sum(name not in columns or not row[columns[name]] for row in rows), 0)
+        for name in required
+        if name != "currency"
+    }
+    assert found == {
+        **{name: counts for name, counts in missing.items() if counts[0]},
+        "currency": (sum(not row["amount"] for row in rows), sum(bool(row["amount"]) for row in rows)),
+    }
+    assert found["share_of_payment_percent"] == (len(rows), 0)
+    assert f"share_of_payment_percent is missing in {len(rows)}" in repr(report)
+    report._repr_html_()

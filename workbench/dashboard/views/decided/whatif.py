@@ -120,6 +120,7 @@ def many(redecided: Redecided, scope: str) -> Markup:
         "verdicts": redecided.verdicts,
         "metric": next(iter(redecided.metrics), None),
         "worth": findings.worth(redecided.body),
+        "failing": findings.failing(redecided.body),
     }
     return render("whatif_many.html", context)
 
