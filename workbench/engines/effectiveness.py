@@ -34,7 +34,7 @@ from workbench.engines.slicing import by_status, date_of, looked_at, sampled_one
 from workbench.engines.wording import decided_by, phrase, stated
 from workbench.history.marks import marked
 from workbench.kept import Kept
-from workbench.lake.reader import Snapshot
+from workbench.lake.reader import RECORDED, Snapshot
 
 if TYPE_CHECKING:
     import altair as alt
@@ -238,6 +238,7 @@ def answer(snapshot: Snapshot, question: EffectivenessQuestion, kept: Kept | Non
         kept: What was counted of the lake's files before; nothing is kept where None.
     """
     snapshot = looked_at(snapshot.binding(question.policy_id), question)
+    has_event_dates = snapshot.imported is not None or snapshot.clock != RECORDED
     counting = Counting(snapshot, question, kept or Kept(0))
     groups, measured = counting.groups(), counting.measured()
     one_of = sampled_one_of(int(groups["decisions"].sum()))
@@ -272,6 +273,8 @@ def answer(snapshot: Snapshot, question: EffectivenessQuestion, kept: Kept | Non
         merkle_root=snapshot.merkle_root,
         truncated=counting.after is not None,
         advisory=snapshot.count_advisory(question.policy_id),
+        # By the gate's own clock an outcome is never early; a clock that was set back has its place elsewhere.
+        early=int(groups["early"].sum()) if has_event_dates else 0,
     )
     body = marked(effectiveness_report(counted, question), snapshot, "effectiveness_hash")
     return EffectivenessReport(body, _frame(counted), _weekly(groups), snapshot.title)

@@ -314,10 +314,10 @@ class TestEffectiveness:
         assert notes(replace(COUNTED, by_version={"small": small["small"]}, compared={})) == always
         listed = [cells[0] for cells in rows(section(EFFECTIVENESS_PAGE, "## What it cannot know"))]
         footing = COUNTED.footing._replace(facts=(), unknown=3, sampled_one_of=4)
-        every = replace(crowd, truncated=True, by_version=small, footing=footing, middles_one_of=4, advisory=4)
+        every = replace(crowd, truncated=True, by_version=small, footing=footing, middles_one_of=4, advisory=4, early=4)
         said = list(effectiveness_report(every, EffectivenessQuestion("p", clock="occurred"))["notes"])
         no_cases = notes(replace(COUNTED, compared={}, footing=footing._replace(sampled_one_of=1)))
-        assert len(said) == len(always) + 9
+        assert len(said) == len(always) + 10
         left_out = notes(replace(COUNTED, footing=Footing(("lead_days",), ("booking_id",))))
         assert no_cases[:-1] == left_out[:-1] == always
         assert [note for note in listed if note not in (no_cases[-1], left_out[-1])] == said

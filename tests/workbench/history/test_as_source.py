@@ -249,3 +249,17 @@ def test_a_what_if_names_the_facts_by_which_imported_cases_fail_the_schema(tmp_p
     assert found["share_of_payment_percent"] == (len(rows), 0)
     assert f"share_of_payment_percent is missing in {len(rows)}" in repr(report)
     report._repr_html_()
+
+
+def test_imported_outcomes_that_are_dated_on_a_day_before_their_case_are_noted(tmp_path: Path) -> None:
+    rows = [("a", "2024-01-05T12:00:00Z", "1", "good", day) for day in ("2024-01-04", "2024-01-05", "2024-01-06", "")]
+    file = write_csv(
+        tmp_path / "x.csv", [(f"{at}", *row[1:]) for at, row in enumerate(rows)], ("id", "when", "n", "result", "at")
+    )
+    map_ = small_map(
+        occurred_at={"column": "when"},
+        outcome={"column": "result", "values": {"good": "succeeded"}},
+        outcome_at={"column": "at", "format": "date"},
+    )
+    notes = effectiveness(imported(plan_of(tmp_path / "lake", [file], map_)), POLICY).to_dict()["notes"]
+    assert notes[-1] == "1 decision has an outcome that is dated before the decision: check these dates."
