@@ -160,7 +160,7 @@ def _print_account(account: Account, columns: Sequence[dict[str, Any]]) -> None:
         say(f"{of['rows']:,} refused{where}: {of['reason']}", style="red")
     if not account.refused:
         return
-    say(f"The first {min(FIRST, account.refused)} refused rows:")
+    say("The refused rows:" if account.refused <= FIRST else f"The first {FIRST} of the refused rows:")
     table(
         ["file", "row", "line", "column", "value", "reason"],
         [[of["file"], of["row"], of["line"], of["column"], of["value"], of["reason"]] for of in body["first_refused"]],

@@ -32,6 +32,7 @@ _TRUTHS: Final = {"true": True, "false": False}
 _ID: Final = "id"
 _NEEDED: Final = (_ID, "occurred_at")
 _UNREPORTED: Final = "unreported"
+_PLAIN: Final = "Remove thousands separators, units and spaces, and write a decimal comma as a point."
 _BAD: Final = ":bad:"
 _EMPTY: Final = ":empty:"
 _CELL: Final = ":cell:"
@@ -162,9 +163,7 @@ def reason_of(member: Member, *, empty: bool) -> tuple[str, str]:
     if empty:
         return "missing", f"The cell is empty, and every row needs {member.name}."
     if member.time is not None:
-        zone = member.time.zone
-        shown = "" if zone == "UTC" else f", or the clock of {zone} showed it twice or never"
-        return "time", f"It is no time {member.time.like}{shown}."
+        return "time", member.time.fault
     return {
         "id": ("id", f"An id has at most {MAX_TEXT} characters, all of which print."),
         "text": ("text", f"A text has at most {MAX_TEXT} characters."),
@@ -175,8 +174,8 @@ def reason_of(member: Member, *, empty: bool) -> tuple[str, str]:
             if member.values is None
             else "The map gives it no meaning; add it to values, or to null_values.",
         ),
-        "number": ("number", "It is no number as JSON writes one, such as 1250.5, or has more digits than are kept."),
-        "integer": ("integer", "It is no whole number as JSON writes one, such as 1250, up to 2^53 - 1."),
+        "number": ("number", f"It is no number such as 1250.5, or a whole number beyond 2^53 - 1. {_PLAIN}"),
+        "integer": ("integer", f"It is no whole number such as 1250, up to 2^53 - 1. {_PLAIN}"),
     }[member.kind]
 
 

@@ -53,8 +53,8 @@ class Counting:
         self.kept: Final = kept if self.after is None else Kept(0)
 
     def groups(self) -> pl.DataFrame:
-        """{policy_version, verdict, rule, week, disposition, outcome_status, decisions, first, last, early}, where `early`
-        is how many of them have an outcome that happened before.
+        """{policy_version, verdict, rule, week, disposition, outcome_status, decisions, first, last, early}, where
+        `early` is how many of them have an outcome that happened before.
         """
         is_early = pl.col("outcome_occurred_at") < pl.col("created_at")
         if self._snapshot.imported is not None:
