@@ -52,15 +52,21 @@ def event_fault(text: str, now: datetime | None) -> tuple[str, str] | None:
     try:
         moment = parse_timestamp(text)
     except ValueError:
-        return _NO_EVENT
+        return _NO_SUCH if _FORM.fullmatch(text) else _NO_EVENT
     if timestamp(moment) != text:
         return _NO_EVENT
     if now is not None and moment > now + AHEAD:
-        return "future", f"It is more than {AHEAD // timedelta(minutes=1)} minutes ahead of the service's clock."
+        return "future", _FUTURE
     return None
 
 
+_FORM: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
 _NO_EVENT: Final = ("format", "It must be a UTC time with milliseconds, such as 2026-01-31T12:00:00.000Z.")
+_NO_SUCH: Final = ("format", "There is no such day or time. Send when it happened, such as 2026-01-31T12:00:00.000Z.")
+_FUTURE: Final = (
+    f"It lies in the future, more than {AHEAD // timedelta(minutes=1)} minutes ahead of the service's clock. Send when "
+    f"it happened, or check the sender's clock."
+)
 
 
 def not_before(moment: datetime) -> str:

@@ -64,11 +64,13 @@ class VectorEvaluator:
         fields: The fields that it reads, sorted.
         outcomes: What it can say: of each rule in the order of evaluation, by default, and NEEDS_INPUT.
         index: Which of `outcomes` it says of a row, Int16; null where a field is unknown or withheld.
+        unfit: By field, whether a row fails the input schema by it; false where any field is unknown or withheld.
     """
 
     fields: tuple[str, ...]
     outcomes: tuple[Outcome, ...]
     index: pl.Expr
+    unfit: Mapping[str, pl.Expr]
 
     def decide(self, frame: pl.LazyFrame, prefix: str = "") -> pl.LazyFrame:
         """The frame with the outcome in columns.
@@ -104,12 +106,15 @@ def compile_frame_evaluator(body: RulebookBody) -> VectorEvaluator:
     schema = body["input_schema"]
     declared = {name: property_["type"] for name, property_ in schema["properties"].items()}
     facts = {name: _Fact(name, _possible(declared.get(name), name in schema["required"])) for name in fields}
-    fit = pl.all_horizontal(_fits(fact, declared.get(name)) for name, fact in facts.items())
+    fits = {name: _fits(fact, declared.get(name)) for name, fact in facts.items()}
+    fit = pl.all_horizontal(fits.values())
     known = pl.all_horizontal(type_of(name) != WITHHELD for name in fields)
     matched = _first([_condition(rule["condition"], facts) for rule in rules])
     needs_input = where(known, len(outcomes) - 1, pl.Int16)
     # A row whose facts are not known never fits.
-    return VectorEvaluator(fields, outcomes, pl.when(fit).then(matched).otherwise(needs_input).alias("outcome"))
+    index = pl.when(fit).then(matched).otherwise(needs_input).alias("outcome")
+    unfit = {name: (known & ~of.fill_null(value=False)).fill_null(value=False) for name, of in fits.items()}
+    return VectorEvaluator(fields, outcomes, index, unfit)
 
 
 def _outcome(body: DeclaredOutcome, rule_id: str | None) -> Outcome:

@@ -2,12 +2,13 @@
 
 values_of(snapshot, "refund_policy", "refund_eur")             # a metric
 values_of(snapshot, "refund_policy", "inputs.order_total")     # a fact
+known_values(snapshot, "refund_policy", bodies)                # the names of both
 exact_sums(frame, ["verdict"])
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Final
 
@@ -15,12 +16,27 @@ import polars as pl
 import pyarrow as pa
 
 from gate.policy.means import Sums
+from gate.rulebooks.documents import RulebookBody
 from workbench.facts import find_typed, number_of, type_of, with_fields
 from workbench.lake.entries import Personal
 from workbench.lake.reader import Snapshot
 
 FACT: Final = "inputs."
 """What the name of a value begins with where it is a fact."""
+
+
+def known_values(snapshot: Snapshot, policy_id: str, bodies: Iterable[RulebookBody]) -> list[str]:
+    """The names under which values can be summed: what outcomes measured, and facts that rulebooks declare as numbers.
+
+    Args:
+        snapshot: The chain.
+        policy_id: The policy.
+        bodies: The rulebooks.
+    """
+    names = snapshot.binding(policy_id).metrics(policy_id).select(pl.col("name").cast(pl.String).unique().sort())
+    properties = {name: of for body in bodies for name, of in body["input_schema"]["properties"].items()}
+    facts = [f"{FACT}{name}" for name, of in properties.items() if of.get("type") in ("number", "integer")]
+    return [*names.collect(engine="streaming")["name"].to_list(), *facts]
 
 
 def fact_value(name: str) -> pl.Expr:

@@ -4,7 +4,7 @@
     changes = read_changes(rulebook, {"order_total": {"is": "value", "text": "900"}})
     record, facts = decided(instance.ledger, scope, "dec_...")
     rulebook.evaluator.explain(with_changes(facts, changes.facts))
-    redecided = decide_slice(snapshot, "refund_policy", changes.facts, metric="refund_cost")
+    redecided = decide_slice(snapshot, "refund_policy", changes.facts, metrics=["refund_cost"])
     redecided.verdicts
 
 The page of the workbench and `gate whatif` both call these. Nothing is stored, and nothing authorizes an action.
@@ -12,7 +12,7 @@ The page of the workbench and `gate whatif` both call these. Nothing is stored, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, cast
@@ -58,13 +58,14 @@ class MovedVerdict:
         was: The verdict as decided.
         then: The verdict as it would be.
         decisions: How many.
-        worth: How many of them have the value that is summed, and its sum; None where none has it or nothing is summed.
+        worth: By the name of each value that is summed how many of them have it, and its sum; without those that none
+            of them has.
     """
 
     was: str
     then: str
     decisions: int
-    worth: tuple[int, float] | None
+    worth: Mapping[str, tuple[int, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +74,11 @@ class Redecided:
 
     Attributes:
         body: The counterfactual report.
-        metric: What is summed; None for nothing.
-        worth: How many decisions have the value, and its sum, by their verdict and the other one.
+        metrics: What is summed.
     """
 
     body: Mapping[str, Any]
-    metric: str | None
-    worth: Mapping[tuple[str, str], tuple[int, float]]
+    metrics: Sequence[str]
 
     @property
     def transitions(self) -> list[Mapping[str, Any]]:
@@ -95,7 +94,11 @@ class Redecided:
             if key[0] != key[1]:
                 counts[key] = counts.get(key, 0) + each["decisions"]
         ordered = sorted(counts.items(), key=lambda each: -each[1])
-        return [MovedVerdict(was, then, count, self.worth.get((was, then))) for (was, then), count in ordered]
+        worth: dict[tuple[str, str], dict[str, tuple[int, float]]] = {}
+        for each in self.body["worth"]:
+            key = (each["verdict"], each["then_verdict"])
+            worth.setdefault(key, {})[each["metric"]] = (each["values"], each["sum"])
+        return [MovedVerdict(was, then, count, worth.get((was, then), {})) for (was, then), count in ordered]
 
 
 def registered(
@@ -204,7 +207,7 @@ def decide_slice(
     verdict: str | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
-    metric: str | None = None,
+    metrics: Sequence[str] = (),
 ) -> Redecided:
     """What a slice of past decisions would be.
 
@@ -217,7 +220,7 @@ def decide_slice(
         verdict: Only decisions with this verdict.
         since: Only decisions from this moment on.
         until: Only decisions before this moment.
-        metric: What is summed, a metric of the latest outcomes, or a fact as `inputs.<path>`; None for nothing.
+        metrics: What is summed: metrics of the latest outcomes, and facts as `inputs.<path>`, at most five.
 
     Raises:
         OperatorError: WHAT_IF_NULL; or as `counterfactuals`.
@@ -237,7 +240,6 @@ def decide_slice(
         verdict=verdict,
         since=since,
         until=until,
-        metrics=() if metric is None else (metric,),
+        metrics=metrics,
     )
-    worth = {(of["verdict"], of["then_verdict"]): (of["values"], of["sum"]) for of in report.body["worth"]}
-    return Redecided(report.body, metric, worth)
+    return Redecided(report.body, metrics)

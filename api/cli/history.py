@@ -160,7 +160,7 @@ def _print_account(account: Account, columns: Sequence[dict[str, Any]]) -> None:
         say(f"{of['rows']:,} refused{where}: {of['reason']}", style="red")
     if not account.refused:
         return
-    say(f"The first {min(FIRST, account.refused)} refused rows:")
+    say("The refused rows:" if account.refused <= FIRST else f"The first {FIRST} of the refused rows:")
     table(
         ["file", "row", "line", "column", "value", "reason"],
         [[of["file"], of["row"], of["line"], of["column"], of["value"], of["reason"]] for of in body["first_refused"]],
@@ -272,7 +272,11 @@ def erase(
     name: SetName,
     ids: Annotated[
         list[str],
-        typer.Argument(metavar="ROW_ID...", help="The rows' own ids, as their files have them.", show_default=False),
+        typer.Argument(
+            metavar="ROW_ID...",
+            help="The rows' ids, as their files have them or as reports show them, row:ID.",
+            show_default=False,
+        ),
     ],
     scope: ScopeName,
     home: Home = DEFAULT_HOME,
@@ -282,12 +286,25 @@ def erase(
     """Erase rows of a history. They stay erased when the same files are imported again; the files are yours to mend."""
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
-        found = upkeep.erase(instance.settings.lake_directory, of.scope_id, of.name, name, ids)
-        # The ids of people's rows stay out of the log.
-        _log(instance, "history.rows_erased", found, erased=len(found.erased))
+        found, now, before = upkeep.erase(instance.settings.lake_directory, of.scope_id, of.name, name, ids)
+        if now:
+            # The ids of people's rows stay out of the log.
+            _log(instance, "history.rows_erased", found, erased=len(found.erased))
     if as_json:
-        print_json({"scope": of.name, "name": name, "erased": len(found.erased), "history_hash": found.history_hash})
+        print_json(
+            {
+                "scope": of.name,
+                "name": name,
+                "erased_now": len(now),
+                "erased_before": len(before),
+                "erased": len(found.erased),
+                "history_hash": found.history_hash,
+            }
+        )
         return
-    again = f"`gate lake verify --scope {shlex.quote(of.name)}`"
-    say(f"Erased {counted(len(dict.fromkeys(ids)), 'row')} of {name}; its history_hash is now {found.history_hash}.")
-    say(f"Backups made before still hold them. {again} checks the files.")
+    if before:
+        say(f"{counted(len(before), 'row')} of {name} had been erased before; nothing changed for them.")
+    if now:
+        again = f"`gate lake verify --scope {shlex.quote(of.name)}`"
+        say(f"Erased {counted(len(now), 'row')} of {name}; its history_hash is now {found.history_hash}.")
+        say(f"Backups made before still hold them. {again} checks the files.")

@@ -23,12 +23,12 @@ from gate.ledger.access.authority import Scope
 from gate.rulebooks.evaluation import ABSENT, NEEDS_INPUT, Explained, value_at
 from gate.rulebooks.explanation import shown as shown_value
 from gate.rulebooks.rulebook import Rulebook
+from workbench.engines.findings import failing
 from workbench.engines.wording import amount, decided_by
 from workbench.lake.entries import Personal
 from workbench.lake.fresh import fresh
 from workbench.lake.names import choices, shown
-from workbench.lake.reader import Snapshot, history_of
-from workbench.migration.source import known_values
+from workbench.lake.reader import history_of
 from workbench.period import begin, end
 from workbench.whatif import Redecided, decide_slice, decided, read_changes, registered, with_changes
 
@@ -55,14 +55,14 @@ class _Slice:
     verdict: str | None
     since: str | None
     until: str | None
-    metric: str | None
+    metrics: Sequence[str]
     history: str | None
 
     @property
     def given(self) -> list[str]:
         """The options that were given."""
         names = {"--version": self.version, "--verdict": self.verdict, "--since": self.since, "--until": self.until}
-        names |= {"--metric": self.metric, "--history": self.history}
+        names |= {"--metric": next(iter(self.metrics), None), "--history": self.history}
         return [name for name, value in names.items() if value is not None]
 
 
@@ -117,14 +117,16 @@ def whatif(
             "--until", help="Only decisions up to and including this day, in UTC: 2026-07-31.", show_default=False
         ),
     ] = None,
-    metric: Annotated[
-        str | None,
+    metrics: Annotated[
+        list[str],
         typer.Option(
             "--metric",
-            help="What to add up over decisions whose verdict changes: what outcomes measured, or inputs.FIELD.",
+            metavar="NAME",
+            help="What to add up over decisions whose verdict changes: what outcomes measured, or inputs.FIELD. "
+            "Repeatable, at most five times.",
             show_default=False,
         ),
-    ] = None,
+    ] = _NONE,
     history: Annotated[
         str | None,
         typer.Option(
@@ -141,7 +143,7 @@ def whatif(
     """Decide past decisions anew with other facts, or by another version: how many would go another way. With
     --decision, what that one decision would be. Nothing is stored, and nothing authorizes an action.
     """
-    asked = _Slice(version, None if verdict is None else verdict.value, since, until, metric, history)
+    asked = _Slice(version, None if verdict is None else verdict.value, since, until, metrics, history)
     lines = _lines(set_, leave_out)
     _require_asked(lines, by, decision, flip, asked)
     period = _moment("--since", since, begin), _moment("--until", until, end)
@@ -349,21 +351,24 @@ def _many(
         verdict=asked.verdict,
         since=period[0],
         until=period[1],
-        metric=asked.metric,
+        metrics=asked.metrics,
     )
-    if asked.metric is not None and not redecided.worth:
-        _require_known(snapshot, rulebook, asked.metric)
     if as_json:
         verdicts = [
             {
                 "verdict": each.was,
                 "then_verdict": each.then,
                 "decisions": each.decisions,
-                **({} if asked.metric is None else dict(zip(("values", "sum"), each.worth or (0, None), strict=True))),
+                "worth": [
+                    {"metric": name, **dict(zip(("values", "sum"), each.worth.get(name, (0, None)), strict=True))}
+                    for name in asked.metrics
+                ],
             }
             for each in redecided.verdicts
         ]
-        print_json({"scope": scope.name, "metric": asked.metric, "verdicts": verdicts, "report": redecided.body})
+        print_json(
+            {"scope": scope.name, "metrics": list(asked.metrics), "verdicts": verdicts, "report": redecided.body}
+        )
         return
     _print_slice(redecided, policy, scope, changed, by, asked)
 
@@ -409,10 +414,7 @@ def _print_slice(
     if body["unknown"]:
         say(f"The facts of {body['unknown']:,} more are not known.", style="yellow")
     if body["needs_input"]:
-        say(
-            f"{body['needs_input']:,} would fail the schema check: a fact is missing, or of a wrong type.",
-            style="yellow",
-        )
+        say(f"{failing(body)}.", style="yellow")
     if body["unread"]:
         unread = ", ".join(body["unread"])
         say(f"No rulebook of these decisions reads {unread}: changing it changes nothing.", style="yellow")
@@ -421,15 +423,17 @@ def _print_slice(
 
 
 def _print_tables(redecided: Redecided) -> None:
-    metric, moved, transitions = redecided.metric, redecided.verdicts, redecided.transitions
+    metrics, moved, transitions = redecided.metrics, redecided.verdicts, redecided.transitions
     if moved:
         say("")
         columns = ["was", "would be", "decisions"]
-        columns += [] if metric is None else [f"with {metric}", "sum"]
-        table(columns, [[each.was, each.then, f"{each.decisions:,}", *_worth(metric, each.worth)] for each in moved])
+        columns += [column for name in metrics for column in (f"with {name}", "sum")]
+        sums = [[cell for name in metrics for cell in _worth(each.worth.get(name))] for each in moved]
+        rows = zip(moved, sums, strict=True)
+        table(columns, [[each.was, each.then, f"{each.decisions:,}", *cells] for each, cells in rows])
     if transitions:
         say("")
-        rows = [
+        shown_rows = [
             [
                 f"{each['verdict']}, {decided_by(each['rule'])}",
                 f"{each['then_verdict']}, {decided_by(each['then_rule'])}",
@@ -438,23 +442,12 @@ def _print_tables(redecided: Redecided) -> None:
             ]
             for each in transitions[:_TRANSITIONS_SHOWN]
         ]
-        table(["was, by", "would be, by", "decisions", "one of them"], rows)
-        more = len(transitions) - len(rows)
+        table(["was, by", "would be, by", "decisions", "one of them"], shown_rows)
+        more = len(transitions) - len(shown_rows)
         if more:
             say(f"There are {counted(more, 'more row')}; --json prints them.")
         say("")
 
 
-def _worth(metric: str | None, worth: tuple[int, float] | None) -> list[str]:
-    if metric is None:
-        return []
+def _worth(worth: tuple[int, float] | None) -> list[str]:
     return ["-", "-"] if worth is None else [f"{worth[0]:,}", amount(worth[1])]
-
-
-def _require_known(snapshot: Snapshot, rulebook: Rulebook, metric: str) -> None:
-    known = known_values(snapshot, rulebook.body)
-    if metric not in known:
-        raise OperatorError(
-            "METRIC_UNKNOWN",
-            f"No outcome measured {shown(metric)}, and it is no fact as inputs.NAME either. {choices(metric, known)}",
-        )

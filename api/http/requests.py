@@ -282,7 +282,7 @@ def query_time(name: str) -> datetime | None:
 
 
 def require_period(since: datetime | None, until: datetime | None) -> None:
-    """Refuses a period that ends before it begins.
+    """Refuses a period that ends before it begins, or as it begins: no decision lies in it.
 
     Args:
         since: The query parameter `since`.
@@ -291,8 +291,8 @@ def require_period(since: datetime | None, until: datetime | None) -> None:
     Raises:
         RequestRefused: SVC_API_QUERY_INVALID.
     """
-    if since is not None and until is not None and until < since:
-        raise _unusable("until", "range", "must not be before since; send a later time, or leave one of them out.")
+    if since is not None and until is not None and until <= since:
+        raise _unusable("until", "range", "must be after since; send a later time, or leave one of them out.")
 
 
 def query_cursor() -> int | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, TypeAlias
 
 from gate.encoding.canonical import canonical
@@ -128,6 +128,45 @@ def moment(name: str, value: object) -> datetime | None:
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day, tzinfo=UTC)
     raise refusal(f"{name} is {shown(value)}: give {Moment()}.")
+
+
+def span(since: object, until: object) -> tuple[datetime | None, datetime | None]:
+    """From when, and until before when, in UTC; None where it is open.
+
+    Args:
+        since: As `moment` takes it.
+        until: The same; a date includes its day.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID.
+    """
+    begins, ends = moment("since", since), moment("until", until)
+    if ends is not None and not isinstance(until, datetime) and ends.date() < date.max:
+        ends += timedelta(days=1)
+    return begins, ends
+
+
+def period(since: object, until: object) -> tuple[datetime | None, datetime | None]:
+    """A span in which moments lie.
+
+    Args:
+        since: As `span` takes it.
+        until: The same.
+
+    Raises:
+        OperatorError: ENGINE_ARGUMENT_INVALID, also where no moment lies between them.
+    """
+    begins, ends = span(since, until)
+    if begins is not None and ends is not None and ends <= begins:
+        raise refusal(
+            f"The span is empty: until is {_written(until)} and since is {_written(since)}. Give a later until; a date "
+            f"includes its day, a datetime is not included."
+        )
+    return begins, ends
+
+
+def _written(value: object) -> str:
+    return value.isoformat() if isinstance(value, date) else shown(value)
 
 
 def facts_patch(value: object) -> dict[str, Any]:

@@ -198,6 +198,7 @@ class Counted:
         more_metrics: How many names were observed beside those of `metrics`.
         middles_one_of: Of so many decisions one was taken for the middles.
         advisory: How many decisions with the policy's id were left out because they are advisory.
+        early: How many decisions have an outcome that is dated before them, where these are dates of events.
     """
 
     by_version: Mapping[str, Group]
@@ -220,6 +221,7 @@ class Counted:
     more_metrics: int = 0
     middles_one_of: int = 1
     advisory: int = 0
+    early: int = 0
 
     @property
     def standing(self) -> Standing:

@@ -60,6 +60,7 @@ _UNKNOWN: Final = "Versions are compared without let-through decisions whose fac
 _SAMPLED: Final = "Versions are compared by one of {one_of} let-through decisions."
 _METRICS_SAMPLED: Final = "Metrics by version and by week are of one of {one_of} decisions."
 _SHORTENED: Final = "More versions, rules, weeks or metrics were counted than are listed."
+_EARLY: Final = "{decisions} an outcome that is dated before the decision: check these dates."
 _EARLIER_LEFT_OUT: Final = "Earlier decisions were left out, as limit asked."
 
 
@@ -256,4 +257,6 @@ def _notes(counted: Counted, question: EffectivenessQuestion) -> Iterator[str]:
     if counted.truncated:
         yield _EARLIER_LEFT_OUT
     yield from by_clock(question.clock)
+    if counted.early:
+        yield _EARLY.format(decisions="1 decision has" if counted.early == 1 else f"{counted.early:,} decisions have")
     yield from without_advice(counted.advisory)

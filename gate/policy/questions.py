@@ -27,8 +27,7 @@ from gate.policy.bounds import (
     Text,
     Whole,
     facts_patch,
-    moment,
-    refusal,
+    period,
     require,
     require_names,
     require_rulebook,
@@ -144,11 +143,11 @@ class PolicyQuestion(Question):
         policy_version: One of its versions; None for all.
         verdict: One verdict; None for all.
         since: Only decisions from this moment on, UTC; None for all.
-        until: Only decisions before this moment, UTC; None for all.
+        until: Only decisions before this moment, UTC, a date with its day; None for all.
         clock: One of `CLOCKS`: by which dates.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID, also where it ends before it begins.
+        OperatorError: ENGINE_ARGUMENT_INVALID, also where it ends before it begins, or as it begins.
     """
 
     policy_id: str = field(metadata={_BOUND: Text()})
@@ -162,11 +161,7 @@ class PolicyQuestion(Question):
     def __post_init__(self) -> None:
         # Zero-argument super() does not know the class that slots replaced.
         Question.__post_init__(self)
-        since, until = moment("since", self.since), moment("until", self.until)
-        if since is not None and until is not None and until < since:
-            raise refusal(
-                f"until is {until.isoformat()}, which is before since, {since.isoformat()}: give a later one."
-            )
+        since, until = period(self.since, self.until)
         object.__setattr__(self, "since", since)
         object.__setattr__(self, "until", until)
 

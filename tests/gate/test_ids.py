@@ -23,3 +23,11 @@ def test_an_event_is_timed_in_one_form_and_not_far_ahead_of_the_clock(text: str,
     assert (None if fault is None else fault[0]) == code
     unbounded = event_fault(text, None)
     assert (None if unbounded is None else unbounded[0]) == (None if code == "future" else code)
+
+
+@pytest.mark.parametrize("text", ["2026-02-30T12:00:00.000Z", "2026-01-31T24:00:00.000Z"])
+def test_a_day_or_time_that_does_not_exist_is_called_that(text: str) -> None:
+    assert event_fault(text, None) == (
+        "format",
+        "There is no such day or time. Send when it happened, such as 2026-01-31T12:00:00.000Z.",
+    )

@@ -42,7 +42,7 @@ def test_the_hash_of_a_history_is_that_of_its_description(tmp_path: Path) -> Non
     found = import_history(plan).found
     assert found is not None
     assert found.history_hash == expected([])
-    erased = upkeep.erase(plan.lake, SCOPE_ID, SCOPE, NAME, ["R-0009", "R-0002"])
+    erased = upkeep.erase(plan.lake, SCOPE_ID, SCOPE, NAME, ["R-0009", "R-0002"]).found
     assert erased.history_hash == expected(["R-0002", "R-0009"])
 
 

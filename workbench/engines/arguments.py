@@ -4,15 +4,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
+import orjson
 import polars as pl
 
 from gate.errors import OperatorError
 from gate.policy import bounds
 from gate.policy.bounds import refusal
+from gate.rulebooks.documents import RulebookBody
 from workbench.lake.names import choices, shown
 from workbench.lake.reader import Lake, Snapshot
+from workbench.values import FACT, known_values, values_of
 
 _SCOPES: Final = 20
 
@@ -60,6 +64,35 @@ def require_decided(snapshot: Snapshot, policy_id: str, policy_version: str | No
     if snapshot.count_advisory(policy_id):
         told = f"All decisions named {shown(policy_id)} in scope {shown(snapshot.scope)} are advisory, by no policy"
     raise OperatorError("LAKE_POLICY_UNKNOWN", f"{told}. {choices(policy_id, used['policy_id'])}")
+
+
+def require_known_values(
+    snapshot: Snapshot, policy_id: str, names: Sequence[str], rulebook: RulebookBody | None
+) -> None:
+    """Refuses to sum what no decision of a policy has: the name is probably misspelt.
+
+    Args:
+        snapshot: The scope's chain.
+        policy_id: The policy.
+        names: Metrics by their names, and facts as `inputs.<path>`.
+        rulebook: Another rulebook that is to decide; None for the policy's own.
+
+    Raises:
+        OperatorError: METRIC_UNKNOWN, with the names that there are.
+    """
+    if not names:
+        return
+    bodies = snapshot.table("rulebooks").filter(pl.col("policy_id") == policy_id).select("body").collect()["body"]
+    own: list[RulebookBody] = [orjson.loads(text) for text in bodies]
+    known = known_values(snapshot, policy_id, own if rulebook is None else [rulebook, *own])
+    for name in names:
+        is_fact = name.startswith(FACT)
+        if name in known or (is_fact and values_of(snapshot, policy_id, name).limit(1).collect().height):
+            continue
+        raise OperatorError(
+            "METRIC_UNKNOWN",
+            f"No outcome measured {shown(name)}, and it is no fact as inputs.NAME either. {choices(name, known)}",
+        )
 
 
 def require_chain(snapshot: Snapshot, what: str) -> None:

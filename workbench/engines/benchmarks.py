@@ -132,7 +132,7 @@ def benchmarks(
         policy_version: Of the scope's own decisions, only those of this version; None for all.
         verdict: Only those with this verdict, yes, no or review; None for all.
         since: Only those from this moment on; a date, or a datetime without a zone, is in UTC.
-        until: Only those before this moment, as `since`.
+        until: Only those before this moment; a date includes its day.
         limit: How many of them are looked at, the latest in the chain, 1 to 1,000,000; None for all.
         min_cohort_scopes: How many other scopes a comparison needs, 5 to 1,000.
         min_cohort_decisions: How many of their decisions it needs, 50 to 1,000,000.

@@ -111,7 +111,7 @@ def confidence(
         policy_version: One of its versions; None for all.
         verdict: One verdict, yes, no or review; None for all.
         since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
-        until: Only decisions before this moment, as `since`.
+        until: Only decisions before this moment; a date includes its day.
         clock: By which dates, `recorded` or `occurred`; those of the snapshot where None.
         action: One action; None for all.
         limit: How many decisions are looked at, those with the latest outcomes; 1 to 1,000,000; None for all.

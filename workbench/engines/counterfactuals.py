@@ -31,13 +31,13 @@ from gate.rulebooks.documents import RulebookBody
 from gate.rulebooks.evaluation import Outcome
 from gate.rulebooks.rulebook import Rulebook, load
 from workbench.columns import NO_VERDICT
-from workbench.engines.arguments import require_decided, require_snapshot
-from workbench.engines.findings import redecided, worth
+from workbench.engines.arguments import require_decided, require_known_values, require_snapshot
+from workbench.engines.findings import failing, redecided, worth
 from workbench.engines.rendering import cut, listed, page, prompt
 from workbench.engines.slicing import date_of, latest, looked_at
 from workbench.engines.wording import decided_by, stated
 from workbench.evaluator import DEFAULT, FAILED, VectorEvaluator, compile_frame_evaluator
-from workbench.facts import fields_of, find_typed, patched, with_fields
+from workbench.facts import ABSENT, fields_of, find_typed, patched, type_of, with_fields
 from workbench.history.marks import marked
 from workbench.lake.entries import Personal
 from workbench.lake.reader import Snapshot, at_positions, unmoved
@@ -68,11 +68,12 @@ class CounterfactualReport:
     Attributes:
         body: {decision_counterfactual_slice_version, simulation_only, authorizes_mutation, policy_id, policy_version,
             verdict, since, until, clock, limit, rulebook, patch, metrics, unread, decisions, redecided, unknown,
-            changed, verdict_changed, let_through: {more, fewer}, needs_input, verdicts: {before, after}, worth,
+            changed, verdict_changed, let_through: {more, fewer}, needs_input, unfit, verdicts: {before, after}, worth,
             transitions, coverage, notes, counterfactual_hash}. `changed` counts the decisions of which anything would
             be other: verdict, application verdict, action, reason code or rule; `verdict_changed` those of them whose
-            verdict would. `needs_input` counts the redecided that would fail the rulebook's schema. `unread` names the
-            paths of the patch that no rulebook which the slice is redecided by declares or tests: they change nothing.
+            verdict would. `needs_input` counts the redecided that would fail the rulebook's schema, and `unfit` those
+            of them by fact: {fact, missing, mistyped}; null where several rulebooks decide. `unread` names the paths
+            of the patch that no rulebook which the slice is redecided by declares or tests: they change nothing.
             Each transition has verdict and rule as decided, then_verdict and then_rule, decisions, outcomes, up to ten
             decision ids, and `worth`: of each metric that was asked for {metric, values, sum}, how many of the
             decisions have it and what it comes to. The report's own `worth` has {metric, verdict, then_verdict, values,
@@ -96,7 +97,7 @@ class CounterfactualReport:
         counts = (
             f"{body['redecided']:,} of {body['decisions']:,} decisions redecided ({body['unknown']:,} unknown): "
             f"{body['verdict_changed']:,} would get another verdict, {body['changed']:,} changed in anything; "
-            f"{body['needs_input']:,} would fail the schema"
+            f"{failing(body) or 'none would fail the schema check'}"
         )
         return prompt(
             "Counterfactuals", body["policy_id"], self.scope, self._asked(), counts, *worth(body), self._unread()
@@ -138,7 +139,7 @@ class CounterfactualReport:
         notes = [
             f"Policy {cut(body['policy_id'])} in scope {cut(self.scope)}, under {self._asked()}.",
             "On the diagonal the verdict stays." if body["redecided"] else "",
-            f"{body['needs_input']:,} would fail the schema." if body["needs_input"] else "",
+            f"{failing(body)}." if body["needs_input"] else "",
             f"The facts of {body['unknown']:,} more are not known." if body["redecided"] and body["unknown"] else "",
             self._unread(),
         ]
@@ -169,7 +170,7 @@ def counterfactuals(
         policy_version: One of the policy's versions; None for all.
         verdict: One verdict, yes, no or review; None for all.
         since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
-        until: Only decisions before this moment, as `since`.
+        until: Only decisions before this moment; a date includes its day.
         clock: By which dates, `recorded` or `occurred`; those of the snapshot where None.
         limit: How many decisions are looked at, the latest in the chain, 1 to 1,000,000; None for all.
         metrics: What is summed over the decisions, at most five: metrics of the latest outcomes by their names, and
@@ -178,7 +179,8 @@ def counterfactuals(
     Raises:
         RulebookRefused: RULEBOOK_INVALID.
         OperatorError: ENGINE_ARGUMENT_INVALID, also for a rulebook of another policy than the one whose decisions are
-            looked at; LAKE_POLICY_UNKNOWN; LAKE_MOVED_ON where facts were erased since the lake was opened.
+            looked at; LAKE_POLICY_UNKNOWN; METRIC_UNKNOWN; LAKE_MOVED_ON where facts were erased since the lake was
+            opened.
     """
     require_snapshot(snapshot)
     question = CounterfactualsQuestion(
@@ -195,6 +197,7 @@ def counterfactuals(
         metrics=cast("tuple[str, ...]", metrics if isinstance(metrics, str) else tuple(metrics)),
     )
     require_decided(snapshot, policy_id, policy_version)
+    require_known_values(snapshot, policy_id, question.metrics, None if rulebook is None else load(dict(rulebook)).body)
     return answer(snapshot, question)
 
 
@@ -241,6 +244,7 @@ def answer(snapshot: Snapshot, question: CounterfactualsQuestion) -> Counterfact
     }
     # As JSON has it, which is what is hashed.
     found = _found(snapshot, question, groups, covered, transitions, truncated=truncated)
+    found["unfit"] = _unfit(snapshot, policy_id, other, patch, cases) if found["needs_input"] else []
     found["worth"] = [each for name, sums in summed.items() for each in _moved(name, sums)]
     body = orjson.loads(orjson.dumps(asked | found))
     report = marked({**body, "counterfactual_hash": content_hash(body)}, snapshot, "counterfactual_hash")
@@ -346,6 +350,41 @@ class _Anew:
 
     rows: pl.LazyFrame
     outcomes: pl.DataFrame
+
+
+class _Unfit(TypedDict):
+    """How many decisions fail the input schema by a fact: because they lack it, or because it is of another type."""
+
+    fact: str
+    missing: int
+    mistyped: int
+
+
+def _unfit(
+    snapshot: Snapshot, policy_id: str, other: Rulebook | None, patch: Mapping[str, object], cases: pl.LazyFrame
+) -> list[_Unfit] | None:
+    """By which facts decisions fail the schema of the one rulebook that decides; None where several do."""
+    if other is None:
+        bodies = snapshot.table("rulebooks").filter(pl.col("policy_id") == policy_id).select("body").collect()["body"]
+        if len(bodies) != 1:
+            return None
+    body: RulebookBody = parse_document(bodies[0].encode()) if other is None else other.body
+    evaluator = compile_frame_evaluator(body)
+    facts = _facts(snapshot, policy_id, evaluator.fields, patch)
+    looked = facts.join(cases.select("position"), on="position", how="semi")
+    is_absent = {name: type_of(name) == ABSENT for name in evaluator.fields}
+    sums = [
+        (unfit & (is_absent[name] if kind == "missing" else ~is_absent[name])).sum().alias(f"{kind}:{name}")
+        for name, unfit in evaluator.unfit.items()
+        for kind in ("missing", "mistyped")
+    ]
+    row = looked.select(sums).collect(engine="streaming").row(0, named=True)
+    found = [_Unfit(fact=name, missing=row[f"missing:{name}"], mistyped=row[f"mistyped:{name}"]) for name in is_absent]
+    return sorted((of for of in found if _rows(of)), key=lambda of: (-_rows(of), of["fact"]))
+
+
+def _rows(of: _Unfit) -> int:
+    return of["missing"] + of["mistyped"]
 
 
 def _redecided(snapshot: Snapshot, policy_id: str, other: Rulebook | None, patch: Mapping[str, object]) -> _Anew:

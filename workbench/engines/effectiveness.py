@@ -34,7 +34,7 @@ from workbench.engines.slicing import by_status, date_of, looked_at, sampled_one
 from workbench.engines.wording import decided_by, phrase, stated
 from workbench.history.marks import marked
 from workbench.kept import Kept
-from workbench.lake.reader import Snapshot
+from workbench.lake.reader import RECORDED, Snapshot
 
 if TYPE_CHECKING:
     import altair as alt
@@ -76,9 +76,9 @@ class EffectivenessReport:
         terminal = sum(outcomes[status] for status in _TERMINAL)
         counts = f"{of_terminal(body['success_rate'], terminal)}, {body['coverage']['decisions']:,} decisions"
         below = f"below the other versions: {self._below()}; " if body["versions_below_others"] else ""
-        return prompt(
-            "Effectiveness", body["policy_id"], self.scope, self._asked(), counts, f"{below}{body['recommendation']}"
-        )
+        said = map(on_one_line, body["comparison"]["sentences"])
+        recommended = f"{below}{body['recommendation']}"
+        return prompt("Effectiveness", body["policy_id"], self.scope, self._asked(), counts, recommended, *said)
 
     def _repr_html_(self) -> str:
         body = self.body
@@ -205,7 +205,7 @@ def effectiveness(
         policy_version: One of its versions; None for all.
         verdict: One verdict, yes, no or review; None for all.
         since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
-        until: Only decisions before this moment, as `since`.
+        until: Only decisions before this moment; a date includes its day.
         clock: By which dates, `recorded` or `occurred`; those of the snapshot where None.
         limit: How many decisions are looked at, the latest in the chain, 1 to 1,000,000; None for all.
         min_sample: How many terminal outcomes a judgement needs, and a version to be compared with the others; 1 to
@@ -238,6 +238,7 @@ def answer(snapshot: Snapshot, question: EffectivenessQuestion, kept: Kept | Non
         kept: What was counted of the lake's files before; nothing is kept where None.
     """
     snapshot = looked_at(snapshot.binding(question.policy_id), question)
+    has_event_dates = snapshot.imported is not None or snapshot.clock != RECORDED
     counting = Counting(snapshot, question, kept or Kept(0))
     groups, measured = counting.groups(), counting.measured()
     one_of = sampled_one_of(int(groups["decisions"].sum()))
@@ -272,6 +273,8 @@ def answer(snapshot: Snapshot, question: EffectivenessQuestion, kept: Kept | Non
         merkle_root=snapshot.merkle_root,
         truncated=counting.after is not None,
         advisory=snapshot.count_advisory(question.policy_id),
+        # By the gate's own clock an outcome is never early; a clock that was set back has its place elsewhere.
+        early=int(groups["early"].sum()) if has_event_dates else 0,
     )
     body = marked(effectiveness_report(counted, question), snapshot, "effectiveness_hash")
     return EffectivenessReport(body, _frame(counted), _weekly(groups), snapshot.title)

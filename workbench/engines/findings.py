@@ -41,6 +41,7 @@ FEW: Final = MIN_SAMPLE
 """With fewer cases than this a rate is drawn in grey."""
 
 _NAMES: Final = 3
+_FACTS: Final = 10
 _STATUSES: Final = (*Counts._fields, "unreported")
 _CHANGES: Final = ("outcome_shift", "verdict_shift", "volume", "fact_drift")
 _BROKEN: Final[Mapping[str, str]] = MappingProxyType(
@@ -129,14 +130,14 @@ def version(body: Mapping[str, Any], name: str, own: Standing) -> str:
     acted = own if listed is None else Standing(**listed["let_through"]["outcomes"])
     if (short := _too_few(called, acted if acted.decisions else own, body["min_sample"])) is not None:
         return short
-    compared = None if listed is None else listed["compared"]
-    if compared is not None and compared["admits_worse"]:
+    compared = (None if listed is None else listed["compared"]) or {}
+    if compared.get("admits_worse"):
         return f"V{called[1:]} {_worse(compared)}"
-    like = None if compared is None else compared["standardized"]
+    like = compared.get("standardized")
     if like is None or min(like["cases"], like["other_cases"]) < body["min_sample"]:
         noun = "case" if listed is None else "let-through case"
         return f"V{called[1:]} succeeded in {_rate(acted, noun=noun)}"
-    return f"V{called[1:]} {_beside(like)}"
+    return f"V{called[1:]} {_beside(compared)}"
 
 
 def versions(body: Mapping[str, Any]) -> str:
@@ -177,7 +178,7 @@ def _judged(body: Mapping[str, Any]) -> int:
 def _worse(compared: Mapping[str, Any]) -> str:
     """Why a version is below the others, after its name: what it alone lets through, or else its like cases."""
     if not compared["admits_worse"]:
-        return _beside(compared["standardized"])
+        return _beside(compared)
     alone = compared["admitted"]
     return (
         f"let through {counted(alone['cases'], 'case')} such as the others mostly stop: "
@@ -185,10 +186,16 @@ def _worse(compared: Mapping[str, Any]) -> str:
     )
 
 
-def _beside(like: Mapping[str, Any]) -> str:
+def _beside(compared: Mapping[str, Any]) -> str:
+    """Both rates among like cases, and those that they were adjusted from where these read otherwise."""
+    like = compared["standardized"]
+    rates, unadjusted = (
+        [whole_percent(compared[name][of]) for of in ("success_rate", "others")] for name in ("standardized", "raw")
+    )
+    adjusted = f", adjusted to one mix of cases (unadjusted {joined(unadjusted)})" if unadjusted != rates else ""
     return (
-        f"succeeded in {whole_percent(like['success_rate'])} of {counted(like['cases'], 'let-through case')}, the "
-        f"others in {whole_percent(like['others'])} of {like['other_cases']:,} like ones"
+        f"succeeded in {rates[0]} of {counted(like['cases'], 'let-through case')}, the others in {rates[1]} of "
+        f"{like['other_cases']:,} like ones{adjusted}"
     )
 
 
@@ -337,6 +344,27 @@ def redecided(body: Mapping[str, Any]) -> str:
         f"{changed:,} of {counted(whole, 'decision')} by {policy_id} would get another verdict "
         f"({whole_percent(changed / whole)})"
     )
+
+
+def failing(body: Mapping[str, Any]) -> str:
+    """How many decisions would fail the schema check, and by which facts; empty where none would.
+
+    Args:
+        body: A counterfactual report.
+    """
+    if not body["needs_input"]:
+        return ""
+    whole = f"{body['needs_input']:,} would fail the schema check"
+    if body["unfit"] is None:
+        return f"{whole}: a fact is missing, or of a wrong type"
+    more = len(body["unfit"]) - _FACTS
+    told = [f"{cut(of['fact'])} {_lacking(of)}" for of in body["unfit"][:_FACTS]]
+    return f"{whole}: {joined([*told, *([f'{more:,} more facts'] if more > 0 else [])])}"
+
+
+def _lacking(of: Mapping[str, Any]) -> str:
+    kinds = {"is missing": of["missing"], "is of a wrong type": of["mistyped"]}
+    return " and ".join(f"{kind} in {number:,}" for kind, number in kinds.items() if number)
 
 
 def worth(body: Mapping[str, Any]) -> list[str]:

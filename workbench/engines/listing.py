@@ -21,7 +21,7 @@ from typing import Final
 
 import polars as pl
 
-from gate.policy.bounds import Bound, OneOf, Text, Whole, moment, refusal, require, shown
+from gate.policy.bounds import Bound, OneOf, Text, Whole, moment, refusal, require, shown, span
 from gate.policy.effectiveness import Standing
 from gate.policy.questions import VERDICTS
 from workbench.columns import CASES, IS_ADVISORY, schema
@@ -96,7 +96,7 @@ class Criteria:
         reason_code: The reason code.
         rule: What decided, as the evidence says: `rule:<id>`, `rule:default`, `schema:failed`; or `advisory`.
         since: It was made at this moment or later; a date, or a datetime without a zone, is in UTC.
-        until: It was made before this moment, as `since`.
+        until: It was made before this moment; a date includes its day.
         state: One of `STATES`.
         outcome_status: The status of its latest outcome; `unreported` without an outcome.
         target: Its target_object_id, all of it.
@@ -124,8 +124,7 @@ class Criteria:
     def __post_init__(self) -> None:
         for name, bound in _BOUNDS.items():
             require(name, getattr(self, name), bound, optional=True)
-        moment("since", self.since)
-        moment("until", self.until)
+        span(self.since, self.until)
         if not isinstance(self.erased, bool | None):
             raise refusal(f"erased is {shown(self.erased)}: give True or False, or None for all.")
 

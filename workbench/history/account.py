@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
@@ -17,7 +17,7 @@ from gate.encoding.csv_text import could_be_formula
 from gate.ids import timestamp
 from workbench.history.mapping import Map
 from workbench.history.sources import Refused
-from workbench.history.values import Tally
+from workbench.history.values import Tally, Typed
 
 FIRST: Final = 20
 """How many refused rows a report shows."""
@@ -59,7 +59,7 @@ class Account:
         first: The earliest event time of an imported row.
         last: The latest.
         tallies: What the rows had, by member.
-        reasons: How many rows were refused, by column and reason.
+        reasons: How many rows have each fault, by column and reason; a row may have several.
         shown: The first refused rows, as JSON.
     """
 
@@ -114,17 +114,21 @@ class Account:
 
 
 def account_of(
-    tallies: Mapping[str, Tally], refused: Iterable[Refused], times: tuple[datetime | None, datetime | None], rows: int
+    typed: Typed,
+    others: Sequence[Refused],
+    times: tuple[datetime | None, datetime | None],
+    rows: int,
 ) -> Account:
     """The account of a stretch.
 
     Args:
-        tallies: What its rows had.
-        refused: Its refused rows, in their order.
+        typed: What its rows had.
+        others: The rows that were refused before, for their form, or after, for their id.
         times: The earliest and the latest event time of the imported ones.
         rows: How many are imported.
     """
-    refused = list(refused)
+    refused = sorted((*typed.refused, *others), key=lambda of: of.row)
+    reasons = typed.reasons + Counter((of.column, of.code, of.reason) for of in others)
     first, last = (None if of is None else timestamp(of) for of in times)
     return Account(
         read=rows + len(refused),
@@ -132,8 +136,11 @@ def account_of(
         refused=len(refused),
         first=first,
         last=last,
-        tallies={name: replace(of, examples=tuple(map(shown_cell, of.examples))) for name, of in tallies.items()},
-        reasons=Counter((None if of.column is None else shown_cell(of.column), of.code, of.reason) for of in refused),
+        tallies={name: replace(of, examples=tuple(map(shown_cell, of.examples))) for name, of in typed.tallies.items()},
+        reasons={
+            (None if column is None else shown_cell(column), code, reason): rows
+            for (column, code, reason), rows in reasons.items()
+        },
         shown=tuple(map(shown_refused, refused[:FIRST])),
     )
 

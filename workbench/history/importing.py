@@ -306,27 +306,30 @@ def _stretch(
 ) -> _Stretch:
     read, rows = before
     typed = read_values(batch.frame, plan.map_, source.name)
-    frame, refused = typed.frame, [*batch.refused, *typed.refused]
     # Numbers that grow over all files, whatever their rows are called.
     first = batch.cursor.row - batch.rows
-    numbers = (frame[ROW] + (read - first)).to_list()
-    twice = pl.Series(seen.add(frame["id"].to_list(), numbers), dtype=pl.Boolean)
-    if twice.any():
-        column = plan.map_.members[0].column
-        refused += [
-            Refused(source.name, row, line, column, id_, *_DUPLICATE)
-            for row, line, id_ in frame.filter(twice).select(ROW, LINE, "id").iter_rows()
-        ]
-        frame = frame.filter(~twice)
-    refused.sort(key=lambda of: of.row)
+    numbers = (typed.frame[ROW] + (read - first)).to_list()
+    twice = pl.Series(seen.add(typed.frame["id"].to_list(), numbers), dtype=pl.Boolean)
+    duplicates = _duplicates(typed.frame.filter(twice), source, plan.map_)
+    frame = typed.frame.filter(~twice)
     times: Any = (frame["occurred_at"].min(), frame["occurred_at"].max())
-    account = account_of(typed.tallies, refused, times, frame.height)
+    others = [*batch.refused, *duplicates]
+    account = account_of(typed.without(len(duplicates)), others, times, frame.height)
+    refused = sorted((*typed.refused, *others), key=lambda of: of.row)
     made = {}
     if tables is not None:
         positions = pl.int_range(rows + 1, rows + frame.height + 1, dtype=pl.Int64, eager=True).alias(POSITION)
         frame = frame.with_columns(positions)
         made = tables.of(frame.filter(~pl.col("id").is_in([*erased])) if erased else frame)
     return _Stretch(batch.cursor, account, made, refused)
+
+
+def _duplicates(rows: pl.DataFrame, source: Source, map_: Map) -> list[Refused]:
+    column = map_.members[0].column
+    return [
+        Refused(source.name, row, line, column, id_, *_DUPLICATE)
+        for row, line, id_ in rows.select(ROW, LINE, "id").iter_rows()
+    ]
 
 
 def _bytes_read(plan: Plan, cursor: Cursor) -> int:

@@ -127,7 +127,7 @@ def load_map(document: Any, where: str) -> Map:
     """
     errors = shape("history-map-v1").errors(document) or list(_faults(document))
     if errors:
-        raise OperatorError("HISTORY_MAP_INVALID", f"{where} is no valid map of a history (see errors).", errors=errors)
+        raise OperatorError("HISTORY_MAP_INVALID", f"{where} is no valid map of a history.", errors=errors)
     return Map(
         document=document,
         members=tuple(_members(document)),

@@ -44,6 +44,8 @@ _EXAMPLES: Final = {
     "unix_seconds": "1719748800",
     "unix_milliseconds": "1719748800000",
 }
+_WRITTEN: Final = {"Y": "2024", "m": "06", "d": "30", "H": "12", "M": "00", "S": "00", "f": "000", "z": "Z", "%": "%"}
+_DIRECTIVE: Final = re.compile(r"%(.)", re.DOTALL)
 _PATTERN: Final = re.compile(r"%(.?)|([^%])", re.DOTALL)
 _PLAIN: Final = re.compile(r"[A-Za-z0-9 .,:/_-]", re.ASCII)
 _PARTS: Final = "ymdHMSfz"
@@ -66,10 +68,15 @@ class TimeFormat:
     zone: str
 
     @property
-    def like(self) -> str:
-        """What a cell looks like, for messages."""
-        example = _EXAMPLES.get(self.format)
-        return f"like {example}" if example else f"written {self.format}"
+    def fault(self) -> str:
+        """What is wrong with a cell that is no time, as a sentence."""
+        example = _EXAMPLES.get(self.format) or _DIRECTIVE.sub(lambda of: _WRITTEN[of[1]], self.format)
+        fault = (
+            f"It does not fit the format {self.format}, for example {example}, or names a day or time that does not "
+            f"exist."
+        )
+        zone = "" if self.zone == "UTC" else f" The clock in {self.zone} may also have skipped it, or shown it twice."
+        return f"{fault}{zone}"
 
     @cached_property
     def _regex(self) -> str:
@@ -131,7 +138,7 @@ def fault_of(format_: str, zone: str) -> tuple[str, str]:
         return "format", f"It is neither a pattern nor one of {', '.join((*_NAMED, *_UNIX))}."
     used = [directive for directive, _ in _PATTERN.findall(format_) if directive]
     if any(plain == "" and directive not in _DIRECTIVES for directive, plain in _PATTERN.findall(format_)):
-        return "format", f"A pattern may have %{', %'.join(_DIRECTIVES)}; write the others otherwise."
+        return "format", f"A pattern may have %{', %'.join(_DIRECTIVES)} and no other directive."
     if any(plain and not _PLAIN.fullmatch(plain) for _, plain in _PATTERN.findall(format_)):
         return "format", "Between directives a pattern may have letters, digits, spaces and . , : / _ - only."
     if len(used) != len({*used}) or not {"Y", "m", "d"} <= {*used}:

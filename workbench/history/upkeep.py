@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -25,7 +25,21 @@ _PATIENCE: Final = 30.0
 _PIECE: Final = 1024 * 1024
 
 
-def erase(lake: Path, scope_id: str, scope: str, name: str, ids: Sequence[str]) -> HistorySet:
+class Erased(NamedTuple):
+    """What an erasure did.
+
+    Attributes:
+        found: The set after it.
+        now: The ids of the rows that it erased.
+        before: The ids among those given that were erased before.
+    """
+
+    found: HistorySet
+    now: tuple[str, ...]
+    before: tuple[str, ...]
+
+
+def erase(lake: Path, scope_id: str, scope: str, name: str, ids: Sequence[str]) -> Erased:
     """Erases rows of a set; their ids stay in its manifest, so that importing the files again does not bring them back.
 
     Args:
@@ -33,7 +47,7 @@ def erase(lake: Path, scope_id: str, scope: str, name: str, ids: Sequence[str]) 
         scope_id: The scope.
         scope: Its name.
         name: The set.
-        ids: The rows' own ids; one that is erased already stays so.
+        ids: The rows' own ids, or their decision ids, which begin with `row:`; one that is erased already stays so.
 
     Raises:
         OperatorError: HISTORY_UNKNOWN; HISTORY_ROW_UNKNOWN, and nothing is erased; HISTORY_MANIFEST_INVALID, LAKE_BUSY
@@ -44,29 +58,48 @@ def erase(lake: Path, scope_id: str, scope: str, name: str, ids: Sequence[str]) 
     with lease(folder, patience=_PATIENCE):
         found = sets.require(lake, scope_id, scope, name)
         try:
-            erased = _erased(lake, found, [of for of in dict.fromkeys(ids) if of not in found.erased])
+            there = _positions(lake, found, ids)
+            own = tuple(dict.fromkeys(_own_id(found, there, of) for of in ids))
+            before = tuple(of for of in own if of in found.erased)
+            erased = _erased(lake, found, {of: there[of] for of in own if of not in found.erased})
             # Also what an erasure that was broken off left behind.
             _sweep(sets.directory_of(lake, scope_id, name), erased)
         except OSError as error:
             raise unwritable(folder, error) from error
-    return erased
+    return Erased(erased, tuple(of for of in own if of not in before), before)
 
 
-def _erased(lake: Path, found: HistorySet, ids: Sequence[str]) -> HistorySet:
-    if not ids:
-        return found
+def _positions(lake: Path, found: HistorySet, ids: Sequence[str]) -> dict[str, int]:
+    """The positions of the rows that ids may mean, by the rows' own ids; those that are erased have none."""
     cases = scan([lake / file.path for file in found.files if file.table == "cases"], schema("cases"))
-    wanted = pl.Series([f"{ROW_PREFIX}{of}" for of in ids], dtype=pl.String)
+    # A row's own id may begin with the prefix.
+    wanted = pl.Series(sorted({*ids, *(f"{ROW_PREFIX}{of}" for of in ids)}), dtype=pl.String)
     rows = cases.filter(pl.col("decision_id").is_in(wanted.implode())).select("decision_id", POSITION)
-    there = dict(rows.collect(engine="streaming").iter_rows())
-    missing = [of for of in ids if f"{ROW_PREFIX}{of}" not in there]
-    if missing:
+    return {id_.removeprefix(ROW_PREFIX): position for id_, position in rows.collect(engine="streaming").iter_rows()}
+
+
+def _own_id(found: HistorySet, there: Mapping[str, int], given: str) -> str:
+    """The row's own id that an id means: it itself, or what follows the prefix."""
+    meant = [of for of in dict.fromkeys((given, given.removeprefix(ROW_PREFIX))) if of in there or of in found.erased]
+    if len(meant) > 1:
         raise OperatorError(
             "HISTORY_ROW_UNKNOWN",
-            f"The history {found.name} of scope {found.scope} has no row {shown(missing[0])}; nothing was erased. "
+            f"{shown(given)} may mean two rows; nothing was erased. Write {shown(ROW_PREFIX + given)} for the row with "
+            f"this id, or {shown(meant[1])} for the other one.",
+        )
+    if not meant:
+        raise OperatorError(
+            "HISTORY_ROW_UNKNOWN",
+            f"The history {found.name} of scope {found.scope} has no row {shown(given)}; nothing was erased. "
             f"Check the id: it is the cell of the column that the map names as id.",
         )
-    positions = pl.Series(sorted(there.values()), dtype=pl.Int64)
+    return meant[0]
+
+
+def _erased(lake: Path, found: HistorySet, rows: Mapping[str, int]) -> HistorySet:
+    if not rows:
+        return found
+    positions = pl.Series(sorted(rows.values()), dtype=pl.Int64)
     directory = sets.directory_of(lake, found.scope_id, found.name)
     generation = found.generation + 1
     files = [
@@ -74,7 +107,7 @@ def _erased(lake: Path, found: HistorySet, ids: Sequence[str]) -> HistorySet:
         for file in found.files
         for kept in _without(lake, file, positions, f"{file.table}-{file.first_position:012d}-{generation}.parquet")
     ]
-    erased = replace(found, files=tuple(files), erased=tuple(sorted({*found.erased, *ids})), generation=generation)
+    erased = replace(found, files=tuple(files), erased=tuple(sorted({*found.erased, *rows})), generation=generation)
     sync_directory(directory)
     sets.save(directory, erased)
     sync_directory(directory)

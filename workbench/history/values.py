@@ -10,8 +10,9 @@ that means nothing stands in null_values.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import polars as pl
@@ -28,8 +29,10 @@ _NUMBER: Final = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$"
 _WHOLE: Final = r"^-?[0-9]+$"
 _CONTROL: Final = r"[\x00-\x1f\x7f-\x9f\u{200b}-\u{200f}\u{2028}-\u{202e}\u{2060}-\u{2069}\u{feff}]"
 _TRUTHS: Final = {"true": True, "false": False}
-_NEEDED: Final = ("id", "occurred_at")
+_ID: Final = "id"
+_NEEDED: Final = (_ID, "occurred_at")
 _UNREPORTED: Final = "unreported"
+_PLAIN: Final = "Remove thousands separators, units and spaces, and write a decimal comma as a point."
 _BAD: Final = ":bad:"
 _EMPTY: Final = ":empty:"
 _CELL: Final = ":cell:"
@@ -61,11 +64,19 @@ class Typed:
         frame: The whole rows: a typed column for each member by its name, `ROW` and `LINE`.
         refused: The other rows, in their order.
         tallies: What all of them had, by member.
+        reasons: How many rows have each fault, by column, stable word and reason; a row may have several.
     """
 
     frame: pl.DataFrame
     refused: tuple[Refused, ...]
     tallies: dict[str, Tally]
+    reasons: Counter[tuple[str | None, str, str]]
+
+    def without(self, duplicates: int) -> Typed:
+        """With so many ids counted as refused, because earlier rows have them."""
+        of = self.tallies[_ID]
+        counted = replace(of, values=of.values - duplicates, refused=of.refused + duplicates)
+        return replace(self, tallies={**self.tallies, _ID: counted})
 
 
 def read_values(frame: pl.DataFrame, map_: Map, file: str) -> Typed:
@@ -97,7 +108,7 @@ def read_values(frame: pl.DataFrame, map_: Map, file: str) -> Typed:
     read = read.with_columns(first.alias(_FAULT))
     whole = read if not read[_FAULT].count() else read.filter(pl.col(_FAULT).is_null())
     kept = whole.select(ROW, LINE, *(of.name for of in map_.members))
-    return Typed(kept, tuple(_refused(read, frame, map_, file)), _tallies(read, frame, map_))
+    return Typed(kept, tuple(_refused(read, frame, map_, file)), _tallies(read, frame, map_), _reasons(read, map_))
 
 
 def _value(member: Member) -> pl.Expr:
@@ -152,9 +163,7 @@ def reason_of(member: Member, *, empty: bool) -> tuple[str, str]:
     if empty:
         return "missing", f"The cell is empty, and every row needs {member.name}."
     if member.time is not None:
-        zone = member.time.zone
-        shown = "" if zone == "UTC" else f", or the clock of {zone} showed it twice or never"
-        return "time", f"It is no time {member.time.like}{shown}."
+        return "time", member.time.fault
     return {
         "id": ("id", f"An id has at most {MAX_TEXT} characters, all of which print."),
         "text": ("text", f"A text has at most {MAX_TEXT} characters."),
@@ -165,8 +174,8 @@ def reason_of(member: Member, *, empty: bool) -> tuple[str, str]:
             if member.values is None
             else "The map gives it no meaning; add it to values, or to null_values.",
         ),
-        "number": ("number", "It is no number as JSON writes one, such as 1250.5, or has more digits than are kept."),
-        "integer": ("integer", "It is no whole number as JSON writes one, such as 1250, up to 2^53 - 1."),
+        "number": ("number", f"It is no number such as 1250.5, or a whole number beyond 2^53 - 1. {_PLAIN}"),
+        "integer": ("integer", f"It is no whole number such as 1250, up to 2^53 - 1. {_PLAIN}"),
     }[member.kind]
 
 
@@ -179,6 +188,17 @@ def _refused(read: pl.DataFrame, frame: pl.DataFrame, map_: Map, file: str) -> I
         member = map_.members[fault]
         code, reason = reason_of(member, empty=read[f"{_EMPTY}{fault}"][place])
         yield Refused(file, row, line, member.column, frame[member.column][place], code, reason)
+
+
+def _reasons(read: pl.DataFrame, map_: Map) -> Counter[tuple[str | None, str, str]]:
+    found: Counter[tuple[str | None, str, str]] = Counter()
+    for number, member in enumerate(map_.members):
+        bad, is_empty = read[f"{_BAD}{number}"], read[f"{_EMPTY}{number}"]
+        for empty in (True, False):
+            if rows := int((bad & (is_empty if empty else ~is_empty)).sum()):
+                # Members that read one column and refuse a cell for the same reason refuse the same rows.
+                found[(member.column, *reason_of(member, empty=empty))] = rows
+    return found
 
 
 def _tallies(read: pl.DataFrame, frame: pl.DataFrame, map_: Map) -> dict[str, Tally]:

@@ -21,7 +21,7 @@ import polars as pl
 from polars.datatypes import DataTypeClass
 
 from gate.errors import OperatorError
-from gate.policy.bounds import OneOf, moment, require
+from gate.policy.bounds import OneOf, require, span
 from gate.policy.questions import CLOCKS, VERDICTS
 from gate.records.advisory import ADVISORY_POLICIES
 from workbench.columns import CHANGE_IDS, ENTRY_TABLES, IS_ADVISORY, TABLES, TIME, TIME_COLUMNS, schema
@@ -98,6 +98,7 @@ class ImportedSet:
             "history_hash": self.history_hash,
             "rows": self.rows,
             "refused": self.refused,
+            "erased": self.erased,
         }
 
     @property
@@ -203,14 +204,14 @@ class Snapshot:
 
         Args:
             since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
-            until: Only decisions before this moment, as `since`.
+            until: Only decisions before this moment; a date includes its day.
             verdict: Only decisions with this verdict: yes, no or review.
 
         Raises:
             OperatorError: ENGINE_ARGUMENT_INVALID.
         """
         require("verdict", verdict, OneOf(VERDICTS), optional=True)
-        window = Window(moment("since", since), moment("until", until), verdict)
+        window = Window(*span(since, until), verdict)
         return self if window == Window() else replace(self, windows=(*self.windows, window))
 
     def on(self, clock: str) -> Snapshot:

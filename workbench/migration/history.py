@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import polars as pl
 
 from gate.errors import OperatorError
-from gate.policy.bounds import moment, refusal, shown
+from gate.policy.bounds import period, refusal, shown
 from gate.rulebooks.analysis import NotDecided, compare
 from gate.rulebooks.analysis.difference import ChangedRegion, Difference
 from gate.rulebooks.analysis.finding import Inconsistent
@@ -135,7 +135,7 @@ def dry_run(
         by: The fields whose values break the figures down, at most `MAX_FIELDS`; those that the rulebooks read
             where None, the first of them in the order of their names.
         since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
-        until: Only decisions before this moment, as `since`.
+        until: Only decisions before this moment; a date includes its day.
         adapter_manifest_hash: The adapter that makes the candidate's facts; None where callers send them.
         difference: How the candidate differs from the base, where that is known already.
         told: Told after each stretch up to which chain position it went, and the last position.
@@ -148,7 +148,7 @@ def dry_run(
     """
     _require_own(history.rulebook_id, candidate, base)
     _require_metric(metric)
-    asked = Asked(metric, moment("since", since), moment("until", until), adapter_manifest_hash)
+    asked = Asked(metric, *period(since, until), adapter_manifest_hash)
     deciding = Deciding(candidate, base, adapter_manifest_hash)
     fields = deciding.fields[:MAX_FIELDS] if by is None else _require_fields(by)
     if base is None:

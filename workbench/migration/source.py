@@ -15,7 +15,6 @@ from typing import Final, Protocol
 import polars as pl
 
 from gate.encoding.strict_json import parse_document
-from gate.rulebooks.documents import RulebookBody
 from workbench.facts import (
     FACT_TYPE,
     WITHHELD,
@@ -28,12 +27,9 @@ from workbench.facts import (
 )
 from workbench.lake.entries import Personal
 from workbench.lake.reader import Snapshot
-from workbench.values import FACT
 
 OUTCOME: Final = ("verdict", "application_verdict", "action", "reason_code", "rule")
 """The members by which outcomes are compared."""
-
-_VALUES: Final = 200
 
 _DECISION: Final = ("position", "decision_id", "created_at", "week", "policy_version", *OUTCOME, "outcome_status")
 
@@ -153,17 +149,3 @@ class LakeHistory:
         """As `History.ids`."""
         rows = self.snapshot.at("decisions", positions).select("position", "decision_id").collect(engine="streaming")
         return dict(rows.iter_rows())
-
-
-def known_values(snapshot: Snapshot, body: RulebookBody) -> list[str]:
-    """What can be summed over the decisions of a rulebook: what outcomes measured, and its facts that are numbers.
-
-    Args:
-        snapshot: The chain.
-        body: The rulebook.
-    """
-    policy_id = body["rulebook_id"]
-    names = snapshot.binding(policy_id).metrics(policy_id).select(pl.col("name").cast(pl.String).unique().sort())
-    properties = body["input_schema"]["properties"].items()
-    facts = [f"{FACT}{name}" for name, declared in properties if declared.get("type") in ("number", "integer")]
-    return [*names.collect(engine="streaming")["name"].to_list(), *facts][:_VALUES]

@@ -80,7 +80,8 @@ def test_refused_rows_are_shown_written_and_stop_the_import(gate: Gate, tmp_path
     done = gate(*command, "--refused", str(refused))
     assert done.returncode == 1
     assert "Nothing was imported, because rows were refused" in done.stdout
-    assert "1 refused in when: It is no time like 2024-06-30." in done.stdout
+    assert "1 refused in when: It does not fit the format date, for example 2024-06-30, or names" in done.stdout
+    assert "The refused rows:" in done.stdout
     assert "\x1b" not in done.stdout
     told = [json.loads(line) for line in refused.read_text().splitlines()]
     assert [(of["file"], of["row"], of["line"], of["column"]) for of in told] == [
@@ -88,8 +89,33 @@ def test_refused_rows_are_shown_written_and_stop_the_import(gate: Gate, tmp_path
         ("x.csv", 3, 4, "n"),
     ]
     assert told[1]["value"].startswith("'=1+1\\x1b")
-    assert gate(*command, "--check").returncode == 1
     assert printed(gate(*command, "--allow-refused", "--json"))["rows"] == 1
+
+
+def test_a_rehearsal_says_what_an_import_would_do(gate: Gate, tmp_path: Path) -> None:
+    file, map_ = tmp_path / "x.csv", tmp_path / "map.json"
+    map_.write_text(json.dumps(small_map()))
+    command = ("history", "import", str(file), "--map", str(map_), "--scope", "acme", "--name", "x")
+
+    def said(*more: str, code: int = 0) -> tuple[str, str]:
+        done = gate(*command, "--check", *more)
+        assert done.returncode == code, done.stdout
+        body = printed(gate(*command, "--check", "--json", *more), code)
+        *_, nothing, last = done.stdout.splitlines()
+        assert nothing == "Nothing was written."
+        return body["import_would"], last
+
+    write_csv(file, [("a", "2024-01-01", "1"), ("b", "tomorrow", "1")])
+    would, last = said(code=1)
+    assert (would, "would be refused, because rows are refused" in last) == ("refuse_rows", True)
+    assert said("--allow-refused") == ("import", "An import would import 1 row.")
+    assert gate(*command, "--allow-refused").returncode == 0
+    would, last = said()
+    assert (would, "would do nothing: the history x of acme holds these files already" in last) == ("nothing", True)
+    write_csv(file, [("c", "2024-01-01", "1")])
+    would, last = said(code=1)
+    assert (would, "acme has another history of the name x." in last) == ("refuse_name", True)
+    assert said("--name", "y") == ("import", "An import would import 1 row.")
 
 
 def test_a_map_with_an_unknown_member_is_refused_by_its_path(gate: Gate, tmp_path: Path) -> None:
@@ -108,6 +134,16 @@ def test_erased_rows_are_gone_and_their_ids_are_not_logged(gate: Gate) -> None:
     assert body["history_hash"] != before
     assert printed(importing(gate, "--json"))["history_hash"] == body["history_hash"]
     assert "R-0007" not in gate("log", "--json").stdout
+    again = gate("history", "erase", "past", "row:R-0007", "R-0008", "R-0008", "--scope", "acme")
+    assert (again.returncode, again.stdout.splitlines()) == (
+        0,
+        ["2 rows of past had been erased before; nothing changed for them."],
+    )
+    more = printed(gate("history", "erase", "past", "R-0007", "row:R-0009", "--scope", "acme", "--json"))
+    assert (more["erased_now"], more["erased_before"], more["erased"]) == (1, 1, 3)
+    actions = [of["action"] for of in printed(gate("log", "--json"))["entries"]]
+    assert actions.count("history.rows_erased") == 2
+    body = more
     wrong = printed(gate("history", "erase", "past", "R-9", "--scope", "acme", "--json"), 2)
     assert wrong["error"] == "HISTORY_ROW_UNKNOWN"
 

@@ -84,12 +84,17 @@ def test_a_slice_is_decided_anew_with_other_facts_and_adds_up_what_moves(made: t
     found = told(home, "--set", "discount_percent=20", "--metric", "revenue_eur")
     # Of both decisions with a margin of 10, and that by the floor of 20, the margin is still too low.
     assert found["verdicts"] == [
-        {"verdict": "yes", "then_verdict": "review", "decisions": 6, "values": 2, "sum": 350.5}
+        {
+            "verdict": "yes",
+            "then_verdict": "review",
+            "decisions": 6,
+            "worth": [{"metric": "revenue_eur", "values": 2, "sum": 350.5}],
+        }
     ]
     report = found["report"]
     counted = ("decisions", "redecided", "unknown", "verdict_changed", "changed", "patch", "rulebook")
     assert [report[name] for name in counted] == [10, 9, 1, 6, 6, {"discount_percent": 20}, None]
-    assert (found["scope"], found["metric"]) == ("acme", "revenue_eur")
+    assert (found["scope"], found["metrics"]) == ("acme", ["revenue_eur"])
     assert said(home, "--set", "discount_percent=20", "--metric", "revenue_eur") == [
         f"Decisions of {POLICY} in acme, with discount_percent = 20:",
         "6 of 9 decisions would get another verdict; 6 would change in verdict, action, reason or rule.",
@@ -107,7 +112,20 @@ def test_a_slice_is_decided_anew_with_other_facts_and_adds_up_what_moves(made: t
 
 def test_a_fact_can_be_added_up_as_well(made: tuple[Path, list[str]]) -> None:
     (moved,) = told(made[0], "--set", "discount_percent=20", "--metric", "inputs.margin_percent")["verdicts"]
-    assert (moved["values"], moved["sum"]) == (6, 2 * (17 + 22 + 30))
+    assert moved["worth"] == [{"metric": "inputs.margin_percent", "values": 6, "sum": 2 * (17 + 22 + 30)}]
+
+
+def test_several_values_are_added_up_side_by_side(made: tuple[Path, list[str]]) -> None:
+    change = ("--set", "discount_percent=20", "--metric", "revenue_eur", "--metric", "inputs.margin_percent")
+    (moved,) = told(made[0], *change)["verdicts"]
+    assert [(of["metric"], of["sum"]) for of in moved["worth"]] == [
+        ("revenue_eur", 350.5),
+        ("inputs.margin_percent", 138.0),
+    ]
+    assert said(made[0], *change)[5].split() == ["yes", "review", "6", "2", "350.5", "6", "138"]
+    many = [word for at in range(6) for word in ("--metric", f"m{at}")]
+    assert refused(made[0], "--set", "discount_percent=20", *many)[0] == "ENGINE_ARGUMENT_INVALID"
+    assert refused(made[0], *change, "--metric", "revenue_eur")[1].endswith("a list of at most 5 different names.")
 
 
 def test_a_metric_that_nobody_measured_is_refused_with_those_that_are(made: tuple[Path, list[str]]) -> None:
@@ -117,7 +135,7 @@ def test_a_metric_that_nobody_measured_is_refused_with_those_that_are(made: tupl
     assert "'inputs.margin_percent' and 'revenue_eur'." in message
     # Known, but of none of the decisions that would move.
     few = told(made[0], "--set", "discount_percent=20", "--metric", "revenue_eur", "--since", "2090-03-06")
-    assert [(each["values"], each["sum"]) for each in few["verdicts"]] == [(0, None)]
+    assert [each["worth"] for each in few["verdicts"]] == [[{"metric": "revenue_eur", "values": 0, "sum": None}]]
 
 
 def test_another_version_decides_with_and_without_other_facts(made: tuple[Path, list[str]]) -> None:

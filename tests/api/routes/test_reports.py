@@ -391,9 +391,12 @@ class TestEffectiveness:
         assert body.items() >= asked.items()
 
     @pytest.mark.parametrize("path", [PATH, EFFECTIVENESS, ANOMALIES, BENCHMARKS])
-    def test_a_period_that_ends_before_it_begins_is_refused(self, client: FlaskClient, key: str, path: str) -> None:
+    @pytest.mark.parametrize("until", ["2026-06-30T23:59:59Z", "2026-07-01T02:00:00+02:00"])
+    def test_a_period_in_which_no_moment_lies_is_refused(
+        self, client: FlaskClient, key: str, path: str, until: str
+    ) -> None:
         give_reports(client.application, FixedReports())
-        response = get(client, key, path, since="2026-07-01T00:00:00Z", until="2026-06-30T23:59:59Z")
+        response = get(client, key, path, since="2026-07-01T00:00:00Z", until=until)
         assert (response.status_code, response.get_json()["error"]) == (400, "SVC_API_QUERY_INVALID")
         assert [fault["field"] for fault in response.get_json()["errors"]] == ["until"]
 

@@ -34,6 +34,7 @@ from tests.support.samples import RECEIPT_KEYS, TRUST, make_packet
 
 PAGE = (ROOT / "docs" / "confidence.md").read_text()
 EFFECTIVENESS_PAGE = (ROOT / "docs" / "effectiveness.md").read_text()
+EXAMPLE_PAGE = (ROOT / "docs" / "effectiveness-example.md").read_text()
 EFFECTIVENESS_EXAMPLE = json.loads(resources.path("schemas", "examples", "effectiveness-report.json").read_bytes())
 EXAMPLE = json.loads(resources.path("schemas", "examples", "confidence-report.json").read_bytes())
 
@@ -312,12 +313,12 @@ class TestEffectiveness:
         for of in (crowd, replace(COUNTED, truncated=True), replace(COUNTED, by_version=small)):
             assert notes(of)[:-1] == always
         assert notes(replace(COUNTED, by_version={"small": small["small"]}, compared={})) == always
-        listed = [cells[0] for cells in rows(section(EFFECTIVENESS_PAGE, "## What it cannot know"))]
+        listed = [cells[0] for cells in rows(section(EXAMPLE_PAGE, "## The notes"))]
         footing = COUNTED.footing._replace(facts=(), unknown=3, sampled_one_of=4)
-        every = replace(crowd, truncated=True, by_version=small, footing=footing, middles_one_of=4, advisory=4)
+        every = replace(crowd, truncated=True, by_version=small, footing=footing, middles_one_of=4, advisory=4, early=4)
         said = list(effectiveness_report(every, EffectivenessQuestion("p", clock="occurred"))["notes"])
         no_cases = notes(replace(COUNTED, compared={}, footing=footing._replace(sampled_one_of=1)))
-        assert len(said) == len(always) + 9
+        assert len(said) == len(always) + 10
         left_out = notes(replace(COUNTED, footing=Footing(("lead_days",), ("booking_id",))))
         assert no_cases[:-1] == left_out[:-1] == always
         assert [note for note in listed if note not in (no_cases[-1], left_out[-1])] == said
@@ -343,7 +344,7 @@ class TestEffectiveness:
 
 
 class TestEffectivenessDocumentation:
-    TOLD = section(EFFECTIVENESS_PAGE, "## A worked example")
+    TOLD = section(EXAMPLE_PAGE, "## A worked example")
 
     def test_the_worked_example_has_the_counts_and_rates_of_the_report(self) -> None:
         report = effectiveness_example()

@@ -32,8 +32,9 @@ from workbench.lake.fresh import fresh
 from workbench.lake.reader import Snapshot
 from workbench.migration.asked import migration_dry_run, version_in_force
 from workbench.migration.history import dry_run
-from workbench.migration.source import LakeHistory, known_values
+from workbench.migration.source import LakeHistory
 from workbench.shadows.watcher import Tail
+from workbench.values import known_values
 from workbench.whatif import decide_slice
 
 ENDPOINTS: dict[str, Callable[[Snapshot, str], dict[str, Any]]] = {
@@ -125,9 +126,9 @@ def test_anomalies_say_of_it_only_that_somebody_acted_on_it(snapshot: Snapshot, 
 def test_counterfactuals_decide_none_of_it_anew(snapshot: Snapshot) -> None:
     report = ENDPOINTS["counterfactuals"](snapshot, NAMESAKE)
     assert (report["decisions"], report["redecided"], report["unknown"], report["changed"]) == (2, 2, 0, 0)
-    redecided = decide_slice(snapshot, NAMESAKE, {"margin_percent": 1}, metric="margin")
+    redecided = decide_slice(snapshot, NAMESAKE, {"margin_percent": 1}, metrics=["margin"])
     assert (redecided.body["decisions"], redecided.body["verdict_changed"]) == (2, 2)
-    assert redecided.worth == {("yes", "no"): (1, 7.0)}
+    assert redecided.verdicts[0].worth == {"margin": (1, 7.0)}
 
 
 def test_dry_runs_and_shadows_decide_none_of_it_anew(snapshot: Snapshot) -> None:
@@ -142,8 +143,8 @@ def test_dry_runs_and_shadows_decide_none_of_it_anew(snapshot: Snapshot) -> None
     assert history.decisions().collect().height == history.adapters().collect().height == 2
     assert history.values("margin").collect()["value"].to_list() == [7.0]
     assert history.values("advice").collect().is_empty()
-    assert known_values(snapshot, candidate.body)[0] == "margin"
-    assert "advice" not in known_values(snapshot, candidate.body)
+    assert known_values(snapshot, NAMESAKE, [candidate.body])[0] == "margin"
+    assert "advice" not in known_values(snapshot, NAMESAKE, [candidate.body])
     assert version_in_force(snapshot, NAMESAKE) == namesake_rulebook()["version"]
 
 

@@ -396,7 +396,8 @@ def numbers(values: Iterable[Any]) -> list[Fraction]:
 def test_what_changes_is_summed_by_transition_and_by_verdict(all_seen: Seen) -> None:
     rules = load(newer("2026-06-20")).evaluator
     fact = "inputs.discount_percent"
-    report = asked(all_seen.snapshot, rulebook=newer("2026-06-20"), metrics=[fact, "margin"])
+    question = CounterfactualsQuestion("pricing_exception", rulebook=newer("2026-06-20"), metrics=(fact, "margin"))
+    report = answer(all_seen.snapshot, question)
     changed: dict[Any, list[Any]] = {}
     for decision in decided_in(all_seen):
         then = rules.decide(decision.facts)

@@ -92,7 +92,8 @@ def test_a_version_that_met_harder_cases_is_not_said_to_do_worse() -> None:
     assert findings.versions(body) == "None of 2 versions does worse than the others among like cases"
     assert findings.versions_success(body).endswith("; no version does worse than the others")
     assert findings.version(body, "B", parts["B"]) == (
-        "Version B of p succeeded in 75% of 1,000 let-through cases, the others in 75% of 1,000 like ones"
+        "Version B of p succeeded in 75% of 1,000 let-through cases, the others in 75% of 1,000 like ones, adjusted to "
+        "one mix of cases (unadjusted 63% and 87%)"
     )
 
 

@@ -377,10 +377,10 @@ def test_an_empty_chain_has_nothing_to_find(tmp_path: Path) -> None:
     assert decision_names(snapshot) == Names([], {}, [], [], [], [])
 
 
-def test_a_date_is_its_midnight_in_utc(lakes: Sequence[Snapshot]) -> None:
+def test_a_date_begins_at_midnight_in_utc_and_until_includes_its_day(lakes: Sequence[Snapshot]) -> None:
     day = date(2026, 2, 2)
     midnight = datetime(2026, 2, 2, tzinfo=UTC)
     expected = [row["position"] for row in ROWS if midnight <= row["created_at"] < midnight + 7 * DAY]
-    found = find_decisions(lakes[-1], Criteria(since=day, until=day + timedelta(days=7)), ALL).frame
+    found = find_decisions(lakes[-1], Criteria(since=day, until=day + timedelta(days=6)), ALL).frame
     assert found["position"].to_list() == expected
     assert found.filter(pl.col("created_at") < midnight).is_empty()

@@ -31,7 +31,7 @@ def snapshot(tmp_path: Path) -> Snapshot:
     for policy_id, version in (("refund_policy", "2026-01"), ("refund_policy", "2026-02"), ("pricing", "7")):
         body = {**sample_rulebook(), "rulebook_id": policy_id, "version": version}
         decision_id = chain.decide(MONDAY, policy_id=policy_id, version=version, rulebook=body)
-        chain.outcome(decision_id, MONDAY + DAY)
+        chain.outcome(decision_id, MONDAY + DAY, observed_metrics={"margin": 1})
     return chain.snapshot(tmp_path)
 
 
@@ -79,3 +79,14 @@ def test_the_message_lists_twenty_names_at_most_and_what_does_not_print_as_escap
     assert len(many) < 500
     assert choices("x", ["a\x1b[31m\u202e", "b" * 500]) == f"There are 'a\\x1b[31m\\u202e' and '{'b' * 120}...'."
     assert choices("y" * 1_000_000, []) == "There is none yet."
+
+
+def test_a_metric_that_no_outcome_measured_is_refused_with_those_that_there_are(snapshot: Snapshot) -> None:
+    with pytest.raises(OperatorError) as caught:
+        counterfactuals(snapshot, "refund_policy", metrics=["margn"])
+    assert caught.value.code == "METRIC_UNKNOWN"
+    assert caught.value.message.startswith("No outcome measured 'margn', and it is no fact as inputs.NAME either.")
+    assert "Did you mean 'margin'? There are" in caught.value.message
+    with pytest.raises(OperatorError, match=r"no fact as inputs\.NAME either"):
+        counterfactuals(snapshot, "refund_policy", metrics=["margin", "inputs.amuont"])
+    assert counterfactuals(snapshot, "refund_policy", metrics=["margin"]).to_dict()["metrics"] == ["margin"]

@@ -86,7 +86,7 @@ def test_every_report_says_that_its_cases_are_imported(history: Snapshot, engine
     report = engine(history, POLICY)
     body = report.to_dict()
     assert history.imported is not None
-    mark = {"name": "past", "history_hash": history.imported.history_hash, "rows": 240, "refused": 0}
+    mark = {"name": "past", "history_hash": history.imported.history_hash, "rows": 240, "refused": 0, "erased": 0}
     assert body["coverage"]["history"] == mark
     assert "nobody verified; they are not in the chain" in body["notes"][0]
     assert body[hash_name] == content_hash({name: of for name, of in body.items() if name != hash_name})
@@ -151,13 +151,13 @@ def test_a_rulebook_decides_imported_cases_as_it_decides_each_alone(history: Sna
 
 
 def test_what_if_sums_a_metric_over_imported_cases(history: Snapshot) -> None:
-    found = decide_slice(history, POLICY, {}, rulebook=CANDIDATE, metric="refund_cost")
+    found = decide_slice(history, POLICY, {}, rulebook=CANDIDATE, metrics=["refund_cost"])
     then = decided_by(CANDIDATE)
     expected: dict[tuple[str, str], list[float]] = {}
     for row, to in zip(ROWS, then, strict=True):
         if VERDICTS[row["handled"]] != to and row["refund_cost"]:
             expected.setdefault((VERDICTS[row["handled"]], to), []).append(float(row["refund_cost"]))
-    told = {(of.was, of.then): of.worth for of in found.verdicts if of.worth is not None}
+    told = {(of.was, of.then): of.worth["refund_cost"] for of in found.verdicts if of.worth}
     assert {key: worth[0] for key, worth in told.items()} == {key: len(of) for key, of in expected.items()}
     for key, values in expected.items():
         assert told[key][1] == pytest.approx(sum(values))
@@ -225,3 +225,41 @@ def test_outcomes_without_a_date_are_reported_and_compared_once_weeks_are_old(tm
     assert activity(past, POLICY).latency["median_hours"].null_count() == activity(past, POLICY).latency.height
     # The last eight weeks are too young: which of their results are missing, nobody knows.
     assert all(of["window"]["to"][:10] <= "2024-05-06" for of in found)
+
+
+def test_a_what_if_names_the_facts_by_which_imported_cases_fail_the_schema(tmp_path: Path) -> None:
+    map_ = yaml.safe_load((DATA / "refunds.map.yaml").read_text())
+    del map_["facts"]["share_of_payment_percent"]
+    map_["facts"]["currency"] = {"column": "amount", "type": "number"}
+    past = imported(plan_of(tmp_path, [DATA / "refunds.csv"], map_))
+    report = counterfactuals(past, POLICY, rulebook=CANDIDATE.body, since=date(2025, 1, 1))
+    rows = [row for row in ROWS if row["decided"] >= "2025"]
+    required = CANDIDATE.body["input_schema"]["required"]
+    found = {of["fact"]: (of["missing"], of["mistyped"]) for of in report.to_dict()["unfit"]}
+    columns = {name: of["column"] for name, of in map_["facts"].items()}
+    missing = {
+        name: (sum(name not in columns or not row[columns[name]] for row in rows), 0)
+        for name in required
+        if name != "currency"
+    }
+    assert found == {
+        **{name: counts for name, counts in missing.items() if counts[0]},
+        "currency": (sum(not row["amount"] for row in rows), sum(bool(row["amount"]) for row in rows)),
+    }
+    assert found["share_of_payment_percent"] == (len(rows), 0)
+    assert f"share_of_payment_percent is missing in {len(rows)}" in repr(report)
+    report._repr_html_()
+
+
+def test_imported_outcomes_that_are_dated_on_a_day_before_their_case_are_noted(tmp_path: Path) -> None:
+    rows = [("a", "2024-01-05T12:00:00Z", "1", "good", day) for day in ("2024-01-04", "2024-01-05", "2024-01-06", "")]
+    file = write_csv(
+        tmp_path / "x.csv", [(f"{at}", *row[1:]) for at, row in enumerate(rows)], ("id", "when", "n", "result", "at")
+    )
+    map_ = small_map(
+        occurred_at={"column": "when"},
+        outcome={"column": "result", "values": {"good": "succeeded"}},
+        outcome_at={"column": "at", "format": "date"},
+    )
+    notes = effectiveness(imported(plan_of(tmp_path / "lake", [file], map_)), POLICY).to_dict()["notes"]
+    assert notes[-1] == "1 decision has an outcome that is dated before the decision: check these dates."

@@ -173,7 +173,7 @@ def test_an_erased_row_is_gone_from_every_file_and_stays_gone(tmp_path: Path) ->
     file = write_csv(tmp_path / "past.csv", [*ROWS, ("r101", "2024-01-01", secret)])
     plan = plan_of(lake, [file], small_map(facts={"who": {"column": "n", "type": "string"}}))
     before = import_history(plan).found
-    erased = upkeep.erase(lake, SCOPE_ID, SCOPE, NAME, ["r101", "r7"])
+    erased = upkeep.erase(lake, SCOPE_ID, SCOPE, NAME, ["r101", "r7"]).found
     assert before is not None
     assert erased.history_hash != before.history_hash
     assert erased.erased == ("r101", "r7")
@@ -277,3 +277,15 @@ def test_a_scope_without_a_chain_in_the_lake_has_its_histories(tmp_path: Path) -
     shutil.rmtree(plan.lake / "history")
     with pytest.raises(OperatorError):
         open_lake(plan.lake)
+
+
+def test_an_id_that_may_mean_two_rows_erases_neither(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    rows = [("1", "2024-01-01", "1"), ("row:1", "2024-01-01", "2"), ("row:2", "2024-01-01", "3")]
+    imported(plan_of(lake, [write_csv(tmp_path / "past.csv", rows)]))
+    with pytest.raises(OperatorError, match=r"Write 'row:row:1' for the row with this id, or '1' for the other one"):
+        upkeep.erase(lake, SCOPE_ID, SCOPE, NAME, ["row:1"])
+    done = upkeep.erase(lake, SCOPE_ID, SCOPE, NAME, ["row:row:1", "row:2"])
+    assert (done.now, done.before, done.found.erased) == (("row:1", "row:2"), (), ("row:1", "row:2"))
+    assert upkeep.erase(lake, SCOPE_ID, SCOPE, NAME, ["row:2"]).before == ("row:2",)
+    assert history_of(lake, SCOPE_ID, SCOPE, NAME).cases().collect()["decision_id"].to_list() == ["row:1"]

@@ -15,7 +15,7 @@ from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.errors import OperatorError
 from gate.ids import timestamp
-from tests.workbench.history.importing import DATA, small_map
+from tests.workbench.history.importing import DATA, rehearsed, small_map, write_csv
 from workbench.history.mapping import load_map, read_map
 from workbench.history.times import TimeFormat
 
@@ -56,3 +56,47 @@ def test_comments_and_the_order_of_lines_are_no_part_of_the_hash() -> None:
     one = read_map(json.dumps(small_map()).encode(), "a.json")
     other = read_map(b"# a comment\n" + yaml.safe_dump(small_map()).encode(), "b.yaml")
     assert one.hash == other.hash
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "sentence"),
+    [
+        (
+            {"column": "when", "format": "%d.%m.%Y %H:%M", "zone": "Europe/Lisbon"},
+            "2024-06-30",
+            "It does not fit the format %d.%m.%Y %H:%M, for example 30.06.2024 12:00, or names a day or time that does "
+            "not exist. The clock in Europe/Lisbon may also have skipped it, or shown it twice.",
+        ),
+        (
+            {"column": "when", "format": "unix_seconds"},
+            "yesterday",
+            "It does not fit the format unix_seconds, for example 1719748800, or names a day or time that does "
+            "not exist.",
+        ),
+    ],
+)
+def test_a_time_that_does_not_fit_is_told_the_format_and_an_example(
+    column: dict[str, str], cell: str, sentence: str, tmp_path: Path
+) -> None:
+    done = rehearsed(tmp_path, [write_csv(tmp_path / "x.csv", [("a", cell, "1")])], small_map(occurred_at=column))
+    assert done.account is not None
+    assert [of["reason"] for of in done.account.shown] == [sentence]
+    example = sentence.split("for example ")[1].split(", or")[0]
+    other = rehearsed(tmp_path, [write_csv(tmp_path / "y.csv", [("a", example, "1")])], small_map(occurred_at=column))
+    assert other.account is not None
+    assert other.account.rows == 1
+
+
+@pytest.mark.parametrize("kind", ["number", "integer"])
+def test_a_number_with_thousands_separators_is_told_to_remove_them(kind: str, tmp_path: Path) -> None:
+    file = write_csv(tmp_path / "x.csv", [("a", "2024-01-01", "1,234.50"), ("b", "2024-01-01", "1,234")])
+    done = rehearsed(tmp_path, [file], small_map(facts={"n": {"column": "n", "type": kind}}))
+    assert done.account is not None
+    assert all("Remove thousands separators" in of["reason"] for of in done.account.shown)
+    assert len(done.account.shown) == 2
+
+
+def test_a_yes_means_the_same_with_and_without_quotes() -> None:
+    quoted, plain = ((DATA / "refunds.map.yaml").read_text().replace(*of) for of in (("", ""), ('"yes"', "yes")))
+    assert plain != quoted
+    assert read_map(plain.encode(), "a.yaml").document == read_map(quoted.encode(), "b.yaml").document

@@ -21,8 +21,10 @@ from hypothesis import strategies as st
 from gate.errors import OperatorError
 from tests.support.torture import size
 from tests.workbench.history.importing import imported, plan_of, refusals, rehearsed, small_map, write_csv
+from workbench.history.account import columns_of
 from workbench.history.csv_source import CsvSource
 from workbench.history.importing import rehearse
+from workbench.history.mapping import load_map
 from workbench.history.sources import Cursor, examine, opened
 
 GOOD = b"id,when,n\r\na,2024-01-01,1\r\n"
@@ -334,3 +336,34 @@ def test_batches_depend_on_where_they_begin_alone(tmp_path: Path, monkeypatch: p
         whole = pl.concat([batch.frame for batch in every])
     read = list(csv.reader(io.StringIO(text.getvalue(), newline="")))[1:]
     assert whole.select("id", "n").rows() == [tuple(row) for row in read]
+
+
+def test_each_column_has_as_many_refused_cells_as_its_reasons_say(tmp_path: Path) -> None:
+    rows = [
+        ("a", "2024-01-01", "1"),
+        ("a", "2024-01-02", "2"),
+        ("a", "2024-01-03", "3"),
+        ("b", "tomorrow", "x"),
+        ("c", "", "x"),
+        ("", "2024-01-04", "4"),
+        ("d", "2024-01-05"),
+    ]
+    map_ = small_map(metrics={"n": {"column": "n"}})
+    done = rehearsed(tmp_path, [write_csv(tmp_path / "x.csv", rows)], map_)
+    assert done.account is not None
+    body = done.account.to_dict()
+    found = {
+        of["member"]: (of["values"], of["absent"], of["refused"])
+        for of in columns_of(done.account, load_map(map_, "map"))
+    }
+    assert found == {"id": (3, 0, 3), "occurred_at": (4, 0, 2), "metrics.n": (4, 0, 2), "facts.n": (4, 0, 2)}
+    reasons = [(of["column"], of["code"], of["rows"]) for of in body["reasons"]]
+    assert sorted(reasons, key=str) == [
+        ("id", "duplicate_id", 2),
+        ("id", "missing", 1),
+        ("n", "number", 2),
+        ("when", "missing", 1),
+        ("when", "time", 1),
+        (None, "cells", 1),
+    ]
+    assert (body["read"], body["rows"], body["refused"], len(body["first_refused"])) == (7, 1, 6, 6)

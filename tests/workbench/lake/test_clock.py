@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
@@ -218,7 +219,8 @@ def test_a_report_by_event_is_that_of_a_chain_that_was_told_as_it_happened(
 def undated(body: dict[str, Any]) -> dict[str, Any]:
     """A report without what it says of its clock."""
     rest = {name: of for name, of in body.items() if name != "clock" and not name.endswith("_hash")}
-    return {**rest, "notes": [note for note in body["notes"] if not note.startswith("Dates are when things happened")]}
+    clock = ("Dates are when things happened", "check these dates.")
+    return {**rest, "notes": [note for note in body["notes"] if not any(of in note for of in clock)]}
 
 
 def counted(body: dict[str, Any]) -> dict[str, Any]:
@@ -295,3 +297,14 @@ def test_another_clock_is_refused(held: Sequence[Snapshot], clock: Any) -> None:
     with pytest.raises(OperatorError) as refused:
         held[0].on(clock)
     assert refused.value.code == "ENGINE_ARGUMENT_INVALID"
+
+
+def test_outcomes_that_are_dated_before_their_decision_are_noted(tmp_path: Path) -> None:
+    chain = MadeUp()
+    for at in ("1970-01-01T00:00:00.000Z", timestamp(MONDAY - timedelta(hours=1)), timestamp(MONDAY), None):
+        decision_id = chain.decide(MONDAY, policy_id=POLICY)
+        chain.outcome(decision_id, MONDAY + timedelta(days=1), **({} if at is None else {"occurred_at": at}))
+    snapshot = chain.snapshot(tmp_path)
+    dated = effectiveness(snapshot, POLICY, clock="occurred").to_dict()["notes"]
+    assert dated[-1] == "2 decisions have an outcome that is dated before the decision: check these dates."
+    assert not any("dated before" in note for note in effectiveness(snapshot, POLICY).to_dict()["notes"])

@@ -233,3 +233,27 @@ def test_a_slice_says_that_it_is_one(held: Sequence[Snapshot]) -> None:
     assert "sliced" in repr(held[0].slice(verdict="no"))
     assert "sliced" not in repr(held[0])
     assert held[0].slice(verdict="no").table("cases").filter(pl.col("verdict") != "no").collect().is_empty()
+
+
+def test_a_date_as_until_includes_its_day_and_a_moment_is_not_included(held: Sequence[Snapshot]) -> None:
+    chain = held[0]
+    day = MONDAY.date()
+    whole = chain.slice(MONDAY, MONDAY + DAY).cases().collect()
+    assert whole.height > 0
+    assert chain.slice(day, day).cases().collect().equals(whole)
+    assert effectiveness(chain, POLICY, since=day, until=day).body == (
+        effectiveness(chain, POLICY, since=MONDAY, until=MONDAY + DAY).body
+    )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_empty_span_is_refused_instead_of_a_report_of_no_decisions(
+    engine: Callable[..., Any], held: Sequence[Snapshot]
+) -> None:
+    asking: list[Callable[[], object]] = [
+        lambda: engine(held[0], POLICY, since=MONDAY, until=MONDAY),
+        lambda: engine(held[0], POLICY, since=date(2026, 7, 2), until=date(2026, 7, 1)),
+    ]
+    for ask in asking:
+        with pytest.raises(OperatorError, match=r"The span is empty: until is .+ Give a later until"):
+            ask()

@@ -58,6 +58,7 @@ def flips(turn: Turn) -> Answer:
 
 def _many(turn: Turn, policy: str, rulebook: Rulebook, changes: Changes) -> str:
     since, until = Location("whatif", since=turn.word("since"), until=turn.word("until")).period()
+    metric = turn.word("metric")
     redecided = decide_slice(
         turn.store.reports(turn.who).snapshot,
         policy,
@@ -67,6 +68,6 @@ def _many(turn: Turn, policy: str, rulebook: Rulebook, changes: Changes) -> str:
         verdict=turn.word("verdict"),
         since=since,
         until=until,
-        metric=turn.word("metric"),
+        metrics=() if metric is None else (metric,),
     )
     return str(views.many(redecided, turn.who.scope))

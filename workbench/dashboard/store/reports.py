@@ -36,13 +36,15 @@ from workbench.engines.listing import (
 from workbench.kept import Kept
 from workbench.lake.cohorts import frozen_months
 from workbench.lake.reader import Snapshot
-from workbench.migration.source import known_values
+from workbench.values import known_values
 
 Answer = TypeVar("Answer")
 
 KEPT: Final = 256
 """How many answers are kept, over all scopes."""
 
+MOST_VALUES: Final = 200
+"""How many values a form offers to sum."""
 
 MAX_COUNTS: Final = 64 * 1024 * 1024
 """How many bytes of what reports counted of the lake's files are kept."""
@@ -150,7 +152,10 @@ class ScopeReports:
 
     def known_values(self, rulebook: Rulebook) -> list[str]:
         """What can be summed over the decisions of a rulebook, by the names that a dry run takes."""
-        return self._kept(("values", rulebook.hash), lambda: known_values(self.snapshot, rulebook.body))
+        return self._kept(
+            ("values", rulebook.hash),
+            lambda: known_values(self.snapshot, rulebook.rulebook_id, [rulebook.body])[:MOST_VALUES],
+        )
 
     def effectiveness(self, policy_id: str, of: Slice = EVERYTHING) -> effectiveness.EffectivenessReport:
         """How well a policy does."""

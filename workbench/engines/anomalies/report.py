@@ -213,7 +213,7 @@ def anomalies(
         policy_version: One of its versions; None for all.
         verdict: One verdict, yes, no or review; None for all.
         since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
-        until: Only decisions before this moment, as `since`.
+        until: Only decisions before this moment; a date includes its day.
         clock: By which dates, `recorded` or `occurred`; those of the snapshot where None.
         limit: How many decisions are looked at, the latest in the chain, 1 to 1,000,000; None for all.
         min_sample: How many cases a window needs, and what it is compared with, 1 to 10,000.

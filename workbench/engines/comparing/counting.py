@@ -31,7 +31,7 @@ _COUNTED: Final = (
     pl.col("created_at").min().alias("first"),
     pl.col("created_at").max().alias("last"),
 )
-_ADDED: Final = (pl.col("decisions").sum(), pl.col("first").min(), pl.col("last").max())
+_ADDED: Final = (pl.col("decisions").sum(), pl.col("first").min(), pl.col("last").max(), pl.col("early").sum())
 _SAMPLED: Final = ("position", "created_at", "week", "policy_version", "outcome_status")
 
 
@@ -53,12 +53,19 @@ class Counting:
         self.kept: Final = kept if self.after is None else Kept(0)
 
     def groups(self) -> pl.DataFrame:
-        """{policy_version, verdict, rule, week, disposition, outcome_status, decisions, first, last}."""
+        """{policy_version, verdict, rule, week, disposition, outcome_status, decisions, first, last, early}, where
+        `early` is how many of them have an outcome that happened before.
+        """
+        is_early = pl.col("outcome_occurred_at") < pl.col("created_at")
+        if self._snapshot.imported is not None:
+            # A file dates events alone, and outcomes often by their day.
+            is_early = pl.col("outcome_reported_at") < pl.col("created_at").dt.truncate("1d")
+        early = is_early.sum().cast(pl.Int64).alias("early")
         found = self.kept.of(
             self._snapshot,
             "cases",
             (self._policy_id, "groups"),
-            lambda part: self._cases(part).with_columns(DISPOSITION).group_by(_BY).agg(_COUNTED),
+            lambda part: self._cases(part).with_columns(DISPOSITION).group_by(_BY).agg(*_COUNTED, early),
         )
         return self._of_version(found.lazy()).group_by(_BY).agg(_ADDED).collect()
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
-from gate.policy.bounds import moment
+from gate.policy.bounds import span
 from gate.policy.confidence import Counts
 from workbench.columns import ADVISORY
 from workbench.engines.listing import Criteria
@@ -102,7 +102,7 @@ def _policy(criteria: Criteria) -> str:
 
 def _period(criteria: Criteria) -> str:
     """The period of some criteria within a sentence; its end, which is not in it, is named by its last day."""
-    since, until = moment("since", criteria.since), moment("until", criteria.until)
+    since, until = span(criteria.since, criteria.until)
     if until is None:
         return "" if since is None else f"since {shown_moment(since)}"
     last = day(until - timedelta(days=1)) if _is_midnight(until) else shown_moment(until)

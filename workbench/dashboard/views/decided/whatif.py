@@ -118,8 +118,9 @@ def many(redecided: Redecided, scope: str) -> Markup:
         "rows": rows,
         "more": len(changed) - len(rows),
         "verdicts": redecided.verdicts,
-        "metric": redecided.metric,
+        "metric": next(iter(redecided.metrics), None),
         "worth": findings.worth(redecided.body),
+        "failing": findings.failing(redecided.body),
     }
     return render("whatif_many.html", context)
 
