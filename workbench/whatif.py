@@ -25,6 +25,7 @@ from gate.encoding.strict_json import JsonObject
 from gate.errors import NotFound, OperatorError
 from gate.ledger import Ledger
 from gate.ledger.access.authority import Scope
+from gate.policy.questions import CLOCKS
 from gate.records.documents import Record
 from gate.rulebooks.evaluation import ABSENT, value_at
 from gate.rulebooks.facts import with_value
@@ -205,6 +206,7 @@ def decide_slice(
     since: datetime | None = None,
     until: datetime | None = None,
     metric: str | None = None,
+    clock: str = CLOCKS[0],
 ) -> Redecided:
     """What a slice of past decisions would be.
 
@@ -218,6 +220,7 @@ def decide_slice(
         since: Only decisions from this moment on.
         until: Only decisions before this moment.
         metric: What is summed, a metric of the latest outcomes, or a fact as `inputs.<path>`; None for nothing.
+        clock: Which dates count: `recorded` or `occurred`.
 
     Raises:
         OperatorError: WHAT_IF_NULL; or as `counterfactuals`.
@@ -237,6 +240,7 @@ def decide_slice(
         verdict=verdict,
         since=since,
         until=until,
+        clock=clock,
         metrics=() if metric is None else (metric,),
     )
     worth = {(of["verdict"], of["then_verdict"]): (of["values"], of["sum"]) for of in report.body["worth"]}

@@ -12,13 +12,14 @@ from workbench.dashboard.acts.turn import Answer, Turn
 from workbench.dashboard.views.decided import whatif as views
 from workbench.dashboard.views.drafting import parts
 from workbench.dashboard.views.location import Location
+from workbench.lake.reader import RECORDED
 from workbench.whatif import Changes, decide_slice, read_changes, with_changes
 
 
 def change(turn: Turn) -> Answer:
     """Decides with changed facts: {policy, by?, own?, decision?, lines: {field: {is, text}}, metric?, version?,
-    verdict?, since?, until?}. A line is a fact that is changed; all others stay as they were. `own` is the version that
-    decided the decision, and decides it where `by` names no other.
+    verdict?, since?, until?, clock?}. A line is a fact that is changed; all others stay as they were. `own` is the
+    version that decided the decision, and decides it where `by` names no other.
     """
     policy, lines = turn.text("policy"), turn.values("lines")
     rulebook = turn.store.rulebook_for(turn.scope, policy, turn.word("by") or turn.word("own"))
@@ -57,7 +58,9 @@ def flips(turn: Turn) -> Answer:
 
 
 def _many(turn: Turn, policy: str, rulebook: Rulebook, changes: Changes) -> str:
-    since, until = Location("whatif", since=turn.word("since"), until=turn.word("until")).period()
+    words = {name: turn.word(name) for name in ("since", "until", "clock")}
+    asked = Location("whatif", **words)
+    since, until = asked.period()
     redecided = decide_slice(
         turn.store.reports(turn.who).snapshot,
         policy,
@@ -68,5 +71,6 @@ def _many(turn: Turn, policy: str, rulebook: Rulebook, changes: Changes) -> str:
         since=since,
         until=until,
         metric=turn.word("metric"),
+        clock=asked.clock or RECORDED,
     )
     return str(views.many(redecided, turn.who.scope))

@@ -15,13 +15,14 @@ from gate.policy.effectiveness import Standing
 from gate.policy.questions import VERDICTS
 from gate.records.changes import RouteEntry
 from workbench.charts import counts, metrics, weekly
-from workbench.columns import ADVISORY
+from workbench.columns import ADVISORY, NO_VERDICT
 from workbench.dashboard.store.ledger import VersionChange
 from workbench.dashboard.views import links, offered
 from workbench.dashboard.views.decided.changes import changes
 from workbench.dashboard.views.figure import Canvas, Figure
 from workbench.dashboard.views.flagged.anomalies import Flagged, shown
 from workbench.dashboard.views.html import render
+from workbench.dashboard.views.imported.source import charted, source_of
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.migrations import results
 from workbench.dashboard.views.page import Page
@@ -33,6 +34,7 @@ from workbench.engines.findings import FEW
 from workbench.engines.listing import Names
 from workbench.engines.rendering import cut, listed
 from workbench.engines.wording import counted, day, decided_by, described, joined, stated, whole_percent
+from workbench.lake.reader import ImportedSet
 
 MOST_METRICS: Final = 6
 """How many metrics are charted, those of the most decisions; the others are in a table."""
@@ -70,6 +72,8 @@ class Found:
         flagged: The anomalies of all of its versions.
         change: What the version that was asked for changed; None where none was.
         routes: The policy's routes, in the order of the chain.
+        histories: The names of the scope's imported histories.
+        imported: The history whose cases are shown; None for the chain's decisions.
     """
 
     names: Names
@@ -80,6 +84,8 @@ class Found:
     flagged: Sequence[Flagged]
     change: VersionChange | None
     routes: Sequence[RouteEntry]
+    histories: Sequence[str] = ()
+    imported: ImportedSet | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +121,10 @@ def view(location: Location, found: Found, figures: Figures, *, now: datetime) -
     done = found.done
     rest = done.metrics.filter(~pl.col("name").is_in(list(figures.metrics)))
     context = {
+        "source": source_of(location, found.imported),
         "shown": _shown(location),
         "all_url": _widest(location),
-        "whatif_url": location.to("whatif").url,
+        "whatif_url": None if found.imported else location.to("whatif").url,
         "summary": _summary(location, found),
         "flagged": _flagged(location, found),
         "changes": None if found.change is None else changes(found.change),
@@ -149,7 +156,7 @@ def view(location: Location, found: Found, figures: Figures, *, now: datetime) -
         location,
         _title(location, found),
         render("policy.html", context),
-        _filters(location, found.names),
+        _filters(location, found.names, found.histories),
         links=offered.periods(location, now),
     )
 
@@ -162,7 +169,7 @@ def figures(location: Location, found: Found, canvas: Canvas) -> Figures:
         found: What was found.
         canvas: What they are drawn on.
     """
-    done = found.done
+    done = charted(found.done)
 
     def of_week(row: Mapping[str, Any]) -> str:
         return links.decisions(location, **links.week_of(location, row["week"]))
@@ -206,16 +213,18 @@ def figures(location: Location, found: Found, canvas: Canvas) -> Figures:
     )
 
 
-def empty(location: Location, names: Names, *, known: bool, now: datetime) -> Page:
+def empty(location: Location, names: Names, histories: Sequence[str] = (), *, known: bool, now: datetime) -> Page:
     """The page where no decision is left to look at.
 
     Args:
         location: Where it is.
         names: The names to choose from.
+        histories: The names of the scope's imported histories.
         known: Whether the policy decided anything at all.
         now: The moment.
     """
     context = {
+        "source": source_of(location, None),
         "known": known,
         "swapped": offered.swapped(location),
         "policy": location.policy,
@@ -229,7 +238,7 @@ def empty(location: Location, names: Names, *, known: bool, now: datetime) -> Pa
     if not known:
         title = f"No decisions by {cut(location.policy)}" if location.policy else "No policy has decided anything yet"
     periods = offered.periods(location, now) if known else {}
-    filters = _filters(location, names) if names.policies else ()
+    filters = _filters(location, names, histories) if names.policies or histories else ()
     return Page(location, title, render("policy_empty.html", context), filters, links=periods)
 
 
@@ -244,13 +253,14 @@ def _title(location: Location, found: Found) -> str:
     return f"{cut(policy_id)}: {finding}" if body["versions_below_others"] else finding
 
 
-def _filters(location: Location, names: Names) -> tuple[Any, ...]:
+def _filters(location: Location, names: Names, histories: Sequence[str]) -> tuple[Any, ...]:
     versions = names.versions.get(location.policy or "", ())
     return (
         offered.policies(names.policies, all_=None),
         offered.versions(versions),
         offered.verdicts(),
         *offered.period(),
+        *offered.sources(location, histories),
     )
 
 
@@ -293,6 +303,7 @@ def _summary(location: Location, found: Found) -> dict[str, Any]:
     outcomes, verdicts = Standing(**body["outcomes"]), {of["verdict"]: of["decisions"] for of in body["verdicts"]}
     recommendation = body["recommendation"]
     return {
+        "in_chain": found.imported is None,
         "decisions": outcomes.decisions,
         "decisions_url": here.url,
         "first": body["coverage"]["from"],
@@ -404,7 +415,9 @@ def _by_verdict(location: Location, body: Mapping[str, Any]) -> list[dict[str, A
             "version": of["policy_version"],
             "verdict": of["verdict"],
             "decisions": of["decisions"],
-            "url": links.decisions(location, version=of["policy_version"], verdict=of["verdict"]),
+            "url": None
+            if of["verdict"] == NO_VERDICT
+            else links.decisions(location, version=of["policy_version"], verdict=of["verdict"]),
             "success": tuple(of["success_rate"].values()),
             "terminal": Standing(**of["outcomes"]).terminal,
             "failures": of["failure_rate"],

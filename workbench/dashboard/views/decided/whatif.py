@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from gate.drafting.levers import Lever
 from gate.rulebooks.rulebook import Rulebook
+from workbench.dashboard.views import offered
 from workbench.dashboard.views.drafting import parts
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
@@ -58,6 +59,7 @@ def whatif(
         "verdict": location.verdict,
         "since": location.since,
         "until": location.until,
+        "clock": location.clock,
     }
     context = {
         "asked": json.dumps({name: value for name, value in asked.items() if value is not None}),
@@ -78,6 +80,7 @@ def whatif(
         Choice("verdict", "Only decisions that were", {"": "all", "yes": "yes", "no": "no", "review": "review"}),
         Entry("since", "Since (UTC)", "2026-06-01"),
         Entry("until", "Until (UTC)", "2026-06-30"),
+        offered.clocks(),
     )
     title = f"What if: {location.policy}" if record is None else f"What if: a {record['verdict']} of {location.policy}"
     return Page(location, title, render("whatif.html", context), filters)
