@@ -195,6 +195,17 @@ def with_changes(facts: JsonObject, changed: Mapping[str, Any]) -> JsonObject:
     return then
 
 
+def deciding(snapshot: Snapshot, rulebook: Rulebook, by: str | None) -> Rulebook | None:
+    """What decides a slice of past decisions; None where each decision's own version does.
+
+    Args:
+        snapshot: The scope's chain, or an imported history, whose cases have no rulebooks of their own.
+        rulebook: The registered rulebook of the version that was asked for, else of the one registered last.
+        by: The version that was asked for; None where none was.
+    """
+    return None if by is None and snapshot.imported is None else rulebook
+
+
 def decide_slice(
     snapshot: Snapshot,
     policy_id: str,
@@ -211,10 +222,10 @@ def decide_slice(
     """What a slice of past decisions would be.
 
     Args:
-        snapshot: The scope's chain.
+        snapshot: The scope's chain, or an imported history.
         policy_id: The policy.
         changed: The changed facts by field, as `Changes` has them.
-        rulebook: What decides; each decision's own version where None.
+        rulebook: What decides, as `deciding` has it; each decision's own version where None.
         version: Only decisions of this version.
         verdict: Only decisions with this verdict.
         since: Only decisions from this moment on.

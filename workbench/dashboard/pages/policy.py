@@ -19,7 +19,7 @@ from workbench.lake.reader import RECORDED
 def load(store: Store, visit: Visit) -> Page:
     """The page of a policy; of the one with the most decisions where none is named."""
     chain, location = store.reports(visit.access), visit.location
-    reports = chain if location.history is None else chain.history(location.history)
+    reports = chain.of_source(location.history)
     names, histories = reports.names(), chain.snapshot.histories
     if location.history is not None and names.policies and location.policy not in names.policies:
         # A history has one policy.

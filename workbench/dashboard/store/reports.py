@@ -162,6 +162,17 @@ class ScopeReports:
         seen = Seen(self.snapshot.history(name), self.seen.at)
         return ScopeReports(self._scope_id, seen, self._memo, self._counts, self)
 
+    def of_source(self, history: str | None) -> ScopeReports:
+        """Answers about what a page shows: the scope's chain, or one of its imported histories.
+
+        Args:
+            history: The history's name; None for the chain.
+
+        Raises:
+            OperatorError: As `history`.
+        """
+        return self if history is None else self.history(history)
+
     def span(self) -> tuple[datetime | None, datetime | None]:
         """When the first decision was made, and the last; None where there is none."""
 

@@ -47,7 +47,7 @@ PAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "cases": ("scope", "id"),
         "revisions": ("scope", "id"),
         "propose": ("scope", "id"),
-        "whatif": (*_COMMON, "verdict", *_PERIOD, "id", "by", "clock"),
+        "whatif": (*_COMMON, "verdict", *_PERIOD, "id", "by", "clock", "history"),
         "histories": ("scope",),
         "migrations": ("scope", "policy"),
         "migration": ("scope", "id"),

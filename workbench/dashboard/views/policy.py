@@ -124,7 +124,7 @@ def view(location: Location, found: Found, figures: Figures, *, now: datetime) -
         "source": source_of(location, found.imported),
         "shown": _shown(location),
         "all_url": _widest(location),
-        "whatif_url": None if found.imported else location.to("whatif").url,
+        "whatif_url": location.to("whatif").url,
         "summary": _summary(location, found),
         "flagged": _flagged(location, found),
         "changes": None if found.change is None else changes(found.change),

@@ -173,6 +173,8 @@ const acts = ({ find, go, lost, said, told }) => {
     // A part that is told of as it goes on asks for it.
     const watch = find("[data-watch]");
     if (watch) { const { watch: act, ...more } = watch.dataset; send(act, more); }
+    // Another version than their own decides past decisions, or they are imported: there is something to see at once.
+    if (find(".whatif[data-at-once]")) whatIf();
     if (beside && !beside.place.isConnected) { beside.view.close(); beside = null; }
     const texts = find("#comparison");
     if (texts && !beside) {

@@ -24,7 +24,7 @@ def load(store: Store, visit: Visit) -> Page:
         NotFound: DASHBOARD_ANOMALY_UNKNOWN.
     """
     chain, location = store.reports(visit.access), visit.location
-    reports = chain if location.history is None else chain.history(location.history)
+    reports = chain.of_source(location.history)
     found = _found(reports, location, part(location))
     without, elsewhere = {}, None
     if not found.total:
