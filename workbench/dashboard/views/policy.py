@@ -11,7 +11,7 @@ from typing import Any, Final
 import polars as pl
 
 from gate.policy.confidence import HIGH, MEDIUM
-from gate.policy.effectiveness import Standing
+from gate.policy.effectiveness import LET_THROUGH, Standing
 from gate.policy.questions import VERDICTS
 from gate.records.changes import RouteEntry
 from workbench.charts import counts, metrics, weekly
@@ -130,23 +130,27 @@ def view(location: Location, found: Found, figures: Figures, *, now: datetime) -
         "changes": None if found.change is None else changes(found.change),
         "figures": figures,
         "metrics": [
-            {"figure": each, "rows": _rows_of(location, done.metrics.filter(pl.col("name") == name))}
+            {
+                "figure": each,
+                "rows": _rows_of(location, found, done.metrics.filter(pl.col("name") == name)),
+                "weeks": _metric_weeks(found, name),
+            }
             for name, each in figures.metrics.items()
         ],
-        "more_metrics": _rows_of(location, rest),
+        "more_metrics": _rows_of(location, found, rest),
         "weeks": _weeks(location, found.asked),
         "versions": _versions(location, found.compared),
         "versions_finding": findings.versions(found.compared.body),
         "comparison": _comparison(found.compared.body),
         "by_verdict": _by_verdict(location, found.compared.body),
         "dispositions": _dispositions(found.asked.body),
-        "middles_by_version": _middles(found.compared.body["metrics_by_version"]),
-        "middles_by_week": _middles(found.asked.body["metrics_by_week"]),
         "versions_left_out": found.compared.body["coverage"]["versions"] - len(found.compared.body["versions"]),
         "verdict_weeks": _verdict_weeks(location, done),
         "rules": [_hit(location, row, "rule") for row in _hitting(location, done).iter_rows(named=True)],
         "never": _never(location, done),
         "reasons": [_hit(location, row, "reason_code") for row in done.reasons.iter_rows(named=True)],
+        # The file of an imported case need not have one.
+        "reasons_named": not done.reasons["reason_code"].is_null().all(),
         "latency": _latency(location, done),
         "left_out": _left_out(done),
         "most_rows": MOST_ROWS,
@@ -300,6 +304,7 @@ def _wider(location: Location) -> dict[str, str]:
 
 def _summary(location: Location, found: Found) -> dict[str, Any]:
     body, here = found.asked.body, location.to("decisions")
+    through: Mapping[str, Any] | None = next((of for of in _dispositions(body) if of["name"] == LET_THROUGH), None)
     outcomes, verdicts = Standing(**body["outcomes"]), {of["verdict"]: of["decisions"] for of in body["verdicts"]}
     recommendation = body["recommendation"]
     return {
@@ -312,6 +317,7 @@ def _summary(location: Location, found: Found) -> dict[str, Any]:
             {verdict: verdicts.get(verdict, 0) for verdict in VERDICTS},
             {verdict: here.change(verdict=verdict).url for verdict in VERDICTS},
         ),
+        "through": through,
         "success": body["success_rate"],
         "terminal": outcomes.terminal,
         "outcomes": [
@@ -440,16 +446,13 @@ def _dispositions(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _middles(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The middles of metrics, by version or by week, the latest weeks alone."""
-    return [
-        {
-            **of,
-            "metric": described(of["name"]),
-            "week": date.fromisoformat(of["week"]) if "week" in of else None,
-        }
-        for of in rows[-MOST_ROWS:]
-    ]
+def _metric_weeks(found: Found, name: str) -> dict[str, Any]:
+    """The medians of a metric by week, the latest first."""
+    rows = [of for of in reversed(found.asked.body["metrics_by_week"]) if of["name"] == name]
+    return {
+        "more": max(0, len(rows) - MOST_ROWS),
+        "rows": [{**of, "week": date.fromisoformat(of["week"])} for of in rows[:MOST_ROWS]],
+    }
 
 
 def _verdict_weeks(location: Location, done: Activity) -> dict[str, Any]:
@@ -524,10 +527,15 @@ def _charted(done: Activity) -> Sequence[str]:
     return done.metrics["name"].unique(maintain_order=True)[:MOST_METRICS].to_list()
 
 
-def _rows_of(location: Location, rows: pl.DataFrame) -> list[dict[str, Any]]:
+def _rows_of(location: Location, found: Found, rows: pl.DataFrame) -> list[dict[str, Any]]:
+    """Metrics by version, each median with its interval where there are values enough for one."""
+    ends = {
+        (of["name"], of["policy_version"]): (of["low"], of["high"]) for of in found.compared.body["metrics_by_version"]
+    }
     return [
         {
             **row,
+            **dict(zip(("low", "high"), ends.get((row["name"], row["policy_version"]), (None, None)), strict=True)),
             "metric": described(row["name"]),
             "version": row["policy_version"],
             "url": links.decisions(location, version=row["policy_version"]),

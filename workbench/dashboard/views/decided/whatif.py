@@ -113,7 +113,7 @@ def whatif(
         else Location("decision", scope=location.scope, id=record["decision_id"]).url,
         "rulebook": rulebook,
     }
-    by = "its own version" if location.history is None else f"the version registered last: {found.versions[0]}"
+    by = "its own version" if location.history is None else f"latest: {found.versions[0]}"
     filters: tuple[Choice | Entry, ...] = (
         Choice("policy", "Policy", {name: name for name in found.policies}),
         Choice("by", "Decided anew by", {"": by, **{version: version for version in found.versions}}),
