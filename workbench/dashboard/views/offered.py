@@ -58,7 +58,7 @@ def period() -> tuple[Entry, Entry]:
 
 def clocks() -> Choice:
     """By which dates decisions are shown, and cut by a period."""
-    return Choice("clock", "Dates", {_ALL: "When it was recorded", "occurred": "When it happened"})
+    return Choice("clock", "Dates", {_ALL: "As recorded", "occurred": "As it happened"})
 
 
 def histories_of(names: Iterable[str]) -> Choice:
