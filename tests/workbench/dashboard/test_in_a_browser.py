@@ -225,6 +225,16 @@ def test_a_file_is_rehearsed_and_imported(chromium: Browser, shown: Demo, width:
     assert f"Imported cases of {history}: not in the chain." in page.locator("main").inner_text()
     assert window.violations() == []
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    # What comes of it is there before any fact is changed, and after one was.
+    window.follow(page.get_by_role("link", name="What would a registered version decide of these cases?"))
+    expect(page.locator("#part-many")).to_contain_text("of 240 imported cases would get another verdict")
+    assert f"Imported cases of {history}: not in the chain." in page.locator("main").inner_text()
+    page.get_by_label("fraud_flag is").select_option("value")
+    page.get_by_label("fraud_flag", exact=True).fill("true")
+    expect(page.locator("#part-many")).not_to_contain_text("approve_")
+    expect(page.locator("#part-many")).to_contain_text("block_fraud_flag")
+    assert window.violations() == []
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
     window.require_harmless()
     window.close()
 
