@@ -151,6 +151,15 @@ def test_other_facts_of_imported_cases_are_those_of_the_form(page: Channel, rule
     assert set(narrowed) == {("yes", "no")}
 
 
+def test_a_period_cuts_imported_cases_by_when_they_happened_whatever_the_clock(page: Channel, past: str) -> None:
+    whole = shown(what_if(page, {}, history=past))
+    cut = [shown(what_if(page, {}, history=past, until="2024-06-30", **of)) for of in ({}, {"clock": "occurred"})]
+    rest = shown(what_if(page, {}, history=past, since="2024-07-01"))
+    assert cut[0] == cut[1] == whole - rest
+    assert cut[0]
+    assert rest
+
+
 def test_the_page_offers_the_source_and_says_whose_cases_they_are(site: Site, page: Channel, past: str) -> None:
     found = page.go(f"/whatif?scope=acme&history={past}").html
     assert "Imported cases of past: not in the chain." in found
