@@ -155,7 +155,7 @@ class Histories:
 
     def _listed(self, scope_id: str, name: str, reports: ScopeReports) -> Listed:
         try:
-            return Listed(name, sets.load(self._lake, scope_id, name), *reports.history(name).span())
+            return Listed(name, sets.load(self._lake, scope_id, name), *reports.of_source(name).span())
         except (OperatorError, OSError, pl.exceptions.PolarsError):
             # Removed meanwhile, or its files are damaged: the others are shown all the same.
             return Listed(name, None)

@@ -43,7 +43,6 @@ Answer = TypeVar("Answer")
 KEPT: Final = 256
 """How many answers are kept, over all scopes."""
 
-
 MAX_COUNTS: Final = 64 * 1024 * 1024
 """How many bytes of what reports counted of the lake's files are kept."""
 
@@ -153,25 +152,16 @@ class ScopeReports:
         """The scope's chain."""
         return self.seen.snapshot
 
-    def history(self, name: str) -> ScopeReports:
-        """Answers about an imported history of the scope, as it is now.
+    def of_source(self, history: str | None) -> ScopeReports:
+        """Answers about an imported history of the scope, as it is now; these where None.
 
         Raises:
             OperatorError: HISTORY_UNKNOWN, or HISTORY_MANIFEST_INVALID.
         """
-        seen = Seen(self.snapshot.history(name), self.seen.at)
+        if history is None:
+            return self
+        seen = Seen(self.snapshot.history(history), self.seen.at)
         return ScopeReports(self._scope_id, seen, self._memo, self._counts, self)
-
-    def of_source(self, history: str | None) -> ScopeReports:
-        """Answers about what a page shows: the scope's chain, or one of its imported histories.
-
-        Args:
-            history: The history's name; None for the chain.
-
-        Raises:
-            OperatorError: As `history`.
-        """
-        return self if history is None else self.history(history)
 
     def span(self) -> tuple[datetime | None, datetime | None]:
         """When the first decision was made, and the last; None where there is none."""
