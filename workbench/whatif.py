@@ -25,6 +25,7 @@ from gate.encoding.strict_json import JsonObject
 from gate.errors import NotFound, OperatorError
 from gate.ledger import Ledger
 from gate.ledger.access.authority import Scope
+from gate.policy.questions import CLOCKS
 from gate.records.documents import Record
 from gate.rulebooks.evaluation import ABSENT, value_at
 from gate.rulebooks.facts import with_value
@@ -197,6 +198,17 @@ def with_changes(facts: JsonObject, changed: Mapping[str, Any]) -> JsonObject:
     return then
 
 
+def deciding(snapshot: Snapshot, rulebook: Rulebook, by: str | None) -> Rulebook | None:
+    """What decides a slice of past decisions; None where each decision's own version does.
+
+    Args:
+        snapshot: The scope's chain, or an imported history, whose cases have no rulebooks of their own.
+        rulebook: The registered rulebook of the version that was asked for, else of the one registered last.
+        by: The version that was asked for; None where none was.
+    """
+    return None if by is None and snapshot.imported is None else rulebook
+
+
 def decide_slice(
     snapshot: Snapshot,
     policy_id: str,
@@ -208,19 +220,21 @@ def decide_slice(
     since: datetime | None = None,
     until: datetime | None = None,
     metrics: Sequence[str] = (),
+    clock: str = CLOCKS[0],
 ) -> Redecided:
     """What a slice of past decisions would be.
 
     Args:
-        snapshot: The scope's chain.
+        snapshot: The scope's chain, or an imported history.
         policy_id: The policy.
         changed: The changed facts by field, as `Changes` has them.
-        rulebook: What decides; each decision's own version where None.
+        rulebook: What decides, as `deciding` has it; each decision's own version where None.
         version: Only decisions of this version.
         verdict: Only decisions with this verdict.
         since: Only decisions from this moment on.
         until: Only decisions before this moment.
         metrics: What is summed: metrics of the latest outcomes, and facts as `inputs.<path>`, at most five.
+        clock: Which dates count: `recorded` or `occurred`.
 
     Raises:
         OperatorError: WHAT_IF_NULL; or as `counterfactuals`.
@@ -241,5 +255,6 @@ def decide_slice(
         since=since,
         until=until,
         metrics=metrics,
+        clock=clock,
     )
     return Redecided(report.body, metrics)

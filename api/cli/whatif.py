@@ -30,7 +30,7 @@ from workbench.lake.fresh import fresh
 from workbench.lake.names import choices, shown
 from workbench.lake.reader import history_of
 from workbench.period import begin, end
-from workbench.whatif import Redecided, decide_slice, decided, read_changes, registered, with_changes
+from workbench.whatif import Redecided, decide_slice, decided, deciding, read_changes, registered, with_changes
 
 app = typer.Typer(add_completion=False)
 
@@ -336,17 +336,16 @@ def _many(
     settings = instance.settings
     if asked.history is not None:
         snapshot = history_of(settings.lake_directory, scope.scope_id, scope.name, asked.history)
-        # Imported cases have no rulebooks of their own.
-        by = rulebook.version if by is None else by
     else:
         with _lake_errors(scope):
             personal = Personal.of(settings.personal_fields)
             snapshot = fresh(instance.ledger, settings.lake_directory, scope.scope_id, personal)
+    decides = deciding(snapshot, rulebook, by)
     redecided = decide_slice(
         snapshot,
         policy,
         changed,
-        rulebook=None if by is None else rulebook,
+        rulebook=decides,
         version=asked.version,
         verdict=asked.verdict,
         since=period[0],
@@ -370,7 +369,8 @@ def _many(
             {"scope": scope.name, "metrics": list(asked.metrics), "verdicts": verdicts, "report": redecided.body}
         )
         return
-    _print_slice(redecided, policy, scope, changed, by, asked)
+    version = None if decides is None else decides.version
+    _print_slice(redecided, policy, scope, changed, version, asked)
 
 
 @contextmanager

@@ -108,7 +108,7 @@ def _told(decisions: int, whole: int) -> str:
 
 def _says(row: Mapping[str, Any]) -> str:
     """What a bar shows."""
-    told = f"{row['label']}, {row['verdict']}: {counted(row['decisions'], 'decision')}"
+    told = f"{row['label']}, {row['verdict'] or 'no verdict'}: {counted(row['decisions'], 'decision')}"
     if row["success_rate"] is not None:
         told += f", {whole_percent(row['success_rate'])} of {counted(row['terminal'], 'case')} succeeded"
     return f"{told}, the last on {day(row['last_hit_at'])}" if row.get("last_hit_at") is not None else told

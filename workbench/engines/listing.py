@@ -344,9 +344,10 @@ def decision_names(snapshot: Snapshot) -> Names:
     return Names(
         policies,
         {policy_id: _by_first_use(by_policy[policy_id]) for policy_id in named},
-        _most(groups, "reason_code"),
+        # Imported cases need not have one.
+        _most(groups.drop_nulls("reason_code"), "reason_code"),
         _most(groups, "rule"),
-        _most(binding.filter(pl.col("verdict") == "review"), "reason_code"),
+        _most(binding.filter(pl.col("verdict") == "review").drop_nulls("reason_code"), "reason_code"),
         advisory,
     )
 

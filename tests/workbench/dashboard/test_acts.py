@@ -21,6 +21,7 @@ from tests.workbench.dashboard.serving import Site
 from workbench.dashboard.acts import examining
 from workbench.dashboard.acts.routes import ACTS
 from workbench.dashboard.acts.turn import MAX_MESSAGE
+from workbench.history.sets import names_of
 
 TEXT = write_yaml(sample_rulebook())
 CASE = {"name": "a", "facts": {"discount_percent": 1, "margin_percent": 40}, "expect": {"verdict": "yes"}}
@@ -73,6 +74,9 @@ def messages(draft: Draft, migration: tuple[str, str], decision: str = "dec_0") 
         "remove_case": {**of, "name": "a"},
         "take_cases": {**of, "cases": [CASE]},
         "case_of": {**of, "decision": decision},
+        "send_file": {"file": "a.csv", "size": 1, "at": 0, "piece": "YQ=="},
+        "rehearse_history": {"name": "mine", "map": "a: 1"},
+        "import_history": {"history": "mine"},
         "dry_run": {**of, "migration_id": "acts.mine"},
         "stop_proof": of,
         "propose": of,
@@ -90,7 +94,8 @@ def state(site: Site, scope: Scope) -> tuple[Any, ...]:
     ledger = site.instance.ledger
     drafts = ledger.drafts.of(scope.scope_id) + ledger.drafts.of(scope.scope_id, closed=True)
     cases = [ledger.draft_cases.of(scope.scope_id, each.draft_id) for each in drafts]
-    return drafts, cases, ledger.entries.head(scope.scope_id), site.instance.migrations().shadows(scope)
+    histories = names_of(site.instance.settings.lake_directory, scope.scope_id)
+    return drafts, cases, ledger.entries.head(scope.scope_id), site.instance.migrations().shadows(scope), histories
 
 
 def test_every_act_either_looks_or_is_held_to_a_role(draft: Draft, migration: tuple[str, str]) -> None:

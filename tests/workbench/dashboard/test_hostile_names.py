@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
+import orjson
 import pytest
 
 from tests.support.browser import browser
@@ -13,7 +15,11 @@ from tests.support.samples import sample_request, sample_rulebook
 from tests.workbench.dashboard.browsing import Window
 from tests.workbench.dashboard.serving import PASSWORD, Site, served
 from tests.workbench.hostile import LINES, TAGS, TEXTS
-from tests.workbench.support import Chain, bring_up, shared
+from tests.workbench.support import Chain, Shared, bring_up, shared
+from workbench.history.importing import Plan, import_history
+from workbench.history.mapping import load_map
+from workbench.history.sources import examine
+from workbench.lake.entries import Personal
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -23,8 +29,11 @@ pytestmark = pytest.mark.heavy
 # A version has at most 80 characters, and a key of a map no null byte.
 VERSION: Final = '"><img src=x onerror=alert(9)>\u202e\n<script>alert(1)</script>'
 NAMES: Final = [TAGS, TEXTS, LINES.replace("\0", "")]
-# None of the dashboard's own pages has one of these.
-_INJECTED: Final = "img, iframe, object, embed, base, form, math, title + svg, main script, [onload], [onerror]"
+# None of these pages has one of these by itself.
+_INJECTED: Final = (
+    "img, iframe, object, embed, base, form:not([data-act=rehearse_history]), "
+    "math, title + svg, main script, [onload], [onerror]"
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +52,31 @@ def site(tmp_path_factory: pytest.TempPathFactory, quick_passwords: None) -> Ite
         bring_up(made.instance, made.lake, made.scope)
         with served(made.instance) as listening:
             listening.add_user("ana", [made.scope], "author")
+            bring_in(made, tmp_path_factory.mktemp("history"))
             yield listening, chain.decided
+
+
+def bring_in(made: Shared, directory: Path) -> None:
+    """Imports a history whose cells would run: versions, reasons, actions and values of facts."""
+    file = directory / "cases.jsonl"
+    rows = [{"id": name, "at": "2026-01-05T10:00:00Z", "text": name} for name in NAMES]
+    file.write_bytes(b"\n".join(orjson.dumps(row) for row in rows))
+    text = {"column": "text"}
+    named = {
+        "history_map_version": "decision_history_map_v1",
+        "id": {"column": "id"},
+        "occurred_at": {"column": "at"},
+        "policy_id": "pricing_exception",
+        "policy_version": text,
+        "reason": text,
+        "action": text,
+        "facts": {"text": {"column": "text", "type": "string"}},
+    }
+    scope, map_ = made.scope, load_map(named, "the map")
+    plan = Plan(made.lake, scope.scope_id, scope.name, "hostile", map_, [examine(file, None)], Personal())
+    found = import_history(plan, allow_refused=True).found
+    assert found is not None
+    assert found.rows
 
 
 def decide(chain: Chain, name: str) -> None:
@@ -87,6 +120,10 @@ def test_every_page_shows_them_as_text(window: Window, site: tuple[Site, list[st
         *(f"/decisions?{urlencode({'scope': 'acme', 'target': name})}" for name in NAMES),
         *(f"/decision?{urlencode({'scope': 'acme', 'id': each})}" for each in decisions),
         f"/held?{urlencode({'scope': 'acme', 'target': TAGS})}",
+        "/histories?scope=acme",
+        "/policy?scope=acme&history=hostile",
+        "/decisions?scope=acme&history=hostile",
+        f"/policy?{urlencode({'scope': 'acme', 'history': TAGS})}",
         # And whatever stands in the address itself.
         f"/decisions?{urlencode({**policy, 'ref': TAGS, 'reason': TEXTS[:100]})}",
         f"/policy?{urlencode({TAGS: TAGS})}",

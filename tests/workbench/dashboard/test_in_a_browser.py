@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.heavy
 
 WIDE = 1280
+HISTORY = Path(__file__).parents[3] / "data/history"
 SCOPE = "scope=lumen-retail"
 POLICY = f"{SCOPE}&policy=refund_policy"
 PAGES = {
@@ -34,6 +35,8 @@ PAGES = {
     "decisions": f"/decisions?{POLICY}",
     "decision": "",
     "held": f"/held?{SCOPE}",
+    "histories": f"/histories?{SCOPE}",
+    "policy by event time": f"/policy?{POLICY}&clock=occurred",
     "nothing found": f"/decisions?{POLICY}&target=nowhere",
     "no such page": f"/policy?{SCOPE}&polcy=misspelt",
 }
@@ -200,6 +203,40 @@ def test_a_link_within_a_page_leads_to_its_place(window: Window) -> None:
     page.locator(".headlines li a").first.click()
     assert window.focused().startswith("h2: ")
     assert page.locator("#health").evaluate("of => of.getBoundingClientRect().top < window.innerHeight")
+
+
+@pytest.mark.parametrize("width", [WIDE, 390])
+def test_a_file_is_rehearsed_and_imported(chromium: Browser, shown: Demo, width: int) -> None:
+    from playwright.sync_api import expect
+
+    window = Window(chromium, shown.url, storage_state=shown.state, viewport={"width": width, "height": 900})
+    page = window.go(f"/histories?{SCOPE}")
+    history = f"two_years_{width}"
+    page.get_by_label("Name", exact=True).fill(history)
+    page.get_by_label("File").set_input_files(HISTORY / "refunds.csv")
+    page.get_by_label("Map").fill((HISTORY / "refunds.map.yaml").read_text(encoding="utf-8"))
+    page.get_by_role("button", name="Rehearse").click()
+    expect(page.get_by_role("heading", name="What was understood")).to_be_visible()
+    assert window.violations() == []
+    page.get_by_role("button", name=f"as {history}").click()
+    expect(page.get_by_text(f"Imported the history {history}")).to_be_visible()
+    assert window.violations() == []
+    window.follow(page.get_by_role("link", name="See its policy"))
+    assert f"Imported cases of {history}: not in the chain." in page.locator("main").inner_text()
+    assert window.violations() == []
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    # What comes of it is there before any fact is changed, and after one was.
+    window.follow(page.get_by_role("link", name="What would a registered version decide of these cases?"))
+    expect(page.locator("#part-many")).to_contain_text("of 240 imported cases would get another verdict")
+    assert f"Imported cases of {history}: not in the chain." in page.locator("main").inner_text()
+    page.get_by_label("fraud_flag is").select_option("value")
+    page.get_by_label("fraud_flag", exact=True).fill("true")
+    expect(page.locator("#part-many")).not_to_contain_text("approve_")
+    expect(page.locator("#part-many")).to_contain_text("block_fraud_flag")
+    assert window.violations() == []
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    window.require_harmless()
+    window.close()
 
 
 @pytest.mark.parametrize("width", [WIDE, 390])

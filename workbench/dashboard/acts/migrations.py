@@ -21,7 +21,7 @@ from workbench.dashboard.views.migrations import proving
 
 
 def dry_run(turn: Turn) -> Answer:
-    """Begins the dry run of a draft: {draft, migration_id, summary?, metric?, since?}."""
+    """Begins the dry run of a draft: {draft, migration_id, summary?, metric?, since?, history?}."""
     draft = turn.store.drafts.draft(turn.who.scope_id, turn.text("draft"))
     found = diagnose(draft.text)
     if found.rulebook is None or found.authored is None:
@@ -35,7 +35,7 @@ def dry_run(turn: Turn) -> Answer:
     read_manifest(manifest)
     turn.store.migration_acts.require_proposable(turn.scope, user, manifest, [rulebook], "")
     cases = _cases(turn)
-    metric, since = turn.word("metric"), turn.word("since")
+    metric, since, history = turn.word("metric"), turn.word("since"), turn.word("history")
     arguments = {
         **turn.store.instance_address,
         "scope": turn.who.scope,
@@ -46,8 +46,19 @@ def dry_run(turn: Turn) -> Answer:
         "cases": cases,
         "metric": metric,
         "since": since,
+        "history": history,
     }
-    asked = Asked(migration_id, summary, metric, since, rulebook.hash, _hash_of(cases), user.name, timestamp(turn.now))
+    asked = Asked(
+        migration_id,
+        summary,
+        metric,
+        since,
+        history,
+        rulebook.hash,
+        _hash_of(cases),
+        user.name,
+        timestamp(turn.now),
+    )
     turn.proofs.begin(_key(turn), asked, cast("JsonObject", arguments))
     return watch(turn)
 
@@ -85,6 +96,12 @@ def propose(turn: Turn) -> Answer:
     if run is None or run.result is None:
         raise OperatorError(
             "DRY_RUN_MISSING", "There is no dry run of this draft any more, such as after a restart; make it again."
+        )
+    if run.asked.history is not None:
+        raise OperatorError(
+            "DRY_RUN_MISSING",
+            f"The dry run is over the imported history {run.asked.history}, which is no evidence; make one over the "
+            f"decisions here.",
         )
     found = diagnose(turn.store.drafts.draft(turn.who.scope_id, turn.text("draft")).text)
     if found.rulebook is None or found.authored is None or found.rulebook.hash != run.asked.hash:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from workbench.dashboard.acts import cases, drafts, examining, migrations, trying, whatif, writing
+from workbench.dashboard.acts import cases, drafts, examining, histories, migrations, trying, whatif, writing
 from workbench.dashboard.acts.turn import Answer, Turn
 
 ACTS: Final[Mapping[str, Callable[[Turn], Answer]]] = MappingProxyType(
@@ -34,6 +34,9 @@ ACTS: Final[Mapping[str, Callable[[Turn], Answer]]] = MappingProxyType(
         "case_of": cases.from_decision,
         "what_if": whatif.change,
         "flips": whatif.flips,
+        "send_file": histories.send,
+        "rehearse_history": histories.rehearse,
+        "import_history": histories.import_,
         "dry_run": migrations.dry_run,
         "watch_proof": migrations.watch,
         "stop_proof": migrations.stop,

@@ -13,9 +13,11 @@ from gate.errors import OperatorError
 from gate.ledger.access.authority import Scope
 from gate.rulebooks.rulebook import Rulebook
 from workbench.dashboard.store.access import Access
+from workbench.dashboard.store.histories import Rehearsal
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.studio.desk import Desk
 from workbench.dashboard.studio.proofs import Proofs
+from workbench.dashboard.studio.uploads import Upload
 from workbench.dashboard.studio.workshop import Work, Workshop
 from workbench.dashboard.views.drafting.table import Row
 
@@ -41,6 +43,8 @@ class Seat:
         examined: The hash of the rulebook that is examined, or was.
         works: What is being done for the page, by name.
         watching: Ends watching the dry run that the page shows; None where it watches none.
+        upload: The file that was sent from the page; None before one was.
+        rehearsed: What would be imported of it; None before it was rehearsed.
     """
 
     tell: Callable[[Answer], None]
@@ -51,6 +55,8 @@ class Seat:
     examined: str | None = None
     works: dict[str, Work] = field(default_factory=dict)
     watching: Callable[[], None] | None = None
+    upload: Upload | None = None
+    rehearsed: Rehearsal | None = None
 
     def stop_watching(self) -> None:
         """Ends watching a dry run."""
@@ -58,12 +64,19 @@ class Seat:
             self.watching()
             self.watching = None
 
+    def drop_upload(self) -> None:
+        """Removes the file that was sent, and forgets what would be imported of it."""
+        if self.upload is not None:
+            self.upload.remove()
+        self.upload = self.rehearsed = None
+
     def leave(self) -> None:
         """Ends what is being done for the page, whose reader goes on."""
         for work in list(self.works.values()):
             work.cancel()
         self.works.clear()
         self.stop_watching()
+        self.drop_upload()
         self.desk = self.found = self.rows = self.examined = None
         self.given = {}
 

@@ -12,13 +12,14 @@ from workbench.dashboard.acts.turn import Answer, Turn
 from workbench.dashboard.views.decided import whatif as views
 from workbench.dashboard.views.drafting import parts
 from workbench.dashboard.views.location import Location
-from workbench.whatif import Changes, decide_slice, read_changes, with_changes
+from workbench.lake.reader import RECORDED
+from workbench.whatif import Changes, decide_slice, deciding, read_changes, with_changes
 
 
 def change(turn: Turn) -> Answer:
     """Decides with changed facts: {policy, by?, own?, decision?, lines: {field: {is, text}}, metric?, version?,
-    verdict?, since?, until?}. A line is a fact that is changed; all others stay as they were. `own` is the version that
-    decided the decision, and decides it where `by` names no other.
+    verdict?, since?, until?, clock?, history?}. A line is a fact that is changed; all others stay as they were. `own`
+    is the version that decided the decision, and decides it where `by` names no other.
     """
     policy, lines = turn.text("policy"), turn.values("lines")
     rulebook = turn.store.rulebook_for(turn.scope, policy, turn.word("by") or turn.word("own"))
@@ -27,7 +28,7 @@ def change(turn: Turn) -> Answer:
     if (decision_id := turn.word("decision")) is not None:
         record, facts = turn.store.decided(turn.scope, decision_id)
         answer["one"] = str(views.one(record, rulebook, with_changes(facts, changes.facts)))
-    if not changes.facts and turn.word("by") is None:
+    if not changes.facts and turn.word("by") is None and turn.word("history") is None:
         answer["many"] = str(views.nothing_changed())
     else:
         try:
@@ -57,17 +58,21 @@ def flips(turn: Turn) -> Answer:
 
 
 def _many(turn: Turn, policy: str, rulebook: Rulebook, changes: Changes) -> str:
-    since, until = Location("whatif", since=turn.word("since"), until=turn.word("until")).period()
+    words = {name: turn.word(name) for name in ("since", "until", "clock", "history")}
+    asked = Location("whatif", scope=turn.who.scope, **words)
+    since, until = asked.period()
+    snapshot = turn.store.reports(turn.who).of_source(asked.history).snapshot
     metric = turn.word("metric")
     redecided = decide_slice(
-        turn.store.reports(turn.who).snapshot,
+        snapshot,
         policy,
         changes.facts,
-        rulebook=None if turn.word("by") is None else rulebook,
+        rulebook=deciding(snapshot, rulebook, turn.word("by")),
         version=turn.word("version"),
         verdict=turn.word("verdict"),
         since=since,
         until=until,
         metrics=() if metric is None else (metric,),
+        clock=asked.clock or RECORDED,
     )
-    return str(views.many(redecided, turn.who.scope))
+    return str(views.many(redecided, asked))

@@ -54,6 +54,7 @@ from workbench.dashboard.pages.looks import Looks
 from workbench.dashboard.pages.session import Observer, Services, Session
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.studio.proofs import Proofs
+from workbench.dashboard.studio.uploads import remove_abandoned
 from workbench.dashboard.studio.workshop import Workshop
 from workbench.dashboard.views.location import PAGES, Location, LocationInvalid
 
@@ -150,6 +151,7 @@ def dashboard(
         Proofs(workshop),
         draw,
     )
+    remove_abandoned()
     libraries.keep_only((r"/?", r"/ws"))
     libraries.mend_curdoc()
     pn.extension(notifications=False)

@@ -10,5 +10,5 @@
     drafting    drafts: their list, the studio, cases, revisions, comparing
     migrations  migrations: their list, one of them, a draft that is to become one
 
-The others are one page each: overview, policy, anomalies and anomaly, benchmarks.
+The others are one page each: overview, policy, anomalies and anomaly, benchmarks, histories.
 """

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from workbench.dashboard.pages import anomalies, anomaly, benchmarks, overview, policy
+from workbench.dashboard.pages import anomalies, anomaly, benchmarks, histories, overview, policy
 from workbench.dashboard.pages.decided import decision, decisions, held, whatif
 from workbench.dashboard.pages.drafting import cases, compare, drafts, revisions
 from workbench.dashboard.pages.migrations import listing, one, proposing
@@ -31,12 +31,13 @@ _LOADS: Final[Mapping[str, Callable[[Store, Visit], Page]]] = MappingProxyType(
         "compare": compare.load,
         "whatif": whatif.load,
         "propose": proposing.load,
+        "histories": histories.load,
         "migrations": listing.load,
         "migration": one.load,
     }
 )
 
-WRITTEN: Final = frozenset({"drafts", "draft", "cases", "propose", "whatif", "migration"})
+WRITTEN: Final = frozenset({"drafts", "draft", "cases", "propose", "whatif", "histories", "migration"})
 """Pages on which people write. None has a chart that is drawn for a width, so they stay when the width changes."""
 
 

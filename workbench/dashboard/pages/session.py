@@ -380,6 +380,6 @@ def narrowed(location: Location, name: str, value: str | None) -> Location:
     """A location after one filter was changed: filters that depend on it are open again."""
     if name == "scope":
         return replace(Location(location.page), scope=value)
-    reopened = dict.fromkeys(("version", "reason", "rule", "anomaly")) if name == "policy" else {}
+    reopened = ("version", "reason", "rule", "anomaly") if name in ("policy", "history") else ()
     kept = {name: None for name in reopened if name in location.filters}
     return location.change(**{**kept, name: value})

@@ -5,6 +5,7 @@ memo        computes what several sessions ask for once, and keeps the latest of
 snapshots   each scope's lake and the ledger's tail, as of a moment that all sessions share
 reports     the engines' answers over a snapshot
 ledger      decisions as the ledger has them: records, packets, verification
+histories   imported past cases, and the import of a file that was sent
 health      whether ledger, chain, lake and checkpoints are well
 store       all of it, composed
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 import polars as pl
 
@@ -35,7 +35,7 @@ from workbench.engines.listing import (
 )
 from workbench.kept import Kept
 from workbench.lake.cohorts import frozen_months
-from workbench.lake.reader import Snapshot
+from workbench.lake.reader import RECORDED, Snapshot
 from workbench.values import known_values
 
 Answer = TypeVar("Answer")
@@ -59,12 +59,14 @@ class Slice:
         verdict: One verdict.
         since: From when, UTC.
         until: Until before when.
+        clock: Which dates count: `recorded` or `occurred`.
     """
 
     policy_version: str | None = None
     verdict: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    clock: str = RECORDED
 
 
 EVERYTHING: Final = Slice()
@@ -128,12 +130,23 @@ class ScopeReports:
         edition: What the answers follow from.
     """
 
-    def __init__(self, scope_id: str, seen: Seen, memo: Memo, kept: Kept) -> None:
-        """Takes the scope, its chain, what keeps answers, and what keeps the counts of single files."""
+    def __init__(self, scope_id: str, seen: Seen, memo: Memo, kept: Kept, chain: ScopeReports | None = None) -> None:
+        """Takes what it answers about, and what keeps answers.
+
+        Args:
+            scope_id: The scope.
+            seen: Its chain, or an imported history of it.
+            memo: Keeps answers.
+            kept: Keeps the counts of single files.
+            chain: For a history, the answers about the scope's chain; None for the chain.
+        """
         self._scope_id = scope_id
         self.seen: Final = seen
         manifest, frozen = seen.snapshot.manifest, max(frozen_months(seen.snapshot.lake), default="")
-        self.edition: Final = Edition(seen.snapshot.position, manifest.generation, frozen)
+        own = Edition(seen.snapshot.position, manifest.generation, frozen)
+        self.edition: Final[Edition] = own if chain is None else chain.edition
+        imported = seen.snapshot.imported
+        self._history = None if imported is None else (imported.name, imported.history_hash)
         self._memo = memo
         self._counts = kept
 
@@ -141,6 +154,27 @@ class ScopeReports:
     def snapshot(self) -> Snapshot:
         """The scope's chain."""
         return self.seen.snapshot
+
+    def of_source(self, history: str | None) -> ScopeReports:
+        """Answers about an imported history of the scope, as it is now; these where None.
+
+        Raises:
+            OperatorError: HISTORY_UNKNOWN, or HISTORY_MANIFEST_INVALID.
+        """
+        if history is None:
+            return self
+        seen = Seen(self.snapshot.history(history), self.seen.at)
+        return ScopeReports(self._scope_id, seen, self._memo, self._counts, self)
+
+    def span(self) -> tuple[datetime | None, datetime | None]:
+        """When the first decision was made, and the last; None where there is none."""
+
+        def asked() -> tuple[datetime | None, datetime | None]:
+            made = pl.col("created_at")
+            ends = self.snapshot.cases().select(made.min().alias("first"), made.max().alias("last"))
+            return cast("tuple[datetime | None, datetime | None]", ends.collect(engine="streaming").row(0))
+
+        return self._kept(("span",), asked)
 
     def glance(self) -> Glance:
         """All policies in one look."""
@@ -159,7 +193,7 @@ class ScopeReports:
 
     def effectiveness(self, policy_id: str, of: Slice = EVERYTHING) -> effectiveness.EffectivenessReport:
         """How well a policy does."""
-        question = EffectivenessQuestion(policy_id, policy_version=of.policy_version)
+        question = EffectivenessQuestion(policy_id, policy_version=of.policy_version, clock=of.clock)
         return self._kept(
             ("effectiveness", policy_id, of),
             lambda: effectiveness.answer(self._sliced(of), question, self._counts),
@@ -185,21 +219,22 @@ class ScopeReports:
         """The held decisions that meet the criteria, counted by policy, reason and age."""
         return self._kept(("held", criteria, now), lambda: held_decisions(self.snapshot, criteria, now=now))
 
-    def find(self, criteria: Criteria, of: Part = FIRST, among: Shown | None = None) -> Listing:
+    def find(self, criteria: Criteria, of: Part = FIRST, among: Shown | None = None, clock: str = RECORDED) -> Listing:
         """A page of the decisions that meet the criteria.
 
         Args:
             criteria: The criteria.
             of: Which page.
             among: Only the decisions that show an anomaly.
+            clock: Which dates count: `recorded` or `occurred`.
 
         Raises:
             NotFound: As `shown_by`.
         """
         return self._kept(
-            ("find", criteria, of, among),
+            ("find", criteria, of, among, clock),
             lambda: find_decisions(
-                self.snapshot,
+                self.snapshot.on(clock),
                 criteria,
                 of.limit,
                 of.before,
@@ -237,12 +272,10 @@ class ScopeReports:
         return self._kept((name, key), make)
 
     def _sliced(self, of: Slice) -> Snapshot:
-        if (of.verdict, of.since, of.until) == (None, None, None):
-            return self.snapshot
-        return self.snapshot.slice(since=of.since, until=of.until, verdict=of.verdict)
+        return self.snapshot.on(of.clock).slice(since=of.since, until=of.until, verdict=of.verdict)
 
     def _kept(self, key: Hashable, compute: Callable[[], Answer]) -> Answer:
-        return self._memo.get((self._scope_id, self.edition, key), compute)
+        return self._memo.get((self._scope_id, self.edition, self._history, key), compute)
 
 
 def unknown_anomaly() -> NotFound:

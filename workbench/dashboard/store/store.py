@@ -25,6 +25,7 @@ from gate.rulebooks.rulebook import Rulebook
 from workbench.analytics import Analytics
 from workbench.dashboard.store.access import Access
 from workbench.dashboard.store.health import Health, health
+from workbench.dashboard.store.histories import Histories
 from workbench.dashboard.store.ledger import LedgerReads
 from workbench.dashboard.store.memo import Memo
 from workbench.dashboard.store.reports import ReportStore, ScopeReports, unknown_anomaly
@@ -44,6 +45,7 @@ class Store:
     Attributes:
         ledger: Decisions as the ledger has them.
         dismissals: Anomalies that somebody dismissed.
+        histories: Imported past cases.
         drafts: Rulebooks that authors write.
         draft_cases: The cases that they hold them to.
         draft_acts: What authors do with them.
@@ -70,6 +72,7 @@ class Store:
         self._healths: Final = Memo(SCOPES)
         self.ledger: Final = LedgerReads(instance, Analytics(instance.ledger, lake, personal, instance.migrations()))
         self.dismissals: Final[Dismissals] = instance.ledger.dismissals
+        self.histories: Final = Histories(instance, personal, clock)
         self.drafts: Final[Drafts] = instance.ledger.drafts
         self.draft_cases: Final[DraftCases] = instance.ledger.draft_cases
         self.draft_acts: Final[DraftActs] = instance.draft_acts(clock)

@@ -35,6 +35,7 @@ class Asked:
         summary: What changes and why.
         metric: The metric whose money is reported; None for none.
         since: Only decisions from this day on; None for all.
+        history: The imported history whose cases are decided anew; None for the decisions here.
         hash: The draft's rulebook.
         cases: The hash of its cases.
         by: The user who asked.
@@ -45,6 +46,7 @@ class Asked:
     summary: str
     metric: str | None
     since: str | None
+    history: str | None
     hash: str
     cases: str
     by: str

@@ -77,7 +77,7 @@ def _boundaries(arguments: JsonObject, tell: Tell) -> JsonObject:
 
 def _prove(arguments: JsonObject, tell: Tell) -> JsonObject:
     """The dry run of a draft: {home, database_url, scope, migration_id, summary, body, annotations, cases, metric,
-    since} becomes {manifest, evidence, dependency}.
+    since, history} becomes {manifest, evidence, dependency}.
     """
     wanted = cast("Any", arguments)
     rulebook = _rulebook(arguments)
@@ -93,7 +93,14 @@ def _prove(arguments: JsonObject, tell: Tell) -> JsonObject:
     tell({"done": 0, "of": 0})
     with _opened(arguments) as instance, fixture_facts() as make_facts:
         scope = instance.ledger.directory.scope(wanted["scope"])
-        proof = prove_draft(instance, scope, drafted, make_facts, told=lambda done, of: tell({"done": done, "of": of}))
+        proof = prove_draft(
+            instance,
+            scope,
+            drafted,
+            make_facts,
+            history=wanted["history"],
+            told=lambda done, of: tell({"done": done, "of": of}),
+        )
     (proposed,) = proof.proposal.rulebooks
     return cast(
         "JsonObject",

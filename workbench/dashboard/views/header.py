@@ -21,6 +21,7 @@ _NAVIGATION: Final = (
     ("held", "Held", ("held",)),
     ("drafts", "Drafts", ("drafts", "draft", "cases", "revisions", "compare", "propose")),
     ("whatif", "What if", ("whatif",)),
+    ("histories", "Histories", ("histories",)),
     ("migrations", "Migrations", ("migrations", "migration")),
 )
 # What goes along from page to page.

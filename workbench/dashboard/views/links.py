@@ -21,6 +21,13 @@ def decision(location: Location, decision_id: str) -> str:
     return location.to("decision", id=decision_id).url
 
 
+def case(location: Location, decision_id: str) -> str:
+    """One decision's story; an imported case, of which there is none, in the list of its history."""
+    if location.history is None:
+        return decision(location, decision_id)
+    return Location("decisions", scope=location.scope, history=location.history, ref=decision_id).url
+
+
 def policy(location: Location, policy_id: str) -> str:
     """A policy's page."""
     return location.to("policy", policy=policy_id).url

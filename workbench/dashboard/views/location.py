@@ -29,23 +29,26 @@ LONGEST: Final = 200
 _COMMON: Final = ("scope", "policy", "version")
 _PERIOD: Final = ("since", "until")
 _PLACES: Final = ("before", "after")
+# As no filter at all.
+_RECORDED: Final = ("clock", "recorded")
 _LISTED: Final = ("verdict", *_PERIOD, "reason", "rule", "target", "before", "after")
 
 PAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "overview": ("scope",),
-        "policy": (*_COMMON, "verdict", *_PERIOD),
+        "policy": (*_COMMON, "verdict", *_PERIOD, "clock", "history"),
         "anomalies": (*_COMMON, *_PERIOD, "show"),
         "anomaly": ("scope", "policy", "version", "id"),
         "benchmarks": (*_COMMON,),
-        "decisions": (*_COMMON, *_LISTED, "state", "outcome", "ref", "anomaly"),
+        "decisions": (*_COMMON, *_LISTED, "state", "outcome", "ref", "anomaly", "clock", "history"),
         "decision": ("scope", "id"),
         "drafts": ("scope", "policy", "version"),
         "draft": ("scope", "id"),
         "cases": ("scope", "id"),
         "revisions": ("scope", "id"),
         "propose": ("scope", "id"),
-        "whatif": (*_COMMON, "verdict", *_PERIOD, "id", "by"),
+        "whatif": (*_COMMON, "verdict", *_PERIOD, "id", "by", "clock", "history"),
+        "histories": ("scope",),
         "migrations": ("scope", "policy"),
         "migration": ("scope", "id"),
         "compare": ("scope", "id", "base"),
@@ -81,6 +84,8 @@ class _Parameters:
     by: str | None = None
     before: str | None = None
     after: str | None = None
+    clock: str | None = None
+    history: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +115,8 @@ class Location(_Parameters):
         base: What a draft is compared with: `revision 3`, or a rulebook's id and version.
         before: The chain position before which a list goes on.
         after: The chain position after which a list goes on.
+        clock: `occurred` for the dates of events, by which a period is cut as well; those of the record where None.
+        history: The imported history whose cases are shown in place of the chain's decisions.
     """
 
     page: str = "overview"
@@ -150,7 +157,7 @@ class Location(_Parameters):
                 raise _invalid(f"The filter {name} is longer than {LONGEST} characters; shorten it.")
             if not has_utf8(value):
                 raise _invalid(f"The filter {name} contains an invalid character; enter it again.")
-            if value:
+            if value and (name, value) != _RECORDED:
                 given[name] = _checked(name, value)
         if "anomaly" in given and "policy" not in given:
             raise _invalid("The filter anomaly needs the filter policy, whose anomaly it is; choose the policy.")
@@ -232,6 +239,7 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "verdict": ("yes", "no", "review"),
         "age": ("day", "week", "month", "quarter", "longer"),
         "show": ("open", "dismissed"),
+        "clock": ("recorded", "occurred"),
         "outcome": ("succeeded", "partial", "failed", "reverted", "pending", "review", "unreported"),
     }
 )

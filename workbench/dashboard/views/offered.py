@@ -56,6 +56,30 @@ def period() -> tuple[Entry, Entry]:
     return Entry("since", "From (UTC)", "YYYY-MM-DD"), Entry("until", "To (UTC)", "YYYY-MM-DD")
 
 
+def clocks() -> Choice:
+    """By which dates decisions are shown, and cut by a period."""
+    return Choice("clock", "Dates", {_ALL: "As recorded", "occurred": "As it happened"})
+
+
+def histories_of(names: Iterable[str]) -> Choice:
+    """The scope's own decisions, or the cases of one of its imported histories."""
+    imported = {name: f"Imported: {on_one_line(name)}" for name in names}
+    return Choice("history", "Source", {_ALL: "Decisions in the chain", **imported})
+
+
+def sources(location: Location, histories: Iterable[str]) -> tuple[Choice, ...]:
+    """By which dates, and of which source: those that a page has a choice of.
+
+    Args:
+        location: The page.
+        histories: The names of the scope's imported histories.
+    """
+    names = list(histories)
+    # All dates of imported cases are those of their events.
+    dates = () if location.history is not None else (clocks(),)
+    return (*dates, *((histories_of(names),) if names or location.history is not None else ()))
+
+
 def periods(location: Location, now: datetime) -> dict[str, str]:
     """Usual periods until now, as links."""
     last = {name: location.change(since=day_before(now, days), until=None).url for name, days in _DAYS.items()}

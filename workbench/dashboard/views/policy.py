@@ -11,17 +11,18 @@ from typing import Any, Final
 import polars as pl
 
 from gate.policy.confidence import HIGH, MEDIUM
-from gate.policy.effectiveness import Standing
+from gate.policy.effectiveness import LET_THROUGH, Standing
 from gate.policy.questions import VERDICTS
 from gate.records.changes import RouteEntry
 from workbench.charts import counts, metrics, weekly
-from workbench.columns import ADVISORY
+from workbench.columns import ADVISORY, NO_VERDICT
 from workbench.dashboard.store.ledger import VersionChange
 from workbench.dashboard.views import links, offered
 from workbench.dashboard.views.decided.changes import changes
 from workbench.dashboard.views.figure import Canvas, Figure
 from workbench.dashboard.views.flagged.anomalies import Flagged, shown
 from workbench.dashboard.views.html import render
+from workbench.dashboard.views.imported.source import charted, source_of
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.migrations import results
 from workbench.dashboard.views.page import Page
@@ -33,6 +34,7 @@ from workbench.engines.findings import FEW
 from workbench.engines.listing import Names
 from workbench.engines.rendering import cut, listed
 from workbench.engines.wording import counted, day, decided_by, described, joined, stated, whole_percent
+from workbench.lake.reader import ImportedSet
 
 MOST_METRICS: Final = 6
 """How many metrics are charted, those of the most decisions; the others are in a table."""
@@ -70,6 +72,8 @@ class Found:
         flagged: The anomalies of all of its versions.
         change: What the version that was asked for changed; None where none was.
         routes: The policy's routes, in the order of the chain.
+        histories: The names of the scope's imported histories.
+        imported: The history whose cases are shown; None for the chain's decisions.
     """
 
     names: Names
@@ -80,6 +84,8 @@ class Found:
     flagged: Sequence[Flagged]
     change: VersionChange | None
     routes: Sequence[RouteEntry]
+    histories: Sequence[str] = ()
+    imported: ImportedSet | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +121,7 @@ def view(location: Location, found: Found, figures: Figures, *, now: datetime) -
     done = found.done
     rest = done.metrics.filter(~pl.col("name").is_in(list(figures.metrics)))
     context = {
+        "source": source_of(location, found.imported),
         "shown": _shown(location),
         "all_url": _widest(location),
         "whatif_url": location.to("whatif").url,
@@ -123,23 +130,27 @@ def view(location: Location, found: Found, figures: Figures, *, now: datetime) -
         "changes": None if found.change is None else changes(found.change),
         "figures": figures,
         "metrics": [
-            {"figure": each, "rows": _rows_of(location, done.metrics.filter(pl.col("name") == name))}
+            {
+                "figure": each,
+                "rows": _rows_of(location, found, done.metrics.filter(pl.col("name") == name)),
+                "weeks": _metric_weeks(found, name),
+            }
             for name, each in figures.metrics.items()
         ],
-        "more_metrics": _rows_of(location, rest),
+        "more_metrics": _rows_of(location, found, rest),
         "weeks": _weeks(location, found.asked),
         "versions": _versions(location, found.compared),
         "versions_finding": findings.versions(found.compared.body),
         "comparison": _comparison(found.compared.body),
         "by_verdict": _by_verdict(location, found.compared.body),
         "dispositions": _dispositions(found.asked.body),
-        "middles_by_version": _middles(found.compared.body["metrics_by_version"]),
-        "middles_by_week": _middles(found.asked.body["metrics_by_week"]),
         "versions_left_out": found.compared.body["coverage"]["versions"] - len(found.compared.body["versions"]),
         "verdict_weeks": _verdict_weeks(location, done),
         "rules": [_hit(location, row, "rule") for row in _hitting(location, done).iter_rows(named=True)],
         "never": _never(location, done),
         "reasons": [_hit(location, row, "reason_code") for row in done.reasons.iter_rows(named=True)],
+        # The file of an imported case need not have one.
+        "reasons_named": not done.reasons["reason_code"].is_null().all(),
         "latency": _latency(location, done),
         "left_out": _left_out(done),
         "most_rows": MOST_ROWS,
@@ -149,7 +160,7 @@ def view(location: Location, found: Found, figures: Figures, *, now: datetime) -
         location,
         _title(location, found),
         render("policy.html", context),
-        _filters(location, found.names),
+        _filters(location, found.names, found.histories),
         links=offered.periods(location, now),
     )
 
@@ -162,7 +173,7 @@ def figures(location: Location, found: Found, canvas: Canvas) -> Figures:
         found: What was found.
         canvas: What they are drawn on.
     """
-    done = found.done
+    done = charted(found.done)
 
     def of_week(row: Mapping[str, Any]) -> str:
         return links.decisions(location, **links.week_of(location, row["week"]))
@@ -206,16 +217,18 @@ def figures(location: Location, found: Found, canvas: Canvas) -> Figures:
     )
 
 
-def empty(location: Location, names: Names, *, known: bool, now: datetime) -> Page:
+def empty(location: Location, names: Names, histories: Sequence[str] = (), *, known: bool, now: datetime) -> Page:
     """The page where no decision is left to look at.
 
     Args:
         location: Where it is.
         names: The names to choose from.
+        histories: The names of the scope's imported histories.
         known: Whether the policy decided anything at all.
         now: The moment.
     """
     context = {
+        "source": source_of(location, None),
         "known": known,
         "swapped": offered.swapped(location),
         "policy": location.policy,
@@ -229,7 +242,7 @@ def empty(location: Location, names: Names, *, known: bool, now: datetime) -> Pa
     if not known:
         title = f"No decisions by {cut(location.policy)}" if location.policy else "No policy has decided anything yet"
     periods = offered.periods(location, now) if known else {}
-    filters = _filters(location, names) if names.policies else ()
+    filters = _filters(location, names, histories) if names.policies or histories else ()
     return Page(location, title, render("policy_empty.html", context), filters, links=periods)
 
 
@@ -244,13 +257,14 @@ def _title(location: Location, found: Found) -> str:
     return f"{cut(policy_id)}: {finding}" if body["versions_below_others"] else finding
 
 
-def _filters(location: Location, names: Names) -> tuple[Any, ...]:
+def _filters(location: Location, names: Names, histories: Sequence[str]) -> tuple[Any, ...]:
     versions = names.versions.get(location.policy or "", ())
     return (
         offered.policies(names.policies, all_=None),
         offered.versions(versions),
         offered.verdicts(),
         *offered.period(),
+        *offered.sources(location, histories),
     )
 
 
@@ -290,9 +304,11 @@ def _wider(location: Location) -> dict[str, str]:
 
 def _summary(location: Location, found: Found) -> dict[str, Any]:
     body, here = found.asked.body, location.to("decisions")
+    through: Mapping[str, Any] | None = next((of for of in _dispositions(body) if of["name"] == LET_THROUGH), None)
     outcomes, verdicts = Standing(**body["outcomes"]), {of["verdict"]: of["decisions"] for of in body["verdicts"]}
     recommendation = body["recommendation"]
     return {
+        "in_chain": found.imported is None,
         "decisions": outcomes.decisions,
         "decisions_url": here.url,
         "first": body["coverage"]["from"],
@@ -301,6 +317,7 @@ def _summary(location: Location, found: Found) -> dict[str, Any]:
             {verdict: verdicts.get(verdict, 0) for verdict in VERDICTS},
             {verdict: here.change(verdict=verdict).url for verdict in VERDICTS},
         ),
+        "through": through,
         "success": body["success_rate"],
         "terminal": outcomes.terminal,
         "outcomes": [
@@ -404,7 +421,9 @@ def _by_verdict(location: Location, body: Mapping[str, Any]) -> list[dict[str, A
             "version": of["policy_version"],
             "verdict": of["verdict"],
             "decisions": of["decisions"],
-            "url": links.decisions(location, version=of["policy_version"], verdict=of["verdict"]),
+            "url": None
+            if of["verdict"] == NO_VERDICT
+            else links.decisions(location, version=of["policy_version"], verdict=of["verdict"]),
             "success": tuple(of["success_rate"].values()),
             "terminal": Standing(**of["outcomes"]).terminal,
             "failures": of["failure_rate"],
@@ -427,16 +446,13 @@ def _dispositions(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _middles(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The middles of metrics, by version or by week, the latest weeks alone."""
-    return [
-        {
-            **of,
-            "metric": described(of["name"]),
-            "week": date.fromisoformat(of["week"]) if "week" in of else None,
-        }
-        for of in rows[-MOST_ROWS:]
-    ]
+def _metric_weeks(found: Found, name: str) -> dict[str, Any]:
+    """The medians of a metric by week, the latest first."""
+    rows = [of for of in reversed(found.asked.body["metrics_by_week"]) if of["name"] == name]
+    return {
+        "more": max(0, len(rows) - MOST_ROWS),
+        "rows": [{**of, "week": date.fromisoformat(of["week"])} for of in rows[:MOST_ROWS]],
+    }
 
 
 def _verdict_weeks(location: Location, done: Activity) -> dict[str, Any]:
@@ -511,10 +527,15 @@ def _charted(done: Activity) -> Sequence[str]:
     return done.metrics["name"].unique(maintain_order=True)[:MOST_METRICS].to_list()
 
 
-def _rows_of(location: Location, rows: pl.DataFrame) -> list[dict[str, Any]]:
+def _rows_of(location: Location, found: Found, rows: pl.DataFrame) -> list[dict[str, Any]]:
+    """Metrics by version, each median with its interval where there are values enough for one."""
+    ends = {
+        (of["name"], of["policy_version"]): (of["low"], of["high"]) for of in found.compared.body["metrics_by_version"]
+    }
     return [
         {
             **row,
+            **dict(zip(("low", "high"), ends.get((row["name"], row["policy_version"]), (None, None)), strict=True)),
             "metric": described(row["name"]),
             "version": row["policy_version"],
             "url": links.decisions(location, version=row["policy_version"]),

@@ -14,6 +14,7 @@ from workbench.dashboard.views.location import MAX_URL, PAGES, Location, Locatio
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
 VALUES = {
     "verdict": st.sampled_from(["yes", "no", "review"]),
+    "clock": st.just("occurred"),
     "age": st.sampled_from(["day", "week", "longer"]),
     "show": st.just("dismissed"),
     "outcome": st.sampled_from(["succeeded", "unreported"]),
@@ -140,3 +141,10 @@ def test_a_period_ends_with_its_last_day() -> None:
 )
 def test_the_page_of_an_address_that_is_wrong_is_known_all_the_same(url: str, page: str) -> None:
     assert Location.page_of(url) == Location(page)
+
+
+def test_the_dates_of_the_record_are_no_filter() -> None:
+    assert Location.read("/policy?clock=recorded") == Location("policy")
+    assert Location.read("/policy?clock=occurred").to("decisions").url == "/decisions?clock=occurred"
+    assert "cannot be" in refusal("/policy?clock=local")
+    assert "takes" in refusal("/held?clock=occurred")

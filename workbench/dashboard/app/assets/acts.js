@@ -173,6 +173,8 @@ const acts = ({ find, go, lost, said, told }) => {
     // A part that is told of as it goes on asks for it.
     const watch = find("[data-watch]");
     if (watch) { const { watch: act, ...more } = watch.dataset; send(act, more); }
+    // Another version than their own decides past decisions, or they are imported: there is something to see at once.
+    if (find(".whatif[data-at-once]")) whatIf();
     if (beside && !beside.place.isConnected) { beside.view.close(); beside = null; }
     const texts = find("#comparison");
     if (texts && !beside) {
@@ -222,7 +224,8 @@ const acts = ({ find, go, lost, said, told }) => {
     if (found.n !== undefined) document.body.dataset.answered = found.n;
     if (found.proposals !== undefined) { if (open && open.completing && open.completing.n === found.n) open.completing.found(found.proposals); return; }
     if (found.signed_out) { say(`${found.fault} What you typed is kept in this tab.`, true); find("#saved")?.insertAdjacentHTML("beforeend", ` <a href="/sign-in?next=${encodeURIComponent(location.pathname + location.search)}" data-outside>Sign in</a>`); busy(false); return; }
-    if (found.fault) { busy(false); fault(act, found.fault); go_on(); return; }
+    if (found.fault) { sending = null; busy(false); fault(act, found.fault); go_on(); return; }
+    if (found.received !== undefined) { sendPiece(found.received); return; }
     // Whatever else was typed since goes on from what is saved now.
     if (found.saved && open && found.draft === open.draft) { open.edition = found.edition; open.begun.text = text; }
     if (found.want === "base") { open.known = false; busy(false); if (act === "edit") change(open.doing); else send_text(); return; }
@@ -311,8 +314,25 @@ const acts = ({ find, go, lost, said, told }) => {
     if (sentence && !(await confirmed(sentence, button.textContent.trim()))) return;
     answeredFrom = source;
     if (act === "edit") { change(more); return; }
+    if (more.file instanceof File) { const { file, ...rest } = more; sendFile({ act, file, more: rest }); return; }
     send(act, more);
   });
+
+  // A file is sent before the act that is about it, a piece after the other: the next one when the last is there.
+  const PIECE = 1024 * 1024;
+  let sending = null;
+  const sendFile = ({ act, file, more }) => { sending = { act, file, more }; sendPiece(0); };
+  const sendPiece = async (at) => {
+    if (!sending) return;
+    const { act, file, more } = sending;
+    if (!file.size) { sending = null; fault(act, "The file is empty; choose another one."); return; }
+    if (at >= file.size) { sending = null; say("Reading it…"); send(act, more); return; }
+    say(`Sending the file… ${Math.floor((100 * at) / file.size)}%`);
+    const reader = new FileReader();
+    reader.addEventListener("load", () => send("send_file", { file: file.name, size: file.size, at, piece: reader.result.slice(reader.result.indexOf(",") + 1) }));
+    reader.addEventListener("error", () => { sending = null; fault(act, "The file cannot be read any more; choose it again."); });
+    reader.readAsDataURL(file.slice(at, at + PIECE));
+  };
 
   // The table changes the text as it is in the editor.
   const change = (more) => {

@@ -12,6 +12,7 @@ from workbench.dashboard.views.decided.listing import criteria, set_filters
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
 from workbench.engines.listing import Criteria, Listing
+from workbench.lake.reader import RECORDED
 
 _COUNT: Final = Part(limit=1)
 
@@ -22,7 +23,8 @@ def load(store: Store, visit: Visit) -> Page:
     Raises:
         NotFound: DASHBOARD_ANOMALY_UNKNOWN.
     """
-    reports, location = store.reports(visit.access), visit.location
+    chain, location = store.reports(visit.access), visit.location
+    reports = chain.of_source(location.history)
     found = _found(reports, location, part(location))
     without, elsewhere = {}, None
     if not found.total:
@@ -36,7 +38,10 @@ def load(store: Store, visit: Visit) -> Page:
         now=visit.now,
         without=without,
         elsewhere=elsewhere,
+        histories=chain.snapshot.histories,
+        imported=reports.snapshot.imported,
         unlisted=not found.total
+        and location.history is None
         and elsewhere is None
         and location.ref is not None
         and store.ledger.holds(visit.access.scope_id, location.ref),
@@ -51,7 +56,7 @@ def part(location: Location, *, oldest_first: bool = False) -> Part:
 
 def _elsewhere(reports: ScopeReports, location: Location) -> str | None:
     """The decision with the id that is asked for, whatever the other filters are; None where it is none or not one."""
-    if location.ref is None:
+    if location.ref is None or location.history is not None:
         return None
     found = reports.find(Criteria(ref=location.ref), _COUNT)
     return str(found.frame["decision_id"][0]) if found.total == 1 else None
@@ -60,6 +65,6 @@ def _elsewhere(reports: ScopeReports, location: Location) -> str | None:
 def _found(reports: ScopeReports, location: Location, of: Part) -> Listing:
     shown = None
     # A location with an anomaly has the policy, too.
-    if location.anomaly is not None and location.policy is not None:
+    if location.anomaly is not None and location.policy is not None and location.history is None:
         shown = Shown(location.policy, location.version, location.anomaly)
-    return reports.find(criteria(location), of, shown)
+    return reports.find(criteria(location), of, shown, location.clock or RECORDED)

@@ -15,16 +15,29 @@ def load(store: Store, visit: Visit) -> Page:
     record, facts = (None, None) if location.id is None else store.ledger.decided(who.scope_id, location.id)
     if record is not None:
         location = location.change(policy=record["policy_id"], id=location.id)
-    versions = store.ledger.rulebook_versions(who.scope_id)
-    decided = store.reports(who).names().policies
-    names = [name for name in versions if name in decided]
-    if location.policy is None and names:
+    chain = store.reports(who)
+    reports, histories = chain.of_source(location.history), chain.snapshot.histories
+    versions, decided = store.ledger.rulebook_versions(who.scope_id), reports.names()
+    names = [name for name in versions if name in decided.policies]
+    # A history has one policy; a decision is asked about by its own.
+    others = location.history is not None and record is None and location.policy not in names
+    if names and (location.policy is None or others):
         location = location.change(policy=names[0])
+    elif others:
+        return views.unregistered(location, decided.policies, histories, reports.snapshot.imported)
     if location.policy is None or location.policy not in versions:
         return views.nowhere(location)
     own = None if record is None else record["policy_version"]
     known = versions[location.policy]
     by = location.by or (own if own in known else None)
     rulebook = store.rulebook_for(store.scope(who), location.policy, by)
-    values, moved = store.reports(who).known_values(rulebook), levers(rulebook.body, facts or {})
-    return views.whatif(location, names, known, rulebook, moved, record, values, erased=facts is None)
+    offered = views.Offered(
+        policies=names,
+        versions=known,
+        decided_by=known if location.history is None else decided.versions.get(location.policy, ()),
+        values=reports.known_values(rulebook),
+        histories=histories,
+        imported=reports.snapshot.imported,
+    )
+    moved = levers(rulebook.body, facts or {})
+    return views.whatif(location, offered, rulebook, moved, record, erased=facts is None)

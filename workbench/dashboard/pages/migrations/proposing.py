@@ -6,7 +6,7 @@ from gate.drafting.diagnosis import diagnose
 from workbench.dashboard.pages.drafting.drafts import named
 from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.store import Store
-from workbench.dashboard.views.migrations.proving import proposing
+from workbench.dashboard.views.migrations.proving import Past, proposing
 from workbench.dashboard.views.page import Page
 
 
@@ -16,5 +16,7 @@ def load(store: Store, visit: Visit) -> Page:
     found = diagnose(draft.text)
     routes = {} if found.rulebook is None else store.migrations.routes(visit.access, found.rulebook.rulebook_id)
     in_force = next((of[-1]["to"]["version"] for of in routes.values()), None)
-    values = [] if found.rulebook is None else store.reports(visit.access).known_values(found.rulebook)
-    return proposing(visit.location, draft, found, None, in_force, values, may_draft=visit.access.may("draft"))
+    reports = store.reports(visit.access)
+    values = [] if found.rulebook is None else reports.known_values(found.rulebook)
+    past = Past(values, reports.snapshot.histories)
+    return proposing(visit.location, draft, found, None, in_force, past, may_draft=visit.access.may("draft"))

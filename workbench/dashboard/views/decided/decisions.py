@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from workbench.dashboard.views import links, offered
 from workbench.dashboard.views.decided.listing import OUTCOMES, criteria, pager, rows, widened
 from workbench.dashboard.views.decided.searched import found as said
 from workbench.dashboard.views.html import render
+from workbench.dashboard.views.imported.source import source_of
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Choice, Entry, Page
 from workbench.engines.listing import STATES, Listing, Names
 from workbench.engines.rendering import cut
+from workbench.lake.reader import ImportedSet
 
 
 def view(
@@ -25,6 +27,8 @@ def view(
     without: Mapping[str, int] | None = None,
     elsewhere: str | None = None,
     unlisted: bool = False,
+    histories: Sequence[str] = (),
+    imported: ImportedSet | None = None,
 ) -> Page:
     """The page of decisions.
 
@@ -37,8 +41,12 @@ def view(
         without: Where none was found, how many decisions there are without each filter.
         elsewhere: Where none was found, the only decision that has the id that is asked for, without the other filters.
         unlisted: Whether the ledger holds the decision that is asked for by its id, and the list does not yet.
+        histories: The names of the scope's imported histories.
+        imported: The history whose cases are listed; None for the chain's decisions.
     """
     context = {
+        "imported": imported is not None,
+        "source": source_of(location, imported),
         "rows": rows(location, found, now),
         "pager": pager(location, found),
         "caption": "Decisions, newest first",
@@ -58,7 +66,7 @@ def view(
         location,
         _title(location, found),
         render("decisions.html", context),
-        filters=_filters(location, names),
+        filters=_filters(location, names, histories),
         links=offered.periods(location, now),
     )
 
@@ -81,7 +89,7 @@ def _anomaly(location: Location) -> dict[str, str] | None:
     }
 
 
-def _filters(location: Location, names: Names) -> tuple[Choice | Entry, ...]:
+def _filters(location: Location, names: Names, histories: Sequence[str]) -> tuple[Choice | Entry, ...]:
     return (
         Entry("ref", "Decision or request id", "whole id, or 8 characters"),
         offered.target(),
@@ -93,4 +101,5 @@ def _filters(location: Location, names: Names) -> tuple[Choice | Entry, ...]:
         offered.words("state", "State", STATES, "All states"),
         offered.words("outcome", "Outcome", OUTCOMES, "All outcomes"),
         *offered.period(),
+        *offered.sources(location, histories),
     )

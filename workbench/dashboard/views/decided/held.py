@@ -61,6 +61,7 @@ def view(
         "pager": pager(location, found, oldest_first=True),
         "caption": "Held decisions, oldest first",
         "with_age": True,
+        "imported": False,
         "held": summary.decisions,
         "filtered": True,
         "groups": [_group(location, row, now) for row in summary.frame.iter_rows(named=True)],

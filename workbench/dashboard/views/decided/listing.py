@@ -19,7 +19,7 @@ OUTCOMES: Final = (*Counts._fields, "unreported")
 
 _TONES: Final = {"yes": "good", "no": "bad", "review": "warn"}
 # What of a URL does not narrow a list.
-_NO_FILTERS: Final = ("scope", "before", "after")
+_NO_FILTERS: Final = ("scope", "before", "after", "clock", "history")
 _LABELS: Final = {"ref": "id", "since": "first day", "until": "last day", "rule": "rule that decided"}
 
 
@@ -113,20 +113,22 @@ def widened(location: Location, totals: Mapping[str, int]) -> list[tuple[str, st
 def _row(location: Location, row: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     decision_id, policy_id, version = row["decision_id"], row["policy_id"], row["policy_version"]
     advisory = row["rule"] == ADVISORY
+    imported = "history" in location.filters and location.history is not None
     return {
         "at": row["created_at"],
         "age": ago(row["created_at"], now),
         "id": decision_id,
         "short": decision_id[-SHORTEST_REF:],
-        "url": links.decision(location, decision_id),
+        # The ledger has no record of an imported case.
+        "url": None if imported else links.decision(location, decision_id),
         "policy": policy_id,
         "advisory": advisory,
         # No policy has a page for advice.
         "policy_url": None if advisory else links.policy(location, policy_id),
         "version": version,
         "version_url": None if advisory else location.to("policy", policy=policy_id, version=version).url,
-        "verdict": row["verdict"],
-        "tone": "" if advisory else _TONES[row["verdict"]],
+        "verdict": row["verdict"] or "-",
+        "tone": "" if advisory else _TONES.get(row["verdict"], ""),
         "reason": row["reason_code"],
         "reason_url": _narrowed(location, "reason", row["reason_code"]),
         "rule": decided_by(row["rule"] or "-"),
@@ -134,7 +136,7 @@ def _row(location: Location, row: Mapping[str, Any], now: datetime) -> dict[str,
         "action": row["action"],
         "target": row["target_object_id"] or None,
         "target_url": _narrowed(location, "target", row["target_object_id"]),
-        "state": phrase(row["state"]),
+        "state": phrase(row["state"] or "-"),
         "outcome": None if row["outcome_status"] is None else phrase(row["outcome_status"]),
         "erased": row["erased"],
     }

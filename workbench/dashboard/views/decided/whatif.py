@@ -4,20 +4,45 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
 from gate.drafting.levers import Lever
 from gate.rulebooks.rulebook import Rulebook
+from workbench.dashboard.views import links, offered
 from workbench.dashboard.views.drafting import parts
 from workbench.dashboard.views.html import render
+from workbench.dashboard.views.imported.source import source_of
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Choice, Entry, Page
 from workbench.engines import findings
+from workbench.lake.reader import ImportedSet
 from workbench.whatif import Redecided
 
 _TRANSITIONS_SHOWN = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """What the page can choose from.
+
+    Attributes:
+        policies: The policies that decided something.
+        versions: The registered versions of the policy, those registered last first.
+        decided_by: The versions by which past decisions were made.
+        values: What can be summed over past decisions.
+        histories: The names of the scope's imported histories.
+        imported: The history whose cases are decided anew; None for the chain's decisions.
+    """
+
+    policies: Sequence[str]
+    versions: Sequence[str]
+    decided_by: Sequence[str]
+    values: Sequence[str]
+    histories: Sequence[str]
+    imported: ImportedSet | None
 
 
 def nowhere(location: Location) -> Page:
@@ -25,14 +50,28 @@ def nowhere(location: Location) -> Page:
     return Page(location, "Nothing was decided yet", Markup("<p>Decide something first, and come back.</p>"))
 
 
+def unregistered(
+    location: Location, policies: Sequence[str], histories: Sequence[str], imported: ImportedSet | None
+) -> Page:
+    """A history of whose policy no rulebook is registered.
+
+    Args:
+        location: Where it is.
+        policies: The policies of the history.
+        histories: The names of the scope's imported histories.
+        imported: The history.
+    """
+    context = {"source": source_of(location, imported), "policies": policies, "scope": location.scope}
+    html = render("whatif_unregistered.html", context)
+    return Page(location, "No rulebook can decide these cases yet", html, offered.sources(location, histories))
+
+
 def whatif(
     location: Location,
-    policies: Sequence[str],
-    versions: Sequence[str],
+    found: Offered,
     rulebook: Rulebook,
     levers: Sequence[Lever],
     record: Mapping[str, Any] | None,
-    values: Sequence[str],
     *,
     erased: bool,
 ) -> Page:
@@ -40,12 +79,10 @@ def whatif(
 
     Args:
         location: Where it is.
-        policies: The policies that decided something.
-        versions: The registered versions of the policy.
+        found: What can be chosen.
         rulebook: The rulebook whose facts are changed.
         levers: Its facts.
         record: The decision; None where the whole slice is looked at.
-        values: What can be summed over past decisions.
         erased: Whether the facts of the decision were erased.
     """
     asked = {
@@ -58,11 +95,16 @@ def whatif(
         "verdict": location.verdict,
         "since": location.since,
         "until": location.until,
+        "clock": location.clock,
+        "history": location.history,
     }
     context = {
         "asked": json.dumps({name: value for name, value in asked.items() if value is not None}),
         "levers": levers,
-        "values": values,
+        "values": found.values,
+        "source": source_of(location, found.imported),
+        # Other facts are still to be chosen; another rulebook is chosen already.
+        "at_once": location.by is not None or location.history is not None,
         "record": record,
         "erased": erased and record is not None,
         "one": None if record is None or erased else one(record, rulebook, {}, first=True),
@@ -71,13 +113,15 @@ def whatif(
         else Location("decision", scope=location.scope, id=record["decision_id"]).url,
         "rulebook": rulebook,
     }
-    filters = (
-        Choice("policy", "Policy", {name: name for name in policies}),
-        Choice("by", "Decided anew by", {"": "its own version", **{version: version for version in versions}}),
-        Choice("version", "Only decisions of version", {"": "all", **{version: version for version in versions}}),
+    by = "its own version" if location.history is None else f"latest: {found.versions[0]}"
+    filters: tuple[Choice | Entry, ...] = (
+        Choice("policy", "Policy", {name: name for name in found.policies}),
+        Choice("by", "Decided anew by", {"": by, **{version: version for version in found.versions}}),
+        Choice("version", "Only decisions of version", {"": "all", **{name: name for name in found.decided_by}}),
         Choice("verdict", "Only decisions that were", {"": "all", "yes": "yes", "no": "no", "review": "review"}),
         Entry("since", "Since (UTC)", "2026-06-01"),
         Entry("until", "Until (UTC)", "2026-06-30"),
+        *offered.sources(location, found.histories),
     )
     title = f"What if: {location.policy}" if record is None else f"What if: a {record['verdict']} of {location.policy}"
     return Page(location, title, render("whatif.html", context), filters)
@@ -98,23 +142,24 @@ def one(record: Mapping[str, Any], rulebook: Rulebook, facts: Mapping[str, objec
     return render("whatif_one.html", context)
 
 
-def many(redecided: Redecided, scope: str) -> Markup:
-    """What a slice of the ledger would be with other facts: {verdict to verdict} with decisions and value.
+def many(redecided: Redecided, location: Location) -> Markup:
+    """What a slice of past decisions would be with other facts: {verdict to verdict} with decisions and value.
 
     Args:
         redecided: What was found of it.
-        scope: The scope's name.
+        location: The page, with the history whose cases they are.
     """
     changed = redecided.transitions
     rows = [
         {
             **each,
-            "urls": [(id_, Location("decision", scope=scope, id=id_).url) for id_ in each["decision_ids"]],
+            "urls": [(id_, links.case(location, id_)) for id_ in each["decision_ids"]],
         }
         for each in changed[:_TRANSITIONS_SHOWN]
     ]
     context = {
         "body": redecided.body,
+        "imported": redecided.body["coverage"].get("history"),
         "rows": rows,
         "more": len(changed) - len(rows),
         "verdicts": redecided.verdicts,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -11,6 +12,7 @@ from gate.ids import parse_timestamp
 from gate.ledger.drafts.drafts import Draft
 from gate.migration.approval import find_gate_faults
 from workbench.dashboard.studio.proofs import DryRun
+from workbench.dashboard.views import links
 from workbench.dashboard.views.drafting import parts
 from workbench.dashboard.views.html import clock, render
 from workbench.dashboard.views.location import Location
@@ -21,13 +23,26 @@ from workbench.migration.report import as_fragment
 MAX_SUMMARY = 500
 
 
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What a dry run can be over.
+
+    Attributes:
+        values: What can be summed over past decisions.
+        histories: The names of the scope's imported histories.
+    """
+
+    values: Sequence[str]
+    histories: Sequence[str]
+
+
 def proposing(
     location: Location,
     draft: Draft,
     found: Diagnosis,
     run: DryRun | None,
     in_force: str | None,
-    values: Sequence[str],
+    past: Past,
     *,
     may_draft: bool,
 ) -> Page:
@@ -39,7 +54,7 @@ def proposing(
         found: What is known of its text.
         run: Its dry run; None where there is none.
         in_force: The version that its rulebook id leads to; None where it has no route.
-        values: What can be summed over past decisions.
+        past: What its dry run can be over.
         may_draft: Whether the user may propose.
     """
     rulebook = found.rulebook
@@ -52,7 +67,8 @@ def proposing(
         if rulebook is None
         else {"id": rulebook.rulebook_id, "version": rulebook.version, "name": proposed_id(rulebook)},
         "in_force": in_force,
-        "values": values,
+        "values": past.values,
+        "histories": past.histories,
         "asked": None if run is None else run.asked,
         "proof": "" if run is None else proof(run, draft.draft_id, location.scope or "", stale=False),
     }
@@ -75,8 +91,11 @@ def proof(run: DryRun, draft_id: str, scope: str, *, stale: bool) -> Markup:
         "manifest": {} if run.result is None else run.result["manifest"],
     }
 
+    # An imported case has no story of its own.
+    here = Location("decisions", scope=scope, history=run.asked.history)
+
     def link(decision_id: str) -> str:
-        return Location("decision", scope=scope, id=decision_id).url
+        return links.case(here, decision_id)
 
     context = {
         "run": run,
