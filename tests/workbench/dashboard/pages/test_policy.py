@@ -77,7 +77,7 @@ def test_the_title_is_the_finding_with_its_numbers(usual: tuple[Page, Read]) -> 
     assert (
         page.title == "refunds: Version v2 succeeded in 33% of 90 let-through cases, the others in 87% of 150 like ones"
     )
-    assert "1 of 2 versions does worse than the others among like cases: v2" in found.headings
+    assert "1 of 2 versions does worse than the others: v2" in found.headings
     assert "Recommendation Review version" in found.text
 
 
@@ -234,7 +234,7 @@ def test_versions_stand_beside_each_other_among_like_cases(tmp_path: Path) -> No
             chain.outcome(decision_id, made, status, observed_metrics=metrics)
     page = MadeUpStore(chain.snapshot(tmp_path)).page("/policy?scope=acme")
     found = read(page)
-    assert "1 of 2 versions does worse than the others among like cases: A" in found.headings
+    assert "1 of 2 versions does worse than the others: A" in found.headings
     (a,) = [row for row in found.rows if row[:2] == ["A", "1,000"]]
     assert (a[2][:5], a[3:6]) == ("84.8%", ["79.7%", "86.7%", "worse"])
     assert "it does worse, which the raw rates hide." in found.text
