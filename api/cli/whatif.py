@@ -109,12 +109,18 @@ def whatif(
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option("--since", help="Only decisions from this day on, in UTC: 2026-07-01.", show_default=False),
+        typer.Option(
+            "--since",
+            help="Only decisions from this day on, in UTC: 2026-07-01, or 2026-07-01T12:00:00Z.",
+            show_default=False,
+        ),
     ] = None,
     until: Annotated[
         str | None,
         typer.Option(
-            "--until", help="Only decisions up to and including this day, in UTC: 2026-07-31.", show_default=False
+            "--until",
+            help="Only decisions up to and including this day, in UTC: 2026-07-31, or before 2026-07-31T12:00:00Z.",
+            show_default=False,
         ),
     ] = None,
     metrics: Annotated[

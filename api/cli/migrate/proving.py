@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -51,7 +51,12 @@ Metric = Annotated[
     ),
 ]
 Since = Annotated[
-    str | None, typer.Option("--since", help="Only decisions from this day on, in UTC: 2026-06-01.", show_default=False)
+    str | None,
+    typer.Option(
+        "--since",
+        help="Only decisions from this day on, in UTC: 2026-06-01, or 2026-06-01T12:00:00Z.",
+        show_default=False,
+    ),
 ]
 HistoryName = Annotated[
     str | None,
@@ -280,13 +285,14 @@ def _cases(read: Migration, files: Sequence[Path]) -> dict[str, list[Case]]:
 
 
 def day_of(text: str | None) -> datetime | None:
-    if text is None:
-        return None
+    # Its parent package needs the extra `workbench`.
+    from workbench.period import begin
+
     try:
-        day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+        day = begin(text)
     except ValueError as error:
         raise OperatorError("DATE_INVALID", f"{text!r} is not a date; write --since 2026-06-01.") from error
-    if day > utc_now():
+    if day is not None and day > utc_now():
         raise OperatorError(
             "DATE_INVALID", f"{text} is yet to come, so no decision was made since; write an earlier day."
         )

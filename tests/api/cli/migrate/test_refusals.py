@@ -413,7 +413,7 @@ class TestProposals:
             assert (code, str(tmp_path / name) in message) == ("FILE_UNWRITABLE", True)
         code, message = desk.refusal("dry-run", file, "--since", "yesterday")
         assert (code, "write --since 2026-06-01." in message) == ("DATE_INVALID", True)
-        code, message = desk.refusal("dry-run", file, "--since", "2999-01-01")
+        code, message = desk.refusal("dry-run", file, "--since", "2999-01-01T12:00:00Z")
         assert (code, "is yet to come" in message) == ("DATE_INVALID", True)
         desk.propose(version("1"))
         assert desk.refusal("report", "prices", "--output", str(tmp_path / "r.txt"))[0] == "REPORT_FORMAT_UNKNOWN"
