@@ -35,6 +35,8 @@ GREATEST = sys.float_info.max
 
 EFFECT, HARM, INDEX = (0.2, 0.5, 0.8), (0.2, 0.35, 0.5), (0.1, 0.25, 0.5)
 TIMES, FAR, SHARE = (2.0, 3.0, 5.0), (1.0, 2.0, 4.0), (0.05, 0.2, 0.5)
+SURPLUS = (0.05, 0.25, 0.5)
+MANY_FAR = 0.1
 KINDS = ("lifecycle_break", "outcome_shift", "verdict_shift", "volume", "metric_outlier", "fact_drift")
 
 NOTES = (
@@ -47,6 +49,10 @@ NOTES = (
     "effect.",
     "Overdue is counted to the date of the chain's last entry, not to the clock: a scope in which nothing happens "
     "grows no older.",
+)
+THIN = (
+    "Some weeks have fewer than min_sample decisions, and are compared only together with the weeks beside them; "
+    "decisions that arrive in one minute count as far as they differ."
 )
 TOO_FEW = "There are too few decisions to compare anything with."
 TAKEN = "What is usual for facts and metrics was learned from one of {} decisions."
@@ -265,6 +271,16 @@ def effect(p: float, q: float) -> float:
     return 2 * math.asin(math.sqrt(p)) - 2 * math.asin(math.sqrt(q))
 
 
+def near_end(h: float, n: int, m: int) -> float:
+    """The end of the 95% interval of an effect of so many cases that is nearer to none."""
+    return max(0.0, abs(h) - 1.959963984540054 * math.sqrt(1 / n + 1 / m))
+
+
+def by_chance(bins: int, n: int, m: int) -> float:
+    """What chance adds to a stability index one time in twenty."""
+    return 1.6448536269514722 * math.sqrt(2 * (bins - 1)) * (1 / n + 1 / m)
+
+
 def newcombe(a: int, n: int, b: int, m: int) -> tuple[float, float]:
     """The interval of a/n - b/m, from both Wilson intervals as they are told."""
     (low_a, high_a), (low_b, high_b) = wilson(a, n), wilson(b, m)
@@ -321,6 +337,14 @@ class Found:
     ids: Callable[[], list[str]]
     numbers: Json
     steps: list[tuple[str, str | None]]
+    cases: int
+    harm: bool | None = None
+    goes_on: bool = False
+    value: float | None = None
+
+    @property
+    def lasting(self) -> bool:
+        return self.goes_on or moment(self.last) - moment(self.first) >= 2 * WEEK
 
     def told(self, policy_id: str) -> Json:
         about = {"policy_id": policy_id, "kind": self.kind, "subject": self.subject or "", "from": self.first}
@@ -337,6 +361,7 @@ class Found:
             "window": {"from": self.first, "to": self.last},
             "decisions": self.decisions,
             "decision_ids": ids,
+            "effect": {"cases": self.cases, "value": self.value, "lasting": self.lasting, "harm": self.harm},
             "numbers": self.numbers,
             "look_at_next": [{"what": what, "href": href} for what, href in steps],
         }
@@ -349,6 +374,11 @@ class Window:
     first: int
     last: int
     reference: int
+
+    @property
+    def weeks(self) -> tuple[range, range]:
+        """Its weeks, and those of its reference."""
+        return range(self.first, self.last + 1), range(self.reference, self.first)
 
     def echoes(self, other: Window) -> bool:
         """Whether it, or its reference, has a week of the other."""
@@ -375,6 +405,9 @@ class Moved:
     bins: Sequence[str] = ()
     needed: float = 0.0
     distance: float = 0.0
+    least: float = 0.0
+    design: float = 1.0
+    alone: Sequence[tuple[int, int]] = ()
 
     @property
     def stands_alone(self) -> bool:
@@ -383,7 +416,7 @@ class Moved:
 
     def score(self, marks: tuple[float, float, float]) -> float:
         """Its score; 0.79 at most where it does not stand alone."""
-        return min(score_of(abs(self.strength), marks), 1 if self.stands_alone else 0.79)
+        return min(score_of(self.least, marks), 1 if self.stands_alone else 0.79)
 
 
 def windows(weeks: int) -> Iterator[Window]:
@@ -434,12 +467,14 @@ class Recount:
         facts: Mapping[str, Any],
         fields: Sequence[str],
         most_sampled: int,
+        value: str | None,
     ) -> None:
         self.chosen = chosen
         self.policy_id = policy_id
         self.min_sample = min_sample
         self.facts = facts
         self.fields = fields
+        self.value = value
         self.as_of = dated(entries[-1])
         self.one_of = 1
         while len(chosen) > self.one_of * most_sampled:
@@ -471,11 +506,63 @@ class Recount:
             *self.surges(),
             *self.outliers(),
         ]
+        for of in found:
+            of.value = self.cost(of)
         # Sorted by the last key first, as sorting is stable.
         found.sort(key=lambda of: of.subject or "")
         found.sort(key=lambda of: of.first, reverse=True)
-        found.sort(key=lambda of: (-of.score, KINDS.index(of.kind)))
+        found.sort(key=lambda of: (-of.cases, -of.score, KINDS.index(of.kind)))
+        found.sort(key=lambda of: math.inf if of.value is None else -abs(of.value))
+        found.sort(key=lambda of: not (of.lasting and of.harm))
+        found.sort(key=lambda of: ("high", "medium", "low").index(severity_of(of.score)))
         return found
+
+    def cost(self, of: Found) -> float | None:
+        """The mean of the metric in the weeks of its time, so many times as it has cases."""
+        weeks = range((moment(of.first) - self.start) // WEEK, (moment(of.last) - self.start) // WEEK + 1)
+        by_week: dict[int, list[float]] = {}
+        for case in self.chosen:
+            for name, value in (case.latest.get("observed_metrics") or {}).items():
+                week = (moment(case.latest["reported_at"]) - self.start) // WEEK
+                if name == self.value and week in weeks and 0 <= week < self.weeks:
+                    by_week.setdefault(week, []).append(float(value))
+        number = sum(map(len, by_week.values()))
+        if not number:
+            return None
+        return round(of.cases * math.fsum(float(sum(map(Fraction, of))) for of in by_week.values()) / number, 6)
+
+    # Groups: what one minute has.
+
+    @staticmethod
+    def minute(case: Case) -> int:
+        return (case.made - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(minutes=1)
+
+    @cached_property
+    def sizes(self) -> dict[int, list[int]]:
+        """Of each week how many decisions each of its minutes has."""
+        by_week = apart_by(self.seen, self.week)
+        return {week: [len(of) for of in apart_by(cases, self.minute).values()] for week, cases in by_week.items()}
+
+    def others(self, weeks: Iterable[int], one_of: int = 1) -> Fraction:
+        """How many others the minute of an average decision of some weeks has, of which one of so many is looked at."""
+        sizes = [size for week in weeks for size in self.sizes.get(week, ())]
+        return Fraction(sum(size * (size - 1) for size in sizes), sum(sizes) * one_of) if sizes else Fraction(0)
+
+    def correlation(self, whole: Sequence[Case], has: Callable[[Case], bool]) -> Fraction:
+        """How far the decisions of one minute are alike, six decimals."""
+        taken = [case for case in whole if (self.minute(case) % 2**20) * 2654435761 % 2**32 // 2**16 % self.one_of == 0]
+        seen, expected = Fraction(0), Fraction(0)
+        for cases in apart_by(taken, self.week).values():
+            rate = Fraction(sum(map(has, cases)), len(cases))
+            for of in apart_by(cases, self.minute).values():
+                # What a group has more or fewer than by its week's rate, squared, beyond what single decisions have.
+                seen += (sum(map(has, of)) - rate * len(of)) ** 2 - len(of) * rate * (1 - rate)
+                expected += (len(of) ** 2 - len(of)) * rate * (1 - rate)
+        return (
+            Fraction(round(float(min(Fraction(1), max(Fraction(0), seen / expected))), 6)).limit_denominator(10**6)
+            if expected
+            else Fraction(0)
+        )
 
     # Breaks.
 
@@ -500,6 +587,8 @@ class Recount:
                     lambda has=has: latest_of(has),  # type: ignore[misc]
                     {"count": len(has), "of": len(could), "share": round(len(has) / len(could), 6)},
                     [(step, None)],
+                    len(has),
+                    harm=True,
                 )
 
     def could(self) -> dict[str, list[Case]]:
@@ -578,6 +667,7 @@ class Recount:
     def comparisons(self, of: str) -> Iterator[Moved]:
         """Every test."""
         for value, whole, has in self.rates(of):
+            alike = self.correlation(whole, has)
             by_week: dict[int, list[tuple[int, bool]]] = {}
             for case in whole:
                 age = case.age if of == "outcome" else 0
@@ -590,9 +680,14 @@ class Recount:
                 most = math.inf if days >= ALL_AGES else days
                 within = counted(by_week, range(window.first, window.last + 1), most)
                 before = counted(by_week, range(window.reference, window.first), most)
-                if min(within[1], before[1]) >= self.min_sample:
+                design = [1 + alike * self.others(weeks) for weeks in window.weeks]
+                alone = [(int(a / by), int(n / by)) for (a, n), by in zip((within, before), design, strict=True)]
+                if min(n for _, n in alone) >= self.min_sample:
                     h = effect(within[0] / within[1], before[0] / before[1])
-                    yield Moved(of, value, window, before, within, h, 1.0)
+                    least = near_end(h, alone[0][1], alone[1][1])
+                    yield Moved(
+                        of, value, window, before, within, h, 1.0, alone=alone, least=least, design=float(design[0])
+                    )
 
     def all_moved(self) -> list[Moved]:
         tests = of_versions = 0
@@ -601,7 +696,7 @@ class Recount:
             for test in self.comparisons(of):
                 tests += 1
                 of_versions += self.is_since_a_version(test)
-                (a, n), (b, m) = test.within, test.before
+                (a, n), (b, m) = test.alone
                 p = (a + b) / (n + m)
                 spread = math.sqrt(p * (1 - p) * (1 / n + 1 / m))
                 if spread and abs(a / n - b / m) / spread >= 2 and abs(test.strength) >= 0.1:
@@ -629,6 +724,15 @@ class Recount:
                     first.setdefault(version, week)
         return {week for week in first.values() if week != 0}
 
+    def has_thin_weeks(self) -> bool:
+        """Whether some weeks are too small to be compared alone, by the rate in which groups are most alike."""
+        most = max(
+            self.correlation(whole, has) for of in ("verdict", "reason", "outcome") for _, whole, has in self.rates(of)
+        )
+        return any(
+            int(sum(sizes) / (1 + most * self.others([week]))) < self.min_sample for week, sizes in self.sizes.items()
+        )
+
     def moved(self, of: str) -> list[Moved]:
         if not hasattr(self, "_moved"):
             self._moved = self.all_moved()
@@ -637,6 +741,10 @@ class Recount:
     def ends(self, window: Window) -> tuple[str, str]:
         last = self.start + (window.last + 1) * WEEK
         return stamp(self.start + window.first * WEEK), stamp(min(last, self.until))
+
+    def goes_on(self, window: Window) -> bool:
+        """Whether it has the week of the chain's last entry."""
+        return self.start + (window.last + 1) * WEEK >= self.as_of
 
     def whole(self, window: Window) -> tuple[str, str]:
         """Where its first week begins, and its last one ends."""
@@ -672,6 +780,8 @@ class Recount:
             "within": {"count": a, "of": n, "rate": round(a / n, 6)},
             "difference": {"rate": round(a / n - b / m, 6), "low": round(low, 6), "high": round(high, 6)},
             "cohens_h": round(of.strength, 6),
+            "least_h": round(of.least, 6),
+            "design_effect": round(of.design, 6),
             "p_value": float(f"{of.p:.6g}"),
             "required_p": float(f"{of.needed:.6g}"),
         }
@@ -694,6 +804,10 @@ class Recount:
             first,
             last,
             n,
+            cases=max(
+                round(abs(of.within[0] / of.within[1] - of.before[0] / of.before[1]) * of.within[1]) for of in group
+            ),
+            goes_on=self.goes_on(leader.window),
             numbers={
                 "changes": [self.change(of) for of in group],
                 **({"new_versions": versions} if versions else {}),
@@ -707,8 +821,10 @@ class Recount:
             is_worse = (of.strength < 0) if of.value == "succeeded" else (of.strength > 0)
             by = of.score(HARM if is_worse else EFFECT)
             scores.append(by if is_worse else min(by, 0.59))
-            if is_worse and by >= 0.6 and of.stands_alone and self.new_versions(group[0].window):
+            is_certain = of.stands_alone and abs(of.strength) >= HARM[1] and of.least >= HARM[0]
+            if is_worse and is_certain and self.new_versions(group[0].window):
                 scores.append(0.8)
+        is_harm = any((of.strength < 0) is (of.value == "succeeded") for of in group)
         rose = [of.value for of in group if of.strength > 0]
         steps: list[tuple[str, str | None]] = [
             ("Compare versions, rules and weeks of the decisions.", about(self.policy_id, "effectiveness")),
@@ -720,7 +836,7 @@ class Recount:
         def ids() -> list[str]:
             return self.ids_in(group[0].window, lambda case: not rose or case.latest.get("outcome_status") in rose)
 
-        return self.shifted("outcome_shift", group, max(scores), ids=ids, steps=steps)
+        return self.shifted("outcome_shift", group, max(scores), ids=ids, steps=steps, harm=is_harm)
 
     def verdict_shift(self, group: Sequence[Moved]) -> Found:
         score = max(of.score(EFFECT) for of in group)
@@ -767,13 +883,21 @@ class Recount:
             for window in windows(self.weeks):
                 within = [sum(of) for of in zip(*weeks[window.first : window.last + 1], strict=True)]
                 before = [sum(of) for of in zip(*weeks[window.reference : window.first], strict=True)]
-                if min(sum(within), sum(before)) < self.min_sample:
+                groups = [1 + self.others(weeks, self.one_of) for weeks in window.weeks]
+                fewer, rest = (
+                    [int(of / size) for of in counts] for counts, size in zip((within, before), groups, strict=True)
+                )
+                if min(sum(fewer), sum(rest)) < self.min_sample:
                     continue
                 tests += 1
-                index = stability(before, within)
+                index = stability(rest, fewer)
                 if index >= 0.05:
-                    p = histograms_differ(before, within)
-                    found.append(Moved("fact", name, window, before, within, index, p, [names[at] for at in used]))
+                    p = histograms_differ(rest, fewer)
+                    least = max(0.0, index - by_chance(len(used), sum(rest), sum(fewer)))
+                    bins = [names[at] for at in used]
+                    found.append(Moved("fact", name, window, before, within, index, p, bins, least=least))
+        for of in found:
+            of.needed = 0.001 / tests
         most = kept([of.p for of in found], tests) if tests else -1
         return without_echoes(of for of in found if of.p <= most)
 
@@ -787,7 +911,9 @@ class Recount:
                 "to": self.ends(of.window)[1],
                 "reference_from": stamp(self.start + of.window.reference * WEEK),
                 "stability_index": round(of.strength, 6),
+                "least_index": round(of.least, 6),
                 "p_value": float(f"{of.p:.6g}"),
+                "required_p": float(f"{of.needed:.6g}"),
                 "bins": [
                     {"holds": holds, "before": before, "within": within}
                     for holds, before, within in zip(of.bins, of.before, of.within, strict=True)
@@ -796,21 +922,27 @@ class Recount:
             }
             for of in group
         ]
+        window, leader = group[0].window, group[0]
+        decisions = sum(window.first <= self.week(case) <= window.last for case in self.seen)
+        n, m = sum(leader.before), sum(leader.within)
+        moved = [abs(a / n - b / m) for a, b in zip(leader.before, leader.within, strict=True)]
         return Found(
             "fact_drift",
             None,
-            min(0.79, max(score_of(of.strength, INDEX) for of in group)),
+            max(of.score(INDEX) for of in group),
             [f"fact_drifted:{of.value}" for of in group],
             f"The facts of decisions differ from those of the weeks before: {named}.",
             first,
             last,
-            sum(group[0].within),
+            decisions,
             lambda: self.ids_in(group[0].window),
             {"facts": facts},
             [
                 ("See which bins grew: a caller that sends something else, or other customers?", None),
                 (READ_THEM, search(self.policy_id, *self.whole(group[0].window))),
             ],
+            round(sum(moved) / 2 * decisions),
+            goes_on=self.goes_on(group[0].window),
         )
 
     # Volume.
@@ -820,23 +952,35 @@ class Recount:
             first = min(case.made for case in self.seen)
             start = monday(first) if length == WEEK else self.start + (first - self.start) // length * length
             counts = [0] * max(0, (self.as_of - start) // length)
-            for case in self.seen:
-                at = (case.made - start) // length
+            squares = [*counts]
+            for of in apart_by(self.seen, self.minute).values():
+                at = (of[0].made - start) // length
                 if at < len(counts):
-                    counts[at] += 1
+                    counts[at] += len(of)
+                    squares[at] += len(of) ** 2
             if counts and lower(counts) >= 5:
-                yield from self.surges_of(name, length, like, start, counts)
+                yield from self.surges_of(name, length, like, start, counts, squares)
                 return
 
+    @staticmethod
+    def arrivals(count: int, squares: int, length: timedelta) -> int:
+        """As how many decisions that came singly those of a cell say as much."""
+        if not count:
+            return 0
+        chance = 1 + Fraction(count - 1, length // timedelta(minutes=1))
+        return math.ceil(count / max(Fraction(1), Fraction(squares, count) / chance))
+
     def surges_of(
-        self, name: str, length: timedelta, like: int, start: Moment, counts: Sequence[int]
+        self, name: str, length: timedelta, like: int, start: Moment, counts: Sequence[int], squares: Sequence[int]
     ) -> Iterator[Found]:
-        usual = {}
+        came = [self.arrivals(count, of, length) for count, of in zip(counts, squares, strict=True)]
+        usual, come = {}, {}
         for at in range(len(counts)):
-            same = [counts[before] for before in range(at - like, -1, -like)][:8]
+            same = [*range(at - like, -1, -like)][:8]
             if len(same) >= 4:
-                usual[at] = lower(same)
-        far = {at: 2 * math.sqrt(counts[at] + 3 / 8) - 2 * math.sqrt(of + 3 / 8) for at, of in usual.items()}
+                usual[at] = lower(counts[before] for before in same)
+                come[at] = lower(came[before] for before in same)
+        far = {at: 2 * math.sqrt(came[at] + 3 / 8) - 2 * math.sqrt(of + 3 / 8) for at, of in come.items()}
         if not far:
             return
         spread = max(ROBUST, lower(map(abs, far.values())))
@@ -846,7 +990,14 @@ class Recount:
             out = at in far and ROBUST * abs(far[at]) / spread > least
             if run and not (out and (far[at] > 0) == (far[run[-1]] > 0)):
                 yield self.surge(
-                    name, length, start, run, counts, usual, max(abs(far[of]) for of in run) / spread, least
+                    name,
+                    length,
+                    start,
+                    run,
+                    (counts, usual),
+                    (came, come),
+                    max(abs(far[of]) for of in run) / spread,
+                    least,
                 )
                 run = []
             if out:
@@ -858,21 +1009,23 @@ class Recount:
         length: timedelta,
         start: Moment,
         run: Sequence[int],
-        counts: Sequence[int],
-        usual: Mapping[int, int],
+        of_decisions: tuple[Sequence[int], Mapping[int, int]],
+        of_arrivals: tuple[Sequence[int], Mapping[int, int]],
         distance: float,
         least: float,
     ) -> Found:
-        decisions, expected = sum(counts[at] for at in run), sum(usual[at] for at in run)
-        times = max(decisions, expected) / max(0.5, min(decisions, expected))
-        score = score_of(times, TIMES)
+        decisions, expected = (sum(counts[at] for at in run) for counts in of_decisions)
+        came, come = (sum(counts[at] for at in run) for counts in of_arrivals)
+        times = max(came, come) / max(0.5, min(came, come))
+        a_week = lower(sum(sizes) for sizes in self.sizes.values())
+        score = min(score_of(times, TIMES), score_of(abs(came - come) / a_week, SURPLUS))
         first, last = start + run[0] * length, start + (run[-1] + 1) * length
-        is_more = decisions > expected
+        is_more = came > come
         cells = f"{len(run):,} {name}{'s' if len(run) > 1 else ''}"
         return Found(
             "volume",
             name,
-            score if is_more else min(0.79, score),
+            score,
             ["more_decisions_than_usual" if is_more else "fewer_decisions_than_usual"],
             f"{decisions:,} decisions in {cells}; such {name}s have {expected:,}.",
             stamp(first),
@@ -884,6 +1037,9 @@ class Recount:
                 "cells": len(run),
                 "decisions": decisions,
                 "usual": expected,
+                "arrivals": came,
+                "usual_arrivals": come,
+                "usual_week": a_week,
                 "times": round(times, 6),
                 "modified_z": round(ROBUST * distance, 6),
                 "required_z": round(least, 6),
@@ -892,6 +1048,7 @@ class Recount:
                 ("See who asked, and for what: actor, subject and target of the decisions.", None),
                 (READ_THEM, search(self.policy_id, stamp(first), stamp(last))),
             ],
+            abs(decisions - expected),
         )
 
     # Outliers.
@@ -940,10 +1097,11 @@ class Recount:
         if not far:
             return
         when = sorted(case.latest["reported_at"] for case, _ in far)
+        most = 1 if len(far) >= MANY_FAR * len(all_values) else 0.79
         yield Found(
             "metric_outlier",
             name,
-            min(0.79, score_of(out(*far[0]) / least_z, FAR)),
+            min(most, score_of(out(*far[0]) / least_z, FAR)),
             ["metric_far_from_usual"],
             f"Values of the metric {name} far from what is usual: {len(far):,} of {len(all_values):,}.",
             when[0],
@@ -969,6 +1127,7 @@ class Recount:
                 ],
             },
             [("Check the number with its source: a wrong unit, a wrong sign, or a case of its own?", None)],
+            len(far),
         )
 
     def season(
@@ -1137,6 +1296,7 @@ def anomalies(
     min_sample: int = 20,
     threshold: float = 0.35,
     max_items: int = 20,
+    value: str | None = None,
     erased: Collection[str] | None = None,
     withheld: Collection[str] = (),
     most_sampled: int = MOST_SAMPLED,
@@ -1152,6 +1312,7 @@ def anomalies(
         min_sample: How many cases a window needs.
         threshold: The least score that is listed.
         max_items: How many are listed.
+        value: The observed metric in which costs are estimated.
         erased: The decisions whose facts are not known; by default those that the chain says were erased.
         withheld: The paths of facts that were left out as personal.
         most_sampled: How many decisions are looked at whole.
@@ -1174,7 +1335,7 @@ def anomalies(
     recount = None
     if chosen:
         fields = [name for name in fields_of(rulebooks.values()) if not is_left_out(name, withheld)]
-        recount = Recount(entries, chosen, policy_id, min_sample, facts, fields, most_sampled)
+        recount = Recount(entries, chosen, policy_id, min_sample, facts, fields, most_sampled, value)
         found = recount.find()
     above = [of for of in found if of.score >= threshold]
     listed = above[:max_items]
@@ -1183,6 +1344,8 @@ def anomalies(
     notes = [*NOTES]
     if len(chosen) < min_sample:
         notes.append(TOO_FEW)
+    if recount is not None and recount.has_thin_weeks():
+        notes.append(THIN)
     if recount is not None and recount.one_of > 1:
         notes.append(TAKEN.format(recount.one_of))
     if is_truncated:
@@ -1206,6 +1369,7 @@ def anomalies(
         "min_sample": min_sample,
         "threshold": threshold,
         "max_items": max_items,
+        "value": value,
         "limit": limit,
         "parameters": {
             "window_weeks": [1, 2, 4, 8],

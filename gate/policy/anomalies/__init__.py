@@ -8,6 +8,8 @@
     outliers     single values of observed metrics that lie far out
     breaks       decisions whose life went otherwise than the protocol asks
     anomaly      one anomaly: its strength, its window, the decisions that show it, where to look next
+    counted      what the report is made of
+    telling      makes an anomaly of what was found
     report       all of it as `policy_anomalies_v1`
     alerts       the open anomalies of high severity, of all policies of a scope
 

@@ -1,9 +1,10 @@
 """Shifts: the rate of a verdict, reason or outcome in some weeks differs from that of the eight weeks before them.
 
 Windows of 1, 2, 4 and 8 weeks that end with any week are compared with the eight weeks before, by Fisher's exact test.
-All tests of a report together keep a false discovery rate of 5 percent, under any dependence (windows overlap, and
-rates of one whole move together). That is enough to be listed, but not for an alarm: where much has truly changed, some
-of what is found besides may be chance. A shift is certain where its own p-value is too small for chance among all
+Decisions that arrive in one minute need not be independent: each count is divided by its design effect before it is
+tested. All tests of a report together keep a false discovery rate of 5 percent, under any dependence (windows overlap,
+and rates of one whole move together). That is enough to be listed, but not for an alarm: where much has truly changed,
+some of what is found besides may be chance. A shift is certain where its own p-value is too small for chance among all
 tests; or, for outcomes since a version took over, which is asked of each version and not looked for in every week,
 among those.
 
@@ -19,7 +20,15 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from gate.policy.anomalies.statistics import Share, cohens_h, discoveries, fisher_exact, required_p, standard_distance
+from gate.policy.anomalies.statistics import (
+    Share,
+    cohens_h,
+    discoveries,
+    fisher_exact,
+    nearest_h,
+    required_p,
+    standard_distance,
+)
 
 LENGTHS: Final = (1, 2, 4, 8)
 """How many weeks a window has."""
@@ -43,6 +52,10 @@ LEAST_EFFECT: Final = 0.1
 
 # Nothing so near is a discovery at that rate, whatever the sample: it is not tested exactly, but counts as a test.
 _NEAR: Final = 2.0
+
+
+# How far decisions are alike has six decimals.
+_PARTS: Final = 10**6
 
 
 class Windows(NamedTuple):
@@ -76,6 +89,39 @@ def windows(weeks: int) -> Iterator[Windows]:
             yield Windows(first, first + length - 1, max(0, first - REFERENCE))
 
 
+class Arrivals:
+    """In how large groups the decisions of each week arrive, a group being those of one minute."""
+
+    def __init__(self, decisions: Sequence[int], squares: Sequence[int], *, one_of: int = 1) -> None:
+        """Takes the decisions of each week, and the sum over its groups of their decisions, squared; and of how many
+        decisions one is looked at.
+        """
+        self._decisions = [0, *accumulate(decisions)]
+        self._squares = [0, *accumulate(squares)]
+        self._one_of = one_of
+
+    def size(self, first: int, last: int) -> float:
+        """The size of the group of an average decision of some weeks, both ends within, itself among them; of the
+        others so many as are looked at.
+        """
+        decisions = self._decisions[last + 1] - self._decisions[first]
+        others = self._squares[last + 1] - self._squares[first] - decisions
+        return 1 + others / (decisions * self._one_of) if decisions else 1.0
+
+    def design_effect(self, first: int, last: int, alike: float) -> float:
+        """How many decisions of some weeks say as much as a single one, where those of one group are so far alike."""
+        return 1 + (self.size(first, last) - 1) * alike
+
+    def singly(self, count: int, first: int, last: int, alike: float = 1.0) -> int:
+        """As how many decisions that came singly so many of some weeks say as much: their number, by the design effect,
+        in whole numbers, so that no last digit of a float decides.
+        """
+        decisions = self._decisions[last + 1] - self._decisions[first]
+        others = self._squares[last + 1] - self._squares[first] - decisions
+        whole = decisions * self._one_of * _PARTS
+        return count * whole // (whole + others * round(alike * _PARTS)) if decisions else count
+
+
 class Rate:
     """How many decisions of each week have a value, of how many.
 
@@ -84,17 +130,35 @@ class Rate:
         value: The value.
     """
 
-    def __init__(self, of: str, value: str, parts: Sequence[Sequence[int]], wholes: Sequence[Sequence[int]]) -> None:
-        """Takes the counts by week, of each horizon: how old an outcome is at most, in days; others have just one."""
+    def __init__(
+        self,
+        of: str,
+        value: str,
+        parts: Sequence[Sequence[int]],
+        wholes: Sequence[Sequence[int]],
+        arrivals: Arrivals | None = None,
+        alike: float = 0.0,
+    ) -> None:
+        """Takes the counts by week, of each horizon: how old an outcome is at most, in days; others have just one; how
+        decisions arrive, and how far those of one group are alike in the value, 0 to 1.
+        """
         self.of: Final = of
         self.value: Final = value
         self._parts = [[0, *accumulate(weeks)] for weeks in parts]
         self._wholes = [[0, *accumulate(weeks)] for weeks in wholes]
+        self._arrivals = arrivals
+        self._alike = alike
 
     def share(self, first: int, last: int, horizon: int = 0) -> Share:
         """The share in some weeks, both ends within."""
         parts, wholes = self._parts[horizon], self._wholes[horizon]
         return Share(parts[last + 1] - parts[first], wholes[last + 1] - wholes[first])
+
+    def singly(self, share: Share, first: int, last: int) -> Share:
+        """The share of as many decisions that came singly as say as much as those of some weeks."""
+        if self._arrivals is None or not self._alike:
+            return share
+        return Share(*(self._arrivals.singly(count, first, last, self._alike) for count in share))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +171,9 @@ class Shift:
         windows: The weeks.
         before: The share in the weeks before.
         within: The share in the window.
-        p_value: Fisher's.
+        before_singly: As many decisions of before that came singly as say as much.
+        within_singly: Those of the window.
+        p_value: Fisher's, of these.
         required_p: How small it has to be for the shift to be certain.
     """
 
@@ -116,6 +182,8 @@ class Shift:
     windows: Windows
     before: Share
     within: Share
+    before_singly: Share
+    within_singly: Share
     p_value: float
     required_p: float
 
@@ -127,12 +195,17 @@ class Shift:
     @property
     def distance(self) -> float:
         """How many standard errors the rates lie apart."""
-        return standard_distance(self.within, self.before)
+        return standard_distance(self.within_singly, self.before_singly)
 
     @property
     def effect(self) -> float:
         """Cohen's h, with its sign."""
         return cohens_h(self.within.rate, self.before.rate)
+
+    @property
+    def least_effect(self) -> float:
+        """The end of the effect's 95% interval that is nearer to none, without its sign."""
+        return nearest_h(self.effect, self.within_singly.whole, self.before_singly.whole)
 
     @property
     def rose(self) -> bool:
@@ -164,10 +237,10 @@ def find_shifts(
         weeks: How many weeks there are.
         horizons: For each week the horizon at which outcomes of a window that ends with it are compared; -1 where they
             are too young.
-        min_sample: How many cases a window, and what is before it, has at least.
+        min_sample: As how many single cases a window, and what is before it, says as much at least.
         rollouts: The weeks with which a version took over.
     """
-    found: list[tuple[Rate, Windows, Share, Share]] = []
+    found: list[tuple[Rate, Windows, tuple[Share, Share], tuple[Share, Share]]] = []
     tests = since_rollouts = 0
     every = list(windows(weeks))
     for rate in rates:
@@ -177,18 +250,22 @@ def find_shifts(
                 continue
             within = rate.share(of.first, of.last, horizon)
             before = rate.share(of.reference, of.first - 1, horizon)
-            if min(within.whole, before.whole) < min_sample:
+            singles = (
+                rate.singly(before, of.reference, of.first - 1),
+                rate.singly(within, of.first, of.last),
+            )
+            if min(share.whole for share in singles) < min_sample:
                 continue
             tests += 1
             since_rollouts += rate.of == "outcome" and of.first in rollouts
-            if standard_distance(within, before) < _NEAR or abs(cohens_h(within.rate, before.rate)) < LEAST_EFFECT:
+            if standard_distance(*singles) < _NEAR or abs(cohens_h(within.rate, before.rate)) < LEAST_EFFECT:
                 continue
-            found.append((rate, of, before, within))
+            found.append((rate, of, (before, within), singles))
     shifts = []
-    for rate, of, before, within in found:
+    for rate, of, shares, singles in found:
         since_one = rate.of == "outcome" and of.first in rollouts
         required = required_p(since_rollouts, ROLLOUT_CHANCE) if since_one else required_p(tests, ALARM_CHANCE)
-        shifts.append(Shift(rate.of, rate.value, of, before, within, fisher_exact(within, before), required))
+        shifts.append(Shift(rate.of, rate.value, of, *shares, *singles, fisher_exact(*singles), required))
     greatest = discoveries([shift.p_value for shift in shifts], FALSE_DISCOVERIES, of=tests)
     return _without_echoes([shift for shift in shifts if shift.p_value <= greatest])
 

@@ -1,7 +1,7 @@
 """What is anomalous about a policy's decisions: wrong lives of decisions, shifted rates, odd values, other facts.
 
     report = anomalies(open_lake("var/lake").scope("acme"), "refund_policy")
-    report.frame                       # what was found, the strongest first
+    report.frame                       # what was found, what is high and costs most first
     report.plot(0)                     # the first of it, week by week
     report.decisions(0).collect()      # the decisions that show it
     report.going_back(0)               # what the version before would have decided then
@@ -19,14 +19,17 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from gate.policy.anomalies.anomaly import AnomalyDocument
-from gate.policy.anomalies.report import Counted, anomaly_report, find, strongest
+from gate.policy.anomalies.counted import Counted
+from gate.policy.anomalies.report import anomaly_report, find, strongest
 from gate.policy.anomalies.scores import THRESHOLD
 from gate.policy.bounds import refusal
 from gate.policy.confidence import MIN_SAMPLE
 from gate.policy.questions import MAX_ITEMS, AnomaliesQuestion
-from workbench.engines.anomalies.counts import choose, conditions, count, decisions_shown
+from workbench.engines.anomalies.choice import choose
+from workbench.engines.anomalies.counts import count
 from workbench.engines.anomalies.going_back import GoingBack, going_back
 from workbench.engines.anomalies.sentences import several
+from workbench.engines.anomalies.shown import cases_shown, decisions_shown
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.findings import anomalies as listed_in
 from workbench.engines.rendering import cut, on_one_line, page, prompt
@@ -64,7 +67,7 @@ class AnomalyReport:
     weekly: pl.DataFrame
     scope: str
     _cases: pl.LazyFrame = field(repr=False)
-    _shown: Sequence[pl.Expr] = field(repr=False)
+    _shown: Sequence[pl.LazyFrame] = field(repr=False)
     _snapshot: Snapshot = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,7 +75,7 @@ class AnomalyReport:
         return self.body
 
     def decisions(self, at: int) -> pl.LazyFrame:
-        """The cases that show a listed anomaly; of a metric's outliers the farthest.
+        """All the cases that a listed anomaly counts: as many as its `decisions`.
 
         Args:
             at: Which of `anomalies`, from 0.
@@ -81,7 +84,7 @@ class AnomalyReport:
             OperatorError: ENGINE_ARGUMENT_INVALID: there is none at that place.
         """
         self._listed(at)
-        return self._cases.filter(self._shown[at])
+        return self._shown[at]
 
     def beside(self, at: int) -> pl.DataFrame:
         """What a shift, a volume or a break stands out from: the numbers behind its chart, week by week or day by day.
@@ -178,7 +181,7 @@ class AnomalyReport:
         facts += [(name, stated(coverage[name])) for name in ("from", "to", "as_of")]
         shown = self.frame.with_columns(pl.col("kind", "subject").map_elements(phrase, return_dtype=pl.String))
         title, said = f"Anomalies of {body['policy_id']}", [f"{listed_in(body)}."]
-        return page(title, facts, ("The strongest first", shown), said=said, small=body["notes"])
+        return page(title, facts, ("What is high and costs most first", shown), said=said, small=body["notes"])
 
     def _asked(self) -> str:
         return "" if (version := self.body["policy_version"]) is None else f", version {cut(version)}"
@@ -204,6 +207,7 @@ def anomalies(
     min_sample: int = MIN_SAMPLE,
     threshold: float = THRESHOLD,
     max_items: int = MAX_ITEMS,
+    value: str | None = None,
 ) -> AnomalyReport:
     """What is anomalous about a policy's decisions in a scope.
 
@@ -219,6 +223,7 @@ def anomalies(
         min_sample: How many cases a window needs, and what it is compared with, 1 to 10,000.
         threshold: The least score that is listed, 0 to 1.
         max_items: How many anomalies are listed, 1 to 200.
+        value: The observed metric in which costs are estimated; None for none.
 
     Raises:
         OperatorError: ENGINE_ARGUMENT_INVALID, or LAKE_POLICY_UNKNOWN.
@@ -235,6 +240,7 @@ def anomalies(
         min_sample=min_sample,
         threshold=threshold,
         max_items=max_items,
+        value=value,
     )
     if not snapshot.count_advisory(policy_id):
         require_decided(snapshot, policy_id, policy_version)
@@ -250,12 +256,12 @@ def answer(snapshot: Snapshot, question: AnomaliesQuestion) -> AnomalyReport:
     """
     snapshot = looked_at(snapshot.binding(question.policy_id), question)
     choice = choose(snapshot, question)
-    counted = count(snapshot, choice)
+    counted, far = count(snapshot, choice)
     found = find(counted, question)
     listed = strongest(found, question)
     ids = decisions_shown(choice.kept, [anomaly.shown for anomaly in listed])
     body = marked(anomaly_report(counted, found, ids, question), snapshot, "anomaly_hash")
-    shown = conditions(counted, question.policy_id, listed)
+    shown = cases_shown(choice, counted, listed, far)
     return AnomalyReport(
         body, _frame(body["anomalies"]), _weekly(counted), snapshot.title, choice.kept, shown, snapshot
     )

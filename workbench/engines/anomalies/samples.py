@@ -18,9 +18,9 @@ import polars as pl
 
 from gate.ids import timestamp
 from gate.policy.anomalies import outliers
+from gate.policy.anomalies.counted import Weeks
 from gate.policy.anomalies.drift import Histogram
 from gate.policy.anomalies.outliers import Outliers
-from gate.policy.anomalies.report import Weeks
 from gate.policy.reports import MAX_METRICS
 from workbench.facts import ABSENT, WITHHELD, fields_of, find_typed, number_of, string_of, type_of, with_fields
 from workbench.lake.reader import Snapshot
@@ -150,6 +150,11 @@ def far_values(metrics: pl.LazyFrame, measures: Sequence[Measure]) -> list[pl.La
             far.top_k(outliers.FARTHEST, by=["distance", "position"], reverse=[False, True]),
         ]
     return plans
+
+
+def far_positions(metrics: pl.LazyFrame, measure: Measure) -> pl.LazyFrame:
+    """The chain positions of all decisions whose value of a metric lies far out."""
+    return _far(metrics, measure).select("position")
 
 
 def outliers_of(measures: Sequence[Measure], found: Sequence[pl.DataFrame]) -> list[Outliers]:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from gate.policy.anomalies.anomaly import AnomalyDocument
 from gate.policy.anomalies.breaks import RULES
-from gate.policy.anomalies.report import WORSE
+from gate.policy.anomalies.counted import WORSE
 from gate.policy.anomalies.scores import HIGH, INDEX, MEDIUM, SEVERITIES
 from gate.policy.questions import OPEN_DAYS
 from workbench.engines.rendering import cut, on_one_line
@@ -86,6 +86,19 @@ def counts(anomaly: AnomalyDocument) -> str:
         case "volume":
             return f"{number:,} at that time"
     return f"{number:,} {'shows' if number == 1 else 'show'} it"
+
+
+def effect(anomaly: AnomalyDocument) -> str:
+    """What it costs, about: `About 24 decisions, lasting, for the worse`."""
+    of = anomaly["effect"]
+    parts = [f"About {counted(of['cases'], 'decision')}"]
+    if of["value"] is not None:
+        parts.append(f"{of['value']:,.2f} of the named metric")
+    if of["lasting"]:
+        parts.append("lasting")
+    if of["harm"] is not None:
+        parts.append("for the worse" if of["harm"] else "for the better")
+    return ", ".join(parts)
 
 
 def several(listed: Sequence[AnomalyDocument], *, of: str, opened: int | None = None) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gate.policy.anomalies.drift import Drift, Histogram, find_drift
-from gate.policy.anomalies.shifts import Windows
-from gate.policy.anomalies.statistics import homogeneity, stability_index
+from gate.policy.anomalies.shifts import Arrivals, Windows
+from gate.policy.anomalies.statistics import chance_index, homogeneity, stability_index
 
 BEFORE, AFTER = [30, 10], [10, 30]
 
@@ -55,3 +55,19 @@ def test_a_small_index_counts_as_a_test_and_no_more() -> None:
 def test_more_tests_need_a_smaller_p_value(others: int) -> None:
     found = drifts([[30, 10], [19, 21]], *[[[30, 10], [30, 10]]] * others)
     assert len(found) == (others == 0)
+
+
+def test_the_near_end_of_the_index_is_less_by_what_chance_adds_to_so_many_decisions() -> None:
+    (drift,) = drifts([BEFORE] * 9 + [AFTER] * 6)
+    sizes = (sum(drift.before), sum(drift.within))
+    assert drift.least_index == drift.index - chance_index(2, *sizes)
+    assert drift.is_certain
+
+
+def test_decisions_that_came_in_groups_count_as_so_many_groups() -> None:
+    weeks = [[300, 100], [100, 300]]
+    (found,) = find_drift([Histogram("f", ["a", "b"], weeks)], 2, 20, Arrivals([400, 400], [4_000, 4_000]))
+    assert (found.before, found.within) == ([300, 100], [100, 300])
+    assert found.index == stability_index([30, 10], [10, 30])
+    assert found.p_value == homogeneity([30, 10], [10, 30])
+    assert find_drift([Histogram("f", ["a", "b"], weeks)], 2, 20, Arrivals([400, 400], [12_000, 4_000])) == []

@@ -6,8 +6,16 @@ from collections.abc import Container, Sequence
 
 import pytest
 
-from gate.policy.anomalies.shifts import Rate, Shift, Windows, find_shifts, taken_over, windows
-from gate.policy.anomalies.statistics import Share, cohens_h, fisher_exact
+from gate.policy.anomalies.shifts import (
+    Arrivals,
+    Rate,
+    Shift,
+    Windows,
+    find_shifts,
+    taken_over,
+    windows,
+)
+from gate.policy.anomalies.statistics import Share, cohens_h, fisher_exact, nearest_h
 
 ALL = 0
 
@@ -199,3 +207,50 @@ class TestShifts:
 
     def test_a_single_week_has_nothing_to_be_compared_with(self) -> None:
         assert shifts(rate([40], [40]), weeks=1) == shifts(weeks=0) == []
+
+
+class TestArrivals:
+    @pytest.mark.parametrize(
+        ("first", "last", "size"),
+        [(0, 0, 1), (1, 1, 5), (0, 1, 3), (2, 2, 1), (0, 3, 2.5)],
+    )
+    def test_the_size_is_that_of_the_group_of_an_average_decision(self, first: int, last: int, size: float) -> None:
+        # Ten that came singly; two groups of five; none; ten that came singly but for one pair of pairs.
+        arrivals = Arrivals([10, 10, 0, 4], [10, 50, 0, 0])
+        arrivals = arrivals if last < 3 else Arrivals([10, 10, 0, 0], [10, 40, 0, 0])
+        assert arrivals.size(first, last) == size
+
+    def test_of_a_sample_a_group_has_as_many_fewer_others(self) -> None:
+        assert [Arrivals([10], [90], one_of=of).size(0, 0) for of in (1, 2, 8)] == [9, 5, 2]
+
+    @pytest.mark.parametrize(
+        ("count", "squares", "alike", "told"),
+        [(6, 20, 1, 6), (6, 40, 1, 3), (5, 40, 1, 2), (20, 60, 1, 6), (0, 90, 1, 0), (9, 60, 0.25, 6), (9, 90, 0, 9)],
+    )
+    def test_so_many_that_came_singly_say_as_much(self, count: int, squares: int, alike: float, told: int) -> None:
+        arrivals = Arrivals([20], [squares])
+        assert arrivals.singly(count, 0, 0, alike) == told
+        assert arrivals.design_effect(0, 0, alike) == 1 + (squares / 20 - 1) * alike
+
+    def test_no_last_digit_of_a_float_decides(self) -> None:
+        # A design effect of 5/3, and 1.1.
+        assert Arrivals([3], [5]).singly(20, 0, 0) == 12
+        assert Arrivals([10], [20]).singly(33, 0, 0, 0.1) == 30
+
+    def test_weeks_without_decisions_leave_a_count_as_it_is(self) -> None:
+        assert Arrivals([0], [0]).singly(0, 0, 0) == 0
+
+    def test_what_came_in_groups_of_one_outcome_is_tested_as_so_many_groups(self) -> None:
+        parts, wholes = [10, 40], [100, 100]
+        alone = shifts(Rate("verdict", "no", [parts], [wholes]), weeks=2)
+        grouped = shifts(Rate("verdict", "no", [parts], [wholes], Arrivals(wholes, [200, 200]), 1), weeks=2)
+        assert (alone[0].within, grouped[0].within) == (Share(40, 100), Share(40, 100))
+        assert grouped[0].p_value == fisher_exact(Share(20, 50), Share(5, 50)) > alone[0].p_value
+        assert grouped[0].effect == alone[0].effect
+        assert grouped[0].least_effect == nearest_h(alone[0].effect, 50, 50) < alone[0].least_effect
+
+    def test_fewer_groups_than_the_sample_needs_are_no_test(self) -> None:
+        rates = (
+            Rate("verdict", "no", [[0, 100]], [[100, 100]], Arrivals([100, 100], [of, of]), 1) for of in (500, 600)
+        )
+        assert [len(shifts(rate, weeks=2)) for rate in rates] == [1, 0]

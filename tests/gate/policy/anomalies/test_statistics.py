@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Sequence
 from fractions import Fraction
 from importlib import import_module
@@ -16,6 +17,8 @@ from gate.policy.anomalies.statistics import (
     LEAST_P,
     NORMAL_MAD,
     Share,
+    alike,
+    chance_index,
     chi_squared,
     cohens_h,
     difference_interval,
@@ -24,6 +27,7 @@ from gate.policy.anomalies.statistics import (
     homogeneity,
     median_test,
     modified_z,
+    nearest_h,
     required_z,
     stability_index,
     standard_distance,
@@ -385,3 +389,92 @@ class TestChiSquared:
         less, more = sorted((a, b))
         assert chi_squared(more, degrees) <= chi_squared(less, degrees) * (1 + NEAR)
         assert chi_squared(less, degrees) <= chi_squared(less, degrees + 1) * (1 + NEAR)
+
+
+def sums_of(groups: Sequence[tuple[int, int]]) -> tuple[int, int, int, int, int]:
+    """What `alike` takes of a week with groups of so many decisions, so many of which have the value."""
+    return (
+        sum(n for n, _ in groups),
+        sum(x for _, x in groups),
+        sum(n * n for n, _ in groups),
+        sum(n * x for n, x in groups),
+        sum(x * x for _, x in groups),
+    )
+
+
+class TestAlike:
+    @pytest.mark.parametrize(
+        ("weeks", "told"),
+        [
+            ([], 0),
+            ([[]], 0),
+            ([[(1, 1)] * 6 + [(1, 0)] * 4], 0),
+            ([[(5, 5)] * 4 + [(5, 0)] * 4], 1),
+            ([[(7, 7), (7, 0), (7, 0)], [(2, 2), (2, 0)]], 1),
+            ([[(6, 3)] * 5], 0),
+            # All have it, or none: they cannot be alike.
+            ([[(5, 5)] * 4, [(5, 0)] * 4], 0),
+            # Of each pair's two, one half are alike, the other half as chance has it.
+            ([[(2, 2)] * 3 + [(2, 0)] * 3 + [(2, 1)] * 2], 0.5),
+            ([[(2, 2)] * 3 + [(2, 0)] * 3 + [(2, 1)] * 2] * 9, 0.5),
+        ],
+    )
+    def test_it_is_the_correlation_of_two_decisions_of_a_group(
+        self, weeks: list[list[tuple[int, int]]], told: float
+    ) -> None:
+        assert alike([sums_of(groups) for groups in weeks]) == told
+
+    def test_a_rate_that_moves_from_week_to_week_makes_none_alike(self) -> None:
+        assert alike([sums_of([(4, 1)] * 50), sums_of([(4, 3)] * 50)]) == 0
+
+    @tried
+    @given(
+        st.lists(
+            st.lists(st.integers(1, 60).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))), max_size=8),
+            max_size=6,
+        )
+    )
+    def test_it_is_of_having_the_value_as_of_not_having_it(self, weeks: list[list[tuple[int, int]]]) -> None:
+        found = alike([sums_of(groups) for groups in weeks])
+        assert 0 <= found <= 1
+        others = [sums_of([(n, n - x) for n, x in groups]) for groups in weeks]
+        assert alike(others) == pytest.approx(found, abs=2e-6)
+
+    def test_groups_drawn_with_a_correlation_have_it(self) -> None:
+        chance = random.Random(5)  # noqa: S311 - for tests to be the same each time
+        groups = []
+        for _ in range(4_000):
+            size, rate = chance.randrange(2, 12), chance.betavariate(2.1, 0.9)
+            groups.append((size, sum(chance.random() < rate for _ in range(size))))
+        # Beta-binomial: 1 / (2.1 + 0.9 + 1).
+        assert alike([sums_of(groups[at::40]) for at in range(40)]) == pytest.approx(0.25, abs=0.03)
+
+
+class TestNearestEnds:
+    @pytest.mark.parametrize(
+        ("h", "n", "m", "told"),
+        [(0.5, 100, 100, 0.5 - 1.959963984540054 * math.sqrt(0.02)), (0.2, 100, 100, 0), (0.0, 9, 9, 0), (2, 0, 9, 0)],
+    )
+    def test_of_an_effect_it_is_the_end_of_the_interval_and_never_beyond_none(
+        self, h: float, n: int, m: int, told: float
+    ) -> None:
+        assert nearest_h(h, n, m) == nearest_h(-h, n, m) == pytest.approx(told, abs=1e-12)
+
+    def test_more_decisions_leave_more_of_an_effect(self) -> None:
+        ends = [nearest_h(0.6, n, 8 * n) for n in (5, 20, 100, 10_000)]
+        assert ends == sorted(ends)
+        assert ends[-1] == pytest.approx(0.6, abs=0.03)
+
+    def test_of_two_samples_of_one_population_one_index_of_twenty_is_greater(self) -> None:
+        chance = random.Random(11)  # noqa: S311 - for tests to be the same each time
+        n, m, bins, beyond, tries = 300, 900, 6, 0, 1_500
+        for _ in range(tries):
+            one, other = ([0] * bins for _ in range(2))
+            for counts, size in ((one, n), (other, m)):
+                for _ in range(size):
+                    counts[chance.randrange(bins)] += 1
+            beyond += stability_index(other, one) > chance_index(bins, n, m)
+        assert 0.02 < beyond / tries < 0.08
+
+    def test_chance_adds_nothing_known_to_no_decisions(self) -> None:
+        assert chance_index(4, 0, 9) == chance_index(4, 9, 0) == 0

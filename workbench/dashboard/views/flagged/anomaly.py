@@ -24,6 +24,7 @@ from workbench.engines.anomalies.going_back import GoingBack
 from workbench.engines.anomalies.sentences import (
     KINDS,
     days,
+    effect,
     evidence,
     grown,
     improved,
@@ -123,6 +124,7 @@ def view(
         "score": f"{anomaly['anomaly_score']:.2f}",
         "means": severity_means(anomaly["severity"]),
         "days": days(anomaly),
+        "effect": effect(anomaly),
         "policy": policy_id,
         "policy_url": links.policy(location, policy_id),
         "list_url": location.to("anomalies", policy=policy_id).url,
@@ -144,7 +146,6 @@ def view(
         "beside": _beside(found),
         "decisions": _decisions(location, found),
         "decisions_finding": _first(found),
-        "aged": anomaly["kind"] == "outcome_shift",
         "all_url": location.to("decisions", policy=policy_id, anomaly=anomaly["anomaly_id"]).url,
         "steps": [{"what": step["what"], "url": page_of(location, step["href"])} for step in anomaly["look_at_next"]],
         "back": _back(location, policy_id, anomaly, found.back),
