@@ -4,6 +4,7 @@
     scores       how a strength becomes a score, and a score a severity
     shifts       rates of verdicts, reasons and outcomes that differ from the weeks before
     drift        facts that differ from the weeks before
+    weekly       what is compared week by week besides rates: values of metrics, and decisions that come together
     volume       hours, days or weeks with far more or fewer decisions than such ones have
     outliers     single values of observed metrics that lie far out
     breaks       decisions whose life went otherwise than the protocol asks

@@ -14,11 +14,18 @@ KINDS: Final = (
     "lifecycle_break",
     "outcome_shift",
     "verdict_shift",
+    "metric_shift",
     "volume",
     "metric_outlier",
     "fact_drift",
 )
 """What an anomaly is of; of equal scores, the first comes first."""
+
+SLOW: Final = "slow"
+"""The reason of what creeps: the window is compared with weeks of half a year before."""
+
+DIFFERS: Final = "version_differs:"
+"""The beginning of the reason of a version whose values differ from those of others in the same weeks."""
 
 MOST_IDS: Final = 10
 """How many decision ids an anomaly names."""
@@ -147,7 +154,11 @@ class Anomaly:
 
     def identity(self, policy_id: str) -> str:
         """What it is called: the same as long as it is the same kind of thing that begins at the same time."""
-        about = {"policy_id": policy_id, "kind": self.kind, "subject": self.subject, "from": self.first}
+        about: dict[str, Any] = {"policy_id": policy_id, "kind": self.kind, "subject": self.subject, "from": self.first}
+        # What creeps, or differs by version, can begin with the week of another shift.
+        apart = [reason for reason in self.reasons if reason == SLOW or reason.startswith(DIFFERS)]
+        if apart:
+            about["reasons"] = apart
         return f"ano_{content_hash(about)[:_ID_HEX]}"
 
     def to_dict(self, policy_id: str, decision_ids: Sequence[str]) -> AnomalyDocument:

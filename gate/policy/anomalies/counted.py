@@ -10,7 +10,8 @@ from typing import Final
 from gate.policy.anomalies.breaks import Broken
 from gate.policy.anomalies.drift import Histogram
 from gate.policy.anomalies.outliers import Outliers
-from gate.policy.anomalies.shifts import Arrivals
+from gate.policy.anomalies.weekly.groups import Groups, design_effect
+from gate.policy.anomalies.weekly.levels import MetricShift
 
 MAX_WEEKS: Final = 104
 """How many weeks are looked at for shifts, drift and volume, the latest."""
@@ -39,9 +40,8 @@ class Weeks:
         reasons: Those of each reason code.
         outcomes: Of each terminal status, by how many days the outcome came after the decision at most (from 1 to
             `MAX_AGE`, and of any age), the let-through actions with it.
-        squares: The sum over the minutes of each week of their decisions, squared.
-        alike: How far decisions of one minute are alike in a verdict, a reason or a terminal status, 0 to 1, by what it
-            is of and the value; 0 where it is not there.
+        groups: In what groups the decisions of each verdict, reason and terminal status came, by what it is of and the
+            value, and by the horizon, which is 0 for verdicts and reasons; each alone where it is not there.
         horizons: Of each week, the index of the age at which outcomes of a window that ends with it are compared; -1
             where the window ended less than a day ago.
     """
@@ -53,21 +53,15 @@ class Weeks:
     reasons: Mapping[str, Sequence[int]]
     outcomes: Mapping[str, Sequence[Sequence[int]]]
     horizons: Sequence[int]
-    squares: Sequence[int] = ()
-    alike: Mapping[tuple[str, str], float] = field(default_factory=dict)
-
-    def arrivals(self, one_of: int = 1) -> Arrivals:
-        """In how large groups the decisions of each week arrive, singly where the squares are not there.
-
-        Args:
-            one_of: Of how many decisions one is looked at.
-        """
-        return Arrivals(self.decisions, self.squares or self.decisions, one_of=one_of)
+    groups: Mapping[tuple[str, str], Mapping[int, Groups]] = field(default_factory=dict)
 
     def has_thin(self, least: int) -> bool:
         """Whether some weeks say less than so many single decisions of the rate of which groups are most alike."""
-        arrivals, most = self.arrivals(), max(self.alike.values(), default=0.0)
-        return any(count and arrivals.singly(count, at, at, most) < least for at, count in enumerate(self.decisions))
+        return any(0 < count < least * self._most_effect(at) for at, count in enumerate(self.decisions))
+
+    def _most_effect(self, at: int) -> float:
+        every = (by_horizon[max(by_horizon)].sums(at, at) for by_horizon in self.groups.values() if by_horizon)
+        return max((design_effect(sums, sums.total / sums.members) for sums in every if sums.members), default=1.0)
 
     @property
     def usual(self) -> int:
@@ -87,7 +81,7 @@ class Cells:
     Attributes:
         start: Where the first begins.
         counts: The decisions in each.
-        squares: The sum over the minutes of each of their decisions, squared; None where they come singly.
+        squares: The sum over the minutes of each of their decisions, squared; None where each came alone.
     """
 
     start: datetime
@@ -111,6 +105,7 @@ class Counted:
         broken: The lifecycle breaks.
         sampled_one_of: Of so many decisions facts and metrics of one were taken to learn what is usual.
         metrics: How many metrics were looked at.
+        metric_shifts: Those whose values shifted.
         chain_position: The last position of the scope's chain that was read; 0 where it is empty.
         merkle_root: The chain's rolling root there; None where it is empty.
         truncated: Whether a limit left earlier decisions out.
@@ -133,4 +128,5 @@ class Counted:
     merkle_root: str | None
     truncated: bool = field(default=False)
     advisory: int = 0
+    metric_shifts: Sequence[MetricShift] = ()
     value: Sequence[tuple[int, float]] | None = None

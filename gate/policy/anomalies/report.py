@@ -24,6 +24,8 @@ from gate.policy.anomalies.scores import HIGH, MEDIUM, severity
 from gate.policy.anomalies.shifts import Rate, Shift, find_shifts, taken_over
 from gate.policy.anomalies.telling import Telling
 from gate.policy.anomalies.volume import GRAINS, Surge, find_surges, grain_of
+from gate.policy.anomalies.weekly.groups import LEAST_GROUPS
+from gate.policy.anomalies.weekly.levels import MetricShift
 from gate.policy.notes import by_clock, without_advice
 from gate.policy.questions import AnomaliesQuestion
 
@@ -35,8 +37,8 @@ _NOTES: Final = (
     "met different cases.",
     "Outcomes are what callers reported, and are compared at equal age: those of the latest weeks are few, and "
     "failures often come last.",
-    "What is gradual, or lasts from the first week on, does not stand out; nor does what changes less than a small "
-    "effect.",
+    "What lasts from the first week on does not stand out; nor does what changes less than a small effect in half a "
+    "year.",
     "Overdue is counted to the date of the chain's last entry, not to the clock: a scope in which nothing happens "
     "grows no older.",
 )
@@ -66,11 +68,12 @@ def find(counted: Counted, question: AnomaliesQuestion) -> list[Anomaly]:
         shifted = find_shifts(rates, number, weeks.horizons, question.min_sample, rollouts)
         outcomes = [shift for shift in shifted if shift.of == "outcome"]
         verdicts = [shift for shift in shifted if shift.of != "outcome"]
-        drifts = find_drift(counted.histograms, number, question.min_sample, weeks.arrivals(counted.sampled_one_of))
+        drifts = find_drift(counted.histograms, number, question.min_sample)
         found += [told.outcomes(group) for group in _together(outcomes)]
         found += [told.verdicts(group) for group in _together(verdicts)]
         found += [told.drifted(group) for group in _together(drifts)]
         found += [told.surge(surge) for surge in _surges(counted.cells)]
+        found += [told.metric(group) for group in _together(counted.metric_shifts)]
     found += [told.outliers(of) for of in counted.outliers if of.count]
     return sorted(found, key=lambda anomaly: order(anomaly.to_dict(question.policy_id, ())))
 
@@ -117,6 +120,8 @@ def anomaly_report(
         "parameters": {
             "window_weeks": list(shifts.LENGTHS),
             "reference_weeks": shifts.REFERENCE,
+            "slow_weeks": shifts.HALF_A_YEAR,
+            "least_groups": LEAST_GROUPS,
             "false_discovery_rate": shifts.FALSE_DISCOVERIES,
             "alarm_chance": shifts.ALARM_CHANCE,
             "rollout_chance": shifts.ROLLOUT_CHANCE,
@@ -174,27 +179,23 @@ def _notes(
 def _rates(weeks: Weeks) -> list[Rate]:
     ages = zip(*weeks.outcomes.values(), strict=True)
     terminal: list[Sequence[int]] = [[sum(counts) for counts in zip(*statuses, strict=True)] for statuses in ages]
-    arrivals = weeks.arrivals()
     counted: list[tuple[str, str, list[Sequence[int]], list[Sequence[int]]]] = [
         ("verdict", name, [counts], [weeks.decisions]) for name, counts in sorted(weeks.verdicts.items())
     ]
     counted += [("reason", name, [counts], [weeks.decisions]) for name, counts in sorted(weeks.reasons.items())]
     counted += [("outcome", name, [*counts], terminal) for name, counts in sorted(weeks.outcomes.items())]
-    return [
-        Rate(of, name, parts, wholes, arrivals, weeks.alike.get((of, name), 0.0)) for of, name, parts, wholes in counted
-    ]
+    return [Rate(of, name, parts, wholes, weeks.groups.get((of, name))) for of, name, parts, wholes in counted]
 
 
 def _surges(cells: Sequence[Cells]) -> list[Surge]:
     number = grain_of([of.counts for of in cells])
-    return (
-        []
-        if number is None
-        else find_surges(GRAINS[number], cells[number].start, cells[number].counts, cells[number].squares)
-    )
+    if number is None:
+        return []
+    of = cells[number]
+    return find_surges(GRAINS[number], of.start, of.counts, of.squares)
 
 
-_Found = TypeVar("_Found", Shift, Drift)
+_Found = TypeVar("_Found", Shift, Drift, MetricShift)
 
 
 def _together(found: Iterable[_Found]) -> list[list[_Found]]:
@@ -203,7 +204,7 @@ def _together(found: Iterable[_Found]) -> list[list[_Found]]:
     """
     groups: list[list[_Found]] = []
     for item in sorted(found, key=_strongest_first):
-        group = next((group for group in groups if group[0].windows.goes_with(item.windows)), None)
+        group = next((group for group in groups if _are_together(group[0], item)), None)
         if group is None:
             groups.append([item])
         else:
@@ -211,11 +212,17 @@ def _together(found: Iterable[_Found]) -> list[list[_Found]]:
     return groups
 
 
-def _strongest_first(item: Shift | Drift) -> tuple[float, str, str]:
+def _are_together(leader: Shift | Drift | MetricShift, item: Shift | Drift | MetricShift) -> bool:
+    if isinstance(leader, MetricShift) and isinstance(item, MetricShift):
+        # Each metric is told for itself.
+        same = (leader.metric, leader.version) == (item.metric, item.version)
+        return same and leader.windows.goes_with(item.windows)
+    return leader.windows.goes_with(item.windows)
+
+
+def _strongest_first(item: Shift | Drift | MetricShift) -> tuple[float, str, str]:
     # Two rates that add up to 1 change equally, except in the last digit of an arc sine.
-    if isinstance(item, Shift):
-        return -_rounded(abs(item.effect)), item.of, item.value
-    return -_rounded(item.index), item.fact, ""
+    return -_rounded(abs(item.effect)), *item.what
 
 
 def _rounded(value: float) -> float:

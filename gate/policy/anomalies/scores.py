@@ -45,6 +45,9 @@ HARM: Final = Marks(0.2, 0.35, 0.5)
 INDEX: Final = Marks(0.1, 0.25, 0.5)
 """The population stability index: 0.1 some change, 0.25 a great one; twice that is the end of the scale."""
 
+DELTA: Final = Marks(0.147, 0.33, 0.474)
+"""Cliff's delta: small, medium, large. It is that end of its interval which is nearer to none."""
+
 TIMES: Final = Marks(2.0, 3.0, 5.0)
 """How many times as many decisions as usual."""
 

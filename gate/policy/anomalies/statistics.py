@@ -139,29 +139,6 @@ def nearest_h(h: float, n: int, m: int) -> float:
     return max(0.0, abs(h) - Z * math.sqrt(1 / n + 1 / m)) if n and m else 0.0
 
 
-def alike(weeks: Sequence[Sequence[int]]) -> float:
-    """How far the decisions of one group are alike in having a value, or not: the correlation of two of them, by the
-    weeks' own rates (the moments' estimate; L. Kish, "Survey Sampling", 1965).
-
-    Args:
-        weeks: Of each week how many decisions there are, how many of them have the value, and the sums over its groups
-            of their decisions, squared, of their decisions times those with the value, and of these squared.
-
-    Returns:
-        0 to 1, six decimals; 0 where every group is a single decision.
-    """
-    observed, expected = [], []
-    for decisions, having, squares, products, having_squares in weeks:
-        if not decisions:
-            continue
-        rate = having / decisions
-        chance = rate * (1 - rate)
-        observed.append(having_squares - 2 * rate * products + rate**2 * squares - decisions * chance)
-        expected.append((squares - decisions) * chance)
-    whole = math.fsum(expected)
-    return round(min(1.0, max(0.0, math.fsum(observed) / whole)), _DIGITS) if whole > 0 else 0.0
-
-
 def chance_index(bins: int, n: int, m: int) -> float:
     """What the population stability index of two samples from one population exceeds, beyond what `stability_index`
     takes off, with a chance of 5 percent, about: its deviation is sqrt(2 (bins - 1)) (1/n + 1/m).

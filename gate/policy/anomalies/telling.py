@@ -9,13 +9,14 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from gate.ids import parse_timestamp, timestamp
-from gate.policy.anomalies.anomaly import Anomaly, Effect, Next, Shown, decisions_of, report_of
+from gate.policy.anomalies.anomaly import DIFFERS, SLOW, Anomaly, Effect, Next, Shown, decisions_of, report_of
 from gate.policy.anomalies.breaks import RULES, Broken
 from gate.policy.anomalies.counted import MAX_AGE, WORSE, Counted, Weeks
 from gate.policy.anomalies.drift import Drift
-from gate.policy.anomalies.outliers import SEASONAL, Outliers
+from gate.policy.anomalies.outliers import GREATEST, SEASONAL, Outliers
 from gate.policy.anomalies.scores import (
     BELOW_HIGH,
+    DELTA,
     EFFECT,
     FAR,
     HARM,
@@ -30,6 +31,7 @@ from gate.policy.anomalies.scores import (
 from gate.policy.anomalies.shifts import Shift, Windows
 from gate.policy.anomalies.statistics import Share, difference_interval
 from gate.policy.anomalies.volume import Surge
+from gate.policy.anomalies.weekly.levels import LOCATION, SPREAD, MetricShift
 
 _IMPROVED: Final = 0.59
 """The greatest score of outcomes that got better."""
@@ -37,6 +39,12 @@ _IMPROVED: Final = 0.59
 LASTING: Final = timedelta(weeks=2)
 """From how long on something is said to last."""
 
+_MOVED: Final = {
+    (LOCATION, True): "rose",
+    (LOCATION, False): "fell",
+    (SPREAD, True): "spread_grew",
+    (SPREAD, False): "spread_shrank",
+}
 _NAMED: Final = 3
 _DIGITS: Final = 6
 _REPLAY: Final = "Replay them under the version before: which would not have been let through?"
@@ -92,7 +100,7 @@ class Telling:
     def verdicts(self, group: Sequence[Shift]) -> Anomaly:
         strength = max(_score(shift, EFFECT) for shift in group)
         told = self._shifted("verdict_shift", group, strength, None)
-        versions = self._new_versions(group)
+        versions = self._new_versions(group[0].windows)
         if versions:
             # A new version is meant to decide differently.
             told = _with(told, [], score=min(told.score, BELOW_HIGH))
@@ -113,14 +121,16 @@ class Telling:
     def drifted(self, group: Sequence[Drift]) -> Anomaly:
         first, last = self._ends(group[0].windows)
         shown = self._shown(group[0].windows)
+        slow = group[0].windows.slow
         names = ", ".join(drift.fact for drift in group[:_NAMED])
         more = f" and {len(group) - _NAMED} more" if len(group) > _NAMED else ""
         return Anomaly(
             kind="fact_drift",
             subject="",
             score=max(_drift_score(drift) for drift in group),
-            reasons=[f"fact_drifted:{drift.fact}" for drift in group],
-            summary=f"The facts of decisions differ from those of the weeks before: {names}{more}.",
+            reasons=[*(f"fact_drifted:{drift.fact}" for drift in group), *([SLOW] if slow else [])],
+            summary=f"The facts of decisions differ from those of {'half a year' if slow else 'the weeks'} before: "
+            f"{names}{more}.",
             first=first,
             last=last,
             decisions=self._decided(group[0].windows),
@@ -169,6 +179,80 @@ class Telling:
             ],
         )
 
+    def metric(self, group: Sequence[MetricShift]) -> Anomaly:
+        """A metric whose values lie elsewhere, or farther or less far apart."""
+        top, windows = group[0], group[0].windows
+        first, last = self._ends(windows)
+        versions = [] if top.version is not None else self._new_versions(windows)
+        reasons = [f"metric_{_MOVED[shift.of, shift.rose]}:{shift.metric}" for shift in group]
+        reasons += ["policy_version_changed"] if versions else []
+        reasons += [f"{DIFFERS}{top.version}"] if top.version is not None else []
+        reasons += [SLOW] if windows.slow else []
+        shown = self._shown(windows)
+        search = {} if top.version is None else {"policy_version": top.version}
+        return Anomaly(
+            kind="metric_shift",
+            subject=top.metric,
+            score=max(_metric_score(shift) for shift in group),
+            reasons=reasons,
+            summary=f"{_metric_called(top, versions)}{_in_half_a_year(windows)}.",
+            first=first,
+            last=last,
+            decisions=top.decisions,
+            shown=shown,
+            effect=self._metric_effect(top, first, last),
+            numbers={
+                "metric": top.metric,
+                "levels": [self._level(shift) for shift in group],
+                **({"new_versions": versions} if versions else {}),
+            },
+            next=[
+                Next("See what is measured now and was not before: another source, another unit, or other cases?"),
+                Next("Compare the metric's means by version.", report_of(self._policy_id, "effectiveness")),
+                *self._searches(shown, **search),
+            ],
+        )
+
+    def _metric_effect(self, shift: MetricShift, first: str, last: str) -> Effect:
+        told = self._effect(shift.decisions, first, last, goes_on=self._goes_on(shift.windows))
+        then, now = shift.before.mean, shift.within.mean
+        if then is None or now is None:
+            return told
+        return replace(told, value=_rounded((now - then) * shift.decisions))
+
+    def _level(self, shift: MetricShift) -> dict[str, object]:
+        first, last = self._ends(shift.windows)
+        before, within = (
+            {
+                "values": of.values,
+                "lower_quartile": of.low,
+                "median": of.median,
+                "upper_quartile": of.high,
+            }
+            for of in (shift.before, shift.within)
+        )
+        return {
+            "of": shift.of,
+            "version": shift.version,
+            "from": first,
+            "to": last,
+            **(
+                self._reference(shift.windows)
+                if shift.version is None
+                else {"reference_from": first, "reference_to": last}
+            ),
+            "age_days": _days(shift.horizon),
+            "before": before,
+            "within": within,
+            "difference": max(-GREATEST, min(GREATEST, shift.within.median - shift.before.median)),
+            "cliffs_delta": _rounded(shift.effect),
+            "least_delta": _rounded(shift.least_effect),
+            "groups": {"before": shift.groups[0], "within": shift.groups[1]},
+            "design_effect": {"before": shift.design_effects[0], "within": shift.design_effects[1]},
+            "p_value": _significant(shift.p_value),
+            "required_p": _significant(shift.required_p),
+        }
+
     def outliers(self, of: Outliers) -> Anomaly:
         return Anomaly(
             kind="metric_outlier",
@@ -207,9 +291,11 @@ class Telling:
         first, last = self._ends(group[0].windows)
         rose = tuple(shift.value for shift in group if shift.rose)
         reasons = [f"{shift.of}_{'rose' if shift.rose else 'fell'}:{shift.value}" for shift in group]
-        versions = self._new_versions(group)
+        versions = self._new_versions(group[0].windows)
         if versions:
             reasons.append("policy_version_changed")
+        if group[0].windows.slow:
+            reasons.append(SLOW)
         top = group[0]
         numbers: dict[str, object] = {"changes": [self._change(shift) for shift in group]}
         if versions:
@@ -221,7 +307,7 @@ class Telling:
             score=of,
             reasons=reasons,
             summary=f"{_called(top)} {'rose' if top.rose else 'fell'} from {top.before.rate:.1%} to "
-            f"{top.within.rate:.1%}{since}.",
+            f"{top.within.rate:.1%}{since}{_in_half_a_year(top.windows)}.",
             first=first,
             last=last,
             decisions=top.within.whole,
@@ -245,7 +331,7 @@ class Telling:
             "value": shift.value,
             "from": first,
             "to": last,
-            "reference_from": timestamp(self._weeks.starts(shift.windows.reference)),
+            **self._reference(shift.windows),
             **({"age_days": self._age(shift)} if shift.of == "outcome" else {}),
             "before": _share(shift.before),
             "within": _share(shift.within),
@@ -256,15 +342,11 @@ class Telling:
             },
             "cohens_h": _rounded(shift.effect),
             "least_h": _rounded(shift.least_effect),
-            "design_effect": self._design_effect(shift),
+            "groups": {"before": shift.then.groups, "within": shift.now.groups},
+            "design_effect": {"before": shift.then.design_effect, "within": shift.now.design_effect},
             "p_value": _significant(shift.p_value),
             "required_p": _significant(shift.required_p),
         }
-
-    def _design_effect(self, shift: Shift) -> float:
-        """How many decisions of the window say as much as a single one."""
-        alike = self._weeks.alike.get((shift.of, shift.value), 0.0)
-        return _rounded(self._weeks.arrivals().design_effect(shift.windows.first, shift.windows.last, alike))
 
     def _effect(self, cases: int, first: str, last: str, *, harm: bool | None = None, goes_on: bool = False) -> Effect:
         """What something costs that was from one moment to another."""
@@ -299,10 +381,14 @@ class Telling:
         distance = math.fsum(abs(a / n - b / m) for a, b in zip(drift.before, drift.within, strict=True)) / 2
         return round(distance * self._decided(drift.windows))
 
+    def _reference(self, windows: Windows) -> dict[str, object]:
+        """Where the weeks begin and end with which a window is compared."""
+        first, last = self._weeks.starts(windows.reference), self._weeks.starts(windows.before + 1)
+        return {"reference_from": timestamp(first), "reference_to": timestamp(last)}
+
     def _age(self, shift: Shift) -> int | None:
         """How many days after their decision outcomes came at most that are compared; None where they are all."""
-        horizon = self._weeks.horizons[shift.windows.last]
-        return None if horizon == MAX_AGE else horizon + 1
+        return _days(self._weeks.horizons[shift.windows.last])
 
     def _fact(self, drift: Drift) -> dict[str, object]:
         first, last = self._ends(drift.windows)
@@ -310,9 +396,10 @@ class Telling:
             "fact": drift.fact,
             "from": first,
             "to": last,
-            "reference_from": timestamp(self._weeks.starts(drift.windows.reference)),
+            **self._reference(drift.windows),
             "stability_index": _rounded(drift.index),
             "least_index": _rounded(drift.least_index),
+            "design_effect": drift.design_effect,
             "p_value": _significant(drift.p_value),
             "required_p": _significant(drift.required_p),
             "bins": [
@@ -342,14 +429,14 @@ class Telling:
             first=timestamp(self._weeks.starts(windows.first)), last=timestamp(self._weeks.starts(windows.last + 1))
         )
 
-    def _new_versions(self, group: Sequence[Shift]) -> list[str]:
+    def _new_versions(self, windows: Windows) -> list[str]:
         """The versions that decided more often than in the weeks before, where they took over at least half of it."""
-        first, last, reference = group[0].windows
-        weeks = self._weeks
-        within, before = sum(weeks.decisions[first : last + 1]), sum(weeks.decisions[reference:first])
+        first, last, reference, _ = windows
+        until, weeks = windows.before + 1, self._weeks
+        within, before = sum(weeks.decisions[first : last + 1]), sum(weeks.decisions[reference:until])
         # Whole numbers, for a gain of exactly half is half: of floats 0.7 - 0.2 is less.
         gains = {
-            version: sum(counts[first : last + 1]) * before - sum(counts[reference:first]) * within
+            version: sum(counts[first : last + 1]) * before - sum(counts[reference:until]) * within
             for version, counts in weeks.versions.items()
         }
         grown = sorted(version for version, gain in gains.items() if gain > 0)
@@ -383,6 +470,40 @@ def _score(shift: Shift, marks: Marks) -> float:
     """The score of a shift: below high where chance alone could have made it, among so many."""
     of = score(shift.least_effect, marks)
     return of if shift.is_certain else min(of, BELOW_HIGH)
+
+
+def _metric_score(shift: MetricShift) -> float:
+    of = score(shift.least_effect, DELTA)
+    return of if shift.is_certain else min(of, BELOW_HIGH)
+
+
+def _metric_called(shift: MetricShift, versions: Sequence[str]) -> str:
+    then, now = shift.before, shift.within
+    with_it = f" with version {', '.join(versions)}" if versions else ""
+    if shift.version is not None:
+        return (
+            f"The metric {shift.metric} is {'greater' if shift.rose else 'less'} with version {shift.version} than "
+            f"with others in the same weeks: its median is {now.median:,.6g}, theirs {then.median:,.6g}"
+        )
+    if shift.of == SPREAD:
+        return (
+            f"Values of the metric {shift.metric} lie {'farther apart' if shift.rose else 'closer together'} than "
+            f"before{with_it}: the middle half went from {then.low:,.6g} to {then.high:,.6g}, and goes from "
+            f"{now.low:,.6g} to {now.high:,.6g}"
+        )
+    return (
+        f"The metric {shift.metric} {'rose' if shift.rose else 'fell'} from a median of {then.median:,.6g} to "
+        f"{now.median:,.6g}{with_it}"
+    )
+
+
+def _in_half_a_year(windows: Windows) -> str:
+    return " in half a year" if windows.slow else ""
+
+
+def _days(horizon: int) -> int | None:
+    """Within how many days outcomes came that a horizon has; None for all."""
+    return None if horizon == MAX_AGE else horizon + 1
 
 
 def _drift_score(drift: Drift) -> float:

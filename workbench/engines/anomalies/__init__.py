@@ -5,6 +5,7 @@
     choice      which decisions it looks at
     broken      lifecycle breaks
     groups      in how large groups decisions arrive
+    levels      where the values of metrics lie, week by week
     shown       which decisions show an anomaly
     going_back  what the version before would have decided, where a new one came with an anomaly
     samples     histograms of facts, and which values of a metric are usual

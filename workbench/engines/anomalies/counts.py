@@ -7,7 +7,7 @@ samples of facts and metrics.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
@@ -17,13 +17,15 @@ import polars as pl
 
 from gate.policy.anomalies.counted import MAX_AGE, MAX_REASONS, MAX_WEEKS, TERMINAL, Cells, Counted, Weeks
 from gate.policy.anomalies.volume import GRAINS
+from gate.policy.anomalies.weekly.levels import MetricShift
 from gate.policy.means import Sums
 from workbench.columns import NO_VERDICT
 from workbench.engines.anomalies.broken import ACTED, ENDED, breaks_of, breaks_of_advice, broken_by, totals_of_breaks
 from workbench.engines.anomalies.choice import Choice
-from workbench.engines.anomalies.groups import alike_by_minute, by_minute, hours_of, with_groups
+from workbench.engines.anomalies.groups import age_in_days, by_minute, grouped, groups_of, hours_of, week_of, with_great
+from workbench.engines.anomalies.levels import condition, dated
 from workbench.engines.anomalies.samples import (
-    far_positions,
+    Measure,
     far_values,
     fields_of_policy,
     learn,
@@ -49,11 +51,13 @@ class Found(NamedTuple):
 
     Attributes:
         counted: The counts.
-        far: The positions of each metric's values that lie far out.
+        metrics: The metrics of the decisions, as `levels.dated` gives them, with the index of their week as `at`.
+        measures: What is usual for them.
     """
 
     counted: Counted
-    far: Mapping[str, pl.LazyFrame]
+    metrics: pl.LazyFrame
+    measures: Sequence[Measure]
 
 
 def count(snapshot: Snapshot, choice: Choice) -> Found:
@@ -66,31 +70,33 @@ def count(snapshot: Snapshot, choice: Choice) -> Found:
     told = choice.cases.select(pl.len(), pl.col("created_at").min(), pl.col("created_at").max().alias("last"))
     decisions, first, last = told.collect(engine="streaming").row(0)
     as_of = snapshot.last_entry_at() or last
-    if not decisions:
-        return Found(replace(_counted(snapshot, choice, as_of), broken=breaks_of_advice(choice, as_of)), {})
     policy_id = choice.question.policy_id
     metrics = choice.of(snapshot.metrics(policy_id))
+    if not decisions:
+        return Found(replace(_counted(snapshot, choice, as_of), broken=breaks_of_advice(choice, as_of)), metrics, ())
     fields = fields_of_policy(snapshot, policy_id)
     facts = choice.of(snapshot.facts(fields, policy_id))
     one_of = sampled_one_of(decisions)
     # All at once, so that no processor is idle.
-    minutes, *alike, decided, outcomes, totals, names, values, known = pl.collect_all(
+    minutes, together, decided, outcomes, totals, names, known, values, *more = pl.collect_all(
         [
             by_minute(choice.cases),
-            *alike_by_minute(choice.cases, one_of),
+            grouped(choice.cases, one_of),
             _by_week(choice.cases),
             _by_age(choice.cases),
             totals_of_breaks(choice, as_of),
-            *samples_of(metrics, facts, fields, Personal.of(snapshot.manifest.personal).facts, one_of),
+            *samples_of(choice.cases, metrics, facts, fields, Personal.of(snapshot.manifest.personal).facts, one_of),
         ],
         engine="streaming",
     )
-    hours = hours_of(minutes)
-    weeks = with_groups(_weeks(decided, outcomes, as_of), hours, alike)
-    learned = learn(names, values, known, fields, weeks, choice.question.min_sample)
+    weeks = _weeks(decided, outcomes, as_of)
+    weeks = replace(weeks, groups=groups_of(with_great(together, minutes, choice.cases, one_of), weeks))
+    learned = learn(names, known, values, more[0] if more else None, fields, weeks, choice.question)
     total = totals.row(0, named=True)
+    in_weeks = dated(metrics, choice.cases).with_columns(week_of(weeks))
+    measured = metrics if all(measure.era is None for measure in learned.measures) else in_weeks
     broken, *far = pl.collect_all(
-        [broken_by(choice, total, as_of), *far_values(metrics, learned.measures)], engine="streaming"
+        [broken_by(choice, total, as_of), *far_values(measured, learned.measures)], engine="streaming"
     )
     counted = replace(
         _counted(snapshot, choice, as_of),
@@ -98,16 +104,26 @@ def count(snapshot: Snapshot, choice: Choice) -> Found:
         first=date_of(first),
         last=date_of(last),
         weeks=weeks,
-        cells=_cells(hours, weeks, as_of),
+        cells=_cells(hours_of(minutes), weeks, as_of),
         histograms=learned.histograms,
         outliers=outliers_of(learned.measures, far),
         # No receipts are imported, so their want breaks nothing.
         broken=() if snapshot.imported is not None else breaks_of(broken.row(0, named=True), total),
         sampled_one_of=one_of,
         metrics=learned.metrics,
+        metric_shifts=learned.shifts if one_of == 1 else _of_all(learned.shifts, in_weeks),
         value=_values(metrics, weeks, choice.question.value),
     )
-    return Found(counted, {measure.metric: far_positions(metrics, measure) for measure in learned.measures})
+    return Found(counted, in_weeks, learned.measures)
+
+
+def _of_all(shifts: Sequence[MetricShift], metrics: pl.LazyFrame) -> Sequence[MetricShift]:
+    """The shifts, with how many decisions they are of among all, and not only among those that were taken."""
+    plans = [
+        metrics.filter(pl.col("name") == shift.metric).filter(condition(shift)).select(pl.len()) for shift in shifts
+    ]
+    found = pl.collect_all(plans, engine="streaming")
+    return [replace(shift, decisions=int(of.item())) for shift, of in zip(shifts, found, strict=True)]
 
 
 def _counted(snapshot: Snapshot, choice: Choice, as_of: datetime | None) -> Counted:
@@ -153,11 +169,6 @@ def _by_age(cases: pl.LazyFrame) -> pl.LazyFrame:
     """The terminal outcomes of actions that were let through, by how many days after the decision they came."""
     age = age_in_days().alias("age")
     return cases.filter(ENDED & ACTED).group_by("week", "outcome_status", age).agg(pl.len().alias("decisions"))
-
-
-def age_in_days() -> pl.Expr:
-    """How many whole days after its decision an outcome came, `MAX_AGE` at most."""
-    return (pl.col("outcome_reported_at") - pl.col("created_at")).dt.total_days().clip(0, MAX_AGE)
 
 
 def _weeks(decided: pl.DataFrame, outcomes: pl.DataFrame, as_of: datetime) -> Weeks:

@@ -68,6 +68,7 @@ class AnomalyReport:
     scope: str
     _cases: pl.LazyFrame = field(repr=False)
     _shown: Sequence[pl.LazyFrame] = field(repr=False)
+    _metrics: pl.LazyFrame = field(repr=False)
     _snapshot: Snapshot = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -93,8 +94,9 @@ class AnomalyReport:
             at: Which of `anomalies`, from 0.
 
         Returns:
-            Of a shift {week, of, value, count, whole, rate}; of a volume or a break {start, unit, decisions};
-            empty, without columns, of the others, whose numbers are all in the document.
+            Of a shift {week, of, value, count, whole, rate}; of a metric that shifted {week, values, low, median,
+            high}, the quartiles of each week; of a volume or a break {start, unit, decisions}; empty, without columns,
+            of the others, whose numbers are all in the document.
 
         Raises:
             OperatorError: ENGINE_ARGUMENT_INVALID: there is none at that place.
@@ -102,6 +104,8 @@ class AnomalyReport:
         anomaly = self._listed(at)
         if anomaly["kind"] in _SHIFTS:
             return _rates_beside(anomaly, self.weekly)
+        if anomaly["kind"] == "metric_shift":
+            return _levels_beside(anomaly, self._metrics, self._cases)
         if anomaly["kind"] in ("volume", "lifecycle_break"):
             return _counts_beside(anomaly, self._cases if anomaly["kind"] == "volume" else self.decisions(at))
         return pl.DataFrame()
@@ -129,7 +133,8 @@ class AnomalyReport:
             at: Which of `anomalies`, from 0; None for all.
             only: Where all are asked for, only those at these places; None leaves none out.
             link: What the mark of a row leads to. The row has `at` where all are listed; `week`, `of` and `value` of
-                rates that shifted; `start` and `unit`, day or week, of counts; `decision_id` of a metric's outliers.
+                rates that shifted, `week` of a metric that did; `start` and `unit`, day or week, of counts;
+                `decision_id` of a metric's outliers.
 
         Raises:
             OperatorError: ENGINE_ARGUMENT_INVALID: there is none at that place.
@@ -147,6 +152,8 @@ class AnomalyReport:
         anomaly = self._listed(at)
         if anomaly["kind"] in _SHIFTS:
             return charts.shift(anomaly, self.beside(at), about, link=link)
+        if anomaly["kind"] == "metric_shift":
+            return charts.level(anomaly, self.beside(at), about, link=link)
         if anomaly["kind"] == "fact_drift":
             return charts.drift(anomaly, about)
         if anomaly["kind"] == "metric_outlier":
@@ -256,14 +263,21 @@ def answer(snapshot: Snapshot, question: AnomaliesQuestion) -> AnomalyReport:
     """
     snapshot = looked_at(snapshot.binding(question.policy_id), question)
     choice = choose(snapshot, question)
-    counted, far = count(snapshot, choice)
-    found = find(counted, question)
-    listed = strongest(found, question)
-    ids = decisions_shown(choice.kept, [anomaly.shown for anomaly in listed])
-    body = marked(anomaly_report(counted, found, ids, question), snapshot, "anomaly_hash")
-    shown = cases_shown(choice, counted, listed, far)
+    counting = count(snapshot, choice)
+    every = find(counting.counted, question)
+    listed = strongest(every, question)
+    shown = cases_shown(choice, counting, listed)
+    ids = decisions_shown(shown, [anomaly.shown for anomaly in listed])
+    body = marked(anomaly_report(counting.counted, every, ids, question), snapshot, "anomaly_hash")
     return AnomalyReport(
-        body, _frame(body["anomalies"]), _weekly(counted), snapshot.title, choice.kept, shown, snapshot
+        body,
+        _frame(body["anomalies"]),
+        _weekly(counting.counted),
+        snapshot.title,
+        choice.kept,
+        shown,
+        counting.metrics,
+        snapshot,
     )
 
 
@@ -278,6 +292,24 @@ def _rates_beside(anomaly: AnomalyDocument, weekly: pl.DataFrame) -> pl.DataFram
     week = pl.col("week").cast(pl.Datetime("ms", "UTC")).alias("start")
     near = weekly.with_columns(week).filter(_near("start", anomaly) & pl.col("rate").is_not_null()).drop("start")
     return near.join(changed, on=["of", "value"]).sort("of", "value", "week")
+
+
+def _levels_beside(anomaly: AnomalyDocument, metrics: pl.LazyFrame, cases: pl.LazyFrame) -> pl.DataFrame:
+    """Where the values of a metric lie, in the weeks around the window and of what it is compared with."""
+    level = anomaly["numbers"]["levels"][0]
+    since, until = (datetime.fromisoformat(of) for of in (level["reference_from"], level["to"]))
+    near = cases.filter(pl.col("created_at").is_between(since - BESIDE, until + BESIDE))
+    if level["version"] is not None:
+        near = near.filter(pl.col("policy_version") == level["version"])
+    values = metrics.filter(pl.col("name") == anomaly["subject"]).select("position", "value")
+    rows = near.select("position", "week").join(values, on="position")
+    ordered = pl.col("value").sort()
+    quartiles = (
+        ordered.get((pl.len() - 1) * quarter // 4).alias(name)
+        for quarter, name in ((1, "low"), (2, "median"), (3, "high"))
+    )
+    counted = rows.group_by("week").agg(pl.len().alias("values"), *quartiles)
+    return counted.sort("week").collect(engine="streaming")
 
 
 def _counts_beside(anomaly: AnomalyDocument, cases: pl.LazyFrame) -> pl.DataFrame:

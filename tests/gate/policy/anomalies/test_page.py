@@ -84,7 +84,16 @@ class TestTables:
 
     def test_the_marks_are_those_of_the_measures(self) -> None:
         table = [[float(cell) for cell in cells[1:4]] for cells in rows(section(PAGE, "## Scores and severities"))]
-        measures = (scores.EFFECT, scores.HARM, scores.INDEX, scores.TIMES, scores.SURPLUS, scores.FAR, scores.SHARE)
+        measures = (
+            scores.EFFECT,
+            scores.HARM,
+            scores.DELTA,
+            scores.INDEX,
+            scores.TIMES,
+            scores.SURPLUS,
+            scores.FAR,
+            scores.SHARE,
+        )
         assert table == [list(marks) for marks in measures]
 
     def test_every_break_is_listed_with_its_score(self) -> None:

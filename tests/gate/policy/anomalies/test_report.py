@@ -24,6 +24,8 @@ from gate.policy.anomalies.drift import Histogram
 from gate.policy.anomalies.outliers import Far, Outliers
 from gate.policy.anomalies.report import find
 from gate.policy.anomalies.scores import severity
+from gate.policy.anomalies.shifts import Windows
+from gate.policy.anomalies.weekly.levels import LOCATION, MetricShift, Middle
 from gate.policy.questions import AnomaliesQuestion
 from tests.gate.policy.anomalies.support import MONDAY, NOTHING, POLICY, counted, found, report_of, weeks_of
 
@@ -335,10 +337,14 @@ class TestVolume:
 
 class TestMetrics:
     @pytest.mark.parametrize(("z", "score"), [(5.1, 0.355), (10, 0.6), (19, 0.78), (20, 0.79), (1.7e308, 0.79)])
-    def test_it_scores_by_how_many_times_as_far_as_required_it_lies_and_stays_below_high(
+    def test_one_value_scores_by_how_many_times_as_far_as_required_it_lies_and_stays_below_high(
         self, z: float, score: float
     ) -> None:
         assert only(counted(outliers=[outlier(z=z)])).score == score
+
+    @pytest.mark.parametrize(("count", "score"), [(8, 0.79), (9, 0.9), (40, 0.9)])
+    def test_a_tenth_of_all_values_far_out_is_high(self, count: int, score: float) -> None:
+        assert only(counted(outliers=[replace(outlier(z=40), count=count)])).score == score
 
     def test_a_small_mad_is_told_by_its_digits(self) -> None:
         anomaly = only(counted(outliers=[replace(outlier(), mad=1.23456789e-9)]))
@@ -358,6 +364,24 @@ class TestReport:
         histograms=[Histogram("f", ["a", "b"], [[60, 0]] * 11 + [[0, 60]])],
         cells=[Cells(weeks_of([1]).starts(0), of) for of in ([0], [0], [20] * 11 + [900])],
         outliers=[outlier()],
+        metric_shifts=[
+            MetricShift(
+                "days",
+                LOCATION,
+                Windows(10, 11, 2),
+                56,
+                None,
+                Middle(400, 4.0, 5.0, 6.0),
+                Middle(100, 8.0, 9.0, 10.0),
+                (400, 100),
+                (1.0, 1.0),
+                0.8,
+                0.7,
+                1e-20,
+                1e-6,
+                100,
+            )
+        ],
         broken=[broken()],
         metrics=3,
         chain_position=2_000,
@@ -425,7 +449,7 @@ class TestReport:
 
         early, late = "2026-01-05T00:00:00.000Z", "2026-11-09T00:00:00.000Z"
         ordered = [
-            made(0.9, "fact_drift", early),
+            made(0.95, "fact_drift", early),
             *(made(0.8, kind, late) for kind in KINDS),
             made(0.7, "metric_outlier", late, "z"),
             made(0.7, "metric_outlier", early, "a"),

@@ -7,7 +7,6 @@ from collections.abc import Container, Sequence
 import pytest
 
 from gate.policy.anomalies.shifts import (
-    Arrivals,
     Rate,
     Shift,
     Windows,
@@ -16,6 +15,7 @@ from gate.policy.anomalies.shifts import (
     windows,
 )
 from gate.policy.anomalies.statistics import Share, cohens_h, fisher_exact, nearest_h
+from gate.policy.anomalies.weekly.groups import Groups, GroupSums
 
 ALL = 0
 
@@ -209,48 +209,85 @@ class TestShifts:
         assert shifts(rate([40], [40]), weeks=1) == shifts(weeks=0) == []
 
 
-class TestArrivals:
-    @pytest.mark.parametrize(
-        ("first", "last", "size"),
-        [(0, 0, 1), (1, 1, 5), (0, 1, 3), (2, 2, 1), (0, 3, 2.5)],
-    )
-    def test_the_size_is_that_of_the_group_of_an_average_decision(self, first: int, last: int, size: float) -> None:
-        # Ten that came singly; two groups of five; none; ten that came singly but for one pair of pairs.
-        arrivals = Arrivals([10, 10, 0, 4], [10, 50, 0, 0])
-        arrivals = arrivals if last < 3 else Arrivals([10, 10, 0, 0], [10, 40, 0, 0])
-        assert arrivals.size(first, last) == size
-
-    def test_of_a_sample_a_group_has_as_many_fewer_others(self) -> None:
-        assert [Arrivals([10], [90], one_of=of).size(0, 0) for of in (1, 2, 8)] == [9, 5, 2]
-
-    @pytest.mark.parametrize(
-        ("count", "squares", "alike", "told"),
-        [(6, 20, 1, 6), (6, 40, 1, 3), (5, 40, 1, 2), (20, 60, 1, 6), (0, 90, 1, 0), (9, 60, 0.25, 6), (9, 90, 0, 9)],
-    )
-    def test_so_many_that_came_singly_say_as_much(self, count: int, squares: int, alike: float, told: int) -> None:
-        arrivals = Arrivals([20], [squares])
-        assert arrivals.singly(count, 0, 0, alike) == told
-        assert arrivals.design_effect(0, 0, alike) == 1 + (squares / 20 - 1) * alike
-
-    def test_no_last_digit_of_a_float_decides(self) -> None:
-        # A design effect of 5/3, and 1.1.
-        assert Arrivals([3], [5]).singly(20, 0, 0) == 12
-        assert Arrivals([10], [20]).singly(33, 0, 0, 0.1) == 30
-
-    def test_weeks_without_decisions_leave_a_count_as_it_is(self) -> None:
-        assert Arrivals([0], [0]).singly(0, 0, 0) == 0
-
-    def test_what_came_in_groups_of_one_outcome_is_tested_as_so_many_groups(self) -> None:
-        parts, wholes = [10, 40], [100, 100]
-        alone = shifts(Rate("verdict", "no", [parts], [wholes]), weeks=2)
-        grouped = shifts(Rate("verdict", "no", [parts], [wholes], Arrivals(wholes, [200, 200]), 1), weeks=2)
-        assert (alone[0].within, grouped[0].within) == (Share(40, 100), Share(40, 100))
-        assert grouped[0].p_value == fisher_exact(Share(20, 50), Share(5, 50)) > alone[0].p_value
-        assert grouped[0].effect == alone[0].effect
-        assert grouped[0].least_effect == nearest_h(alone[0].effect, 50, 50) < alone[0].least_effect
-
-    def test_fewer_groups_than_the_sample_needs_are_no_test(self) -> None:
-        rates = (
-            Rate("verdict", "no", [[0, 100]], [[100, 100]], Arrivals([100, 100], [of, of]), 1) for of in (500, 600)
+def in_groups(weeks: Sequence[Sequence[tuple[int, int]]]) -> dict[int, Groups]:
+    """Of each week the groups: how many decisions each has, and how many of these have the value."""
+    return {
+        ALL: Groups(
+            GroupSums(
+                groups=len(groups),
+                members=sum(n for n, _ in groups),
+                total=sum(x for _, x in groups),
+                squares=sum(x for _, x in groups),
+                sizes=sum(n * n for n, _ in groups),
+                products=sum(n * x for n, x in groups),
+                totals=sum(x * x for _, x in groups),
+            )
+            for groups in weeks
         )
-        assert [len(shifts(rate, weeks=2)) for rate in rates] == [1, 0]
+    }
+
+
+def grouped(*weeks: Sequence[tuple[int, int]]) -> Rate:
+    parts, wholes = ([sum(of[at] for of in groups) for groups in weeks] for at in (1, 0))
+    return Rate("verdict", "no", [parts], [wholes], in_groups(weeks))
+
+
+class TestGroups:
+    def test_what_came_in_groups_that_differ_counts_for_less(self) -> None:
+        alone = shifts(rate([10, 40], [100, 100]), weeks=2)
+        pairs = shifts(grouped([(2, 2)] * 5 + [(2, 0)] * 45, [(2, 2)] * 20 + [(2, 0)] * 30), weeks=2)
+        (found,), (single,) = pairs, alone
+        assert (found.before, found.within) == (single.before, single.within) == (Share(10, 100), Share(40, 100))
+        # Groups of two that are all alike, and 50 / 49 for what is estimated: a little more than two.
+        assert all(2 <= side.design_effect < 2.2 for side in (found.then, found.now))
+        assert found.p_value == fisher_exact(found.now.singly, found.then.singly) > single.p_value
+        assert found.effect == single.effect
+        assert found.least_effect == nearest_h(single.effect, found.now.singly.whole, found.then.singly.whole)
+        assert found.least_effect < single.least_effect
+
+    def test_what_came_together_and_was_decided_singly_counts_nearly_in_full(self) -> None:
+        # Groups of pairs that differ as single decisions do.
+        mixed = grouped([(2, 0)] * 40 + [(2, 1)] * 20, [(2, 0)] * 18 + [(2, 1)] * 24 + [(2, 2)] * 8)
+        (found,) = shifts(mixed, weeks=2)
+        assert max(found.then.design_effect, found.now.design_effect) < 1.2
+
+    def test_one_minute_is_no_shift_however_many_decisions_it_has(self) -> None:
+        usual = [(1, 0)] * 95 + [(1, 1)] * 5
+        assert shifts(grouped(*[usual] * 8, [*usual, (90, 90)]), weeks=9) == []
+
+    def test_of_few_minutes_nothing_is_told(self) -> None:
+        usual = [(1, 0)] * 95 + [(1, 1)] * 5
+        assert shifts(grouped(usual, [(25, 24)] * 4), weeks=2) == []
+        assert shifts(grouped(usual, [(25, 24)] * 5), weeks=2) == []
+        assert len(shifts(grouped(usual, [(25, 24)] * 60), weeks=2)) == 1
+        # Single decisions are not few, though their minutes are no more than they.
+        assert len(shifts(grouped(usual, [(1, 1)] * 4), weeks=2, min_sample=4)) == 1
+
+    def test_fewer_single_decisions_than_the_sample_are_no_discovery(self) -> None:
+        # As many as 10 and 30 single ones.
+        tens, thirty = [(10, 0)] * 5 + [(10, 10)] * 5, [(10, 10)] * 30
+        assert shifts(grouped(thirty, [(10, 0)] * 30), weeks=2, min_sample=20)
+        assert shifts(grouped([(10, 0)] * 30, tens), weeks=2, min_sample=20) == []
+
+
+class TestCreeping:
+    # From 10 to 40 percent in a year, and less than a small effect in eight weeks.
+    CREEPING = tuple(30 + round(week * 90 / 51) for week in range(52))
+
+    def test_what_creeps_is_told_against_half_a_year_before(self) -> None:
+        found = shifts(rate(self.CREEPING, [300] * 52), weeks=52)
+        slow = [of for of in found if of.windows.slow]
+        assert slow
+        for of in slow:
+            assert of.windows.last - of.windows.first == 7
+            assert of.windows.first - of.windows.reference == 26
+            assert of.windows.before - of.windows.reference == 7
+            assert of.rose
+
+    def test_what_happened_at_once_is_not_told_a_second_time_as_creeping(self) -> None:
+        found = shifts(rate([30] * 30 + [90] * 22, [300] * 52), weeks=52)
+        assert [of.windows.slow for of in found] == [False]
+
+    def test_in_less_than_34_weeks_nothing_creeps(self) -> None:
+        assert [of for of in windows(33, slow=True) if of.slow] == []
+        assert [of for of in windows(34, slow=True) if of.slow] == [Windows(26, 33, 0, slow=True)]

@@ -17,7 +17,6 @@ from gate.policy.anomalies.statistics import (
     LEAST_P,
     NORMAL_MAD,
     Share,
-    alike,
     chance_index,
     chi_squared,
     cohens_h,
@@ -389,65 +388,6 @@ class TestChiSquared:
         less, more = sorted((a, b))
         assert chi_squared(more, degrees) <= chi_squared(less, degrees) * (1 + NEAR)
         assert chi_squared(less, degrees) <= chi_squared(less, degrees + 1) * (1 + NEAR)
-
-
-def sums_of(groups: Sequence[tuple[int, int]]) -> tuple[int, int, int, int, int]:
-    """What `alike` takes of a week with groups of so many decisions, so many of which have the value."""
-    return (
-        sum(n for n, _ in groups),
-        sum(x for _, x in groups),
-        sum(n * n for n, _ in groups),
-        sum(n * x for n, x in groups),
-        sum(x * x for _, x in groups),
-    )
-
-
-class TestAlike:
-    @pytest.mark.parametrize(
-        ("weeks", "told"),
-        [
-            ([], 0),
-            ([[]], 0),
-            ([[(1, 1)] * 6 + [(1, 0)] * 4], 0),
-            ([[(5, 5)] * 4 + [(5, 0)] * 4], 1),
-            ([[(7, 7), (7, 0), (7, 0)], [(2, 2), (2, 0)]], 1),
-            ([[(6, 3)] * 5], 0),
-            # All have it, or none: they cannot be alike.
-            ([[(5, 5)] * 4, [(5, 0)] * 4], 0),
-            # Of each pair's two, one half are alike, the other half as chance has it.
-            ([[(2, 2)] * 3 + [(2, 0)] * 3 + [(2, 1)] * 2], 0.5),
-            ([[(2, 2)] * 3 + [(2, 0)] * 3 + [(2, 1)] * 2] * 9, 0.5),
-        ],
-    )
-    def test_it_is_the_correlation_of_two_decisions_of_a_group(
-        self, weeks: list[list[tuple[int, int]]], told: float
-    ) -> None:
-        assert alike([sums_of(groups) for groups in weeks]) == told
-
-    def test_a_rate_that_moves_from_week_to_week_makes_none_alike(self) -> None:
-        assert alike([sums_of([(4, 1)] * 50), sums_of([(4, 3)] * 50)]) == 0
-
-    @tried
-    @given(
-        st.lists(
-            st.lists(st.integers(1, 60).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))), max_size=8),
-            max_size=6,
-        )
-    )
-    def test_it_is_of_having_the_value_as_of_not_having_it(self, weeks: list[list[tuple[int, int]]]) -> None:
-        found = alike([sums_of(groups) for groups in weeks])
-        assert 0 <= found <= 1
-        others = [sums_of([(n, n - x) for n, x in groups]) for groups in weeks]
-        assert alike(others) == pytest.approx(found, abs=2e-6)
-
-    def test_groups_drawn_with_a_correlation_have_it(self) -> None:
-        chance = random.Random(5)  # noqa: S311 - for tests to be the same each time
-        groups = []
-        for _ in range(4_000):
-            size, rate = chance.randrange(2, 12), chance.betavariate(2.1, 0.9)
-            groups.append((size, sum(chance.random() < rate for _ in range(size))))
-        # Beta-binomial: 1 / (2.1 + 0.9 + 1).
-        assert alike([sums_of(groups[at::40]) for at in range(40)]) == pytest.approx(0.25, abs=0.03)
 
 
 class TestNearestEnds:
