@@ -1428,7 +1428,17 @@ class Recount:
             of.needed = 0.001 / tests
         most_p = kept([of.p for of in found], tests) if tests else -1
         real = [of for of in found if of.p <= most_p]
-        kept_weeks = without_echoes(of for of in real if of.version is None)
+        kept_weeks = without_echoes(of for of in real if of.version is None and of.value[1] == "location")
+        steps = [of.window for of in kept_weeks if of.stands_alone and not of.window.slow]
+        kept_weeks += without_echoes(
+            of
+            for of in real
+            if of.version is None
+            and of.value[1] == "spread"
+            and not any(
+                (of.window.echoes(step) or step.echoes(of.window)) and of.window.first != step.first for step in steps
+            )
+        )
         versions = sorted((of for of in real if of.version is not None), key=lambda of: str(of.version), reverse=True)
         versions.sort(
             key=lambda of: (
@@ -1466,8 +1476,12 @@ class Recount:
         if far:
             found.append(("location", ranked(within, before, effects[1], effects[0])))
         if wide:
-            apart = [[level.distance(of, lower(side)) for of in side] for side in rough]
-            found.append(("spread", ranked(apart[1], apart[0], effects[1], effects[0])))
+            both = lower([*rough[0], *rough[1]])
+            own = [[level.distance(of, lower(side)) for of in side] for side in rough]
+            together = [[level.distance(of, both) for of in side] for side in rough]
+            tests = [ranked(apart[1], apart[0], effects[1], effects[0]) for apart in (own, together)]
+            if tests[0][0] * tests[1][0] > 0:
+                found.append(("spread", min(tests, key=lambda of: abs(of[1]))))
         return [
             Moved(
                 "metric", (name, what), window, None, None, delta, normal_p(z), (), 0.0, 0.0, least,

@@ -90,6 +90,10 @@ class Windows(NamedTuple):
         """Whether the window, or what lies between it and the beginning of its reference, has a week of these."""
         return self.reference <= last and first <= self.last
 
+    def is_linked_to(self, other: Windows) -> bool:
+        """Whether one of two windows overlaps the other."""
+        return self.overlaps(other.first, other.last) or other.overlaps(self.first, self.last)
+
     def goes_with(self, other: Windows) -> bool:
         """Whether two windows begin with the same week, or have at least a quarter of all their weeks in common."""
         if self.slow != other.slow:
@@ -306,10 +310,6 @@ def _certain_first(shift: Shift) -> tuple[bool, float, float, tuple[int, int], s
     return not shift.is_certain, shift.p_value, -shift.distance, shift.windows.order, shift.of, shift.value
 
 
-def _are_linked(one: Windows, other: Windows) -> bool:
-    return one.overlaps(other.first, other.last) or other.overlaps(one.first, one.last)
-
-
 class Moved(Protocol):
     """What differs in some weeks from what it was, and may be an echo of another."""
 
@@ -341,7 +341,7 @@ def without_echoes(found: Iterable[_Moved], order: Callable[[_Moved], Any]) -> l
     slow: list[_Moved] = []
     for item in (item for item in ordered if item.windows.slow):
         # What creeps for a year is told once.
-        if any(of.what == item.what and _are_linked(of.windows, item.windows) for of in slow):
+        if any(of.what == item.what and of.windows.is_linked_to(item.windows) for of in slow):
             continue
         parts = [
             of

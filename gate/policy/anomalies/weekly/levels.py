@@ -1,8 +1,8 @@
 """Levels: where the values of a metric lie, and how far apart, week by week; and where that is not what it was.
 
 Values are counted in bins that hold about equally many of all. A window is compared with its reference by ranks (Mann
-and Whitney), so that no single value counts for more than its place; for the spread, distances from each side's own
-median are. Versions that decide in the same weeks are compared week by week (van Elteren). Windows, false discoveries,
+and Whitney), so that no single value counts for more than its place; for the spread, distances from a median are.
+Versions that decide in the same weeks are compared week by week (van Elteren). Windows, false discoveries,
 certainty and echoes are those of `shifts`.
 """
 
@@ -19,7 +19,7 @@ from gate.policy.anomalies.scores import DELTA
 from gate.policy.anomalies.shifts import ALARM_CHANCE, FALSE_DISCOVERIES, Windows, windows, without_echoes
 from gate.policy.anomalies.statistics import discoveries, required_p
 from gate.policy.anomalies.weekly.groups import Groups, GroupSums, are_few, design_effect
-from gate.policy.anomalies.weekly.ranks import Compared, compare, stratified
+from gate.policy.anomalies.weekly.ranks import NOTHING, Compared, compare, stratified
 
 BINS: Final = 64
 """How many bins a metric's values have at most."""
@@ -168,12 +168,25 @@ def find_metric_shifts(
     greatest = discoveries([shift.p_value for shift in found], FALSE_DISCOVERIES, of=tests)
     kept = [shift for shift in found if shift.p_value <= greatest]
     return _with_versions(
-        without_echoes((shift for shift in kept if shift.version is None), _certain_first),
+        _between_weeks([shift for shift in kept if shift.version is None]),
         # Two versions differ from one another alike: the later one is named.
         sorted(
             sorted((of for of in kept if of.version), key=lambda of: of.version or "", reverse=True), key=_certain_first
         ),
     )
+
+
+def _between_weeks(shifts: Sequence[MetricShift]) -> list[MetricShift]:
+    """Those that are no echo: of another, nor of two levels that a window or its reference has together."""
+    locations = without_echoes((shift for shift in shifts if shift.of == LOCATION), _certain_first)
+    moved = [shift.windows for shift in locations if shift.is_certain and not shift.windows.slow]
+    spreads = [
+        shift
+        for shift in shifts
+        if shift.of == SPREAD
+        and not any(shift.windows.is_linked_to(of) and shift.windows.first != of.first for of in moved)
+    ]
+    return [*locations, *without_echoes(spreads, _certain_first)]
 
 
 def _certain_first(shift: MetricShift) -> tuple[bool, float, float, tuple[int, int], str, str]:
@@ -222,15 +235,30 @@ def _moved(
     if far:
         compared.append((LOCATION, compare(within, before, effects[1], effects[0])))
     if wide:
-        apart = [
-            _distances(level, counts, middle.median) for counts, middle in zip((before, within), middles, strict=True)
-        ]
-        compared.append((SPREAD, compare(*_in_bins(apart[1], apart[0]), effects[1], effects[0])))
+        compared.append((SPREAD, _spread(level, before, within, effects)))
     return [
         _shift(level, what, of, horizon, None, middles, sums, effects, test)
         for what, test in compared
         if abs(test.z) >= _NEAR and abs(test.delta) >= _LEAST
     ]
+
+
+def _spread(level: Level, before: Sequence[int], within: Sequence[int], effects: Sequence[float]) -> Compared:
+    """Compares how far values lie from the median of their side, and from that of both sides; the lesser of the two
+    counts. The first alone would take another median among few different values for another spread, the second alone
+    values that lie elsewhere.
+    """
+    both = _middle(level.values, [a + b for a, b in zip(before, within, strict=True)]).median
+    own = [_middle(level.values, counts).median for counts in (before, within)]
+    found = []
+    for medians in (own, (both, both)):
+        then, now = (
+            _distances(level, counts, median) for counts, median in zip((before, within), medians, strict=True)
+        )
+        found.append(compare(*_in_bins(now, then), effects[1], effects[0]))
+    if found[0].delta * found[1].delta <= 0:
+        return NOTHING
+    return min(found, key=lambda test: abs(test.z))
 
 
 def _effects(sums: Sequence[GroupSums]) -> list[float]:
