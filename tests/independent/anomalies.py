@@ -31,7 +31,7 @@ MOST_WEEKS = 104
 MOST_REASONS = 50
 MOST_FACTS = 32
 MOST_METRICS = 64
-MOST_SAMPLED = 200_000
+MOST_SAMPLED = 100_000
 ALL_AGES = 57
 ROBUST = 0.6744897501960817
 GREATEST = sys.float_info.max
@@ -550,7 +550,7 @@ def grouped(moved: Iterable[Moved]) -> list[list[Moved]]:
 
 
 def names_of(of: Moved) -> tuple[str, str]:
-    return of.value if of.of == "metric" else (of.of, of.value)  # type: ignore[return-value]
+    return of.value if of.of == "metric" else (of.of, of.value)
 
 
 class Level:
@@ -658,7 +658,7 @@ class Recount:
         self.one_of = 1
         while len(chosen) > self.one_of * most_sampled:
             self.one_of *= 2
-        self.thin = 1 if self.one_of == 1 else 4 * self.one_of
+        self.thin = 1 if self.one_of == 1 else 2 * self.one_of
         self.looked_at: list[str] = []
         self.metrics = 0
         made = [case.made for case in chosen]

@@ -1,8 +1,9 @@
-"""The anomaly engine: counts taken in three scans of the lake, judged by `gate.policy.anomalies`.
+"""The anomaly engine: counts taken of the lake, judged by `gate.policy.anomalies`.
 
     report      the engine's door, `anomalies(snapshot, policy_id)`, and the report as frames
     counts      rates and volume by week and version
     choice      which decisions it looks at
+    reading     what is read of the lake, and kept of its files
     broken      lifecycle breaks
     groups      in how large groups decisions arrive
     levels      where the values of metrics lie, week by week

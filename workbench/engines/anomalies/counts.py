@@ -1,4 +1,4 @@
-"""What the anomaly report is made of: counts of a policy's decisions, in three scans of the lake.
+"""What the anomaly report is made of: counts of a policy's decisions.
 
 Nothing is summed but integers, and of floats only what orders them is taken: the counts do not depend on the order of
 rows, files or threads. What is held in memory is bounded, however many decisions there are: counts by minute, and
@@ -20,21 +20,22 @@ from gate.policy.anomalies.volume import GRAINS
 from gate.policy.anomalies.weekly.levels import MetricShift
 from gate.policy.means import Sums
 from workbench.columns import NO_VERDICT
-from workbench.engines.anomalies.broken import ACTED, ENDED, breaks_of, breaks_of_advice, broken_by, totals_of_breaks
+from workbench.engines.anomalies.broken import breaks_of, breaks_of_advice, broken_by, totals_of_breaks
 from workbench.engines.anomalies.choice import Choice
-from workbench.engines.anomalies.groups import age_in_days, by_minute, grouped, groups_of, hours_of, week_of, with_great
+from workbench.engines.anomalies.groups import groups_of, hours_of, week_of, with_great
 from workbench.engines.anomalies.levels import condition, dated
+from workbench.engines.anomalies.reading import Reading
 from workbench.engines.anomalies.samples import (
     Measure,
     far_values,
+    farthest_values,
     fields_of_policy,
     learn,
     outliers_of,
     sampled_one_of,
-    samples_of,
 )
 from workbench.engines.slicing import date_of
-from workbench.lake.entries import Personal
+from workbench.kept import Kept
 from workbench.lake.reader import Snapshot
 from workbench.values import exact_sums
 
@@ -60,43 +61,40 @@ class Found(NamedTuple):
     measures: Sequence[Measure]
 
 
-def count(snapshot: Snapshot, choice: Choice) -> Found:
+def count(snapshot: Snapshot, choice: Choice, kept: Kept) -> Found:
     """Everything that the report is made of.
 
     Args:
         snapshot: The scope's chain.
         choice: The decisions.
+        kept: What was counted of the lake's files before.
     """
-    told = choice.cases.select(pl.len(), pl.col("created_at").min(), pl.col("created_at").max().alias("last"))
-    decisions, first, last = told.collect(engine="streaming").row(0)
+    reading = Reading(snapshot, choice, kept)
+    counts, minutes, names = reading.totals()
+    decisions, first, last = counts.select(pl.col("decisions").sum(), pl.col("first").min(), pl.col("last").max()).row(
+        0
+    )
     as_of = snapshot.last_entry_at() or last
     policy_id = choice.question.policy_id
     metrics = choice.of(snapshot.metrics(policy_id))
     if not decisions:
         return Found(replace(_counted(snapshot, choice, as_of), broken=breaks_of_advice(choice, as_of)), metrics, ())
-    fields = fields_of_policy(snapshot, policy_id)
-    facts = choice.of(snapshot.facts(fields, policy_id))
     one_of = sampled_one_of(decisions)
-    # All at once, so that no processor is idle.
-    minutes, together, decided, outcomes, totals, names, known, values, *more = pl.collect_all(
-        [
-            by_minute(choice.cases),
-            grouped(choice.cases, one_of),
-            _by_week(choice.cases),
-            _by_age(choice.cases),
-            totals_of_breaks(choice, as_of),
-            *samples_of(choice.cases, metrics, facts, fields, Personal.of(snapshot.manifest.personal).facts, one_of),
-        ],
-        engine="streaming",
-    )
-    weeks = _weeks(decided, outcomes, as_of)
-    weeks = replace(weeks, groups=groups_of(with_great(together, minutes, choice.cases, one_of), weeks))
-    learned = learn(names, known, values, more[0] if more else None, fields, weeks, choice.question)
-    total = totals.row(0, named=True)
+    fields = fields_of_policy(snapshot, policy_id)
+    samples = reading.samples(fields, one_of)
+    weeks = _weeks(counts, as_of)
+    weeks = replace(weeks, groups=groups_of(with_great(samples.grouped, minutes, choice.cases, one_of), weeks))
+    learned = learn(names, samples, fields, weeks, one_of, choice.question)
     in_weeks = dated(metrics, choice.cases).with_columns(week_of(weeks))
     measured = metrics if all(measure.era is None for measure in learned.measures) else in_weeks
-    broken, *far = pl.collect_all(
-        [broken_by(choice, total, as_of), *far_values(measured, learned.measures)], engine="streaming"
+    # At once, so that no processor is idle.
+    totals, *far = pl.collect_all(
+        [totals_of_breaks(choice, as_of), *far_values(measured, learned.measures)], engine="streaming"
+    )
+    total = totals.row(0, named=True)
+    out = [measure for measure, told in zip(learned.measures, far, strict=True) if told.item(0, "count")]
+    broken, *farthest = pl.collect_all(
+        [broken_by(choice, total, as_of), *farthest_values(measured, out)], engine="streaming"
     )
     counted = replace(
         _counted(snapshot, choice, as_of),
@@ -106,7 +104,7 @@ def count(snapshot: Snapshot, choice: Choice) -> Found:
         weeks=weeks,
         cells=_cells(hours_of(minutes), weeks, as_of),
         histograms=learned.histograms,
-        outliers=outliers_of(learned.measures, far),
+        outliers=outliers_of(out, [told for told in far if told.item(0, "count")], farthest),
         # No receipts are imported, so their want breaks nothing.
         broken=() if snapshot.imported is not None else breaks_of(broken.row(0, named=True), total),
         sampled_one_of=one_of,
@@ -161,26 +159,14 @@ def _values(metrics: pl.LazyFrame, weeks: Weeks, name: str | None) -> list[tuple
     return [(of.values, float(of.total)) for of in of_weeks]
 
 
-def _by_week(cases: pl.LazyFrame) -> pl.LazyFrame:
-    return cases.group_by("week", "policy_version", "verdict", "reason_code").agg(pl.len().alias("decisions"))
-
-
-def _by_age(cases: pl.LazyFrame) -> pl.LazyFrame:
-    """The terminal outcomes of actions that were let through, by how many days after the decision they came."""
-    age = age_in_days().alias("age")
-    return cases.filter(ENDED & ACTED).group_by("week", "outcome_status", age).agg(pl.len().alias("decisions"))
-
-
-def _weeks(decided: pl.DataFrame, outcomes: pl.DataFrame, as_of: datetime) -> Weeks:
-    found = decided["week"].unique().to_list()
+def _weeks(counts: pl.DataFrame, as_of: datetime) -> Weeks:
+    found = counts["week"].unique().to_list()
     # A clock that ran backwards can have dated decisions after the chain's last entry.
     last = max(_monday(as_of), *found)
     first = max(min(found), last - (MAX_WEEKS - 1) * _WEEK)
     number = (last - first) // _WEEK + 1
-    rows, reported = (
-        frame.filter(pl.col("week") >= first).with_columns(((pl.col("week") - first).dt.total_days() // 7).alias("at"))
-        for frame in (decided, outcomes)
-    )
+    at = ((pl.col("week") - first).dt.total_days() // 7).alias("at")
+    rows = counts.filter(pl.col("week") >= first).with_columns(at)
     reasons = _series(rows, "reason_code", number)
     kept = sorted(reasons, key=lambda name: (-sum(reasons[name]), name))[:MAX_REASONS]
     verdicts = _series(rows, "verdict", number)
@@ -190,7 +176,7 @@ def _weeks(decided: pl.DataFrame, outcomes: pl.DataFrame, as_of: datetime) -> We
         versions=_series(rows, "policy_version", number),
         verdicts=verdicts,
         reasons={name: reasons[name] for name in kept},
-        outcomes=_ages(reported, number),
+        outcomes=_ages(rows.filter(pl.col("age").is_not_null()), number),
         horizons=[_horizon(first + (week + 1) * _WEEK, as_of) for week in range(number)],
     )
 

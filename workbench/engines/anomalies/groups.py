@@ -22,14 +22,14 @@ MINUTE: Final = (pl.col("created_at").cast(pl.Int64) // 60_000).alias("minute")
 
 _HOUR_MS: Final = 3_600_000
 _NAMES: Final = GroupSums._fields
-_THINNED: Final = 4
+_THINNED: Final = 2
 _NOTHING: Final = GroupSums()
 # Only imported cases may have no verdict.
 _UNNAMED: Final = {"verdict": NO_VERDICT}
 
 
 def thinned(one_of: int) -> int:
-    """Of how many decisions, or minutes, one is taken where a few tell as much: a quarter of a sample."""
+    """Of how many decisions, or minutes, one is taken where a few tell as much: half of a sample."""
     return one_of if one_of == 1 else _THINNED * one_of
 
 

@@ -36,6 +36,7 @@ from workbench.engines.rendering import cut, on_one_line, page, prompt
 from workbench.engines.slicing import looked_at
 from workbench.engines.wording import phrase, stated
 from workbench.history.marks import marked
+from workbench.kept import Kept
 from workbench.lake.reader import Snapshot
 
 if TYPE_CHECKING:
@@ -254,16 +255,17 @@ def anomalies(
     return answer(snapshot, question)
 
 
-def answer(snapshot: Snapshot, question: AnomaliesQuestion) -> AnomalyReport:
+def answer(snapshot: Snapshot, question: AnomaliesQuestion, kept: Kept | None = None) -> AnomalyReport:
     """What is anomalous about a policy's decisions in a scope.
 
     Args:
         snapshot: The scope's chain.
         question: The question.
+        kept: What was counted of the lake's files before; nothing is kept where None.
     """
     snapshot = looked_at(snapshot.binding(question.policy_id), question)
     choice = choose(snapshot, question)
-    counting = count(snapshot, choice)
+    counting = count(snapshot, choice, kept or Kept(0))
     every = find(counting.counted, question)
     listed = strongest(every, question)
     shown = cases_shown(choice, counting, listed)

@@ -24,13 +24,14 @@ from gate.policy.anomalies.outliers import Outliers
 from gate.policy.anomalies.weekly.levels import MetricShift
 from gate.policy.questions import AnomaliesQuestion
 from gate.policy.reports import MAX_METRICS
-from workbench.engines.anomalies.groups import MINUTE, groups_of_bins, thinned, week_of
+from workbench.engines.anomalies.groups import groups_of_bins, thinned, week_of
 from workbench.engines.anomalies.levels import Era, dated, eras, shifted
-from workbench.engines.slicing import lower_quantiles, scattered
-from workbench.facts import ABSENT, WITHHELD, fields_of, find_typed, number_of, string_of, type_of, with_fields
+from workbench.engines.anomalies.reading import Samples
+from workbench.engines.slicing import lower_quantiles, taken
+from workbench.facts import ABSENT, WITHHELD, fields_of, number_of, string_of, type_of
 from workbench.lake.reader import Snapshot
 
-MAX_SAMPLED: Final = 200_000
+MAX_SAMPLED: Final = 100_000
 """How many decisions are taken, about."""
 
 MAX_FACTS: Final = 32
@@ -94,76 +95,36 @@ def sampled_one_of(decisions: int) -> int:
     return 1 << max(0, math.ceil(math.log2(decisions / MAX_SAMPLED)))
 
 
-def samples_of(
-    cases: pl.LazyFrame,
-    metrics: pl.LazyFrame,
-    facts: pl.LazyFrame,
-    fields: Sequence[str],
-    withheld: frozenset[str],
-    one_of: int,
-) -> list[pl.LazyFrame]:
-    """How many values each metric has; the facts; the values that are taken to learn where they lie week by week; and,
-    where these are fewer than are taken to learn what is usual, the latter.
-
-    Args:
-        cases: The decisions that are looked at.
-        metrics: Their metrics.
-        facts: Their facts, with the columns of some fields.
-        fields: The fields.
-        withheld: The paths of facts that are left out as personal.
-        one_of: Of how many decisions one is taken.
-    """
-    taken = _taken(one_of)
-    typed = [column for field in fields for column in (type_of(field), number_of(field), string_of(field))]
-    week = pl.col("created_at").dt.truncate("1w").dt.date().alias("week")
-    known = facts.filter(pl.col("known") & taken)
-    # Which columns a decision's facts have depends on the rulebooks of those that it was exported with; what was not
-    # extracted is read from their JSON.
-    read = with_fields(known, fields, withheld, typed=find_typed(known, fields, pl.col("known")))
-    few = _taken(thinned(one_of))
-    plans = [
-        metrics.group_by("name").agg(pl.len().alias("values"), pl.col("value").min().alias("least")),
-        read.select(week, MINUTE, *typed),
-        dated(metrics.filter(few), cases.filter(few)),
-    ]
-    return plans if one_of == 1 else [*plans, metrics.filter(taken).select("name", "reported_at", "value")]
-
-
-def _taken(one_of: int) -> pl.Expr:
-    return pl.lit(value=True) if one_of == 1 else scattered(pl.col("position")) % one_of == 0
-
-
 def learn(
     names: pl.DataFrame,
-    facts: pl.DataFrame,
-    values: pl.DataFrame,
-    more: pl.DataFrame | None,
+    samples: Samples,
     fields: Sequence[str],
     weeks: Weeks,
+    one_of: int,
     question: AnomaliesQuestion,
 ) -> Learned:
     """Learns what is usual.
 
     Args:
-        names: The samples, as `samples_of` gives them.
-        facts: Likewise.
-        values: Likewise.
-        more: Likewise; None where there are no more values.
+        names: Of each metric how many values it has, and the least.
+        samples: What was taken.
         fields: The fields of the facts.
         weeks: The weeks that are looked at.
+        one_of: Of how many decisions one is taken.
         question: The question.
     """
     min_sample = question.min_sample
     enough = names.filter(pl.col("values") >= min_sample)
     looked_at = enough.sort("values", "name", descending=[True, False]).head(MAX_METRICS)
-    rows = values.with_columns(week_of(weeks))
-    of_metrics = {name: rows.filter(pl.col("name") == name) for name in sorted(looked_at["name"])}
-    known = {name: (count, least) for name, count, least in looked_at.iter_rows()}
-    of_all = of_metrics if more is None else {name: more.filter(pl.col("name") == name) for name in of_metrics}
+    known = {name: (count, least) for name, count, least in sorted(looked_at.iter_rows())}
+    every = samples.values
+    few = every.lazy() if one_of == 1 else every.lazy().filter(taken(thinned(one_of)))
+    values = dated(few, samples.made.lazy()).with_columns(week_of(weeks)).collect()
+    in_weeks, of_all = ({name: rows.filter(pl.col("name") == name) for name in known} for rows in (values, every))
     by_ratio = [(name, _ratios(of, known[name][1])) for name, of in of_all.items()]
     shifts = shifted(values, by_ratio, weeks, min_sample, question.value)
     measures = []
-    for name, of in of_metrics.items():
+    for name, of in in_weeks.items():
         of_eras = eras(shifts, name, len(weeks.decisions))
         parts: list[tuple[Era | None, pl.DataFrame]] = [(None, of_all[name])]
         if of_eras:
@@ -172,10 +133,7 @@ def learn(
         measures += [
             replace(measure, era=era) for measure, (era, _) in zip(found, parts, strict=True) if measure is not None
         ]
-    seen = facts.with_columns(week_of(weeks), pl.col("minute").is_duplicated().alias("shared")).filter(
-        pl.col("at") >= 0
-    )
-    histograms = [_histogram(seen, field, len(weeks.decisions)) for field in fields]
+    histograms = _histograms(samples.facts, fields, weeks)
     return Learned(
         histograms=[histogram for histogram in histograms if histogram is not None],
         measures=measures,
@@ -184,34 +142,48 @@ def learn(
     )
 
 
+def _histograms(facts: pl.DataFrame, fields: Sequence[str], weeks: Weeks) -> list[Histogram | None]:
+    shared = pl.col("minute").is_duplicated().alias("shared")
+    seen = facts.with_columns(week_of(weeks), shared).filter(pl.col("at") >= 0)
+    return [_histogram(seen, field, len(weeks.decisions)) for field in fields]
+
+
 def far_values(metrics: pl.LazyFrame, measures: Sequence[Measure]) -> list[pl.LazyFrame]:
-    """Of each measure how many of its values lie far out and when they were reported; and the farthest of them.
+    """Of each measure how many of its values lie far out, and when the first and the last were reported.
 
     Args:
         metrics: The metrics; with the index of the week of their decisions, `at`, where a measure is of an era.
         measures: The measures.
     """
-    plans = []
-    for measure in measures:
-        far, reported = far_rows(metrics, measure), pl.col("reported_at")
-        plans += [
-            far.select(pl.len(), reported.min().alias("first"), reported.max().alias("last")),
-            far.top_k(outliers.FARTHEST, by=["distance", "position"], reverse=[False, True]),
-        ]
-    return plans
+    reported = pl.col("reported_at")
+    told = (pl.len().alias("count"), reported.min().alias("first"), reported.max().alias("last"))
+    return [far_rows(metrics, measure).select(told) for measure in measures]
 
 
-def outliers_of(measures: Sequence[Measure], found: Sequence[pl.DataFrame]) -> list[Outliers]:
+def farthest_values(metrics: pl.LazyFrame, measures: Sequence[Measure]) -> list[pl.LazyFrame]:
+    """Of each measure its farthest values.
+
+    Args:
+        metrics: As `far_values` takes them.
+        measures: The measures.
+    """
+    by, reverse = ["distance", "position"], [False, True]
+    return [far_rows(metrics, measure).top_k(outliers.FARTHEST, by=by, reverse=reverse) for measure in measures]
+
+
+def outliers_of(
+    measures: Sequence[Measure], counted: Sequence[pl.DataFrame], farthest: Sequence[pl.DataFrame]
+) -> list[Outliers]:
     """The metrics with values that lie far out.
 
     Args:
-        measures: The metrics.
-        found: What `far_values` plans of each.
+        measures: The metrics that have any.
+        counted: What `far_values` plans of each.
+        farthest: What `farthest_values` plans of each.
     """
     far: dict[str, list[Outliers]] = {}
-    for measure, told, farthest in zip(measures, found[::2], found[1::2], strict=True):
-        if farthest.height:
-            far.setdefault(measure.metric, []).append(_outliers(measure, told.row(0), farthest))
+    for measure, told, of in zip(measures, counted, farthest, strict=True):
+        far.setdefault(measure.metric, []).append(_outliers(measure, told.row(0), of))
     return [outliers.together(parts) for parts in far.values()]
 
 
