@@ -111,9 +111,9 @@ class Analytics:
             case ConfidenceQuestion():
                 return confidence.answer(self._snapshot(scope_id, facts=False), question).to_dict()
             case AnomaliesQuestion():
-                return anomalies.answer(self._snapshot(scope_id), question).to_dict()
+                return anomalies.answer(self._snapshot(scope_id), question, self._kept).to_dict()
             case AlertsQuestion():
-                return alerts.answer(self._snapshot(scope_id), question)
+                return alerts.answer(self._snapshot(scope_id), question, self._kept)
             case BenchmarksQuestion():
                 with _frozen_readable():
                     return benchmarks.answer(self._snapshot(scope_id, facts=False), question).to_dict()

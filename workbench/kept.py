@@ -9,9 +9,9 @@ So the first report about a policy reads its files, and the next one what came s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
 
 import polars as pl
 from cachetools import LRUCache
@@ -19,6 +19,14 @@ from cachetools import LRUCache
 from workbench.lake.reader import Snapshot
 
 Query = Callable[[Snapshot], pl.LazyFrame]
+
+
+class Asked(NamedTuple):
+    """A query: the table that it reads, a name for all that it follows from beside the rows, and how it is made."""
+
+    table: str
+    name: Hashable
+    query: Query
 
 
 class Kept:
@@ -38,20 +46,35 @@ class Kept:
             name: Whatever the query follows from beside the rows, and nothing less.
             query: The query.
         """
+        (found,) = self.several(snapshot, [Asked(table, name, query)])
+        return found
+
+    def several(self, snapshot: Snapshot, asked: Sequence[Asked]) -> list[pl.DataFrame]:
+        """What several queries give, as `of` does; what is not kept is read at once.
+
+        Args:
+            snapshot: The chain.
+            asked: The queries.
+        """
         if not self._frames.maxsize:
-            return query(snapshot).collect(engine="streaming")
-        parts = snapshot.by_file(table)
-        keys = [("" if file is None else file.sha256, name) for file, _ in parts]
+            return pl.collect_all([of.query(snapshot) for of in asked], engine="streaming")
+        parts = {table: snapshot.by_file(table) for table in dict.fromkeys(of.table for of in asked)}
+        keys = [[("" if file is None else file.sha256, of.name) for file, _ in parts[of.table]] for of in asked]
         with self._lock:
-            found = {key: self._frames[key] for key in keys if key in self._frames}
-        missing = [at for at, key in enumerate(keys) if key not in found]
-        made = pl.collect_all([query(parts[at][1]) for at in missing], engine="streaming")
-        frames = {keys[at]: frame for at, frame in zip(missing, made, strict=True)}
+            frames = {key: self._frames[key] for of in keys for key in of if key in self._frames}
+        missing = {
+            key: of.query(part)
+            for of, known in zip(asked, keys, strict=True)
+            for key, (_, part) in zip(known, parts[of.table], strict=True)
+            if key not in frames
+        }
+        made = dict(zip(missing, pl.collect_all(missing.values(), engine="streaming"), strict=True))
         with self._lock:
-            for key, frame in frames.items():
+            for key, frame in made.items():
                 if key[0] and _size(frame) <= self._frames.maxsize:
                     self._frames[key] = frame
-        return pl.concat([frames[key] if key in frames else found[key] for key in keys])
+        frames |= made
+        return [pl.concat([frames[key] for key in of]) for of in keys]
 
 
 def _size(frame: pl.DataFrame) -> float:

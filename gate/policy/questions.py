@@ -223,6 +223,7 @@ class AnomaliesQuestion(PolicyQuestion):
         min_sample: How many cases a window needs, what it is compared with, and a kind of metric values.
         threshold: The least score that is listed and counted.
         max_items: How many anomalies are listed.
+        value: The observed metric in which costs are estimated; None for none.
     """
 
     report: ClassVar[str] = "anomalies"
@@ -231,6 +232,7 @@ class AnomaliesQuestion(PolicyQuestion):
     min_sample: int = _within(_SAMPLE, MIN_SAMPLE)
     threshold: float = _within(Share(), THRESHOLD)
     max_items: int = _within(Whole(1, MOST_ITEMS), MAX_ITEMS)
+    value: str | None = _within(Text(), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import math
 import sys
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -22,20 +24,32 @@ from urllib.parse import quote, urlencode
 from tests.independent.recount import TERMINAL, Entries, Json, apart, hash_of, most_first, root_of, wilson
 
 Moment = datetime
+Groups = Sequence[tuple[int, Sequence[float]]]
 
 DAY, WEEK = timedelta(days=1), timedelta(weeks=1)
 MOST_WEEKS = 104
 MOST_REASONS = 50
 MOST_FACTS = 32
 MOST_METRICS = 64
-MOST_SAMPLED = 200_000
+MOST_SAMPLED = 100_000
 ALL_AGES = 57
 ROBUST = 0.6744897501960817
 GREATEST = sys.float_info.max
 
 EFFECT, HARM, INDEX = (0.2, 0.5, 0.8), (0.2, 0.35, 0.5), (0.1, 0.25, 0.5)
 TIMES, FAR, SHARE = (2.0, 3.0, 5.0), (1.0, 2.0, 4.0), (0.05, 0.2, 0.5)
-KINDS = ("lifecycle_break", "outcome_shift", "verdict_shift", "volume", "metric_outlier", "fact_drift")
+DELTA, SURPLUS = (0.147, 0.33, 0.474), (0.05, 0.25, 0.5)
+KINDS = (
+    "lifecycle_break",
+    "outcome_shift",
+    "verdict_shift",
+    "metric_shift",
+    "volume",
+    "metric_outlier",
+    "fact_drift",
+)
+NORMAL = 1.959963984540054
+ONE_SIDED = 1.6448536269514722
 
 NOTES = (
     "Nothing here is a model's prediction: every anomaly follows from counts by the formulas in docs/anomalies.md.",
@@ -43,12 +57,16 @@ NOTES = (
     "met different cases.",
     "Outcomes are what callers reported, and are compared at equal age: those of the latest weeks are few, and "
     "failures often come last.",
-    "What is gradual, or lasts from the first week on, does not stand out; nor does what changes less than a small "
-    "effect.",
+    "What lasts from the first week on does not stand out; nor does what changes less than a small effect in half a "
+    "year.",
     "Overdue is counted to the date of the chain's last entry, not to the clock: a scope in which nothing happens "
     "grows no older.",
 )
 TOO_FEW = "There are too few decisions to compare anything with."
+THIN = (
+    "Some weeks have fewer than min_sample decisions, and are compared only together with the weeks beside them; "
+    "decisions that arrive in one minute count as far as they differ."
+)
 TAKEN = "What is usual for facts and metrics was learned from one of {} decisions."
 EARLIER_LEFT_OUT = "Earlier decisions were left out, as limit asked."
 MORE = "More were found than are listed: ask with a greater max_items."
@@ -105,7 +123,7 @@ class Case:
     outcomes: list[Mapping[str, Any]] = field(default_factory=list)
     erased: bool = False
 
-    @property
+    @cached_property
     def made(self) -> Moment:
         return moment(self.record["created_at"])
 
@@ -129,7 +147,7 @@ class Case:
     @property
     def age(self) -> int:
         """Whole days from the decision to its latest outcome."""
-        return max(0, (moment(self.latest["reported_at"]) - self.made) // DAY)
+        return max(0, (reported(self.latest["reported_at"]) - self.made) // DAY)
 
     def said(self, *statuses: str) -> list[Mapping[str, Any]]:
         """The receipts with one of the statuses."""
@@ -138,6 +156,12 @@ class Case:
 
 def moment(text: str) -> Moment:
     return datetime.fromisoformat(text)
+
+
+@cache
+def reported(text: str) -> Moment:
+    """The same; asked for again and again."""
+    return moment(text)
 
 
 def stamp(at: Moment) -> str:
@@ -317,14 +341,25 @@ class Found:
     summary: str
     first: str
     last: str
-    decisions: int
-    ids: Callable[[], list[str]]
+    shown: Sequence[Case]
     numbers: Json
     steps: list[tuple[str, str | None]]
+    cases: int = 0
+    harm: bool | None = None
+    value: float | None = None
+    goes_on: bool = False
+    named: list[str] | None = None
+
+    @property
+    def lasting(self) -> bool:
+        return self.goes_on or moment(self.last) - moment(self.first) >= 2 * WEEK
 
     def told(self, policy_id: str) -> Json:
-        about = {"policy_id": policy_id, "kind": self.kind, "subject": self.subject or "", "from": self.first}
-        ids = self.ids()
+        about: Json = {"policy_id": policy_id, "kind": self.kind, "subject": self.subject or "", "from": self.first}
+        apart = [of for of in self.reasons if of == "slow" or of.startswith("version_differs:")]
+        if apart:
+            about["reasons"] = apart
+        ids = self.named if self.named is not None else latest_of(self.shown)
         steps = [*self.steps, *((FIRST_OF_THEM, f"/api/decision/{quote(of, safe='')}/packet") for of in ids[:1])]
         return {
             "anomaly_id": f"ano_{hash_of(about)[:24]}",
@@ -335,8 +370,9 @@ class Found:
             "reasons": self.reasons,
             "summary": self.summary,
             "window": {"from": self.first, "to": self.last},
-            "decisions": self.decisions,
+            "decisions": len(self.shown),
             "decision_ids": ids,
+            "effect": {"cases": self.cases, "value": self.value, "lasting": self.lasting, "harm": self.harm},
             "numbers": self.numbers,
             "look_at_next": [{"what": what, "href": href} for what, href in steps],
         }
@@ -349,16 +385,26 @@ class Window:
     first: int
     last: int
     reference: int
+    slow: bool = False
+
+    @property
+    def before(self) -> range:
+        """The weeks that it is compared with."""
+        return range(self.reference, self.reference + 8) if self.slow else range(self.reference, self.first)
+
+    @property
+    def within(self) -> range:
+        return range(self.first, self.last + 1)
 
     def echoes(self, other: Window) -> bool:
-        """Whether it, or its reference, has a week of the other."""
-        return bool(set(range(self.reference, self.last + 1)) & set(range(other.first, other.last + 1)))
+        """Whether it, its reference, or what lies between, has a week of the other."""
+        return bool(set(range(self.reference, self.last + 1)) & set(other.within))
 
     def is_together_with(self, leader: Window) -> bool:
         """Whether both begin at once, or have a quarter of all their weeks in common."""
-        mine, others = set(range(self.first, self.last + 1)), set(range(leader.first, leader.last + 1))
         span = max(self.last, leader.last) - min(self.first, leader.first) + 1
-        return self.first == leader.first or 4 * len(mine & others) >= span
+        common = 4 * len({*self.within} & {*leader.within}) >= span
+        return self.slow == leader.slow and (self.first == leader.first or common)
 
 
 @dataclass
@@ -366,7 +412,7 @@ class Moved:
     """A rate, or a fact, that is not as before."""
 
     of: str
-    value: str
+    value: Any
     window: Window
     before: Any
     within: Any
@@ -375,6 +421,11 @@ class Moved:
     bins: Sequence[str] = ()
     needed: float = 0.0
     distance: float = 0.0
+    least: float = 0.0
+    groups: tuple[int, int] = (0, 0)
+    effects: tuple[float, float] = (1.0, 1.0)
+    version: str | None = None
+    sides: Any = None
 
     @property
     def stands_alone(self) -> bool:
@@ -383,7 +434,7 @@ class Moved:
 
     def score(self, marks: tuple[float, float, float]) -> float:
         """Its score; 0.79 at most where it does not stand alone."""
-        return min(score_of(abs(self.strength), marks), 1 if self.stands_alone else 0.79)
+        return min(score_of(self.least, marks), 1 if self.stands_alone else 0.79)
 
 
 def windows(weeks: int) -> Iterator[Window]:
@@ -391,32 +442,193 @@ def windows(weeks: int) -> Iterator[Window]:
         for first in range(1, weeks):
             if first + length <= weeks:
                 yield Window(first, first + length - 1, max(0, first - 8))
+    for first in range(26, weeks):
+        if first + 8 <= weeks:
+            yield Window(first, first + 7, first - 26, True)
 
 
 def without_echoes(moved: Iterable[Moved]) -> list[Moved]:
+    def first(of: Moved) -> Any:
+        by = -(of.distance or round(abs(of.strength), 6))
+        return not of.stands_alone, of.p, by, of.window.last - of.window.first, of.window.first, of.of, of.value
+
+    ordered = sorted(moved, key=first)
     found: list[Moved] = []
-    for of in sorted(
-        moved,
-        key=lambda of: (
-            *(not of.stands_alone, of.p, -(of.distance or round(of.strength, 6))),
-            *(of.window.last - of.window.first, of.window.first),
-        ),
-    ):
-        if not any(of.value == other.value and of.of == other.of and of.window.echoes(other.window) for other in found):
+    for of in ordered:
+        if not of.window.slow and not any(same(of, other) and of.window.echoes(other.window) for other in found):
             found.append(of)
-    return found
+    creeping: list[Moved] = []
+    for of in ordered:
+        linked = (other for other in creeping if of.window.echoes(other.window) or other.window.echoes(of.window))
+        if not of.window.slow or any(same(of, other) for other in linked):
+            continue
+        parts = [
+            other
+            for other in found
+            if same(of, other) and of.window.echoes(other.window) and other.strength * of.strength > 0
+        ]
+        if not any(abs(other.strength) >= abs(of.strength) / 2 for other in parts):
+            creeping.append(of)
+            found = [other for other in found if other not in parts]
+    return found + creeping
+
+
+def mean_design_effect(side: Sequence[tuple[Case, int]], shares: Sequence[float]) -> float:
+    """Rao and Scott's mean of the bins' design effects."""
+    used = [place for place, share in enumerate(shares) if share > 0]
+    if len(used) < 2:
+        return 1.0
+    more = []
+    for place in used:
+        groups = minutes_of((case, (at == place) - shares[place]) for case, at in side)
+        products = math.fsum(sum(group) ** 2 - math.fsum(of * of for of in group) for _, group in groups)
+        more.append(products / shares[place])
+    return round(max(1.0, 1 + math.fsum(more) / (len(side) * (len(used) - 1))), 6)
+
+
+def apart_by_errors(a: int, n: int, b: int, m: int) -> float:
+    """How many standard errors two rates lie apart."""
+    if not n or not m:
+        return 0.0
+    p = (a + b) / (n + m)
+    spread = math.sqrt(p * (1 - p) * (1 / n + 1 / m))
+    return abs(a / n - b / m) / spread if spread else 0.0
+
+
+def scattered(number: int) -> int:
+    """The upper half of a multiplication."""
+    return ((number % 2**20) * 2654435761 % 2**32) // 2**16
+
+
+def same(one: Moved, other: Moved) -> bool:
+    return (one.of, one.value) == (other.of, other.value)
+
+
+def minute_of(case: Case) -> int:
+    return int(case.made.timestamp()) // 60
+
+
+def minutes_of(numbered: Iterable[tuple[Case, float]]) -> Groups:
+    """The numbers of cases, those of one minute of decision together; each minute stands for itself."""
+    found: dict[int, list[float]] = {}
+    for case, number in numbered:
+        found.setdefault(minute_of(case), []).append(number)
+    return [(1, group) for group in found.values()]
+
+
+def number_of_groups(groups: Groups) -> int:
+    return sum(by for by, _ in groups)
+
+
+def design_effect(groups: Groups, mean: float) -> float:
+    """How many say as much as one alone: what the products of those of one group add to the squares."""
+    apart = [(by, [number - mean for number in group]) for by, group in groups]
+    alone = math.fsum(by * of * of for by, group in apart for of in group)
+    products = math.fsum(by * (sum(group) ** 2 - sum(of * of for of in group)) for by, group in apart)
+    number = number_of_groups(groups)
+    if number < 2 or alone <= 0:
+        return 1.0
+    return round(max(1.0, 1 + number / (number - 1) * products / alone), 6)
+
+
+def are_few(groups: Groups) -> bool:
+    return not groups or (number_of_groups(groups) < 5 and any(len(group) > 1 for _, group in groups))
 
 
 def grouped(moved: Iterable[Moved]) -> list[list[Moved]]:
     groups: list[list[Moved]] = []
-    for of in sorted(moved, key=lambda of: (-round(abs(of.strength), 6), of.of, of.value)):
+    for of in sorted(moved, key=lambda of: (-round(abs(of.strength), 6), *names_of(of))):
         for group in groups:
-            if of.window.is_together_with(group[0].window):
+            leader = group[0]
+            apart = of.version != leader.version or (of.of == "metric" and of.value[0] != leader.value[0])
+            if not apart and of.window.is_together_with(leader.window):
                 group.append(of)
                 break
         else:
             groups.append([of])
     return groups
+
+
+def names_of(of: Moved) -> tuple[str, str]:
+    return of.value if of.of == "metric" else (of.of, of.value)
+
+
+class Level:
+    """The values of a metric in bins."""
+
+    def __init__(self, values: Sequence[tuple[Case, float]], *, ratios: bool) -> None:
+        self.values, self.ratios = values, ratios
+        numbers = [value for _, value in values]
+        self.edges = sorted({lower(numbers, part, 64) for part in range(1, 64)})
+        by_bin = apart_by(numbers, self.bin)
+        self.middle: dict[int, float] = {at: lower(of) for at, of in by_bin.items()}
+        self.counts = {at: len(of) for at, of in by_bin.items()}
+
+    def bin(self, value: float) -> int:
+        return bisect_left(self.edges, value)
+
+    def rank(self, value: float) -> int:
+        at = self.bin(value)
+        below = sum(count for other, count in self.counts.items() if other < at)
+        return (2 * below + self.counts[at]) * 1000 // (2 * len(self.values))
+
+    def distance(self, value: float, median: float) -> float:
+        if not self.ratios:
+            return abs(value - median)
+        return max(value / median, median / value) if value > 0 and median > 0 else math.inf
+
+    def is_wider(self, before: Sequence[float], within: Sequence[float]) -> bool:
+        widths = []
+        for side in (before, within):
+            low, high = lower(side, 1, 4), lower(side, 3, 4)
+            widths.append(math.log(max(1.0, min(self.distance(high, low), GREATEST))) if self.ratios else high - low)
+        return max(widths) > 0 and max(widths) >= 1.5 * min(widths)
+
+
+def effects_of(sides: Sequence[Groups]) -> list[float]:
+    every = [number for side in sides for _, group in side for number in group]
+    mean = sum(every) / len(every) if every else 0.0
+    return [design_effect(side, mean) for side in sides]
+
+
+def variances(
+    first: Sequence[float], second: Sequence[float], by: float = 1.0, beside: float = 1.0
+) -> tuple[float, float]:
+    """Of Cliff's delta: by Mann and Whitney where nothing differs, and by DeLong as it is."""
+    n, m = len(first), len(second)
+    delta = ranked_delta(first, second)
+    mine = [dominance(of, sorted_second, m) for sorted_second in [sorted(second)] for of in first]
+    theirs = [dominance(of, sorted_first, n) for sorted_first in [sorted(first)] for of in second]
+    alone, others = n / by, m / beside
+    ties = sum(count**3 - count for count in Counter([*first, *second]).values())
+    null = (alone + others + 1) / (3 * alone * others) * (1 - ties / ((n + m) ** 3 - (n + m)))
+    spread = (math.fsum(of * of for of in mine) / n - delta**2) / alone
+    spread += (math.fsum(of * of for of in theirs) / m - delta**2) / others
+    return null, max(spread, 1 / (alone * others))
+
+
+def dominance(value: float, ordered: Sequence[float], number: int) -> float:
+    """How much more of some values lie below one than above it."""
+    return (bisect_left(ordered, value) - (number - bisect_right(ordered, value))) / number
+
+
+def ranked_delta(first: Sequence[float], second: Sequence[float]) -> float:
+    ordered = sorted(second)
+    return math.fsum(dominance(of, ordered, len(second)) for of in first) / len(first)
+
+
+def ranked(
+    first: Sequence[float], second: Sequence[float], by: float = 1.0, beside: float = 1.0
+) -> tuple[float, float, float]:
+    """Cliff's delta, how many standard errors it lies from none, and its end that is nearer to that."""
+    delta = ranked_delta(first, second)
+    null, spread = variances(first, second, by, beside)
+    z = delta / math.sqrt(null) if null > 0 else 0.0
+    return delta, z, max(0.0, abs(delta) - NORMAL * math.sqrt(spread))
+
+
+def normal_p(z: float) -> float:
+    return max(1e-40, math.erfc(abs(z) / math.sqrt(2)))
 
 
 # --- the report ------------------------------------------------------------------------------------------------------
@@ -434,7 +646,9 @@ class Recount:
         facts: Mapping[str, Any],
         fields: Sequence[str],
         most_sampled: int,
+        valued: str | None,
     ) -> None:
+        self.valued = valued
         self.chosen = chosen
         self.policy_id = policy_id
         self.min_sample = min_sample
@@ -444,6 +658,7 @@ class Recount:
         self.one_of = 1
         while len(chosen) > self.one_of * most_sampled:
             self.one_of *= 2
+        self.thin = 1 if self.one_of == 1 else 2 * self.one_of
         self.looked_at: list[str] = []
         self.metrics = 0
         made = [case.made for case in chosen]
@@ -458,7 +673,41 @@ class Recount:
 
     def is_taken(self, case: Case) -> bool:
         """Whether it is in the sample."""
-        return ((case.position % 2**20) * 2654435761 % 2**32) // 2**16 % self.one_of == 0
+        return scattered(case.position) % self.one_of == 0
+
+    @cached_property
+    def minutes(self) -> Counter[int]:
+        return Counter(minute_of(case) for case in self.chosen)
+
+    def stands_for(self, case: Case) -> int:
+        """For how many minutes that of a case stands: for itself where it has many, for none where it is not taken."""
+        minute = minute_of(case)
+        if self.thin == 1 or self.minutes[minute] > self.thin:
+            return 1
+        return 0 if scattered(minute) % self.thin else self.thin
+
+    def has_thin_weeks(self) -> bool:
+        """Whether some weeks have too few decisions to be compared alone, or say too little of some rate."""
+        most = dict.fromkeys(apart_by(self.seen, self.week), 1.0)
+        days = self.days_since(Window(0, 0, 0))
+        for of in ("verdict", "reason", "outcome"):
+            for _, whole, has in self.rates(of):
+                known = [case for case in whole if of != "outcome" or days >= ALL_AGES or case.age < days]
+                for week, cases in apart_by(known, self.week).items():
+                    groups = self.by_minute((case, float(has(case))) for case in cases)
+                    members = sum(len(group) * by for by, group in groups)
+                    if members:
+                        mean = sum(sum(group) * by for by, group in groups) / members
+                        most[week] = max(most[week], design_effect(groups, mean))
+        return any(len(cases) < self.min_sample * most[week] for week, cases in apart_by(self.seen, self.week).items())
+
+    def by_minute(self, numbered: Iterable[tuple[Case, float]]) -> Groups:
+        """Of each minute that is taken for how many it stands, and the numbers of its cases."""
+        found: dict[int, tuple[int, list[float]]] = {}
+        for case, number in numbered:
+            if by := self.stands_for(case):
+                found.setdefault(minute_of(case), (by, []))[1].append(number)
+        return list(found.values())
 
     def find(self) -> list[Found]:
         outcomes = grouped(self.moved("outcome"))
@@ -468,14 +717,38 @@ class Recount:
             *(self.outcome_shift(group) for group in outcomes),
             *(self.verdict_shift(group) for group in verdicts),
             *(self.drift(group) for group in grouped(self.drifted())),
+            *self.metric_shifts(),
             *self.surges(),
             *self.outliers(),
         ]
+        for of in found:
+            of.value = self.cost(of) if of.value is None else of.value
+        self.in_order(found)
+        return found
+
+    def in_order(self, found: list[Found]) -> None:
         # Sorted by the last key first, as sorting is stable.
         found.sort(key=lambda of: of.subject or "")
         found.sort(key=lambda of: of.first, reverse=True)
         found.sort(key=lambda of: (-of.score, KINDS.index(of.kind)))
-        return found
+        found.sort(key=lambda of: of.cases, reverse=True)
+        found.sort(key=lambda of: (of.value is None, -abs(of.value or 0)))
+        found.sort(key=lambda of: not (of.lasting and of.harm))
+        found.sort(key=lambda of: ("high", "medium", "low").index(severity_of(of.score)))
+
+    def cost(self, of: Found) -> float | None:
+        """The mean of the metric in the weeks of its time, so many times as it has cases."""
+        weeks = range((moment(of.first) - self.start) // WEEK, (moment(of.last) - self.start) // WEEK + 1)
+        by_week: dict[int, list[float]] = {}
+        for case in self.chosen:
+            for name, value in (case.latest.get("observed_metrics") or {}).items():
+                week = (moment(case.latest["reported_at"]) - self.start) // WEEK
+                if name == self.valued and week in weeks and 0 <= week < self.weeks:
+                    by_week.setdefault(week, []).append(float(value))
+        number = sum(map(len, by_week.values()))
+        if not number:
+            return None
+        return round(of.cases * math.fsum(float(sum(map(Fraction, of))) for of in by_week.values()) / number, 6)
 
     # Breaks.
 
@@ -496,10 +769,11 @@ class Recount:
                     f"{meaning}: {len(has):,} of {len(could):,} decisions.",
                     made[0],
                     broke[-1],
-                    len(has),
-                    lambda has=has: latest_of(has),  # type: ignore[misc]
+                    has,
                     {"count": len(has), "of": len(could), "share": round(len(has) / len(could), 6)},
                     [(step, None)],
+                    cases=len(has),
+                    harm=True,
                 )
 
     def could(self) -> dict[str, list[Case]]:
@@ -575,43 +849,53 @@ class Recount:
         for value in most_first(values)[: MOST_REASONS if of == "reason" else None]:
             yield value, self.seen, lambda case, value=value: case.record[member] == value  # type: ignore[misc]
 
-    def comparisons(self, of: str) -> Iterator[Moved]:
-        """Every test."""
-        for value, whole, has in self.rates(of):
-            by_week: dict[int, list[tuple[int, bool]]] = {}
-            for case in whole:
-                age = case.age if of == "outcome" else 0
-                by_week.setdefault(self.week(case), []).append((age, has(case)))
-            for window in windows(self.weeks):
-                days = self.days_since(window) if of == "outcome" else ALL_AGES
-                if days == 0:
-                    continue
-                # Of a whole day or less than 57, all of them.
-                most = math.inf if days >= ALL_AGES else days
-                within = counted(by_week, range(window.first, window.last + 1), most)
-                before = counted(by_week, range(window.reference, window.first), most)
-                if min(within[1], before[1]) >= self.min_sample:
-                    h = effect(within[0] / within[1], before[0] / before[1])
-                    yield Moved(of, value, window, before, within, h, 1.0)
-
     def all_moved(self) -> list[Moved]:
         tests = of_versions = 0
         found = []
         for of in ("verdict", "reason", "outcome"):
-            for test in self.comparisons(of):
-                tests += 1
-                of_versions += self.is_since_a_version(test)
-                (a, n), (b, m) = test.within, test.before
-                p = (a + b) / (n + m)
-                spread = math.sqrt(p * (1 - p) * (1 / n + 1 / m))
-                if spread and abs(a / n - b / m) / spread >= 2 and abs(test.strength) >= 0.1:
-                    test.p = fisher(a, n, b, m)
-                    test.distance = abs(a / n - b / m) / spread
-                    found.append(test)
+            for value, whole, has in self.rates(of):
+                by_week: dict[int, list[tuple[Case, int, bool]]] = {}
+                for case in whole:
+                    age = case.age if of == "outcome" else 0
+                    by_week.setdefault(self.week(case), []).append((case, age, has(case)))
+                for window in windows(self.weeks):
+                    days = self.days_since(window) if of == "outcome" else ALL_AGES
+                    if days == 0:
+                        continue
+                    # Of a whole day or less than 57, all of them.
+                    most = math.inf if days >= ALL_AGES else days
+                    sides = [
+                        [(case, held) for week in weeks for case, age, held in by_week.get(week, ()) if age < most]
+                        for weeks in (window.before, window.within)
+                    ]
+                    (b, m), (a, n) = ((sum(held for _, held in side), len(side)) for side in sides)
+                    if min(n, m) < self.min_sample:
+                        continue
+                    test = Moved(of, value, window, (b, m), (a, n), effect(a / n, b / m), 1.0)
+                    tests += 1
+                    of_versions += self.is_since_a_version(test)
+                    if apart_by_errors(a, n, b, m) >= 2 and abs(test.strength) >= 0.1 and self.is_judged(test, sides):
+                        found.append(test)
         for test in found:
             test.needed = 0.01 / of_versions if self.is_since_a_version(test) else 0.001 / tests
-        most = kept([test.p for test in found], tests)
-        return without_echoes(test for test in found if test.p <= most)
+        most_p = kept([test.p for test in found], tests)
+        return without_echoes(test for test in found if test.p <= most_p)
+
+    def is_judged(self, test: Moved, sides: Sequence[Sequence[tuple[Case, bool]]]) -> bool:
+        """Whether as many single decisions as say as much are enough, and may be a discovery."""
+        (b, m), (a, n) = test.before, test.within
+        groups = [self.by_minute((case, float(held)) for case, held in side) for side in sides]
+        effects = [design_effect(side, (a + b) / (n + m)) for side in groups]
+        b, m, a, n = (
+            math.floor(count / by) for count, by in ((b, effects[0]), (m, effects[0]), (a, effects[1]), (n, effects[1]))
+        )
+        if any(map(are_few, groups)) or min(n, m) < self.min_sample or apart_by_errors(a, n, b, m) < 2:
+            return False
+        test.groups = (number_of_groups(groups[0]), number_of_groups(groups[1]))
+        test.effects = (effects[0], effects[1])
+        test.p, test.distance = fisher(a, n, b, m), apart_by_errors(a, n, b, m)
+        test.least = max(0.0, abs(test.strength) - NORMAL * math.sqrt(1 / n + 1 / m))
+        return True
 
     def is_since_a_version(self, test: Moved) -> bool:
         """Whether it is of outcomes, in a window that begins with the week with which a version took over."""
@@ -644,7 +928,7 @@ class Recount:
 
     def new_versions(self, window: Window) -> list[str]:
         within = [case for case in self.seen if window.first <= self.week(case) <= window.last]
-        before = [case for case in self.seen if window.reference <= self.week(case) < window.first]
+        before = [case for case in self.seen if self.week(case) in window.before]
 
         def part(cases: Sequence[Case], version: str) -> Fraction:
             return Fraction(sum(version_of(case) == version for case in cases), len(cases))
@@ -654,6 +938,17 @@ class Recount:
         }
         grown = {version: gain for version, gain in gained.items() if gain > 0}
         return sorted(grown) if 2 * sum(grown.values()) >= 1 else []
+
+    def goes_on(self, window: Window) -> bool:
+        """Whether it has the week of the chain's last entry."""
+        return self.start + (window.last + 1) * WEEK >= self.as_of
+
+    def reference(self, window: Window) -> Json:
+        first, last = window.before[0], window.before[-1]
+        return {
+            "reference_from": stamp(self.start + first * WEEK),
+            "reference_to": stamp(self.start + (last + 1) * WEEK),
+        }
 
     def change(self, of: Moved) -> Json:
         first, last = self.ends(of.window)
@@ -666,12 +961,15 @@ class Recount:
             "value": of.value,
             "from": first,
             "to": last,
-            "reference_from": stamp(self.start + of.window.reference * WEEK),
+            **self.reference(of.window),
             **age,
             "before": {"count": b, "of": m, "rate": round(b / m, 6)},
             "within": {"count": a, "of": n, "rate": round(a / n, 6)},
             "difference": {"rate": round(a / n - b / m, 6), "low": round(low, 6), "high": round(high, 6)},
             "cohens_h": round(of.strength, 6),
+            "least_h": round(of.least, 6),
+            "groups": {"before": of.groups[0], "within": of.groups[1]},
+            "design_effect": {"before": of.effects[0], "within": of.effects[1]},
             "p_value": float(f"{of.p:.6g}"),
             "required_p": float(f"{of.needed:.6g}"),
         }
@@ -684,47 +982,62 @@ class Recount:
         called = {"verdict": "", "reason": "reason ", "outcome": "outcomes "}[leader.of]
         (a, n), (b, m) = leader.within, leader.before
         since = f" with version {', '.join(versions)}" if versions else ""
+        since += " in half a year" if leader.window.slow else ""
+        reasons += (["policy_version_changed"] if versions else []) + (["slow"] if leader.window.slow else [])
         return Found(
             kind,
             None,
             score,
-            reasons + (["policy_version_changed"] if versions else []),
+            reasons,
             f"The share of {called}{leader.value} {'rose' if leader.strength > 0 else 'fell'} from {b / m:.1%} to "
             f"{a / n:.1%}{since}.",
             first,
             last,
-            n,
             numbers={
                 "changes": [self.change(of) for of in group],
                 **({"new_versions": versions} if versions else {}),
             },
+            cases=max(
+                round(abs(of.within[0] / of.within[1] - of.before[0] / of.before[1]) * of.within[1]) for of in group
+            ),
+            goes_on=self.goes_on(leader.window),
             **more,
         )
 
     def outcome_shift(self, group: Sequence[Moved]) -> Found:
-        scores = []
+        scores, harm = [], False
+        window = group[0].window
         for of in group:
             is_worse = (of.strength < 0) if of.value == "succeeded" else (of.strength > 0)
             by = of.score(HARM if is_worse else EFFECT)
             scores.append(by if is_worse else min(by, 0.59))
-            if is_worse and by >= 0.6 and of.stands_alone and self.new_versions(group[0].window):
+            harm = harm or is_worse
+            is_great = abs(of.strength) >= 0.35 and of.least >= 0.2 and of.stands_alone
+            if is_worse and is_great and self.new_versions(window):
                 scores.append(0.8)
-        rose = [of.value for of in group if of.strength > 0]
+        rose = [of.value for of in group if of.strength > 0] or list(TERMINAL)
+        days = self.days_since(window)
+        shown = [
+            case
+            for case in self.seen
+            if self.week(case) in window.within
+            and case.let_through
+            and case.terminal
+            and (days >= ALL_AGES or case.age < days)
+        ]
         steps: list[tuple[str, str | None]] = [
             ("Compare versions, rules and weeks of the decisions.", about(self.policy_id, "effectiveness")),
-            (READ_THEM, search(self.policy_id, *self.whole(group[0].window), verdict="yes")),
+            (READ_THEM, search(self.policy_id, *self.whole(window), verdict="yes")),
         ]
-        if self.new_versions(group[0].window):
+        if self.new_versions(window):
             steps.append(("Replay them under the version before: which would not have been let through?", None))
-
-        def ids() -> list[str]:
-            return self.ids_in(group[0].window, lambda case: not rose or case.latest.get("outcome_status") in rose)
-
-        return self.shifted("outcome_shift", group, max(scores), ids=ids, steps=steps)
+        named = latest_of([case for case in shown if case.latest["outcome_status"] in rose])
+        return self.shifted("outcome_shift", group, max(scores), shown=shown, named=named, steps=steps, harm=harm)
 
     def verdict_shift(self, group: Sequence[Moved]) -> Found:
         score = max(of.score(EFFECT) for of in group)
-        versions = self.new_versions(group[0].window)
+        window = group[0].window
+        versions = self.new_versions(window)
         if versions:
             score = min(score, 0.79)
         rose = [of for of in group if of.strength > 0]
@@ -734,17 +1047,16 @@ class Recount:
             (f"Read what version {version} changed, and whether that was meant.", None) for version in versions
         ] or [("No version changed with it: look at the facts that callers send, and at fact_drift.", None)]
         chosen = {"verdict": verdicts[0]} if verdicts else {"reason_code": reasons[0]} if reasons else {}
-        steps.append((READ_THEM, search(self.policy_id, *self.whole(group[0].window), **chosen)))
+        steps.append((READ_THEM, search(self.policy_id, *self.whole(window), **chosen)))
 
         def shows(case: Case) -> bool:
             if verdicts:
                 return case.record["verdict"] in verdicts
             return not reasons or case.record["reason_code"] in reasons
 
-        return self.shifted("verdict_shift", group, score, ids=lambda: self.ids_in(group[0].window, shows), steps=steps)
-
-    def ids_in(self, window: Window, shows: Callable[[Case], bool] = lambda _: True) -> list[str]:
-        return latest_of([case for case in self.seen if window.first <= self.week(case) <= window.last and shows(case)])
+        shown = [case for case in self.seen if self.week(case) in window.within]
+        named = latest_of([case for case in shown if shows(case)])
+        return self.shifted("verdict_shift", group, score, shown=shown, named=named, steps=steps)
 
     # Drift.
 
@@ -752,7 +1064,7 @@ class Recount:
         found, tests = [], 0
         for name in self.fields:
             held = [
-                (self.week(case), value_of(self.facts[case.record["decision_id"]], name))
+                (case, value_of(self.facts[case.record["decision_id"]], name))
                 for case in self.seen
                 if self.is_taken(case) and self.facts.get(case.record["decision_id"]) is not None
             ]
@@ -761,32 +1073,63 @@ class Recount:
             if len(used) < 2:
                 continue
             self.looked_at.append(name)
-            weeks = [[0] * len(used) for _ in range(self.weeks)]
-            for week, value in held:
-                weeks[week][used.index(bin_of(value))] += 1
+            by_week: dict[int, list[tuple[Case, int]]] = {}
+            for case, value in held:
+                by_week.setdefault(self.week(case), []).append((case, used.index(bin_of(value))))
             for window in windows(self.weeks):
-                within = [sum(of) for of in zip(*weeks[window.first : window.last + 1], strict=True)]
-                before = [sum(of) for of in zip(*weeks[window.reference : window.first], strict=True)]
+                sides = [
+                    [of for week in weeks for of in by_week.get(week, ())] for weeks in (window.before, window.within)
+                ]
+                before, within = ([sum(at == place for _, at in side) for place in range(len(used))] for side in sides)
                 if min(sum(within), sum(before)) < self.min_sample:
                     continue
                 tests += 1
-                index = stability(before, within)
-                if index >= 0.05:
-                    p = histograms_differ(before, within)
-                    found.append(Moved("fact", name, window, before, within, index, p, [names[at] for at in used]))
+                if stability(before, within) < 0.05:
+                    continue
+                of = Moved("fact", name, window, before, within, 0.0, 1.0, [names[at] for at in used])
+                if self.is_drift(of, sides):
+                    found.append(of)
+        for of in found:
+            of.needed = 0.001 / tests
         most = kept([of.p for of in found], tests) if tests else -1
         return without_echoes(of for of in found if of.p <= most)
 
+    def is_drift(self, of: Moved, sides: Sequence[Sequence[tuple[Case, int]]]) -> bool:
+        """Whether a fact drifted, each side counted for as many decisions as it says."""
+        whole = sum(of.before) + sum(of.within)
+        shares = [(a + b) / whole for a, b in zip(of.before, of.within, strict=True)]
+        effects = []
+        for side in sides:
+            if are_few(minutes_of((case, 1.0) for case, _ in side)):
+                return False
+            effects.append(mean_design_effect(side, shares))
+        if any(len(side) / by < self.min_sample for side, by in zip(sides, effects, strict=True)):
+            return False
+        alone = [
+            [math.floor(count / by) for count in counts]
+            for counts, by in zip((of.before, of.within), effects, strict=True)
+        ]
+        n, m = map(sum, alone)
+        of.strength = stability(*alone)
+        of.least = max(0.0, of.strength - ONE_SIDED * math.sqrt(2 * (len(shares) - 1)) * (1 / n + 1 / m))
+        of.p = histograms_differ(*alone)
+        of.effects = (max(effects), 1.0)
+        return of.strength >= 0.05
+
     def drift(self, group: Sequence[Moved]) -> Found:
         first, last = self.ends(group[0].window)
+        when = "half a year" if group[0].window.slow else "the weeks"
         named = ", ".join(of.value for of in group[:3]) + (f" and {len(group) - 3} more" if len(group) > 3 else "")
         facts = [
             {
                 "fact": of.value,
                 "from": self.ends(of.window)[0],
                 "to": self.ends(of.window)[1],
-                "reference_from": stamp(self.start + of.window.reference * WEEK),
+                **self.reference(of.window),
                 "stability_index": round(of.strength, 6),
+                "least_index": round(of.least, 6),
+                "design_effect": of.effects[0],
+                "required_p": float(f"{of.needed:.6g}"),
                 "p_value": float(f"{of.p:.6g}"),
                 "bins": [
                     {"holds": holds, "before": before, "within": within}
@@ -799,19 +1142,26 @@ class Recount:
         return Found(
             "fact_drift",
             None,
-            min(0.79, max(score_of(of.strength, INDEX) for of in group)),
-            [f"fact_drifted:{of.value}" for of in group],
-            f"The facts of decisions differ from those of the weeks before: {named}.",
+            max(of.score(INDEX) for of in group),
+            [f"fact_drifted:{of.value}" for of in group] + (["slow"] if group[0].window.slow else []),
+            f"The facts of decisions differ from those of {when} before: {named}.",
             first,
             last,
-            sum(group[0].within),
-            lambda: self.ids_in(group[0].window),
+            [case for case in self.seen if self.week(case) in group[0].window.within],
             {"facts": facts},
             [
                 ("See which bins grew: a caller that sends something else, or other customers?", None),
                 (READ_THEM, search(self.policy_id, *self.whole(group[0].window))),
             ],
+            cases=self.moved_bins(group[0]),
+            goes_on=self.goes_on(group[0].window),
         )
+
+    def moved_bins(self, of: Moved) -> int:
+        """How many decisions of the window are in another bin than before: half of how far the shares differ."""
+        n, m = sum(of.before), sum(of.within)
+        differ = math.fsum(abs(a / n - b / m) for a, b in zip(of.before, of.within, strict=True)) / 2
+        return round(differ * sum(self.week(case) in of.window.within for case in self.seen))
 
     # Volume.
 
@@ -819,35 +1169,47 @@ class Recount:
         for name, length, like in (("hour", timedelta(hours=1), 168), ("day", DAY, 7), ("week", WEEK, 1)):
             first = min(case.made for case in self.seen)
             start = monday(first) if length == WEEK else self.start + (first - self.start) // length * length
-            counts = [0] * max(0, (self.as_of - start) // length)
+            cells: list[list[Case]] = [[] for _ in range(max(0, (self.as_of - start) // length))]
             for case in self.seen:
                 at = (case.made - start) // length
-                if at < len(counts):
-                    counts[at] += 1
-            if counts and lower(counts) >= 5:
-                yield from self.surges_of(name, length, like, start, counts)
+                if at < len(cells):
+                    cells[at].append(case)
+            if cells and lower(map(len, cells)) >= 5:
+                yield from self.surges_of(name, length, like, start, cells)
                 return
 
+    @staticmethod
+    def arrivals(cell: Sequence[Case], minutes: int) -> int:
+        """As how many that came alone those of a cell say as much."""
+        if not cell:
+            return 0
+        size = Fraction(sum(len(of) ** 2 for _, of in minutes_of((case, 1.0) for case in cell)), len(cell))
+        chance = 1 + Fraction(len(cell) - 1, minutes)
+        return math.ceil(len(cell) / max(Fraction(1), size / chance))
+
     def surges_of(
-        self, name: str, length: timedelta, like: int, start: Moment, counts: Sequence[int]
+        self, name: str, length: timedelta, like: int, start: Moment, cells: Sequence[Sequence[Case]]
     ) -> Iterator[Found]:
-        usual = {}
-        for at in range(len(counts)):
-            same = [counts[before] for before in range(at - like, -1, -like)][:8]
-            if len(same) >= 4:
-                usual[at] = lower(same)
-        far = {at: 2 * math.sqrt(counts[at] + 3 / 8) - 2 * math.sqrt(of + 3 / 8) for at, of in usual.items()}
+        came = [self.arrivals(cell, length // timedelta(minutes=1)) for cell in cells]
+        usual, usual_came = {}, {}
+        for at in range(len(cells)):
+            same_kind = range(at - like, -1, -like)[:8]
+            if len(same_kind) >= 4:
+                usual[at] = lower(len(cells[before]) for before in same_kind)
+                usual_came[at] = lower(came[before] for before in same_kind)
+        far = {at: 2 * math.sqrt(came[at] + 3 / 8) - 2 * math.sqrt(of + 3 / 8) for at, of in usual_came.items()}
         if not far:
             return
         spread = max(ROBUST, lower(map(abs, far.values())))
         least = needed(len(far))
         run: list[int] = []
-        for at in range(len(counts) + 1):
+        for at in range(len(cells) + 1):
             out = at in far and ROBUST * abs(far[at]) / spread > least
             if run and not (out and (far[at] > 0) == (far[run[-1]] > 0)):
-                yield self.surge(
-                    name, length, start, run, counts, usual, max(abs(far[of]) for of in run) / spread, least
-                )
+                sums = [sum(of[each] for each in run) for of in (usual, came, usual_came)]
+                shown = [case for each in run for case in cells[each]]
+                distance = max(abs(far[of]) for of in run) / spread
+                yield self.surge(name, length, start, run, shown, sums, distance, least)
                 run = []
             if out:
                 run.append(at)
@@ -858,32 +1220,36 @@ class Recount:
         length: timedelta,
         start: Moment,
         run: Sequence[int],
-        counts: Sequence[int],
-        usual: Mapping[int, int],
+        shown: Sequence[Case],
+        sums: Sequence[int],
         distance: float,
         least: float,
     ) -> Found:
-        decisions, expected = sum(counts[at] for at in run), sum(usual[at] for at in run)
-        times = max(decisions, expected) / max(0.5, min(decisions, expected))
-        score = score_of(times, TIMES)
+        expected, came, usual_came = sums
+        times = max(came, usual_came) / max(0.5, min(came, usual_came))
+        made = [self.week(case) for case in self.seen]
+        week: int = lower(made.count(each) for each in set(made))
+        score = min(score_of(times, TIMES), score_of(abs(came - usual_came) / week, SURPLUS))
         first, last = start + run[0] * length, start + (run[-1] + 1) * length
-        is_more = decisions > expected
+        is_more = came > usual_came
         cells = f"{len(run):,} {name}{'s' if len(run) > 1 else ''}"
         return Found(
             "volume",
             name,
-            score if is_more else min(0.79, score),
+            score,
             ["more_decisions_than_usual" if is_more else "fewer_decisions_than_usual"],
-            f"{decisions:,} decisions in {cells}; such {name}s have {expected:,}.",
+            f"{len(shown):,} decisions in {cells}; such {name}s have {expected:,}.",
             stamp(first),
             stamp(last),
-            decisions,
-            lambda: latest_of([case for case in self.chosen if first <= case.made < last]),
+            shown,
             {
                 "grain": name,
                 "cells": len(run),
-                "decisions": decisions,
+                "decisions": len(shown),
                 "usual": expected,
+                "arrivals": came,
+                "usual_arrivals": usual_came,
+                "usual_week": week,
                 "times": round(times, 6),
                 "modified_z": round(ROBUST * distance, 6),
                 "required_z": round(least, 6),
@@ -892,26 +1258,103 @@ class Recount:
                 ("See who asked, and for what: actor, subject and target of the decisions.", None),
                 (READ_THEM, search(self.policy_id, stamp(first), stamp(last))),
             ],
+            cases=abs(len(shown) - expected),
         )
 
     # Outliers.
 
-    def outliers(self) -> Iterator[Found]:
-        by_name: dict[str, list[tuple[Case, float]]] = {}
+    @cached_property
+    def by_metric(self) -> dict[str, list[tuple[Case, float]]]:
+        """The values of the metrics that are looked at."""
+        found: dict[str, list[tuple[Case, float]]] = {}
         for case in self.chosen:
             for name, value in (case.latest.get("observed_metrics") or {}).items():
-                by_name.setdefault(name, []).append((case, float(value)))
-        names = [name for name in most_first(by_name) if len(by_name[name]) >= self.min_sample][:MOST_METRICS]
-        self.metrics = len(names)
-        for name in names:
-            yield from self.outliers_of(name, by_name[name])
+                found.setdefault(name, []).append((case, float(value)))
+        names = [name for name in most_first(found) if len(found[name]) >= self.min_sample][:MOST_METRICS]
+        return {name: found[name] for name in sorted(names)}
+
+    def by_ratio(self, name: str) -> bool:
+        values = [value for case, value in self.by_metric[name] if self.is_taken(case)]
+        above_zero = [value for value in values if value > 0]
+        least = min(value for _, value in self.by_metric[name])
+        return bool(above_zero) and least >= 0 and is_even_by_logarithms(above_zero if least == 0 else values)
+
+    def outliers(self) -> Iterator[Found]:
+        self.metrics = len(self.by_metric)
+        for name in self.by_metric:
+            yield from self.outliers_of(name, self.by_metric[name])
+
+    def eras(self, name: str) -> list[range]:
+        """The weeks of each level that a metric had."""
+        shifts = [
+            of.window
+            for of in self.levels
+            if of.value == (name, "location") and of.version is None and of.stands_alone and not of.window.slow
+        ]
+        aside = {at for of in shifts for at in (of.first - 1, of.first, of.last, of.last + 1)}
+        found: list[range] = []
+        for at in range(self.weeks):
+            if at in aside:
+                continue
+            if found and found[-1].stop == at:
+                found[-1] = range(found[-1].start, at + 1)
+            else:
+                found.append(range(at, at + 1))
+        return found if shifts else []
 
     def outliers_of(self, name: str, all_values: Sequence[tuple[Case, float]]) -> Iterator[Found]:
+        eras = self.eras(name)
+        parts = [[of for of in all_values if self.week(of[0]) in era] for era in eras] if eras else [all_values]
         least = min(value for _, value in all_values)
-        values = [(case, value) for case, value in all_values if self.is_taken(case)]
+        found = [self.far_of(part, least, len(all_values), thin=bool(eras)) for part in parts]
+        known = [of for of in found if of is not None]
+        if not known:
+            return
+        far = [of for _, part in known for of in part]
+        if len(known) > 1:
+            far.sort(key=lambda of: (-of[2], of[0].position))
+        usual = known[-1][0]
+        least_z = needed(len(all_values))
+        when = sorted(case.latest["reported_at"] for case, *_ in far)
+        strength = score_of(far[0][2] / least_z, FAR)
+        yield Found(
+            "metric_outlier",
+            name,
+            strength if len(far) >= 0.1 * len(all_values) else min(0.79, strength),
+            ["metric_far_from_usual"],
+            f"Values of the metric {name} far from what is usual: {len(far):,} of {len(all_values):,}.",
+            when[0],
+            when[-1],
+            [case for case, *_ in far],
+            {
+                "metric": name,
+                "values": len(all_values),
+                **usual,
+                "seasonal_p": 0.001,
+                "required_z": round(least_z, 6),
+                "farthest": [
+                    {"value": value, "usual": middle, "modified_z": round(z, 6)}
+                    for _, value, z, middle in self.farthest(far)
+                ],
+            },
+            [("Check the number with its source: a wrong unit, a wrong sign, or a case of its own?", None)],
+            cases=len(far),
+            named=[str(case.record["decision_id"]) for case, *_ in self.farthest(far)],
+        )
+
+    @staticmethod
+    def farthest(far: Sequence[tuple[Case, float, float, float]]) -> Sequence[tuple[Case, float, float, float]]:
+        return far[:10]
+
+    def far_of(
+        self, all_values: Sequence[tuple[Case, float]], least: float, number: int, *, thin: bool
+    ) -> tuple[Json, list[tuple[Case, float, float, float]]] | None:
+        """What is usual among some values, and those that lie far out: the value, how far, and what is usual for it."""
+        taken = self.is_taken_thinly if thin else self.is_taken
+        values = [(case, value) for case, value in all_values if taken(case)]
         above_zero = [(case, value) for case, value in values if value > 0]
         if len(above_zero if least == 0 else values) < self.min_sample:
-            return
+            return None
         ratios = least >= 0 and is_even_by_logarithms([value for _, value in above_zero])
         if ratios:
             values = above_zero
@@ -928,8 +1371,8 @@ class Recount:
 
         spread: float = lower(distance(*of) for of in values)
         if spread <= 0:
-            return
-        least_z = needed(len(all_values))
+            return None
+        least_z = needed(number)
 
         def out(case: Case, value: float) -> float:
             return min(GREATEST, ROBUST * distance(case, value) / spread)
@@ -938,37 +1381,261 @@ class Recount:
         far = [of for of in all_values if (of[1] > 0 or not ratios) and out(*of) > least_z]
         far.sort(key=lambda of: (-distance(*of), of[0].position))
         if not far:
-            return
-        when = sorted(case.latest["reported_at"] for case, _ in far)
-        yield Found(
-            "metric_outlier",
+            return None
+        told = {
+            "median": median,
+            "mad": float(f"{spread:.6g}"),
+            "scale": "ratio" if ratios else "difference",
+            "season": season,
+        }
+        return told, [(case, value, out(case, value), usual.get(kind_of(case), median)) for case, value in far]
+
+    def is_taken_thinly(self, case: Case) -> bool:
+        return scattered(case.position) % self.thin == 0
+
+    # Metrics that shifted.
+
+    @cached_property
+    def levels(self) -> list[Moved]:
+        """Where the values of metrics lie otherwise than they did, or farther or less far apart."""
+        tests, found = 0, []
+        for name, all_values in self.by_metric.items():
+            values = [of for of in all_values if self.is_taken_thinly(of[0]) and of[0].made >= self.start]
+            if not values:
+                continue
+            level = Level(values, ratios=self.by_ratio(name))
+            for window in windows(self.weeks):
+                days = self.days_since(window)
+                if days == 0:
+                    continue
+                most = math.inf if days >= ALL_AGES else days
+                sides = [
+                    [of for of in values if self.week(of[0]) in weeks and of[0].age < most]
+                    for weeks in (window.before, window.within)
+                ]
+                if min(map(len, sides)) < self.min_sample:
+                    continue
+                tests += 2
+                groups = [
+                    [of for of in values if self.week(of[0]) in weeks] for weeks in (window.before, window.within)
+                ]
+                found += self.level_moved(name, level, window, sides, groups)
+            for version in sorted({version_of(case) for case, _ in values}):
+                compared = self.version_moved(name, level, version)
+                tests += compared is not None
+                found += compared or []
+        for of in found:
+            of.needed = 0.001 / tests
+        most_p = kept([of.p for of in found], tests) if tests else -1
+        real = [of for of in found if of.p <= most_p]
+        kept_weeks = without_echoes(of for of in real if of.version is None and of.value[1] == "location")
+        steps = [of.window for of in kept_weeks if of.stands_alone and not of.window.slow]
+        kept_weeks += without_echoes(
+            of
+            for of in real
+            if of.version is None
+            and of.value[1] == "spread"
+            and not any(
+                (of.window.echoes(step) or step.echoes(of.window)) and of.window.first != step.first for step in steps
+            )
+        )
+        versions = sorted((of for of in real if of.version is not None), key=lambda of: str(of.version), reverse=True)
+        versions.sort(
+            key=lambda of: (
+                *(not of.stands_alone, of.p, -round(abs(of.strength), 6)),
+                *(of.window.last - of.window.first, of.window.first, of.value),
+            )
+        )
+        for of in versions:
+            beside = [
+                other for other in kept_weeks if other.value == of.value and other.window.first in of.window.within
+            ]
+            if all(other.version is None and abs(other.strength) < abs(of.strength) for other in beside):
+                kept_weeks = [other for other in kept_weeks if other not in beside] + [of]
+        return kept_weeks
+
+    def level_moved(
+        self,
+        name: str,
+        level: Level,
+        window: Window,
+        sides: Sequence[Sequence[tuple[Case, float]]],
+        groups: Sequence[Sequence[tuple[Case, float]]],
+    ) -> list[Moved]:
+        before, within = ([level.bin(value) for _, value in side] for side in sides)
+        delta, z, _ = ranked(within, before)
+        rough = [[level.middle[at] for at in side] for side in (before, within)]
+        far, wide = abs(z) >= 2 and abs(delta) >= 0.0735, level.is_wider(*rough)
+        ranks = [minutes_of((case, level.rank(value)) for case, value in side) for side in groups]
+        if not (far or wide) or any(map(are_few, ranks)):
+            return []
+        effects = effects_of(ranks)
+        if min(len(before) / effects[0], len(within) / effects[1]) < self.min_sample:
+            return []
+        found = []
+        if far:
+            found.append(("location", ranked(within, before, effects[1], effects[0])))
+        if wide:
+            both = lower([*rough[0], *rough[1]])
+            own = [[level.distance(of, lower(side)) for of in side] for side in rough]
+            together = [[level.distance(of, both) for of in side] for side in rough]
+            tests = [ranked(apart[1], apart[0], effects[1], effects[0]) for apart in (own, together)]
+            if tests[0][0] * tests[1][0] > 0:
+                found.append(("spread", min(tests, key=lambda of: abs(of[1]))))
+        return [
+            Moved(
+                "metric", (name, what), window, None, None, delta, normal_p(z), (), 0.0, 0.0, least,
+                (number_of_groups(ranks[0]), number_of_groups(ranks[1])), (effects[0], effects[1]), None, sides,
+            )
+            for what, (delta, z, least) in found
+            if abs(z) >= 2 and abs(delta) >= 0.0735
+        ]  # fmt: skip
+
+    def version_moved(self, name: str, level: Level, version: str) -> list[Moved] | None:
+        """How a version differs from others in the same weeks; None where it is not tested."""
+        strata = {}
+        for week in range(self.weeks):
+            both = [of for of in level.values if self.week(of[0]) == week]
+            own = [of for of in both if version_of(of[0]) == version]
+            if 0 < len(own) < len(both):
+                strata[week] = (own, [of for of in both if version_of(of[0]) != version])
+        sides = [[of for pair in strata.values() for of in pair[side]] for side in (1, 0)]
+        if len(strata) < 4 or min(map(len, sides)) < self.min_sample:
+            return None
+        window = Window(min(strata), max(strata), min(strata))
+        ranks = minutes_of(
+            (case, level.rank(value)) for case, value in level.values if self.week(case) in window.within
+        )
+        (by,) = effects_of([ranks])
+        if are_few(ranks) or min(map(len, sides)) / by < self.min_sample:
+            return None
+        weights, deltas, null, real = [], [], [], []
+        for own, others in strata.values():
+            n, m = len(own), len(others)
+            delta = ranked_delta([level.bin(of) for _, of in own], [level.bin(of) for _, of in others])
+            weights.append(n * m / (n + m + 1))
+            deltas.append(delta)
+            null.append(variances([level.bin(of) for _, of in own], [level.bin(of) for _, of in others])[0])
+            real.append(variances([level.bin(of) for _, of in own], [level.bin(of) for _, of in others])[1])
+        whole = math.fsum(weights)
+        delta = math.fsum(w * d for w, d in zip(weights, deltas, strict=True)) / whole
+        error, spread = (
+            math.sqrt(by * math.fsum(w * w * v for w, v in zip(weights, of, strict=True))) / whole
+            for of in (null, real)
+        )
+        z = delta / error if error else 0.0
+        if abs(z) < 2 or abs(delta) < 0.0735:
+            return []
+        return [
+            Moved(
+                "metric", (name, "location"), window, None, None, delta, normal_p(z), (), 0.0, 0.0,
+                max(0.0, abs(delta) - NORMAL * spread), (len(ranks), len(ranks)), (by, by), version, sides,
+            )
+        ]  # fmt: skip
+
+    def metric_shifts(self) -> Iterator[Found]:
+        for group in grouped(self.levels):
+            yield self.metric_shift(group)
+
+    def metric_shift(self, group: Sequence[Moved]) -> Found:
+        top = group[0]
+        name, window, version = top.value[0], top.window, top.version
+        first, last = self.ends(window)
+        versions = [] if version is not None else self.new_versions(window)
+        days = ALL_AGES if version is not None else self.days_since(window)
+        told = {
+            ("location", True): "rose",
+            ("location", False): "fell",
+            ("spread", True): "spread_grew",
+            ("spread", False): "spread_shrank",
+        }
+        reasons = [f"metric_{told[of.value[1], of.strength > 0]}:{name}" for of in group]
+        reasons += ["policy_version_changed"] if versions else []
+        reasons += [f"version_differs:{version}"] if version is not None else []
+        reasons += ["slow"] if window.slow else []
+        shown = [
+            case
+            for case, _ in self.by_metric[name]
+            if case.made >= self.start
+            and self.week(case) in window.within
+            and (days >= ALL_AGES or case.age < days)
+            and version in (None, version_of(case))
+        ]
+        numbers = {"metric": name, "levels": [self.level_told(of) for of in group]}
+        chosen = {} if version is None else {"policy_version": version}
+        value = None
+        if name == self.valued:
+            means = [sum((Fraction(of) for _, of in side), Fraction(0)) / len(side) for side in top.sides]
+            value = round((float(means[1]) - float(means[0])) * len(shown), 6)
+        return Found(
+            "metric_shift",
             name,
-            min(0.79, score_of(out(*far[0]) / least_z, FAR)),
-            ["metric_far_from_usual"],
-            f"Values of the metric {name} far from what is usual: {len(far):,} of {len(all_values):,}.",
-            when[0],
-            when[-1],
-            len(far),
-            lambda: [str(case.record["decision_id"]) for case, _ in far[:10]],
+            max(of.score(DELTA) for of in group),
+            reasons,
+            f"{self.level_called(top, versions)}{' in half a year' if window.slow else ''}.",
+            first,
+            last,
+            shown,
+            {**numbers, **({"new_versions": versions} if versions else {})},
+            [
+                ("See what is measured now and was not before: another source, another unit, or other cases?", None),
+                ("Compare the metric's means by version.", about(self.policy_id, "effectiveness")),
+                (READ_THEM, search(self.policy_id, *self.whole(window), **chosen)),
+            ],
+            cases=len(shown),
+            value=value,
+            goes_on=self.goes_on(window),
+        )
+
+    def level_told(self, of: Moved) -> Json:
+        first, last = self.ends(of.window)
+        days = ALL_AGES if of.version is not None else self.days_since(of.window)
+        sides = [
             {
-                "metric": name,
-                "values": len(all_values),
-                "median": median,
-                "mad": float(f"{spread:.6g}"),
-                "scale": "ratio" if ratios else "difference",
-                "season": season,
-                "seasonal_p": 0.001,
-                "required_z": round(least_z, 6),
-                "farthest": [
-                    {
-                        "value": value,
-                        "usual": usual.get(kind_of(case), median),
-                        "modified_z": round(out(case, value), 6),
-                    }
-                    for case, value in far[:10]
-                ],
-            },
-            [("Check the number with its source: a wrong unit, a wrong sign, or a case of its own?", None)],
+                "values": len(side),
+                "lower_quartile": lower([value for _, value in side], 1, 4),
+                "median": lower(value for _, value in side),
+                "upper_quartile": lower([value for _, value in side], 3, 4),
+            }
+            for side in of.sides
+        ]
+        apart = {"reference_from": first, "reference_to": last}
+        return {
+            "of": of.value[1],
+            "version": of.version,
+            "from": first,
+            "to": last,
+            **(self.reference(of.window) if of.version is None else apart),
+            "age_days": None if days >= ALL_AGES else days,
+            "before": sides[0],
+            "within": sides[1],
+            "difference": max(-GREATEST, min(GREATEST, sides[1]["median"] - sides[0]["median"])),
+            "cliffs_delta": round(of.strength, 6),
+            "least_delta": round(of.least, 6),
+            "groups": {"before": of.groups[0], "within": of.groups[1]},
+            "design_effect": {"before": of.effects[0], "within": of.effects[1]},
+            "p_value": float(f"{of.p:.6g}"),
+            "required_p": float(f"{of.needed:.6g}"),
+        }
+
+    def level_called(self, of: Moved, versions: Sequence[str]) -> str:
+        name, then, now = of.value[0], *(self.level_told(of)[side] for side in ("before", "within"))
+        since = f" with version {', '.join(versions)}" if versions else ""
+        rose = of.strength > 0
+        if of.version is not None:
+            return (
+                f"The metric {name} is {'greater' if rose else 'less'} with version {of.version} than with others in "
+                f"the same weeks: its median is {now['median']:,.6g}, theirs {then['median']:,.6g}"
+            )
+        if of.value[1] == "spread":
+            return (
+                f"Values of the metric {name} lie {'farther apart' if rose else 'closer together'} than before{since}: "
+                f"the middle half went from {then['lower_quartile']:,.6g} to {then['upper_quartile']:,.6g}, and goes "
+                f"from {now['lower_quartile']:,.6g} to {now['upper_quartile']:,.6g}"
+            )
+        return (
+            f"The metric {name} {'rose' if rose else 'fell'} from a median of {then['median']:,.6g} to "
+            f"{now['median']:,.6g}{since}"
         )
 
     def season(
@@ -1137,6 +1804,7 @@ def anomalies(
     min_sample: int = 20,
     threshold: float = 0.35,
     max_items: int = 20,
+    value: str | None = None,
     erased: Collection[str] | None = None,
     withheld: Collection[str] = (),
     most_sampled: int = MOST_SAMPLED,
@@ -1152,6 +1820,7 @@ def anomalies(
         min_sample: How many cases a window needs.
         threshold: The least score that is listed.
         max_items: How many are listed.
+        value: The metric in which costs are told.
         erased: The decisions whose facts are not known; by default those that the chain says were erased.
         withheld: The paths of facts that were left out as personal.
         most_sampled: How many decisions are looked at whole.
@@ -1174,7 +1843,7 @@ def anomalies(
     recount = None
     if chosen:
         fields = [name for name in fields_of(rulebooks.values()) if not is_left_out(name, withheld)]
-        recount = Recount(entries, chosen, policy_id, min_sample, facts, fields, most_sampled)
+        recount = Recount(entries, chosen, policy_id, min_sample, facts, fields, most_sampled, value)
         found = recount.find()
     above = [of for of in found if of.score >= threshold]
     listed = above[:max_items]
@@ -1183,6 +1852,8 @@ def anomalies(
     notes = [*NOTES]
     if len(chosen) < min_sample:
         notes.append(TOO_FEW)
+    if recount is not None and recount.has_thin_weeks():
+        notes.append(THIN)
     if recount is not None and recount.one_of > 1:
         notes.append(TAKEN.format(recount.one_of))
     if is_truncated:
@@ -1206,10 +1877,13 @@ def anomalies(
         "min_sample": min_sample,
         "threshold": threshold,
         "max_items": max_items,
+        "value": value,
         "limit": limit,
         "parameters": {
             "window_weeks": [1, 2, 4, 8],
             "reference_weeks": 8,
+            "slow_weeks": 26,
+            "least_groups": 5,
             "false_discovery_rate": 0.05,
             "alarm_chance": 0.001,
             "rollout_chance": 0.01,

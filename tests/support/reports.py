@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from gate.errors import ServiceUnavailable
 from gate.policy.anomalies.alerts import alerts_report, open_alerts
 from gate.policy.anomalies.breaks import Broken
-from gate.policy.anomalies.report import MAX_AGE, Weeks, anomaly_report, find, strongest
-from gate.policy.anomalies.report import Counted as CountedAnomalies
+from gate.policy.anomalies.counted import MAX_AGE, Weeks
+from gate.policy.anomalies.counted import Counted as CountedAnomalies
+from gate.policy.anomalies.report import anomaly_report, find, strongest
 from gate.policy.anomalies.statistics import Share
 from gate.policy.confidence import Counts, Coverage, add
 from gate.policy.effectiveness import Counted, Footing, Group, Metric, Middle, Standing, together

@@ -163,13 +163,17 @@ class AnomalousSite(Site):
         executed = chance.choice([None, None, None, True, False])
         if executed is not None:
             body["action_executed"] = executed
-        if metrics := dict(self._metrics()):
+        if metrics := dict(self._metrics(worse)):
             body["observed_metrics"] = metrics
         return body
 
-    def _metrics(self) -> Iterator[tuple[str, float]]:
-        """Metrics of every kind: by ratios, by differences, with zeros and seasons, huge, tiny, and all the same."""
+    def _metrics(self, changed: bool) -> Iterator[tuple[str, float]]:
+        """Metrics of every kind: by ratios, by differences, with zeros and seasons, huge, tiny, and all the same; one
+        that shifts with what is decided.
+        """
         chance = self.chance
+        if chance.random() < 0.8:
+            yield "shifting", chance.gauss(40 if changed else 20, 5)
         if chance.random() < 0.8:
             yield "days", round(chance.lognormvariate(2, 0.6) * (400 if chance.random() < 0.02 else 1), 3)
         if chance.random() < 0.7:

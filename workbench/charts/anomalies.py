@@ -115,6 +115,31 @@ def shift(anomaly: AnomalyDocument, beside: pl.DataFrame, notes: Sequence[str], 
     return _titled([_shade(anomaly), lines, linked(points, link)], anomaly, [*notes, *grey], shaded=True)
 
 
+def level(anomaly: AnomalyDocument, beside: pl.DataFrame, notes: Sequence[str], *, link: Link | None = None) -> Drawn:
+    """Where the values of a metric lie, week by week, with the window: medians, and the middle half of the values."""
+    shown = beside.with_columns((pl.col("values") < FEW).alias("few"))
+    shown = with_links(shown, link, _says_level)
+    metric = labels([described(anomaly["numbers"]["metric"])])[0]
+    scale = alt.Scale(zero=False)
+    base = rows(shown).encode(
+        x=_time("week:T", "Week of the decision (from Monday, UTC)"),
+        tooltip=tooltip("week", "values", "low", "median", "high"),
+    )
+    half = base.mark_area(opacity=0.25, color=colours.FIGURE).encode(
+        y=alt.Y("low:Q", title=metric, scale=scale), y2=alt.Y2("high:Q")
+    )
+    line = base.mark_line(strokeWidth=2, color=colours.FIGURE).encode(y=alt.Y("median:Q", title=metric, scale=scale))
+    points = base.mark_point(filled=True, size=50, opacity=1).encode(
+        y=alt.Y("median:Q", title=metric, scale=scale),
+        color=alt.condition("datum.few", alt.value(colours.FEW), alt.value(colours.FIGURE)),
+    )
+    told = ["Line: the median. Band: the middle half of the values."]
+    told += [f"Grey: fewer than {FEW} values."] if shown["few"].any() else []
+    version = anomaly["numbers"]["levels"][0]["version"]
+    told += [f"Only version {cut(version)}."] if version is not None else []
+    return _titled([_shade(anomaly), half, line, linked(points, link)], anomaly, [*notes, *told], shaded=True)
+
+
 def count(anomaly: AnomalyDocument, beside: pl.DataFrame, notes: Sequence[str], *, link: Link | None = None) -> Drawn:
     """How many decisions there were, by day or week around a window of volume, by week for a break."""
     shown = with_links(beside, link, _says_count)
@@ -198,7 +223,8 @@ def _called(kind: str, subject: str | None) -> str:
         return KINDS[kind]
     if kind == "lifecycle_break":
         return phrase(subject)
-    return f"{KINDS[kind]}: {cut(in_words(subject))}" if kind == "metric_outlier" else f"{KINDS[kind]} by {subject}"
+    of_metric = kind in ("metric_outlier", "metric_shift")
+    return f"{KINDS[kind]}: {cut(in_words(subject))}" if of_metric else f"{KINDS[kind]} by {subject}"
 
 
 def _says(row: Mapping[str, Any]) -> str:
@@ -210,6 +236,12 @@ def _says(row: Mapping[str, Any]) -> str:
 def _says_share(row: Mapping[str, Any]) -> str:
     """What a point of a week shows."""
     return f"{row['label']}, week of {day(row['week'])}: {whole_percent(row['rate'])} of {row['whole']:,}"
+
+
+def _says_level(row: Mapping[str, Any]) -> str:
+    """What the point of a week shows of a metric."""
+    when = f"Week of {day(row['week'])}"
+    return f"{when}: a median of {row['median']:,.6g} of {counted(row['values'], 'value')}"
 
 
 def _says_count(row: Mapping[str, Any]) -> str:

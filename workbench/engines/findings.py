@@ -43,7 +43,7 @@ FEW: Final = MIN_SAMPLE
 _NAMES: Final = 3
 _FACTS: Final = 10
 _STATUSES: Final = (*Counts._fields, "unreported")
-_CHANGES: Final = ("outcome_shift", "verdict_shift", "volume", "fact_drift")
+_CHANGES: Final = ("outcome_shift", "verdict_shift", "metric_shift", "volume", "fact_drift")
 _BROKEN: Final[Mapping[str, str]] = MappingProxyType(
     {
         "executed_without_yes": "were executed or queued without a yes",

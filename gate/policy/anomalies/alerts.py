@@ -13,12 +13,12 @@ from typing import Any, Final, TypedDict
 from gate.encoding.canonical import content_hash
 from gate.ids import parse_timestamp, timestamp
 from gate.labels import ALERTS
-from gate.policy.anomalies.anomaly import AnomalyDocument, report_of
+from gate.policy.anomalies.anomaly import AnomalyDocument, order, report_of
 from gate.policy.anomalies.scores import HIGH
 from gate.policy.questions import OPEN_DAYS, AlertsQuestion
 
 MAX_ALERTS: Final = 100
-"""How many alerts are listed, the strongest first."""
+"""How many alerts are listed, what costs most first."""
 
 MAX_POLICIES: Final = 100
 """How many policies are looked at, those of the most decisions."""
@@ -88,7 +88,7 @@ def alerts_report(
     Returns:
         The report, with `alerts_hash` over the rest of it.
     """
-    ordered = sorted(alerts, key=lambda alert: (-alert["anomaly"]["anomaly_score"], alert["anomaly"]["anomaly_id"]))
+    ordered = sorted(alerts, key=lambda alert: (order(alert["anomaly"]), alert["policy_id"]))
     report = {
         "policy_alerts_version": ALERTS,
         "alert_count": len(alerts),

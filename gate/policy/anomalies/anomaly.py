@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypedDict
+from typing import Any, Final, TypeAlias, TypedDict
 from urllib.parse import quote, urlencode
 
 from gate.encoding.canonical import content_hash
-from gate.policy.anomalies.scores import severity
+from gate.policy.anomalies.scores import SEVERITIES, severity
 
 KINDS: Final = (
     "lifecycle_break",
     "outcome_shift",
     "verdict_shift",
+    "metric_shift",
     "volume",
     "metric_outlier",
     "fact_drift",
 )
 """What an anomaly is of; of equal scores, the first comes first."""
+
+SLOW: Final = "slow"
+"""The reason of what creeps: the window is compared with weeks of half a year before."""
+
+DIFFERS: Final = "version_differs:"
+"""The beginning of the reason of a version whose values differ from those of others in the same weeks."""
 
 MOST_IDS: Final = 10
 """How many decision ids an anomaly names."""
@@ -58,6 +65,32 @@ class Next:
     href: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What an anomaly costs, about.
+
+    Attributes:
+        cases: How many decisions went otherwise than they would have before, or are concerned.
+        value: What the metric that was asked for comes to in so many cases; None where none was, or none is known.
+        lasting: Whether it goes on, or lasted two weeks or more.
+        harm: Whether it is for the worse; None where nobody can tell from counts.
+    """
+
+    cases: int
+    value: float | None = None
+    lasting: bool = False
+    harm: bool | None = None
+
+
+class EffectDocument(TypedDict):
+    """An effect as reports have it."""
+
+    cases: int
+    value: float | None
+    lasting: bool
+    harm: bool | None
+
+
 AnomalyWindow = TypedDict("AnomalyWindow", {"from": str, "to": str})
 """When an anomaly was."""
 
@@ -82,6 +115,7 @@ class AnomalyDocument(TypedDict):
     window: AnomalyWindow
     decisions: int
     decision_ids: list[str]
+    effect: EffectDocument
     numbers: dict[str, Any]
     look_at_next: list[LookAt]
 
@@ -100,6 +134,7 @@ class Anomaly:
         last: Where it ends.
         decisions: How many decisions show it.
         shown: Which.
+        effect: What it costs, about.
         numbers: What it follows from; each kind has its own.
         next: What to look at next.
     """
@@ -113,12 +148,17 @@ class Anomaly:
     last: str
     decisions: int
     shown: Shown
+    effect: Effect
     numbers: Mapping[str, Any]
     next: Sequence[Next]
 
     def identity(self, policy_id: str) -> str:
         """What it is called: the same as long as it is the same kind of thing that begins at the same time."""
-        about = {"policy_id": policy_id, "kind": self.kind, "subject": self.subject, "from": self.first}
+        about: dict[str, Any] = {"policy_id": policy_id, "kind": self.kind, "subject": self.subject, "from": self.first}
+        # What creeps, or differs by version, can begin with the week of another shift.
+        apart = [reason for reason in self.reasons if reason == SLOW or reason.startswith(DIFFERS)]
+        if apart:
+            about["reasons"] = apart
         return f"ano_{content_hash(about)[:_ID_HEX]}"
 
     def to_dict(self, policy_id: str, decision_ids: Sequence[str]) -> AnomalyDocument:
@@ -134,6 +174,12 @@ class Anomaly:
             "window": {"from": self.first, "to": self.last},
             "decisions": self.decisions,
             "decision_ids": list(decision_ids),
+            "effect": {
+                "cases": self.effect.cases,
+                "value": self.effect.value,
+                "lasting": self.effect.lasting,
+                "harm": self.effect.harm,
+            },
             "numbers": dict(self.numbers),
             "look_at_next": [{"what": step.what, "href": step.href} for step in (*self.next, *_first_of(decision_ids))],
         }
@@ -144,10 +190,27 @@ def _first_of(decision_ids: Sequence[str]) -> list[Next]:
     return [Next("Read the first of the decisions, with its receipts, outcomes and proof.", path) for path in where]
 
 
-def order(anomaly: Anomaly) -> tuple[float, int, tuple[int, ...], str]:
-    """By which anomalies are sorted: the strongest first, of equal ones the latest."""
-    reversed_time = tuple(-ord(character) for character in anomaly.first)
-    return (-anomaly.score, KINDS.index(anomaly.kind), reversed_time, anomaly.subject)
+Order: TypeAlias = tuple[int, bool, bool, float, int, float, int, tuple[int, ...], str]
+"""What sorts an anomaly; see `order`."""
+
+
+def order(document: AnomalyDocument) -> Order:
+    """By which anomalies are sorted: by severity, harm that lasts before all else, then by what it costs, then by
+    score; of equal ones by kind, and the latest first.
+    """
+    effect, value = document["effect"], document["effect"]["value"]
+    reversed_time = tuple(-ord(character) for character in document["window"]["from"])
+    return (
+        SEVERITIES.index(document["severity"]),
+        not (effect["lasting"] and effect["harm"]),
+        value is None,
+        -abs(value or 0.0),
+        -effect["cases"],
+        -document["anomaly_score"],
+        KINDS.index(document["kind"]),
+        reversed_time,
+        document["subject"] or "",
+    )
 
 
 def decisions_of(policy_id: str, **conditions: str) -> str:

@@ -7,14 +7,16 @@ and a window counts where Pearson's chi-squared test says that it is no chance, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final
 
 from gate.policy.anomalies.scores import INDEX
-from gate.policy.anomalies.shifts import FALSE_DISCOVERIES, Windows, windows
-from gate.policy.anomalies.statistics import discoveries, homogeneity, stability_index
+from gate.policy.anomalies.shifts import ALARM_CHANCE, FALSE_DISCOVERIES, Windows, windows, without_echoes
+from gate.policy.anomalies.statistics import chance_index, discoveries, homogeneity, required_p, stability_index
+from gate.policy.anomalies.weekly.groups import Groups, are_few, mean_effect
 
 # Half of what counts as noticeable is not tested, but counts as a test.
 _LEAST: Final = INDEX.noticeable / 2
@@ -29,11 +31,13 @@ class Histogram:
         fact: The fact's path.
         bins: What each bin holds, for people.
         weeks: Of each week the number of decisions in each bin.
+        groups: Of each bin the groups in which the decisions came; None where each came alone.
     """
 
     fact: str
     bins: Sequence[str]
     weeks: Sequence[Sequence[int]]
+    groups: Sequence[Groups] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,10 @@ class Drift:
         before: The decisions in each bin in the weeks before.
         within: Those in the window.
         index: The population stability index.
+        least_index: The same, less what chance alone adds one time in twenty.
         p_value: That of the chi-squared test.
+        design_effect: How many decisions of the window say as much as one that came alone.
+        required_p: How small it has to be for the drift to be certain.
     """
 
     fact: str
@@ -56,7 +63,25 @@ class Drift:
     before: Sequence[int]
     within: Sequence[int]
     index: float
+    least_index: float
     p_value: float
+    design_effect: float = 1.0
+    required_p: float = 0.0
+
+    @property
+    def effect(self) -> float:
+        """The index."""
+        return self.index
+
+    @property
+    def what(self) -> tuple[str, str]:
+        """Of which fact it is."""
+        return "fact", self.fact
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it stands alone, whatever else was found."""
+        return self.p_value <= self.required_p
 
 
 def find_drift(histograms: Sequence[Histogram], weeks: int, min_sample: int) -> list[Drift]:
@@ -65,31 +90,53 @@ def find_drift(histograms: Sequence[Histogram], weeks: int, min_sample: int) -> 
     Args:
         histograms: The facts, over the same weeks.
         weeks: How many weeks there are.
-        min_sample: How many decisions a window, and what is before it, has at least.
+        min_sample: As how many single decisions a window, and what is before it, says as much at least.
     """
     found: list[Drift] = []
     tests = 0
-    every = list(windows(weeks))
+    every = list(windows(weeks, slow=True))
     for histogram in histograms:
         sums = [list(accumulate(column, initial=0)) for column in zip(*histogram.weeks, strict=True)]
         for of in every:
             within = [column[of.last + 1] - column[of.first] for column in sums]
-            before = [column[of.first] - column[of.reference] for column in sums]
+            before = [column[of.before + 1] - column[of.reference] for column in sums]
             if min(sum(within), sum(before)) < min_sample:
                 continue
             tests += 1
-            index = stability_index(before, within)
-            if index >= _LEAST:
-                p_value = homogeneity(before, within)
-                found.append(Drift(histogram.fact, histogram.bins, of, before, within, index, p_value))
+            if stability_index(before, within) < _LEAST:
+                continue
+            drift = _drift(histogram, of, before, within, min_sample)
+            if drift is not None and drift.index >= _LEAST:
+                found.append(drift)
+    found = [replace(drift, required_p=required_p(tests, ALARM_CHANCE)) for drift in found]
     greatest = discoveries([drift.p_value for drift in found], FALSE_DISCOVERIES, of=tests)
-    return _without_echoes([drift for drift in found if drift.p_value <= greatest])
+    return without_echoes([drift for drift in found if drift.p_value <= greatest], _most_certain_first)
 
 
-def _without_echoes(drifts: Sequence[Drift]) -> list[Drift]:
-    kept: list[Drift] = []
-    for drift in sorted(drifts, key=lambda of: (of.p_value, -round(of.index, _DIGITS), of.windows.order, of.fact)):
-        taken = (of.windows for of in kept if of.fact == drift.fact)
-        if not any(drift.windows.overlaps(of.first, of.last) for of in taken):
-            kept.append(drift)
-    return sorted(kept, key=lambda of: (of.windows, of.fact))
+def _drift(
+    histogram: Histogram, of: Windows, before: Sequence[int], within: Sequence[int], min_sample: int
+) -> Drift | None:
+    """What a window's drift is, each side counted for as many decisions as it says; None where these are too few."""
+    effects = [1.0, 1.0]
+    if histogram.groups is not None:
+        whole = sum(before) + sum(within)
+        shares = [(a + b) / whole for a, b in zip(before, within, strict=True)]
+        for side, ends in enumerate(((of.reference, of.before), (of.first, of.last))):
+            sums = [groups.sums(*ends) for groups in histogram.groups]
+            if are_few(sums[0]):
+                return None
+            effects[side] = mean_effect(sums, shares)
+    if any(sum(counts) / effect < min_sample for counts, effect in zip((before, within), effects, strict=True)):
+        return None
+    alone = [
+        [math.floor(count / effect) for count in counts]
+        for counts, effect in zip((before, within), effects, strict=True)
+    ]
+    sizes = [sum(counts) for counts in alone]
+    index = stability_index(*alone)
+    least = max(0.0, index - chance_index(len(histogram.bins), *sizes))
+    return Drift(histogram.fact, histogram.bins, of, before, within, index, least, homogeneity(*alone), max(effects))
+
+
+def _most_certain_first(drift: Drift) -> tuple[bool, float, float, tuple[int, int], str]:
+    return not drift.is_certain, drift.p_value, -round(drift.index, _DIGITS), drift.windows.order, drift.fact

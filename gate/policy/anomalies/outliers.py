@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gate.policy.anomalies.statistics import NORMAL_MAD, median_test, modified_z, required_z
@@ -80,6 +80,22 @@ class Outliers:
     def strength(self) -> float:
         """How many times as far out the farthest lies as it has to."""
         return self.farthest[0].z / self.required
+
+
+def together(parts: Sequence[Outliers]) -> Outliers:
+    """The outliers of a metric that had several levels, each measured by its own; what is usual is told of the last.
+
+    Args:
+        parts: Those of each level, in the order of time.
+    """
+    farthest = sorted((far for part in parts for far in part.farthest), key=lambda far: (-far.z, far.position))
+    return replace(
+        parts[-1],
+        count=sum(part.count for part in parts),
+        first=min(part.first for part in parts),
+        last=max(part.last for part in parts),
+        farthest=farthest[:FARTHEST] if len(parts) > 1 else parts[0].farthest,
+    )
 
 
 def by_ratio(least: float, deciles: Sequence[float]) -> bool:

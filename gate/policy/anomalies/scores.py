@@ -21,7 +21,7 @@ MEDIUM: Final = 0.6
 HIGH: Final = 0.8
 
 BELOW_HIGH: Final = 0.79
-"""The greatest score of what is no harm by itself, however strong it is."""
+"""The greatest score of what is not certain, not many, or what a change is made for."""
 
 SEVERITIES: Final = ("high", "medium", "low")
 
@@ -37,7 +37,7 @@ class Marks(NamedTuple):
 
 
 EFFECT: Final = Marks(0.2, 0.5, 0.8)
-"""Cohen's h: small, medium, large."""
+"""Cohen's h: small, medium, large. It is that end of its interval which is nearer to none."""
 
 HARM: Final = Marks(0.2, 0.35, 0.5)
 """Cohen's h of outcomes that got worse: a medium effect on results is great."""
@@ -45,8 +45,19 @@ HARM: Final = Marks(0.2, 0.35, 0.5)
 INDEX: Final = Marks(0.1, 0.25, 0.5)
 """The population stability index: 0.1 some change, 0.25 a great one; twice that is the end of the scale."""
 
+DELTA: Final = Marks(0.147, 0.33, 0.474)
+"""Cliff's delta: small, medium, large. It is that end of its interval which is nearer to none."""
+
 TIMES: Final = Marks(2.0, 3.0, 5.0)
 """How many times as many decisions as usual."""
+
+SURPLUS: Final = Marks(0.05, 0.25, 0.5)
+"""The decisions more or fewer than usual, as a share of those of a usual week."""
+
+MANY_FAR: Final = 0.1
+"""The least share of a metric's values that lies far out where an alert is made of it: of values with heavy tails fewer
+do.
+"""
 
 FAR: Final = Marks(1.0, 2.0, 4.0)
 """How many times as far out as what stands out among so many values."""

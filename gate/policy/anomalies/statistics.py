@@ -30,6 +30,13 @@ _TIE: Final = 1 + 1e-9
 NORMAL_MAD: Final = 0.6744897501960817
 """The median absolute deviation of a standard normal variable."""
 
+Z: Final = 1.959963984540054
+"""Beyond which, either way, a standard normal variable lies with a chance of 5 percent."""
+
+ONE_SIDED: Final = 1.6448536269514722
+"""Above which it lies with that chance."""
+
+_DIGITS: Final = 6
 _FEW: Final = 5
 _HALF: Final = 0.5
 
@@ -125,6 +132,20 @@ def cohens_h(a: float, b: float) -> float:
     return 2 * math.asin(math.sqrt(a)) - 2 * math.asin(math.sqrt(b))
 
 
+def nearest_h(h: float, n: int, m: int) -> float:
+    """The end of the 95% interval of an effect size h that is nearer to none, without its sign: where two rates of so
+    many cases have one arc sine, the difference of theirs has the variance 1/n + 1/m.
+    """
+    return max(0.0, abs(h) - Z * math.sqrt(1 / n + 1 / m)) if n and m else 0.0
+
+
+def chance_index(bins: int, n: int, m: int) -> float:
+    """What the population stability index of two samples from one population exceeds, beyond what `stability_index`
+    takes off, with a chance of 5 percent, about: its deviation is sqrt(2 (bins - 1)) (1/n + 1/m).
+    """
+    return ONE_SIDED * math.sqrt(2 * max(bins - 1, 1)) * (1 / n + 1 / m) if n and m else 0.0
+
+
 def difference_interval(a: Share, b: Share) -> tuple[float, float]:
     """The 95% interval of the rate of a less that of b: Newcombe's, from both Wilson intervals."""
     (low_a, high_a), (low_b, high_b) = wilson_interval(*a), wilson_interval(*b)
@@ -135,7 +156,7 @@ def difference_interval(a: Share, b: Share) -> tuple[float, float]:
 
 
 def modified_z(distance: float, mad: float) -> float:
-    """How far a value lies from a median, in robust standard deviations: 0.6745 times its distance, by the median
+    """How far a value lies from a median, in robust standard deviations: `NORMAL_MAD` times its distance, by the median
     absolute deviation.
     """
     return NORMAL_MAD * distance / mad

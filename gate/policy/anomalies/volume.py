@@ -14,17 +14,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeVar
 
-from gate.policy.anomalies.statistics import modified_z, required_z
+from gate.policy.anomalies.statistics import NORMAL_MAD, modified_z, required_z
 
 LIKE: Final = 8
 """With how many cells of the same kind before it a cell is compared."""
 
 _Number = TypeVar("_Number", int, float)
 
+_MINUTE: Final = timedelta(minutes=1)
 _LEAST_LIKE: Final = 4
 _CARRIED: Final = 5
-# Of a normal variable with a standard deviation of 1.
-_CHANCE: Final = 0.6744897501960817
 
 
 class Grain(NamedTuple):
@@ -53,6 +52,8 @@ class Surge:
         last: Where the last of them ends.
         decisions: How many decisions they hold.
         usual: How many such cells hold, by the medians.
+        arrivals: As how many that came singly they say as much.
+        usual_arrivals: As how many those of such cells do.
         z: How far out the farthest of them is, in robust standard deviations.
         required: How far one has to be to stand out among so many.
         cells: How many there are.
@@ -63,6 +64,8 @@ class Surge:
     last: datetime
     decisions: int
     usual: int
+    arrivals: int
+    usual_arrivals: int
     z: float
     required: float
     cells: int
@@ -70,12 +73,18 @@ class Surge:
     @property
     def rose(self) -> bool:
         """Whether there were more than usual."""
-        return self.decisions > self.usual
+        return self.arrivals > self.usual_arrivals
+
+    @property
+    def surplus(self) -> int:
+        """How many more or fewer came than usual, those that came together counted once."""
+        return abs(self.arrivals - self.usual_arrivals)
 
     @property
     def times(self) -> float:
         """How many times as many, or as few, as usual; a cell of nothing counts as one of a half."""
-        great, small = max(self.decisions, self.usual), min(self.decisions, self.usual)
+        ends = (self.arrivals, self.usual_arrivals)
+        great, small = max(ends), min(ends)
         return great / max(small, 0.5)
 
 
@@ -91,33 +100,55 @@ def grain_of(counts: Sequence[Sequence[int]]) -> int | None:
     return None
 
 
-def find_surges(grain: Grain, start: datetime, counts: Sequence[int]) -> list[Surge]:
+def find_surges(
+    grain: Grain, start: datetime, counts: Sequence[int], squares: Sequence[int] | None = None
+) -> list[Surge]:
     """Where there were far more or fewer decisions than usual.
 
     Args:
         grain: How long a cell is.
         start: Where the first cell begins.
         counts: The decisions in each whole cell; what has only begun is not among them.
+        squares: The sum over the minutes of each cell of their decisions, squared; None where they come singly.
     """
-    usual: list[int | None] = []
-    for at in range(len(counts)):
-        like = counts[at % grain.period : at : grain.period][-LIKE:]
-        usual.append(_median(like) if len(like) >= _LEAST_LIKE else None)
+    minutes = grain.length // _MINUTE
+    arrivals = [_arrivals(count, count if squares is None else squares[at], minutes) for at, count in enumerate(counts)]
+    usual, usual_arrivals = _usual(grain, counts), _usual(grain, arrivals)
     distances = {
-        at: _stable(counts[at]) - _stable(expected) for at, expected in enumerate(usual) if expected is not None
+        at: _stable(arrivals[at]) - _stable(expected)
+        for at, expected in enumerate(usual_arrivals)
+        if expected is not None
     }
     if not distances:
         return []
-    mad = max(_median([abs(distance) for distance in distances.values()]), _CHANCE)
+    mad = max(_median([abs(distance) for distance in distances.values()]), NORMAL_MAD)
     required = required_z(len(distances))
     out = [at for at, distance in distances.items() if modified_z(abs(distance), mad) > required]
     surges = []
     for run in _runs(out, distances):
-        decisions, expected = sum(counts[at] for at in run), sum(usual[at] or 0 for at in run)
+        decisions, expected, came, come = (
+            sum(of[at] or 0 for at in run) for of in (counts, usual, arrivals, usual_arrivals)
+        )
         z = max(modified_z(abs(distances[at]), mad) for at in run)
         first, last = start + run[0] * grain.length, start + (run[-1] + 1) * grain.length
-        surges.append(Surge(grain, first, last, decisions, expected, z, required, len(run)))
+        surges.append(Surge(grain, first, last, decisions, expected, came, come, z, required, len(run)))
     return surges
+
+
+def _usual(grain: Grain, counts: Sequence[int]) -> list[int | None]:
+    """What cells of the kind of each held before; None where there are too few of them."""
+    likes = (counts[at % grain.period : at : grain.period][-LIKE:] for at in range(len(counts)))
+    return [_median(like) if len(like) >= _LEAST_LIKE else None for like in likes]
+
+
+def _arrivals(count: int, squares: int, minutes: int) -> int:
+    """As how many decisions that came singly those of a cell say as much: where they came by chance, the minute of an
+    average decision holds 1 + (count - 1) / minutes of them; a burst of one minute counts as few.
+    """
+    if not count:
+        return 0
+    # In whole numbers, so that no last digit of a float decides.
+    return min(count, -(-(count**2) * (minutes + count - 1) // (squares * minutes)))
 
 
 def _stable(count: int) -> float:

@@ -79,7 +79,7 @@ class TestParameters:
                 ["1.0000001", "01", "0,5", "0.", "1.", "0.5 ", " 0.5", "0x1", "٣", "00.5", "0.5\n", "true", "0_0"],
             ),
             ("policy_version", [""]),
-            ("verdict", ["yes"]),
+            ("verdict", ["", "maybe", "Yes", "yes,no", "yes "]),
             ("open_days", ["5"]),
         ],
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from gate.policy.anomalies.report import TERMINAL
+from gate.policy.anomalies.counted import TERMINAL
 from gate.policy.anomalies.statistics import Share
 from gate.policy.confidence import Counts
 from gate.policy.effectiveness import (

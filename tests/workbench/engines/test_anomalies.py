@@ -14,6 +14,7 @@ from typing import Any, Final
 import polars as pl
 import pytest
 
+from gate.ids import timestamp
 from gate.instance.instance import Instance, create_instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS, Authority
@@ -235,13 +236,23 @@ def test_what_was_planted_is_found_with_the_decisions_that_show_it(planted: Plan
     policy_id, kind, subject = PLACES[name]
     report = asked(planted, policy_id)
     at = place(report, kind, subject)
-    expected = sorted(planted.ids[name], reverse=True)
-    assert sorted(shown(report, at), reverse=True) == expected
+    expected = set(planted.ids[name])
     anomaly = report.body["anomalies"][at]
+    # Of a shift all that were compared are counted, and those whose rate rose are named.
+    latest = [of for of in shown(report, at) if of in expected]
+    assert {*latest} == expected
+    assert {*shown(report, at)} == expected or kind in ("verdict_shift", "outcome_shift")
     # Ids sort by when they were made, and the chain has them in another order.
-    assert anomaly["decision_ids"] == shown(report, at)[:10]
-    if kind in ("lifecycle_break", "metric_outlier", "volume"):
-        assert anomaly["decisions"] == len(expected)
+    assert anomaly["decision_ids"] == latest[:10]
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_as_many_decisions_are_given_as_an_anomaly_counts(planted: Planted, name: str) -> None:
+    policy_id, kind, subject = PLACES[name]
+    report = asked(planted, policy_id)
+    at = place(report, kind, subject)
+    cases = report.decisions(at).collect()
+    assert cases["decision_id"].n_unique() == cases.height == report.body["anomalies"][at]["decisions"]
 
 
 def test_nothing_else_is_found(planted: Planted) -> None:
@@ -616,3 +627,88 @@ def test_a_report_without_a_version_is_one_of_all(tmp_path: Path) -> None:
     assert ("verdict_shift", None) in kinds_of(anomalies(snapshot, POLICY).body)
     of_a_version = answer(snapshot, AnomaliesQuestion(POLICY, policy_version="1"))
     assert of_a_version.body["coverage"]["decisions"] == 0
+
+
+# Signal before noise.
+
+
+def found_in(chain: MadeUp, lake: Path, **chosen: Any) -> list[dict[str, Any]]:
+    report = anomalies(chain.snapshot(lake), POLICY, max_items=200, **chosen)
+    found: list[dict[str, Any]] = report.body["anomalies"]
+    return found
+
+
+def booked(chain: MadeUp, at: datetime, status: str, *, lost: float | None = None, reason: str = "ALLOWED") -> None:
+    """A decision that was let through, and how it ended a day later."""
+    decision_id = chain.decide(at, reason=reason)
+    more = {} if lost is None else {"observed_metrics": {"lost": lost}}
+    chain.receipt(decision_id, at)
+    chain.outcome(decision_id, at + DAY, status, **more)
+
+
+def ordered(chain: MadeUp, bookings: list[tuple[datetime, str]]) -> None:
+    for at, status in sorted(bookings):
+        booked(chain, at, status)
+
+
+def test_a_group_booking_stands_below_failures_that_last(tmp_path: Path) -> None:
+    chance = random.Random(3)  # noqa: S311 - for tests to be the same each time
+    bookings = []
+    for week in range(26):
+        for number in range(90):
+            at = MONDAY + week * WEEK + chance.randrange(6 * 24 * 60) * timedelta(minutes=1)
+            # From 5 to 20 percent.
+            failed = number % 20 == 0 if week < 16 else number % 5 == 0
+            bookings.append((at, "failed" if failed else "succeeded"))
+        # Sundays have one decision, and one of them 135 in a minute.
+        sunday = MONDAY + week * WEEK + 6 * DAY + 9 * HOUR
+        bookings += [(sunday, "succeeded")] * (135 if week == 12 else 1)
+    chain = MadeUp()
+    ordered(chain, bookings)
+    found = found_in(chain, tmp_path, threshold=0)
+    kinds = [(of["kind"], of["severity"]) for of in found]
+    assert found[0]["kind"] == "outcome_shift"
+    assert found[0]["window"]["from"] == timestamp(MONDAY + 16 * WEEK)
+    assert found[0]["effect"]["lasting"]
+    assert found[0]["effect"]["harm"]
+    assert all(severity != "high" for kind, severity in kinds if kind != "outcome_shift"), kinds
+    assert all(of["effect"]["cases"] < 135 for of in found[:1])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_thin_weeks_of_group_bookings_are_no_alarm(seed: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)  # noqa: S311 - for tests to be the same each time
+    bookings = []
+    for week in range(30):
+        left = chance.randrange(24, 51)
+        while left > 0:
+            size = min(left, chance.randrange(5, 11))
+            at = MONDAY + week * WEEK + chance.randrange(7 * 24 * 60) * timedelta(minutes=1)
+            bookings += [(at, "failed" if chance.random() < 0.3 else "succeeded")] * size
+            left -= size
+    chain = MadeUp()
+    ordered(chain, bookings)
+    report = anomalies(chain.snapshot(tmp_path), POLICY, max_items=200)
+    assert report.body["severities"]["high"] == 0
+    assert any("arrive in one minute count as far as they differ" in note for note in report.body["notes"])
+
+
+def test_what_costs_most_stands_first_where_a_metric_is_named(tmp_path: Path) -> None:
+    chain = MadeUp()
+    # More fail in one week; in a later one fewer do, and each costs a hundred times as much.
+    for week in range(24):
+        for number in range(80):
+            at = MONDAY + week * WEEK + number * 2 * HOUR
+            failed = number < {8: 64, 20: 60}.get(week, 4)
+            booked(chain, at, "failed" if failed else "succeeded", lost=500.0 if week == 20 else 5.0)
+    by_cases, by_money = (
+        [of for of in found_in(chain, tmp_path / str(value), value=value) if of["kind"] == "outcome_shift"]
+        for value in (None, "lost")
+    )
+    assert [of["window"]["from"] for of in by_cases] == [timestamp(MONDAY + week * WEEK) for week in (8, 20)]
+    assert [of["window"]["from"] for of in by_money] == [timestamp(MONDAY + week * WEEK) for week in (20, 8)]
+    assert [of["effect"]["value"] for of in by_cases] == [None, None]
+    values = [of["effect"]["value"] / of["effect"]["cases"] for of in by_money]
+    assert values[0] > 200 > 100 > values[1] > 4
+    unheard = found_in(chain, tmp_path / "unheard", value="unheard of")
+    assert {of["effect"]["value"] for of in unheard} == {None}

@@ -208,7 +208,9 @@ class ScopeReports:
         question = AnomaliesQuestion(
             policy_id, policy_version=policy_version, threshold=THRESHOLD, max_items=MOST_ITEMS
         )
-        return self._kept(("anomalies", policy_id, policy_version), lambda: anomalies.answer(self.snapshot, question))
+        return self._kept(
+            ("anomalies", policy_id, policy_version), lambda: anomalies.answer(self.snapshot, question, self._counts)
+        )
 
     def benchmarks(self, policy_id: str, policy_version: str | None = None) -> benchmarks.BenchmarkReport:
         """How a policy does beside that of other scopes."""

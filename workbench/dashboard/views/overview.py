@@ -33,7 +33,12 @@ HEADLINES: Final = 3
 _SEVERITIES: Final = ("high", "medium", "low")
 _PROOF, _HARM, _WORSE, _FALLING, _PROMISE, _WAITING, _CHANGE, _OVERDUE, _UNUSUAL = range(9)
 # Where an anomaly of medium severity stands; a change of verdicts, volume or facts is no harm by itself.
-_MEDIUM: Final = {"outcome_shift": _PROMISE, "lifecycle_break": _PROMISE, "metric_outlier": _UNUSUAL}
+_MEDIUM: Final = {
+    "outcome_shift": _PROMISE,
+    "lifecycle_break": _PROMISE,
+    "metric_outlier": _UNUSUAL,
+    "metric_shift": _UNUSUAL,
+}
 _TRENDS: Final = {
     "falling": ("bad", "falling"),
     "rising": ("good", "rising"),

@@ -16,6 +16,7 @@ from workbench.columns import IS_ADVISORY
 from workbench.engines.anomalies import report as anomalies
 from workbench.engines.arguments import require_chain, require_snapshot
 from workbench.engines.slicing import date_of
+from workbench.kept import Kept
 from workbench.lake.reader import Snapshot
 
 
@@ -33,12 +34,13 @@ def policy_alerts(snapshot: Snapshot, *, open_days: int = OPEN_DAYS) -> dict[str
     return answer(snapshot, AlertsQuestion(open_days=open_days))
 
 
-def answer(snapshot: Snapshot, question: AlertsQuestion) -> dict[str, Any]:
+def answer(snapshot: Snapshot, question: AlertsQuestion, kept: Kept | None = None) -> dict[str, Any]:
     """The open alerts of a scope, as the service answers them.
 
     Args:
         snapshot: The scope's chain.
         question: The question.
+        kept: What was counted of the lake's files before; nothing is kept where None.
     """
     require_chain(snapshot, "Alerts are about a chain")
     # Nothing is said of advice, but that somebody acted on it.
@@ -47,7 +49,7 @@ def answer(snapshot: Snapshot, question: AlertsQuestion) -> dict[str, Any]:
     ordered = counted.sort("decisions", "policy_id", descending=[True, False])["policy_id"].to_list()
     policies = ordered[:MAX_POLICIES]
     asked = [AnomaliesQuestion(of, threshold=HIGH, max_items=MOST_ITEMS) for of in policies]
-    reports = [anomalies.answer(snapshot, each).to_dict() for each in asked]
+    reports = [anomalies.answer(snapshot, each, kept).to_dict() for each in asked]
     return alerts_report(
         [alert for report in reports for alert in open_alerts(report, question)],
         question,

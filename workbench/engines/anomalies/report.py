@@ -1,7 +1,7 @@
 """What is anomalous about a policy's decisions: wrong lives of decisions, shifted rates, odd values, other facts.
 
     report = anomalies(open_lake("var/lake").scope("acme"), "refund_policy")
-    report.frame                       # what was found, the strongest first
+    report.frame                       # what was found, what is high and costs most first
     report.plot(0)                     # the first of it, week by week
     report.decisions(0).collect()      # the decisions that show it
     report.going_back(0)               # what the version before would have decided then
@@ -19,20 +19,24 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from gate.policy.anomalies.anomaly import AnomalyDocument
-from gate.policy.anomalies.report import Counted, anomaly_report, find, strongest
+from gate.policy.anomalies.counted import Counted
+from gate.policy.anomalies.report import anomaly_report, find, strongest
 from gate.policy.anomalies.scores import THRESHOLD
 from gate.policy.bounds import refusal
 from gate.policy.confidence import MIN_SAMPLE
 from gate.policy.questions import MAX_ITEMS, AnomaliesQuestion
-from workbench.engines.anomalies.counts import choose, conditions, count, decisions_shown
+from workbench.engines.anomalies.choice import choose
+from workbench.engines.anomalies.counts import count
 from workbench.engines.anomalies.going_back import GoingBack, going_back
 from workbench.engines.anomalies.sentences import several
+from workbench.engines.anomalies.shown import cases_shown, decisions_shown
 from workbench.engines.arguments import require_decided, require_snapshot
 from workbench.engines.findings import anomalies as listed_in
 from workbench.engines.rendering import cut, on_one_line, page, prompt
 from workbench.engines.slicing import looked_at
 from workbench.engines.wording import phrase, stated
 from workbench.history.marks import marked
+from workbench.kept import Kept
 from workbench.lake.reader import Snapshot
 
 if TYPE_CHECKING:
@@ -64,7 +68,8 @@ class AnomalyReport:
     weekly: pl.DataFrame
     scope: str
     _cases: pl.LazyFrame = field(repr=False)
-    _shown: Sequence[pl.Expr] = field(repr=False)
+    _shown: Sequence[pl.LazyFrame] = field(repr=False)
+    _metrics: pl.LazyFrame = field(repr=False)
     _snapshot: Snapshot = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,7 +77,7 @@ class AnomalyReport:
         return self.body
 
     def decisions(self, at: int) -> pl.LazyFrame:
-        """The cases that show a listed anomaly; of a metric's outliers the farthest.
+        """All the cases that a listed anomaly counts: as many as its `decisions`.
 
         Args:
             at: Which of `anomalies`, from 0.
@@ -81,7 +86,7 @@ class AnomalyReport:
             OperatorError: ENGINE_ARGUMENT_INVALID: there is none at that place.
         """
         self._listed(at)
-        return self._cases.filter(self._shown[at])
+        return self._shown[at]
 
     def beside(self, at: int) -> pl.DataFrame:
         """What a shift, a volume or a break stands out from: the numbers behind its chart, week by week or day by day.
@@ -90,8 +95,9 @@ class AnomalyReport:
             at: Which of `anomalies`, from 0.
 
         Returns:
-            Of a shift {week, of, value, count, whole, rate}; of a volume or a break {start, unit, decisions};
-            empty, without columns, of the others, whose numbers are all in the document.
+            Of a shift {week, of, value, count, whole, rate}; of a metric that shifted {week, values, low, median,
+            high}, the quartiles of each week; of a volume or a break {start, unit, decisions}; empty, without columns,
+            of the others, whose numbers are all in the document.
 
         Raises:
             OperatorError: ENGINE_ARGUMENT_INVALID: there is none at that place.
@@ -99,6 +105,8 @@ class AnomalyReport:
         anomaly = self._listed(at)
         if anomaly["kind"] in _SHIFTS:
             return _rates_beside(anomaly, self.weekly)
+        if anomaly["kind"] == "metric_shift":
+            return _levels_beside(anomaly, self._metrics, self._cases)
         if anomaly["kind"] in ("volume", "lifecycle_break"):
             return _counts_beside(anomaly, self._cases if anomaly["kind"] == "volume" else self.decisions(at))
         return pl.DataFrame()
@@ -126,7 +134,8 @@ class AnomalyReport:
             at: Which of `anomalies`, from 0; None for all.
             only: Where all are asked for, only those at these places; None leaves none out.
             link: What the mark of a row leads to. The row has `at` where all are listed; `week`, `of` and `value` of
-                rates that shifted; `start` and `unit`, day or week, of counts; `decision_id` of a metric's outliers.
+                rates that shifted, `week` of a metric that did; `start` and `unit`, day or week, of counts;
+                `decision_id` of a metric's outliers.
 
         Raises:
             OperatorError: ENGINE_ARGUMENT_INVALID: there is none at that place.
@@ -144,6 +153,8 @@ class AnomalyReport:
         anomaly = self._listed(at)
         if anomaly["kind"] in _SHIFTS:
             return charts.shift(anomaly, self.beside(at), about, link=link)
+        if anomaly["kind"] == "metric_shift":
+            return charts.level(anomaly, self.beside(at), about, link=link)
         if anomaly["kind"] == "fact_drift":
             return charts.drift(anomaly, about)
         if anomaly["kind"] == "metric_outlier":
@@ -178,7 +189,7 @@ class AnomalyReport:
         facts += [(name, stated(coverage[name])) for name in ("from", "to", "as_of")]
         shown = self.frame.with_columns(pl.col("kind", "subject").map_elements(phrase, return_dtype=pl.String))
         title, said = f"Anomalies of {body['policy_id']}", [f"{listed_in(body)}."]
-        return page(title, facts, ("The strongest first", shown), said=said, small=body["notes"])
+        return page(title, facts, ("What is high and costs most first", shown), said=said, small=body["notes"])
 
     def _asked(self) -> str:
         return "" if (version := self.body["policy_version"]) is None else f", version {cut(version)}"
@@ -204,6 +215,7 @@ def anomalies(
     min_sample: int = MIN_SAMPLE,
     threshold: float = THRESHOLD,
     max_items: int = MAX_ITEMS,
+    value: str | None = None,
 ) -> AnomalyReport:
     """What is anomalous about a policy's decisions in a scope.
 
@@ -219,6 +231,7 @@ def anomalies(
         min_sample: How many cases a window needs, and what it is compared with, 1 to 10,000.
         threshold: The least score that is listed, 0 to 1.
         max_items: How many anomalies are listed, 1 to 200.
+        value: The observed metric in which costs are estimated; None for none.
 
     Raises:
         OperatorError: ENGINE_ARGUMENT_INVALID, or LAKE_POLICY_UNKNOWN.
@@ -235,29 +248,38 @@ def anomalies(
         min_sample=min_sample,
         threshold=threshold,
         max_items=max_items,
+        value=value,
     )
     if not snapshot.count_advisory(policy_id):
         require_decided(snapshot, policy_id, policy_version)
     return answer(snapshot, question)
 
 
-def answer(snapshot: Snapshot, question: AnomaliesQuestion) -> AnomalyReport:
+def answer(snapshot: Snapshot, question: AnomaliesQuestion, kept: Kept | None = None) -> AnomalyReport:
     """What is anomalous about a policy's decisions in a scope.
 
     Args:
         snapshot: The scope's chain.
         question: The question.
+        kept: What was counted of the lake's files before; nothing is kept where None.
     """
     snapshot = looked_at(snapshot.binding(question.policy_id), question)
     choice = choose(snapshot, question)
-    counted = count(snapshot, choice)
-    found = find(counted, question)
-    listed = strongest(found, question)
-    ids = decisions_shown(choice.kept, [anomaly.shown for anomaly in listed])
-    body = marked(anomaly_report(counted, found, ids, question), snapshot, "anomaly_hash")
-    shown = conditions(counted, question.policy_id, listed)
+    counting = count(snapshot, choice, kept or Kept(0))
+    every = find(counting.counted, question)
+    listed = strongest(every, question)
+    shown = cases_shown(choice, counting, listed)
+    ids = decisions_shown(shown, [anomaly.shown for anomaly in listed])
+    body = marked(anomaly_report(counting.counted, every, ids, question), snapshot, "anomaly_hash")
     return AnomalyReport(
-        body, _frame(body["anomalies"]), _weekly(counted), snapshot.title, choice.kept, shown, snapshot
+        body,
+        _frame(body["anomalies"]),
+        _weekly(counting.counted),
+        snapshot.title,
+        choice.kept,
+        shown,
+        counting.metrics,
+        snapshot,
     )
 
 
@@ -272,6 +294,24 @@ def _rates_beside(anomaly: AnomalyDocument, weekly: pl.DataFrame) -> pl.DataFram
     week = pl.col("week").cast(pl.Datetime("ms", "UTC")).alias("start")
     near = weekly.with_columns(week).filter(_near("start", anomaly) & pl.col("rate").is_not_null()).drop("start")
     return near.join(changed, on=["of", "value"]).sort("of", "value", "week")
+
+
+def _levels_beside(anomaly: AnomalyDocument, metrics: pl.LazyFrame, cases: pl.LazyFrame) -> pl.DataFrame:
+    """Where the values of a metric lie, in the weeks around the window and of what it is compared with."""
+    level = anomaly["numbers"]["levels"][0]
+    since, until = (datetime.fromisoformat(of) for of in (level["reference_from"], level["to"]))
+    near = cases.filter(pl.col("created_at").is_between(since - BESIDE, until + BESIDE))
+    if level["version"] is not None:
+        near = near.filter(pl.col("policy_version") == level["version"])
+    values = metrics.filter(pl.col("name") == anomaly["subject"]).select("position", "value")
+    rows = near.select("position", "week").join(values, on="position")
+    ordered = pl.col("value").sort()
+    quartiles = (
+        ordered.get((pl.len() - 1) * quarter // 4).alias(name)
+        for quarter, name in ((1, "low"), (2, "median"), (3, "high"))
+    )
+    counted = rows.group_by("week").agg(pl.len().alias("values"), *quartiles)
+    return counted.sort("week").collect(engine="streaming")
 
 
 def _counts_beside(anomaly: AnomalyDocument, cases: pl.LazyFrame) -> pl.DataFrame:

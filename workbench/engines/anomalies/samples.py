@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 from typing import Final
@@ -18,14 +18,20 @@ import polars as pl
 
 from gate.ids import timestamp
 from gate.policy.anomalies import outliers
+from gate.policy.anomalies.counted import Weeks
 from gate.policy.anomalies.drift import Histogram
 from gate.policy.anomalies.outliers import Outliers
-from gate.policy.anomalies.report import Weeks
+from gate.policy.anomalies.weekly.levels import MetricShift
+from gate.policy.questions import AnomaliesQuestion
 from gate.policy.reports import MAX_METRICS
-from workbench.facts import ABSENT, WITHHELD, fields_of, find_typed, number_of, string_of, type_of, with_fields
+from workbench.engines.anomalies.groups import groups_of_bins, thinned, week_of
+from workbench.engines.anomalies.levels import Era, dated, eras, shifted
+from workbench.engines.anomalies.reading import Samples
+from workbench.engines.slicing import lower_quantiles, taken
+from workbench.facts import ABSENT, WITHHELD, fields_of, number_of, string_of, type_of
 from workbench.lake.reader import Snapshot
 
-MAX_SAMPLED: Final = 200_000
+MAX_SAMPLED: Final = 100_000
 """How many decisions are taken, about."""
 
 MAX_FACTS: Final = 32
@@ -53,6 +59,7 @@ class Measure:
         usual: The lower median of each kind, by its number.
         mad: The median distance; by logarithms where `ratios`.
         required: How far out a value has to lie.
+        era: The weeks whose decisions it is of; None for all.
     """
 
     metric: str
@@ -63,6 +70,7 @@ class Measure:
     usual: Mapping[int, float]
     mad: float
     required: float
+    era: Era | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +79,14 @@ class Learned:
 
     Attributes:
         histograms: The facts.
-        measures: The metrics whose values have distances.
+        measures: The metrics whose values have distances; one for each era of those that shifted.
+        shifts: The metrics that shifted.
         metrics: How many metrics were looked at.
     """
 
     histograms: Sequence[Histogram]
     measures: Sequence[Measure]
+    shifts: Sequence[MetricShift]
     metrics: int
 
 
@@ -85,85 +95,96 @@ def sampled_one_of(decisions: int) -> int:
     return 1 << max(0, math.ceil(math.log2(decisions / MAX_SAMPLED)))
 
 
-def samples_of(
-    metrics: pl.LazyFrame, facts: pl.LazyFrame, fields: Sequence[str], withheld: frozenset[str], one_of: int
-) -> tuple[pl.LazyFrame, pl.LazyFrame, pl.LazyFrame]:
-    """How many values each metric has, the values that are taken, and the facts.
-
-    Args:
-        metrics: The metrics of the decisions that are looked at.
-        facts: Their facts, with the columns of some fields.
-        fields: The fields.
-        withheld: The paths of facts that are left out as personal.
-        one_of: Of how many decisions one is taken.
-    """
-    taken = pl.lit(value=True) if one_of == 1 else _hash(pl.col("position")) % one_of == 0
-    typed = [column for field in fields for column in (type_of(field), number_of(field), string_of(field))]
-    week = pl.col("created_at").dt.truncate("1w").dt.date().alias("week")
-    known = facts.filter(pl.col("known") & taken)
-    # Which columns a decision's facts have depends on the rulebooks of those that it was exported with; what was not
-    # extracted is read from their JSON.
-    read = with_fields(known, fields, withheld, typed=find_typed(known, fields, pl.col("known")))
-    return (
-        metrics.group_by("name").agg(pl.len().alias("values"), pl.col("value").min().alias("least")),
-        metrics.filter(taken).select("name", "reported_at", "value"),
-        read.select(week, *typed),
-    )
-
-
 def learn(
-    names: pl.DataFrame, values: pl.DataFrame, facts: pl.DataFrame, fields: Sequence[str], weeks: Weeks, min_sample: int
+    names: pl.DataFrame,
+    samples: Samples,
+    fields: Sequence[str],
+    weeks: Weeks,
+    one_of: int,
+    question: AnomaliesQuestion,
 ) -> Learned:
     """Learns what is usual.
 
     Args:
-        names: The samples, as `samples_of` gives them.
-        values: Likewise.
-        facts: Likewise.
+        names: Of each metric how many values it has, and the least.
+        samples: What was taken.
         fields: The fields of the facts.
         weeks: The weeks that are looked at.
-        min_sample: How many values a metric needs.
+        one_of: Of how many decisions one is taken.
+        question: The question.
     """
+    min_sample = question.min_sample
     enough = names.filter(pl.col("values") >= min_sample)
     looked_at = enough.sort("values", "name", descending=[True, False]).head(MAX_METRICS)
-    measures = [
-        _measure(name, count, least, values.filter(pl.col("name") == name), min_sample)
-        for name, count, least in sorted(looked_at.iter_rows())
-    ]
-    at = ((pl.col("week") - pl.lit(weeks.first)).dt.total_days() // 7).cast(pl.Int32).alias("week")
-    rows = facts.with_columns(at).filter(pl.col("week") >= 0)
-    histograms = [_histogram(rows, field, len(weeks.decisions)) for field in fields]
+    known = {name: (count, least) for name, count, least in sorted(looked_at.iter_rows())}
+    every = samples.values
+    few = every.lazy() if one_of == 1 else every.lazy().filter(taken(thinned(one_of)))
+    values = dated(few, samples.made.lazy()).with_columns(week_of(weeks)).collect()
+    in_weeks, of_all = ({name: rows.filter(pl.col("name") == name) for name in known} for rows in (values, every))
+    by_ratio = [(name, _ratios(of, known[name][1])) for name, of in of_all.items()]
+    shifts = shifted(values, by_ratio, weeks, min_sample, question.value)
+    measures = []
+    for name, of in in_weeks.items():
+        of_eras = eras(shifts, name, len(weeks.decisions))
+        parts: list[tuple[Era | None, pl.DataFrame]] = [(None, of_all[name])]
+        if of_eras:
+            parts = [(era, of.filter(pl.col("at").is_between(*era))) for era in of_eras]
+        found = (_measure(name, *known[name], part, min_sample) for _, part in parts)
+        measures += [
+            replace(measure, era=era) for measure, (era, _) in zip(found, parts, strict=True) if measure is not None
+        ]
+    histograms = _histograms(samples.facts, fields, weeks)
     return Learned(
         histograms=[histogram for histogram in histograms if histogram is not None],
-        measures=[measure for measure in measures if measure is not None],
+        measures=measures,
+        shifts=shifts,
         metrics=looked_at.height,
     )
 
 
+def _histograms(facts: pl.DataFrame, fields: Sequence[str], weeks: Weeks) -> list[Histogram | None]:
+    shared = pl.col("minute").is_duplicated().alias("shared")
+    seen = facts.with_columns(week_of(weeks), shared).filter(pl.col("at") >= 0)
+    return [_histogram(seen, field, len(weeks.decisions)) for field in fields]
+
+
 def far_values(metrics: pl.LazyFrame, measures: Sequence[Measure]) -> list[pl.LazyFrame]:
-    """Of each metric how many of its values lie far out and when they were reported; and the farthest of them."""
-    plans = []
-    for measure in measures:
-        far, reported = _far(metrics, measure), pl.col("reported_at")
-        plans += [
-            far.select(pl.len(), reported.min().alias("first"), reported.max().alias("last")),
-            far.top_k(outliers.FARTHEST, by=["distance", "position"], reverse=[False, True]),
-        ]
-    return plans
+    """Of each measure how many of its values lie far out, and when the first and the last were reported.
+
+    Args:
+        metrics: The metrics; with the index of the week of their decisions, `at`, where a measure is of an era.
+        measures: The measures.
+    """
+    reported = pl.col("reported_at")
+    told = (pl.len().alias("count"), reported.min().alias("first"), reported.max().alias("last"))
+    return [far_rows(metrics, measure).select(told) for measure in measures]
 
 
-def outliers_of(measures: Sequence[Measure], found: Sequence[pl.DataFrame]) -> list[Outliers]:
+def farthest_values(metrics: pl.LazyFrame, measures: Sequence[Measure]) -> list[pl.LazyFrame]:
+    """Of each measure its farthest values.
+
+    Args:
+        metrics: As `far_values` takes them.
+        measures: The measures.
+    """
+    by, reverse = ["distance", "position"], [False, True]
+    return [far_rows(metrics, measure).top_k(outliers.FARTHEST, by=by, reverse=reverse) for measure in measures]
+
+
+def outliers_of(
+    measures: Sequence[Measure], counted: Sequence[pl.DataFrame], farthest: Sequence[pl.DataFrame]
+) -> list[Outliers]:
     """The metrics with values that lie far out.
 
     Args:
-        measures: The metrics.
-        found: What `far_values` plans of each.
+        measures: The metrics that have any.
+        counted: What `far_values` plans of each.
+        farthest: What `farthest_values` plans of each.
     """
-    return [
-        _outliers(measure, told.row(0), farthest)
-        for measure, told, farthest in zip(measures, found[::2], found[1::2], strict=True)
-        if farthest.height
-    ]
+    far: dict[str, list[Outliers]] = {}
+    for measure, told, of in zip(measures, counted, farthest, strict=True):
+        far.setdefault(measure.metric, []).append(_outliers(measure, told.row(0), of))
+    return [outliers.together(parts) for parts in far.values()]
 
 
 def _outliers(measure: Measure, told: tuple[int, datetime, datetime], farthest: pl.DataFrame) -> Outliers:
@@ -184,8 +205,11 @@ def _outliers(measure: Measure, told: tuple[int, datetime, datetime], farthest: 
     )
 
 
-def _far(metrics: pl.LazyFrame, measure: Measure) -> pl.LazyFrame:
+def far_rows(metrics: pl.LazyFrame, measure: Measure) -> pl.LazyFrame:
+    """The values of a measure that lie far out, as `far_values` takes them."""
     rows = metrics.filter(pl.col("name") == measure.metric)
+    if measure.era is not None:
+        rows = rows.filter(pl.col("at").is_between(*measure.era))
     if measure.ratios:
         rows = rows.filter(pl.col("value") > 0)
     kinds = list(measure.usual.values())
@@ -218,10 +242,10 @@ def _kind(season: str | None) -> pl.Expr:
 
 
 def _measure(name: str, count: int, least: float, rows: pl.DataFrame, min_sample: int) -> Measure | None:
-    positive = rows.filter(pl.col("value") > 0) if least == 0 else rows
+    positive = _above_zero(rows, least)
     if positive.height < min_sample:
         return None
-    ratios = outliers.by_ratio(least, lower_quantiles(positive["value"], 10)[::4])
+    ratios = _ratios(rows, least)
     rows = positive if ratios else rows
     median = lower_quantiles(rows["value"], 2)[0]
     cells = rows.group_by(
@@ -241,12 +265,14 @@ def _measure(name: str, count: int, least: float, rows: pl.DataFrame, min_sample
     return Measure(name, count, median, ratios, season, usual, mad, outliers.required(count))
 
 
-def lower_quantiles(values: pl.Series, parts: int) -> list[float]:
-    """What divides values into so many parts, each one of the values: those at floor((n - 1) k / parts) in their order,
-    for k from 1.
-    """
-    ordered = values.sort()
-    return ordered.gather([(ordered.len() - 1) * part // parts for part in range(1, parts)]).to_list()
+def _above_zero(rows: pl.DataFrame, least: float) -> pl.DataFrame:
+    return rows.filter(pl.col("value") > 0) if least == 0 else rows
+
+
+def _ratios(rows: pl.DataFrame, least: float) -> bool:
+    """Whether values are measured by ratios."""
+    positive = _above_zero(rows, least)
+    return bool(positive.height) and outliers.by_ratio(least, lower_quantiles(positive["value"], 10)[::4])
 
 
 def _lower_median(values: pl.Expr) -> pl.Expr:
@@ -267,25 +293,21 @@ def fields_of_policy(snapshot: Snapshot, policy_id: str) -> list[str]:
     return sorted(sorted(used, key=lambda field: (-used[field], field))[:MAX_FACTS])
 
 
-def _hash(position: pl.Expr) -> pl.Expr:
-    """Numbers that no pattern in a chain's positions goes with: the upper half of a multiplication (Knuth's)."""
-    return (position % 2**20 * 2654435761 % 2**32) // 2**16
-
-
 def _histogram(rows: pl.DataFrame, field: str, weeks: int) -> Histogram | None:
     """The values of a fact by bin and week; None where all are in one bin."""
     facts = rows.select(
-        "week", type_of(field).alias("type"), number_of(field).alias("number"), string_of(field).alias("text")
+        "at",
+        "minute",
+        "shared",
+        type_of(field).alias("type"),
+        number_of(field).alias("number"),
+        string_of(field).alias("text"),
     )
     numbers = facts.filter(pl.col("type") == "number")["number"]
     edges = sorted(set(lower_quantiles(numbers, _NUMBER_BINS))) if numbers.len() else []
     common = _common(facts.filter(pl.col("type") == "string")["text"])
-    counted = (
-        facts.select("week", _bin(edges, common).alias("bin"))
-        .filter(pl.col("bin").is_not_null())
-        .group_by("week", "bin")
-        .agg(pl.len().alias("decisions"))
-    )
+    binned = facts.select("at", "minute", "shared", _bin(edges, common).alias("bin")).drop_nulls("bin")
+    counted = binned.group_by("at", "bin").agg(pl.len().alias("decisions"))
     used = {number: at for at, number in enumerate(counted["bin"].unique().sort())}
     if len(used) <= 1:
         return None
@@ -298,7 +320,9 @@ def _histogram(rows: pl.DataFrame, field: str, weeks: int) -> Histogram | None:
     found = [[0] * len(used) for _ in range(weeks)]
     for week, number, decisions in counted.iter_rows():
         found[week][used[number]] = decisions
-    return Histogram(field, [names[number] for number in used], found)
+    places = pl.col("bin").replace_strict(used, return_dtype=pl.Int32)
+    shared = binned.filter("shared").select("at", "minute", places)
+    return Histogram(field, [names[number] for number in used], found, groups_of_bins(shared, found))
 
 
 def _bin(edges: Sequence[float], common: Sequence[str]) -> pl.Expr:

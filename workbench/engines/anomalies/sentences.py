@@ -16,17 +16,18 @@ from typing import Any, Final
 
 from gate.policy.anomalies.anomaly import AnomalyDocument
 from gate.policy.anomalies.breaks import RULES
-from gate.policy.anomalies.report import WORSE
+from gate.policy.anomalies.counted import WORSE
 from gate.policy.anomalies.scores import HIGH, INDEX, MEDIUM, SEVERITIES
 from gate.policy.questions import OPEN_DAYS
 from workbench.engines.rendering import cut, on_one_line
-from workbench.engines.wording import counted, day, described, in_words, joined, phrase, whole_percent
+from workbench.engines.wording import amount, counted, day, described, in_words, joined, phrase, whole_percent
 
 KINDS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "lifecycle_break": "Broken promise",
         "outcome_shift": "Outcomes shifted",
         "verdict_shift": "Verdicts shifted",
+        "metric_shift": "Metric shifted",
         "volume": "Volume",
         "metric_outlier": "Metric",
         "fact_drift": "Facts drifted",
@@ -37,11 +38,20 @@ KINDS: Final[Mapping[str, str]] = MappingProxyType(
 _SHIFTS: Final[Mapping[str, str]] = MappingProxyType(
     {"verdict": "The share of verdict", "reason": "The share of reason", "outcome": "The share of outcomes"}
 )
+_METRICS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "metric_rose": "Values of {} are greater than before",
+        "metric_fell": "Values of {} are less than before",
+        "metric_spread_grew": "Values of {} lie farther apart than before",
+        "metric_spread_shrank": "Values of {} lie closer together than before",
+    }
+)
 _REASONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "policy_version_changed": "A new version took over at least half of the decisions at the same time",
         "more_decisions_than_usual": "There were more decisions than usual",
         "fewer_decisions_than_usual": "There were fewer decisions than usual",
+        "slow": "It crept: the weeks are compared with those of half a year before",
         "metric_far_from_usual": "Values of the metric lie far from what is usual",
     }
 )
@@ -79,13 +89,24 @@ def counts(anomaly: AnomalyDocument) -> str:
     """What the number of its decisions counts: those that show it, or all among which it shows."""
     number = anomaly["decisions"]
     match anomaly["kind"]:
-        case "outcome_shift":
-            return f"{counted(number, 'case')} in its window"
-        case "verdict_shift" | "fact_drift":
+        case "metric_shift" | "fact_drift":
             return f"{number:,} in its window"
         case "volume":
             return f"{number:,} at that time"
     return f"{number:,} {'shows' if number == 1 else 'show'} it"
+
+
+def effect(anomaly: AnomalyDocument) -> str:
+    """What it costs, about: `About 24 decisions, lasting, for the worse`."""
+    of = anomaly["effect"]
+    parts = [f"About {counted(of['cases'], 'decision')}"]
+    if of["value"] is not None:
+        parts.append(f"{of['value']:,.2f} of the named metric")
+    if of["lasting"]:
+        parts.append("lasting")
+    if of["harm"] is not None:
+        parts.append("for the worse" if of["harm"] else "for the better")
+    return ", ".join(parts)
 
 
 def several(listed: Sequence[AnomalyDocument], *, of: str, opened: int | None = None) -> str:
@@ -129,6 +150,12 @@ def surroundings(anomaly: AnomalyDocument) -> str:
                 f"The farthest value lies {farthest:,.3g} robust standard deviations from usual; a value stands out "
                 f"from {numbers['required_z']:.1f}"
             )
+        case "metric_shift":
+            level = numbers["levels"][0]
+            what = "" if level["of"] == "location" else "the middle half of "
+            before, within = (_level(level["of"], level[when]) for when in ("before", "within"))
+            others = "with other versions" if level["version"] is not None else "before"
+            return f"{what.capitalize()}{cut(described(numbers['metric']))}: {within}, {before} {others}"
         case "fact_drift":
             fact = numbers["facts"][0]
             return (
@@ -158,6 +185,13 @@ def evidence(anomaly: AnomalyDocument) -> str:
         case "metric_outlier":
             named = cut(in_words(numbers["metric"]))
             return f"{anomaly['decisions']:,} of {counted(numbers['values'], 'value')} of {named} stand out"
+        case "metric_shift":
+            level = numbers["levels"][0]
+            certain = "by more than chance explains" if level["p_value"] <= level["required_p"] else "maybe by chance"
+            return (
+                f"Cliff's delta is {level['cliffs_delta']:+.2f}, and {level['least_delta']:.2f} at least; it changed "
+                f"{certain}"
+            )
         case "fact_drift":
             facts = numbers["facts"]
             return f"{counted(len(facts), 'fact')} drifted, {cut(in_words(facts[0]['fact']))} most"
@@ -183,6 +217,12 @@ def grown(then: str, then_score: float, now: AnomalyDocument) -> str:
     return f"It did not grow since: {before[0].lower()}{before[1:]}; {after}"
 
 
+def _level(of: str, level: Mapping[str, Any]) -> str:
+    if of == "location":
+        return f"a median of {amount(level['median'])}"
+    return f"{amount(level['lower_quartile'])} to {amount(level['upper_quartile'])}"
+
+
 def _open(opened: int, whole: int) -> str:
     if opened == whole:
         return "open" if whole == 1 else "all are open"
@@ -198,6 +238,8 @@ def _reason(code: str) -> str:
     what, _, name = code.partition(":")
     if what == "fact_drifted":
         return f"The values of {cut(in_words(name))} changed"
+    if what in _METRICS:
+        return _METRICS[what].format(cut(in_words(name)))
     of, _, moved = what.rpartition("_")
     return f"{_SHIFTS[of]} {cut(name)} {moved}"
 

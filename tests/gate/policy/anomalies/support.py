@@ -8,7 +8,8 @@ from datetime import date
 from typing import Any, Final
 
 from gate.policy.anomalies.anomaly import Anomaly
-from gate.policy.anomalies.report import MAX_AGE, Counted, Weeks, anomaly_report, find, strongest
+from gate.policy.anomalies.counted import MAX_AGE, Counted, Weeks
+from gate.policy.anomalies.report import anomaly_report, find, strongest
 from gate.policy.questions import AnomaliesQuestion
 
 POLICY: Final = "refunds"

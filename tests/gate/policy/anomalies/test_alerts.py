@@ -72,15 +72,22 @@ def test_a_chain_without_entries_has_no_alerts() -> None:
     assert open_alerts(report_of(NOTHING), AlertsQuestion()) == []
 
 
-def test_alerts_stand_by_their_scores_and_of_equal_ones_by_their_ids() -> None:
+def test_alerts_that_cost_the_same_stand_by_their_scores_and_of_equal_ones_by_their_subjects() -> None:
     low, *_ = open_alerts(report_with(), AlertsQuestion())
     high, *_ = open_alerts(report_with("executed_without_yes"), AlertsQuestion())
     other, *_ = open_alerts(report_with("binding_mismatch"), AlertsQuestion())
     told = alerts_of(low, other, high)
     assert told == alerts_of(high, low, other)
-    stand = [(of["anomaly"]["anomaly_score"], of["anomaly"]["anomaly_id"]) for of in told["alerts"]]
-    assert [score for score, _ in stand] == [1, 0.9, 0.9]
-    assert stand[1][1] < stand[2][1]
+    stand = [(of["anomaly"]["anomaly_score"], of["anomaly"]["subject"]) for of in told["alerts"]]
+    assert stand == [(1, "executed_without_yes"), (0.9, "binding_mismatch"), (0.9, "duplicate_execution")]
+
+
+def test_alerts_stand_by_what_they_cost_whatever_their_scores() -> None:
+    dear = Broken("duplicate_execution", 40, 1000, "2026-01-05T00:00:00.000Z", AS_OF, (7,))
+    costly = open_alerts(report_of(counted(broken=[dear], decisions=1000, as_of=AS_OF)), AlertsQuestion())
+    strong = open_alerts(report_with("executed_without_yes"), AlertsQuestion())
+    told = alerts_of(*strong, *costly)["alerts"]
+    assert [(of["anomaly"]["anomaly_score"], of["anomaly"]["effect"]["cases"]) for of in told] == [(0.9, 40), (1, 1)]
 
 
 def test_of_more_than_a_hundred_all_are_counted_and_the_strongest_are_listed() -> None:

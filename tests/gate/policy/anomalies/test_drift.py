@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from gate.policy.anomalies.drift import Drift, Histogram, find_drift
 from gate.policy.anomalies.shifts import Windows
-from gate.policy.anomalies.statistics import homogeneity, stability_index
+from gate.policy.anomalies.statistics import chance_index, homogeneity, stability_index
+from gate.policy.anomalies.weekly.groups import Groups, GroupSums
 
 BEFORE, AFTER = [30, 10], [10, 30]
 
@@ -55,3 +58,39 @@ def test_a_small_index_counts_as_a_test_and_no_more() -> None:
 def test_more_tests_need_a_smaller_p_value(others: int) -> None:
     found = drifts([[30, 10], [19, 21]], *[[[30, 10], [30, 10]]] * others)
     assert len(found) == (others == 0)
+
+
+def test_the_near_end_of_the_index_is_less_by_what_chance_adds_to_so_many_decisions() -> None:
+    (drift,) = drifts([BEFORE] * 9 + [AFTER] * 6)
+    sizes = (sum(drift.before), sum(drift.within))
+    assert drift.least_index == drift.index - chance_index(2, *sizes)
+    assert drift.is_certain
+
+
+def in_tens(weeks: Sequence[Sequence[int]]) -> list[Groups]:
+    """Of each bin the groups of decisions that came ten at a time, those of each group in one bin."""
+    return [
+        Groups(
+            GroupSums(sum(week) // 10, sum(week), week[at], week[at], 10 * sum(week), 10 * week[at], 10 * week[at])
+            for week in weeks
+        )
+        for at in range(len(weeks[0]))
+    ]
+
+
+def test_decisions_that_came_in_groups_count_as_so_many_groups() -> None:
+    weeks = [[300, 100], [100, 300]]
+    (found,) = find_drift([Histogram("f", ["a", "b"], weeks, in_tens(weeks))], 2, 20)
+    assert (found.before, found.within, found.design_effect) == ([300, 100], [100, 300], 10)
+    assert found.index == stability_index([30, 10], [10, 30])
+    assert found.p_value == homogeneity([30, 10], [10, 30])
+    assert find_drift([Histogram("f", ["a", "b"], weeks, in_tens(weeks))], 2, 41) == []
+    few = [[300, 100], [10, 30]]
+    assert find_drift([Histogram("f", ["a", "b"], few, in_tens(few))], 2, 1) == []
+
+
+def test_a_fact_that_creeps_is_told_against_half_a_year_before() -> None:
+    weeks = [[200 - 2 * week, 100 + 2 * week] for week in range(52)]
+    (drift,) = find_drift([Histogram("f", ["a", "b"], weeks)], 52, 20)
+    assert (drift.windows.slow, drift.windows.first - drift.windows.reference) == (True, 26)
+    assert drift.before == [sum(of[at] for of in weeks[drift.windows.reference :][:8]) for at in range(2)]

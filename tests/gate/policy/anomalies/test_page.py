@@ -9,13 +9,14 @@ from typing import Any, Final
 import pytest
 
 from gate.encoding import resources
-from gate.policy.anomalies import scores, shifts
+from gate.policy.anomalies import scores, shifts, statistics
 from gate.policy.anomalies.anomaly import KINDS
 from gate.policy.anomalies.breaks import OUTCOME_DUE, RECEIPT_DUE, RULES
+from gate.policy.anomalies.counted import MAX_REASONS, MAX_WEEKS
 from gate.policy.anomalies.outliers import SEASONAL
-from gate.policy.anomalies.report import MAX_REASONS, MAX_WEEKS
 from gate.policy.anomalies.scores import BELOW_HIGH, HIGH, MEDIUM, THRESHOLD
 from gate.policy.anomalies.statistics import LEAST_P, NORMAL_MAD, required_z
+from gate.policy.anomalies.telling import LASTING
 from gate.policy.anomalies.volume import LIKE
 from gate.policy.questions import MAX_ITEMS
 from gate.policy.reports import MAX_METRICS
@@ -57,7 +58,10 @@ class TestWorkedExample:
         h = change["cohens_h"]
         assert f"= {h}`; Fisher's p is {change['p_value']}, " in self.TEXT
         assert f"and certain: {change['required_p']} would be." in self.TEXT
-        assert f"`1 - 0.2 * 0.5 / {-h} = {self.OUTCOMES['anomaly_score']}`, {self.OUTCOMES['severity']}" in self.TEXT
+        assert (
+            f"`1 - 0.2 * 0.5 / {change['least_h']} = {self.OUTCOMES['anomaly_score']}`, {self.OUTCOMES['severity']}"
+            in self.TEXT
+        )
         of = change["difference"]
         assert f"The difference is {of['rate']}, between {of['low']} and {of['high']} by Newcombe's" in self.TEXT
 
@@ -66,7 +70,8 @@ class TestWorkedExample:
         rates = (f"{change[name]['rate'] * 100:.0f}" for name in ("before", "within"))
         h = change["cohens_h"]
         assert f"`{change['value']}` rose from {' to '.join(rates)} percent, h {h}" in self.TEXT
-        assert f"`0.6 + 0.2 * ({h} - 0.5) / 0.3 = {score}`" in self.TEXT
+        assert f"h {h}, its near end {change['least_h']}: " in self.TEXT
+        assert f"`0.35 + 0.25 * ({change['least_h']} - 0.2) / 0.3 = {score}`" in self.TEXT
         assert f"would be held at {BELOW_HIGH}" in self.TEXT
         (broken,) = (of for of in anomaly_example()["anomalies"] if of["kind"] == "lifecycle_break")
         assert f"One decision was executed twice: {broken['anomaly_score']}." in self.TEXT
@@ -79,7 +84,16 @@ class TestTables:
 
     def test_the_marks_are_those_of_the_measures(self) -> None:
         table = [[float(cell) for cell in cells[1:4]] for cells in rows(section(PAGE, "## Scores and severities"))]
-        measures = (scores.EFFECT, scores.HARM, scores.INDEX, scores.TIMES, scores.FAR, scores.SHARE)
+        measures = (
+            scores.EFFECT,
+            scores.HARM,
+            scores.DELTA,
+            scores.INDEX,
+            scores.TIMES,
+            scores.SURPLUS,
+            scores.FAR,
+            scores.SHARE,
+        )
         assert table == [list(marks) for marks in measures]
 
     def test_every_break_is_listed_with_its_score(self) -> None:
@@ -118,7 +132,17 @@ class TestTables:
     def test_the_formula_of_what_is_required_is_that_of_the_code(self) -> None:
         assert "`required_z(n) = max(3.5, sqrt(2 ln(n / 0.01)))`" in TOLD
         assert round(required_z(1000), 9) == 4.798525912
-        assert f"{NORMAL_MAD:.4f} |distance| / M" in TOLD
+        assert f"`c |distance| / M` is more than `required_z(cells)`, `c` being {NORMAL_MAD}" in TOLD
+        assert f"`{NORMAL_MAD} distance / MAD`" in TOLD
+
+    def test_the_near_ends_are_those_of_the_code(self) -> None:
+        assert f"({statistics.Z}, and counts" in TOLD
+        assert f"({statistics.ONE_SIDED})" in TOLD
+        assert f"h of at least {scores.HARM.considerable} and its near end at least {scores.HARM.noticeable}" in TOLD
+
+    def test_the_least_share_of_far_values_and_the_least_time_are_those_of_the_code(self) -> None:
+        assert f"fewer than {scores.MANY_FAR} of the values lie far out" in TOLD
+        assert f"the window lasts {LASTING.days} days or more" in TOLD
 
     def test_what_a_shift_needs_to_be_certain_is_that_of_the_code(self) -> None:
         assert f"`required_p = {shifts.ALARM_CHANCE} / tests`" in TOLD

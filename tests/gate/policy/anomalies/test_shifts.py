@@ -6,8 +6,16 @@ from collections.abc import Container, Sequence
 
 import pytest
 
-from gate.policy.anomalies.shifts import Rate, Shift, Windows, find_shifts, taken_over, windows
-from gate.policy.anomalies.statistics import Share, cohens_h, fisher_exact
+from gate.policy.anomalies.shifts import (
+    Rate,
+    Shift,
+    Windows,
+    find_shifts,
+    taken_over,
+    windows,
+)
+from gate.policy.anomalies.statistics import Share, cohens_h, fisher_exact, nearest_h
+from gate.policy.anomalies.weekly.groups import Groups, GroupSums
 
 ALL = 0
 
@@ -199,3 +207,87 @@ class TestShifts:
 
     def test_a_single_week_has_nothing_to_be_compared_with(self) -> None:
         assert shifts(rate([40], [40]), weeks=1) == shifts(weeks=0) == []
+
+
+def in_groups(weeks: Sequence[Sequence[tuple[int, int]]]) -> dict[int, Groups]:
+    """Of each week the groups: how many decisions each has, and how many of these have the value."""
+    return {
+        ALL: Groups(
+            GroupSums(
+                groups=len(groups),
+                members=sum(n for n, _ in groups),
+                total=sum(x for _, x in groups),
+                squares=sum(x for _, x in groups),
+                sizes=sum(n * n for n, _ in groups),
+                products=sum(n * x for n, x in groups),
+                totals=sum(x * x for _, x in groups),
+            )
+            for groups in weeks
+        )
+    }
+
+
+def grouped(*weeks: Sequence[tuple[int, int]]) -> Rate:
+    parts, wholes = ([sum(of[at] for of in groups) for groups in weeks] for at in (1, 0))
+    return Rate("verdict", "no", [parts], [wholes], in_groups(weeks))
+
+
+class TestGroups:
+    def test_what_came_in_groups_that_differ_counts_for_less(self) -> None:
+        alone = shifts(rate([10, 40], [100, 100]), weeks=2)
+        pairs = shifts(grouped([(2, 2)] * 5 + [(2, 0)] * 45, [(2, 2)] * 20 + [(2, 0)] * 30), weeks=2)
+        (found,), (single,) = pairs, alone
+        assert (found.before, found.within) == (single.before, single.within) == (Share(10, 100), Share(40, 100))
+        # Groups of two that are all alike, and 50 / 49 for what is estimated: a little more than two.
+        assert all(2 <= side.design_effect < 2.2 for side in (found.then, found.now))
+        assert found.p_value == fisher_exact(found.now.singly, found.then.singly) > single.p_value
+        assert found.effect == single.effect
+        assert found.least_effect == nearest_h(single.effect, found.now.singly.whole, found.then.singly.whole)
+        assert found.least_effect < single.least_effect
+
+    def test_what_came_together_and_was_decided_singly_counts_nearly_in_full(self) -> None:
+        # Groups of pairs that differ as single decisions do.
+        mixed = grouped([(2, 0)] * 40 + [(2, 1)] * 20, [(2, 0)] * 18 + [(2, 1)] * 24 + [(2, 2)] * 8)
+        (found,) = shifts(mixed, weeks=2)
+        assert max(found.then.design_effect, found.now.design_effect) < 1.2
+
+    def test_one_minute_is_no_shift_however_many_decisions_it_has(self) -> None:
+        usual = [(1, 0)] * 95 + [(1, 1)] * 5
+        assert shifts(grouped(*[usual] * 8, [*usual, (90, 90)]), weeks=9) == []
+
+    def test_of_few_minutes_nothing_is_told(self) -> None:
+        usual = [(1, 0)] * 95 + [(1, 1)] * 5
+        assert shifts(grouped(usual, [(25, 24)] * 4), weeks=2) == []
+        assert shifts(grouped(usual, [(25, 24)] * 5), weeks=2) == []
+        assert len(shifts(grouped(usual, [(25, 24)] * 60), weeks=2)) == 1
+        # Single decisions are not few, though their minutes are no more than they.
+        assert len(shifts(grouped(usual, [(1, 1)] * 4), weeks=2, min_sample=4)) == 1
+
+    def test_fewer_single_decisions_than_the_sample_are_no_discovery(self) -> None:
+        # As many as 10 and 30 single ones.
+        tens, thirty = [(10, 0)] * 5 + [(10, 10)] * 5, [(10, 10)] * 30
+        assert shifts(grouped(thirty, [(10, 0)] * 30), weeks=2, min_sample=20)
+        assert shifts(grouped([(10, 0)] * 30, tens), weeks=2, min_sample=20) == []
+
+
+class TestCreeping:
+    # From 10 to 40 percent in a year, and less than a small effect in eight weeks.
+    CREEPING = tuple(30 + round(week * 90 / 51) for week in range(52))
+
+    def test_what_creeps_is_told_against_half_a_year_before(self) -> None:
+        found = shifts(rate(self.CREEPING, [300] * 52), weeks=52)
+        slow = [of for of in found if of.windows.slow]
+        assert slow
+        for of in slow:
+            assert of.windows.last - of.windows.first == 7
+            assert of.windows.first - of.windows.reference == 26
+            assert of.windows.before - of.windows.reference == 7
+            assert of.rose
+
+    def test_what_happened_at_once_is_not_told_a_second_time_as_creeping(self) -> None:
+        found = shifts(rate([30] * 30 + [90] * 22, [300] * 52), weeks=52)
+        assert [of.windows.slow for of in found] == [False]
+
+    def test_in_less_than_34_weeks_nothing_creeps(self) -> None:
+        assert [of for of in windows(33, slow=True) if of.slow] == []
+        assert [of for of in windows(34, slow=True) if of.slow] == [Windows(26, 33, 0, slow=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Sequence
 from fractions import Fraction
 from importlib import import_module
@@ -16,6 +17,7 @@ from gate.policy.anomalies.statistics import (
     LEAST_P,
     NORMAL_MAD,
     Share,
+    chance_index,
     chi_squared,
     cohens_h,
     difference_interval,
@@ -24,6 +26,7 @@ from gate.policy.anomalies.statistics import (
     homogeneity,
     median_test,
     modified_z,
+    nearest_h,
     required_z,
     stability_index,
     standard_distance,
@@ -385,3 +388,33 @@ class TestChiSquared:
         less, more = sorted((a, b))
         assert chi_squared(more, degrees) <= chi_squared(less, degrees) * (1 + NEAR)
         assert chi_squared(less, degrees) <= chi_squared(less, degrees + 1) * (1 + NEAR)
+
+
+class TestNearestEnds:
+    @pytest.mark.parametrize(
+        ("h", "n", "m", "told"),
+        [(0.5, 100, 100, 0.5 - 1.959963984540054 * math.sqrt(0.02)), (0.2, 100, 100, 0), (0.0, 9, 9, 0), (2, 0, 9, 0)],
+    )
+    def test_of_an_effect_it_is_the_end_of_the_interval_and_never_beyond_none(
+        self, h: float, n: int, m: int, told: float
+    ) -> None:
+        assert nearest_h(h, n, m) == nearest_h(-h, n, m) == pytest.approx(told, abs=1e-12)
+
+    def test_more_decisions_leave_more_of_an_effect(self) -> None:
+        ends = [nearest_h(0.6, n, 8 * n) for n in (5, 20, 100, 10_000)]
+        assert ends == sorted(ends)
+        assert ends[-1] == pytest.approx(0.6, abs=0.03)
+
+    def test_of_two_samples_of_one_population_one_index_of_twenty_is_greater(self) -> None:
+        chance = random.Random(11)  # noqa: S311 - for tests to be the same each time
+        n, m, bins, beyond, tries = 300, 900, 6, 0, 1_500
+        for _ in range(tries):
+            one, other = ([0] * bins for _ in range(2))
+            for counts, size in ((one, n), (other, m)):
+                for _ in range(size):
+                    counts[chance.randrange(bins)] += 1
+            beyond += stability_index(other, one) > chance_index(bins, n, m)
+        assert 0.02 < beyond / tries < 0.08
+
+    def test_chance_adds_nothing_known_to_no_decisions(self) -> None:
+        assert chance_index(4, 0, 9) == chance_index(4, 9, 0) == 0

@@ -7,7 +7,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
 
-from gate.policy.anomalies.report import TERMINAL
+from gate.policy.anomalies.counted import TERMINAL
 from workbench.dashboard.views import offered
 from workbench.dashboard.views.decided.listing import criteria, pager, rows, widened
 from workbench.dashboard.views.decided.searched import waiting

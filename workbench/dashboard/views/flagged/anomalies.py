@@ -1,4 +1,4 @@
-"""The anomalies of a policy or of all policies of a scope, the strongest first."""
+"""The anomalies of a policy or of all policies of a scope, what is high and costs most first."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from gate.ids import timestamp
 from gate.ledger.access.dismissals import Dismissal
-from gate.policy.anomalies.anomaly import AnomalyDocument
+from gate.policy.anomalies.anomaly import AnomalyDocument, order
 from gate.policy.questions import OPEN_DAYS
 from workbench.dashboard.views import links, offered
 from workbench.dashboard.views.figure import Figure
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
-from workbench.engines.anomalies.sentences import KINDS, counts, days, improved, several, strongest
+from workbench.engines.anomalies.sentences import KINDS, counts, days, effect, improved, several, strongest
 from workbench.engines.findings import anomalies as finding
 from workbench.engines.listing import Names
 from workbench.engines.rendering import cut
@@ -76,13 +76,15 @@ def within(location: Location, anomaly: AnomalyDocument) -> bool:
 
 
 def shown(location: Location, found: Sequence[Flagged]) -> list[Flagged]:
-    """Those that a list shows, the strongest first: of its period, and as it says, only open or dismissed ones too."""
+    """Those that a list shows, what is high and costs most first: of its period, and as it says, only open or dismissed
+    ones too.
+    """
     kept = [each for each in found if within(location, each.anomaly)]
     if location.show == "open":
         kept = [each for each in kept if each.open]
     elif location.show is None:
         kept = [each for each in kept if each.dismissal is None]
-    return sorted(kept, key=lambda each: (-each.anomaly["anomaly_score"], each.policy_id, each.at))
+    return sorted(kept, key=lambda each: (order(each.anomaly), each.policy_id, each.at))
 
 
 def view(
@@ -180,6 +182,7 @@ def _row(location: Location, flagged: Flagged) -> dict[str, Any]:
         "url": url,
         "when": days(anomaly),
         "decisions": counts(anomaly),
+        "effect": effect(anomaly),
         "open": flagged.open,
         "improved": improved(anomaly),
         "dismissal": flagged.dismissal,

@@ -24,6 +24,7 @@ from workbench.engines.anomalies.going_back import GoingBack
 from workbench.engines.anomalies.sentences import (
     KINDS,
     days,
+    effect,
     evidence,
     grown,
     improved,
@@ -123,6 +124,7 @@ def view(
         "score": f"{anomaly['anomaly_score']:.2f}",
         "means": severity_means(anomaly["severity"]),
         "days": days(anomaly),
+        "effect": effect(anomaly),
         "policy": policy_id,
         "policy_url": links.policy(location, policy_id),
         "list_url": location.to("anomalies", policy=policy_id).url,
@@ -144,7 +146,6 @@ def view(
         "beside": _beside(found),
         "decisions": _decisions(location, found),
         "decisions_finding": _first(found),
-        "aged": anomaly["kind"] == "outcome_shift",
         "all_url": location.to("decisions", policy=policy_id, anomaly=anomaly["anomaly_id"]).url,
         "steps": [{"what": step["what"], "url": page_of(location, step["href"])} for step in anomaly["look_at_next"]],
         "back": _back(location, policy_id, anomaly, found.back),
@@ -181,6 +182,8 @@ def chart_link(location: Location, anomaly: AnomalyDocument, row: Mapping[str, A
     here = location.to("decisions")
     if "week" in row:
         here = here.change(**links.week(row["week"]))
+        if "of" not in row:
+            return _held(here)
         return _held(here.change(**{row["of"]: row["value"]}))
     if anomaly["kind"] == "lifecycle_break":
         here = here.change(anomaly=anomaly["anomaly_id"])
@@ -252,6 +255,8 @@ def _numbers(location: Location, anomaly: AnomalyDocument) -> Table:
             return _volume(numbers)
         case "metric_outlier":
             return _outliers(location, anomaly)
+        case "metric_shift":
+            return _levels(numbers["levels"])
         case "fact_drift":
             return _facts(numbers["facts"])
     return _changes(numbers["changes"])
@@ -286,6 +291,33 @@ def _change(change: Mapping[str, Any]) -> Iterator[str]:
     yield f"{change['cohens_h']:+.2f}"
     yield f"{change['p_value']:.1e}"
     yield f"{change['required_p']:.1e}"
+
+
+def _levels(levels: Sequence[Mapping[str, Any]]) -> Table:
+    columns = (
+        "What",
+        "#Median before",
+        "#Median in the window",
+        "#Middle half before",
+        "#Middle half in the window",
+        "#Effect",
+        "#Chance",
+        "#Certain up to",
+    )
+    whom = " Before are the other versions, in the same weeks." if levels[0]["version"] is not None else ""
+    caption = f"Effect is Cliff's delta. Chance is the p-value of a test by ranks.{whom}"
+    return table("Numbers of the metric", caption, columns, map(tuple, map(_level, levels)))
+
+
+def _level(level: Mapping[str, Any]) -> Iterator[str]:
+    yield phrase(level["of"])
+    for when in ("before", "within"):
+        yield number(level[when]["median"])
+    for when in ("before", "within"):
+        yield f"{number(level[when]['lower_quartile'])} to {number(level[when]['upper_quartile'])}"
+    yield f"{level['cliffs_delta']:+.2f}"
+    yield f"{level['p_value']:.1e}"
+    yield f"{level['required_p']:.1e}"
 
 
 def _facts(facts: Sequence[Mapping[str, Any]]) -> Table:
@@ -344,6 +376,13 @@ def _beside(found: Found) -> Table | None:
         rows = [(of["holds"], f"{of['before']:,}", f"{of['within']:,}") for of in fact["bins"]]
         columns = (described(fact["fact"]), "#Decisions before", "#Decisions in the window")
         return table("Numbers of the chart", "Decisions by value of the fact.", columns, rows)
+    if "median" in beside.columns:
+        levels = [
+            (day(week), f"{values:,}", number(low), number(median), number(high))
+            for week, values, low, median, high in beside.select("week", "values", "low", "median", "high").iter_rows()
+        ]
+        heads = ("Week from", "#Values", "#Lower quartile", "#Median", "#Upper quartile")
+        return table("Numbers of the chart", "By week of the decision, from Monday, UTC.", heads, levels)
     if "week" in beside.columns:
         shares = [
             (day(week), f"{of} {value}", percent(rate), f"{count:,}", f"{whole:,}")

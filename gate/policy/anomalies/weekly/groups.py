@@ -1,0 +1,103 @@
+"""Groups: decisions that arrive in one minute need not be independent, and are counted for as many as they say.
+
+    sums = GroupSums(groups=40, members=120, total=30, sizes=620, products=180, totals=150)
+    design_effect(sums, 0.25)                  # so many decisions say as much as one that comes alone
+    singly(Share(30, 120), design_effect(sums, 0.25))
+
+J. N. K. Rao and A. J. Scott, "A simple method for the analysis of clustered binary data", Biometrics 48, 1992: counts
+are divided by their design effect, and tested as if they were independent. What decisions of one group add to the
+variance are the products of each with the others of its group; a decision that is alone adds none, and counts in full.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import Final, NamedTuple
+
+from gate.policy.anomalies.statistics import Share
+
+LEAST_GROUPS: Final = 5
+"""From how many groups a window, or what it is compared with, is tested: of fewer nobody knows how they differ."""
+
+_DIGITS: Final = 6
+
+
+class GroupSums(NamedTuple):
+    """Sums over the groups of some decisions, of which each has a number: 1 or 0 for a rate, a rank for a metric.
+
+    Attributes:
+        groups: How many groups.
+        members: How many decisions.
+        total: Of their numbers.
+        squares: Of the squares of these; of ones and zeros it is the total.
+        sizes: Of the squares of the groups' sizes.
+        products: Of each group's size times its total.
+        totals: Of the squares of the groups' totals.
+    """
+
+    groups: int = 0
+    members: int = 0
+    total: int = 0
+    squares: int = 0
+    sizes: int = 0
+    products: int = 0
+    totals: int = 0
+
+
+class Groups:
+    """The sums of any weeks in a row."""
+
+    def __init__(self, weeks: Iterable[GroupSums]) -> None:
+        """Takes those of each week."""
+        self._columns = [[0, *accumulate(column)] for column in zip(*weeks, strict=True)]
+
+    def sums(self, first: int, last: int) -> GroupSums:
+        """Those of some weeks, both ends within."""
+        return GroupSums(*(column[last + 1] - column[first] for column in self._columns))
+
+
+def are_few(sums: GroupSums) -> bool:
+    """Whether decisions that did not all come alone came in too few groups for anything to be told from them."""
+    return sums.groups < max(1, min(LEAST_GROUPS, sums.members))
+
+
+def design_effect(sums: GroupSums, mean: float) -> float:
+    """How many decisions say as much as one that comes alone; at least 1, six decimals.
+
+    Args:
+        sums: Their groups.
+        mean: The mean of their numbers where nothing changed: that of window and reference together.
+    """
+    alone = sums.squares - 2 * mean * sums.total + mean * mean * sums.members
+    if sums.groups < 2 or alone <= 0:
+        return 1.0
+    together = sums.totals - 2 * mean * sums.products + mean * mean * sums.sizes
+    more = sums.groups / (sums.groups - 1) * (together - alone) / alone
+    return round(max(1.0, 1 + more), _DIGITS)
+
+
+def singly(share: Share, effect: float) -> Share:
+    """As many decisions that came alone as say as much."""
+    return Share(math.floor(share.part / effect), math.floor(share.whole / effect))
+
+
+def mean_effect(bins: Sequence[GroupSums], shares: Sequence[float]) -> float:
+    """How many decisions say as much as one that comes alone where all bins of a histogram count: Rao and Scott's mean
+    of the bins' design effects, with which Pearson's chi-squared is divided.
+
+    Args:
+        bins: The sums of each bin, over the same groups.
+        shares: The share of each bin, in window and reference together.
+    """
+    used = [(sums, share) for sums, share in zip(bins, shares, strict=True) if share > 0]
+    members = used[0][0].members if used else 0
+    if len(used) < len(("one", "other")) or not members:
+        return 1.0
+    terms = []
+    for sums, share in used:
+        alone = sums.squares - 2 * share * sums.total + share * share * sums.members
+        together = sums.totals - 2 * share * sums.products + share * share * sums.sizes
+        terms.append((together - alone) / share)
+    return round(max(1.0, 1 + math.fsum(terms) / (members * (len(used) - 1))), _DIGITS)

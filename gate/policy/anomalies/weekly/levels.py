@@ -1,0 +1,368 @@
+"""Levels: where the values of a metric lie, and how far apart, week by week; and where that is not what it was.
+
+Values are counted in bins that hold about equally many of all. A window is compared with its reference by ranks (Mann
+and Whitney), so that no single value counts for more than its place; for the spread, distances from a median are.
+Versions that decide in the same weeks are compared week by week (van Elteren). Windows, false discoveries,
+certainty and echoes are those of `shifts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from math import inf, log
+from typing import Final, NamedTuple
+
+from gate.policy.anomalies.outliers import GREATEST
+from gate.policy.anomalies.scores import DELTA
+from gate.policy.anomalies.shifts import ALARM_CHANCE, FALSE_DISCOVERIES, Windows, windows, without_echoes
+from gate.policy.anomalies.statistics import discoveries, required_p
+from gate.policy.anomalies.weekly.groups import Groups, GroupSums, are_few, design_effect
+from gate.policy.anomalies.weekly.ranks import NOTHING, Compared, compare, stratified
+
+BINS: Final = 64
+"""How many bins a metric's values have at most."""
+
+COMMON_WEEKS: Final = 4
+"""In how many weeks two versions must have decided side by side to be compared."""
+
+WIDER: Final = 1.5
+"""How many times as wide the middle half of the values must be, or as narrow, for the spread to be tested."""
+
+LOCATION: Final = "location"
+SPREAD: Final = "spread"
+
+# Half of what counts as noticeable is not tested, but counts as a test.
+_LEAST: Final = DELTA.noticeable / 2
+_NEAR: Final = 2.0
+_DIGITS: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The values of a metric by week and bin.
+
+    Attributes:
+        metric: Its name.
+        values: Of each bin the lower median of its values, from the least.
+        ratios: Whether distances between values are ratios.
+        aged: By horizon, of each week of decisions the number of values in each bin whose outcomes came so early.
+        groups: The groups in which values of every age came; a value's number is its rank.
+        versions: Of each version the values of every age, by week and bin.
+    """
+
+    metric: str
+    values: Sequence[float]
+    ratios: bool
+    aged: Mapping[int, Sequence[Sequence[int]]]
+    groups: Groups
+    versions: Mapping[str, Sequence[Sequence[int]]]
+
+
+class Middle(NamedTuple):
+    """Where the values of a side lie.
+
+    Attributes:
+        values: How many there are.
+        low: Their lower quartile.
+        median: Their lower median.
+        high: Their upper quartile.
+        mean: Their mean, where it is asked for.
+    """
+
+    values: int
+    low: float
+    median: float
+    high: float
+    mean: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MetricShift:
+    """Values of a metric that lie elsewhere, or farther or less far apart, than they did.
+
+    Attributes:
+        metric: Its name.
+        of: location or spread.
+        windows: The weeks; where a version is compared, those in which others decided too, and no others before.
+        horizon: The horizon of its outcomes.
+        version: The version that is compared with the others; None for weeks.
+        before: The values of the weeks before, or of the other versions.
+        within: Those of the window, or of the version.
+        groups: In how many groups the values came that are before, and those within.
+        design_effects: How many of these say as much as one that came alone.
+        effect: Cliff's delta.
+        least_effect: The end of its 95% interval that is nearer to none, without its sign.
+        p_value: Mann and Whitney's, or van Elteren's.
+        required_p: How small it has to be for the shift to be certain.
+        decisions: How many decisions have a value within, of all and not only of a sample.
+    """
+
+    metric: str
+    of: str
+    windows: Windows
+    horizon: int
+    version: str | None
+    before: Middle
+    within: Middle
+    groups: tuple[int, int]
+    design_effects: tuple[float, float]
+    effect: float
+    least_effect: float
+    p_value: float
+    required_p: float = 0.0
+    decisions: int = 0
+
+    @property
+    def what(self) -> tuple[str, str]:
+        """Of which metric it is, and of what of it."""
+        return self.metric, self.of
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it stands alone, whatever else was found."""
+        return self.p_value <= self.required_p
+
+    @property
+    def rose(self) -> bool:
+        """Whether values lie higher, or farther apart, than before."""
+        return self.effect > 0
+
+
+def find_metric_shifts(
+    levels: Iterable[Level], weeks: int, horizons: Sequence[int], min_sample: int
+) -> list[MetricShift]:
+    """The metrics that shifted, the windows of one of them without a week in common.
+
+    Args:
+        levels: The metrics, over the same weeks.
+        weeks: How many weeks there are.
+        horizons: For each week the horizon at which values of a window that ends with it are compared; -1 where they
+            are too young.
+        min_sample: As how many single values a window, and what is before it, says as much at least.
+    """
+    found: list[MetricShift] = []
+    tests = 0
+    every = list(windows(weeks, slow=True))
+    for level in levels:
+        sums = {
+            at: [list(accumulate(of, initial=0)) for of in zip(*aged, strict=True)] for at, aged in level.aged.items()
+        }
+        for of in every:
+            horizon = horizons[of.last]
+            if horizon < 0:
+                continue
+            before, within = (
+                [column[last + 1] - column[first] for column in sums[horizon]]
+                for first, last in ((of.reference, of.before), (of.first, of.last))
+            )
+            if min(sum(before), sum(within)) < min_sample:
+                continue
+            tests += len((LOCATION, SPREAD))
+            found += _moved(level, of, horizon, before, within, min_sample)
+        for version in _versions(level, min_sample):
+            tests += 1
+            found += version
+    found = [replace(shift, required_p=required_p(tests, ALARM_CHANCE)) for shift in found]
+    greatest = discoveries([shift.p_value for shift in found], FALSE_DISCOVERIES, of=tests)
+    kept = [shift for shift in found if shift.p_value <= greatest]
+    return _with_versions(
+        _between_weeks([shift for shift in kept if shift.version is None]),
+        # Two versions differ from one another alike: the later one is named.
+        sorted(
+            sorted((of for of in kept if of.version), key=lambda of: of.version or "", reverse=True), key=_certain_first
+        ),
+    )
+
+
+def _between_weeks(shifts: Sequence[MetricShift]) -> list[MetricShift]:
+    """Those that are no echo: of another, nor of two levels that a window or its reference has together."""
+    locations = without_echoes((shift for shift in shifts if shift.of == LOCATION), _certain_first)
+    moved = [shift.windows for shift in locations if shift.is_certain and not shift.windows.slow]
+    spreads = [
+        shift
+        for shift in shifts
+        if shift.of == SPREAD
+        and not any(shift.windows.is_linked_to(of) and shift.windows.first != of.first for of in moved)
+    ]
+    return [*locations, *without_echoes(spreads, _certain_first)]
+
+
+def _certain_first(shift: MetricShift) -> tuple[bool, float, float, tuple[int, int], str, str]:
+    effect = -round(abs(shift.effect), _DIGITS)
+    return (
+        not shift.is_certain,
+        shift.p_value,
+        effect,
+        shift.windows.order,
+        shift.metric,
+        shift.of,
+    )
+
+
+def _with_versions(weeks: Sequence[MetricShift], versions: Iterable[MetricShift]) -> list[MetricShift]:
+    """The shifts between weeks, and those of versions that none of them explains, one for each stretch of weeks."""
+    kept = [*weeks]
+    for shift in versions:
+        beside = [
+            of for of in kept if of.what == shift.what and shift.windows.first <= of.windows.first <= shift.windows.last
+        ]
+        if all(of.version is None and abs(of.effect) < abs(shift.effect) for of in beside):
+            # What moved with the weeks is then the part that the version has in them.
+            kept = [of for of in kept if of not in beside]
+            kept.append(shift)
+    return sorted(kept, key=lambda of: (of.windows, of.what, of.version or ""))
+
+
+def _moved(
+    level: Level, of: Windows, horizon: int, before: Sequence[int], within: Sequence[int], min_sample: int
+) -> list[MetricShift]:
+    """The shifts of a window that may be discoveries."""
+    found = compare(within, before)
+    middles = [_middle(level.values, counts) for counts in (before, within)]
+    far = abs(found.z) >= _NEAR and abs(found.delta) >= _LEAST
+    wide = _is_wider(level, *middles)
+    if not far and not wide:
+        return []
+    sums = [level.groups.sums(of.reference, of.before), level.groups.sums(of.first, of.last)]
+    if any(map(are_few, sums)):
+        return []
+    effects = _effects(sums)
+    if min(sum(before) / effects[0], sum(within) / effects[1]) < min_sample:
+        return []
+    compared = []
+    if far:
+        compared.append((LOCATION, compare(within, before, effects[1], effects[0])))
+    if wide:
+        compared.append((SPREAD, _spread(level, before, within, effects)))
+    return [
+        _shift(level, what, of, horizon, None, middles, sums, effects, test)
+        for what, test in compared
+        if abs(test.z) >= _NEAR and abs(test.delta) >= _LEAST
+    ]
+
+
+def _spread(level: Level, before: Sequence[int], within: Sequence[int], effects: Sequence[float]) -> Compared:
+    """Compares how far values lie from the median of their side, and from that of both sides; the lesser of the two
+    counts. The first alone would take another median among few different values for another spread, the second alone
+    values that lie elsewhere.
+    """
+    both = _middle(level.values, [a + b for a, b in zip(before, within, strict=True)]).median
+    own = [_middle(level.values, counts).median for counts in (before, within)]
+    found = []
+    for medians in (own, (both, both)):
+        then, now = (
+            _distances(level, counts, median) for counts, median in zip((before, within), medians, strict=True)
+        )
+        found.append(compare(*_in_bins(now, then), effects[1], effects[0]))
+    if found[0].delta * found[1].delta <= 0:
+        return NOTHING
+    return min(found, key=lambda test: abs(test.z))
+
+
+def _effects(sums: Sequence[GroupSums]) -> list[float]:
+    members = sum(of.members for of in sums)
+    mean = sum(of.total for of in sums) / members if members else 0.0
+    return [design_effect(of, mean) for of in sums]
+
+
+def _shift(
+    level: Level,
+    what: str,
+    of: Windows,
+    horizon: int,
+    version: str | None,
+    middles: Sequence[Middle],
+    sums: Sequence[GroupSums],
+    effects: Sequence[float],
+    test: Compared,
+) -> MetricShift:
+    return MetricShift(
+        level.metric,
+        what,
+        of,
+        horizon,
+        version,
+        middles[0],
+        middles[1],
+        (sums[0].groups, sums[-1].groups),
+        (effects[0], effects[-1]),
+        test.delta,
+        test.least_delta,
+        test.p_value,
+    )
+
+
+def _versions(level: Level, min_sample: int) -> Iterable[list[MetricShift]]:
+    """The comparison of each version with the others, in the weeks in which both decided: one or none each."""
+    weeks = [[sum(of) for of in zip(*every, strict=True)] for every in zip(*level.versions.values(), strict=True)]
+    for version, counts in sorted(level.versions.items()):
+        strata = [
+            (at, own, [whole - part for whole, part in zip(every, own, strict=True)])
+            for at, (own, every) in enumerate(zip(counts, weeks, strict=True))
+            if 0 < sum(own) < sum(every)
+        ]
+        sizes = [sum(sum(side) for _, *sides in strata for side in sides[at : at + 1]) for at in range(2)]
+        if len(strata) < COMMON_WEEKS or min(sizes) < min_sample:
+            continue
+        first, last = strata[0][0], strata[-1][0]
+        sums = level.groups.sums(first, last)
+        if are_few(sums):
+            continue
+        (effect,) = _effects([sums])
+        if min(sizes) / effect < min_sample:
+            continue
+        test = stratified([(own, others) for _, own, others in strata], effect)
+        if abs(test.z) < _NEAR or abs(test.delta) < _LEAST:
+            yield []
+            continue
+        sides = [[sum(of) for of in zip(*(each[side] for each in strata), strict=True)] for side in (2, 1)]
+        middles = [_middle(level.values, counts) for counts in sides]
+        of = Windows(first, last, first)
+        yield [_shift(level, LOCATION, of, max(level.aged), version, middles, [sums], [effect], test)]
+
+
+def _middle(values: Sequence[float], counts: Sequence[int]) -> Middle:
+    """Where the values of a histogram lie, about."""
+    whole = sum(counts)
+    wanted = [(whole - 1) * quarter // 4 for quarter in (1, 2, 3)]
+    found, below, at = [], 0, 0
+    for place in wanted:
+        while below + counts[at] <= place:
+            below += counts[at]
+            at += 1
+        found.append(values[at])
+    low, median, high = found
+    return Middle(whole, low, median, high)
+
+
+def _is_wider(level: Level, before: Middle, within: Middle) -> bool:
+    """Whether the middle half of the values is much wider, or narrower, than it was."""
+    then, now = (
+        log(max(1.0, min(_distance(level, of.high, of.low), GREATEST))) if level.ratios else of.high - of.low
+        for of in (before, within)
+    )
+    return max(then, now) > 0 and max(then, now) >= WIDER * min(then, now)
+
+
+def _distance(level: Level, value: float, median: float) -> float:
+    """How far apart two values are, in order; of ratios how many times as great one is, which is the same order."""
+    if not level.ratios:
+        return abs(value - median)
+    # Zeros are no multiple of anything.
+    return max(value / median, median / value) if value > 0 and median > 0 else inf
+
+
+def _distances(level: Level, counts: Sequence[int], median: float) -> dict[float, int]:
+    found: dict[float, int] = {}
+    for value, count in zip(level.values, counts, strict=True):
+        if count:
+            apart = _distance(level, value, median)
+            found[apart] = found.get(apart, 0) + count
+    return found
+
+
+def _in_bins(first: Mapping[float, int], second: Mapping[float, int]) -> tuple[list[int], list[int]]:
+    every = sorted({*first, *second})
+    return [first.get(of, 0) for of in every], [second.get(of, 0) for of in every]

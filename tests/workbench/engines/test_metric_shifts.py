@@ -1,0 +1,206 @@
+"""Metrics that shift, through the engine: what is planted is found, what is chance or comes together is not."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from gate.ids import timestamp
+from gate.policy.questions import AnomaliesQuestion
+from tests.independent import anomalies as independent
+from tests.workbench.made_up import DAY, HOUR, MONDAY, POLICY, MadeUp
+from workbench.engines.anomalies.report import AnomalyReport, anomalies, answer
+
+WEEK: Final = timedelta(weeks=1)
+METRIC: Final = "reading"
+
+Draw = Callable[[random.Random, int], float]
+
+
+def read(chain: MadeUp, at: datetime, value: float, version: str = "1") -> None:
+    """A decision that was let through and succeeded a day later, with a reading."""
+    decision_id = chain.decide(at, version=version)
+    chain.receipt(decision_id, at)
+    chain.outcome(decision_id, at + DAY, "succeeded", observed_metrics={METRIC: round(value, 3)})
+
+
+def readings(draw: Draw, *, weeks: int = 24, per_week: int = 60, seed: int = 1) -> MadeUp:
+    """So many readings in each week, at any time of it."""
+    chance = random.Random(seed)  # noqa: S311 - for tests to be the same each time
+    chain = MadeUp()
+    for week in range(weeks):
+        for minute in sorted(chance.sample(range(7 * 24 * 60), per_week)):
+            read(chain, MONDAY + week * WEEK + minute * timedelta(minutes=1), draw(chance, week))
+    return chain
+
+
+def seen(chain: MadeUp, lake: Path, **chosen: Any) -> AnomalyReport:
+    return anomalies(chain.snapshot(lake), POLICY, max_items=200, **chosen)
+
+
+def shifts(report: AnomalyReport) -> list[dict[str, Any]]:
+    listed: list[dict[str, Any]] = [of for of in report.body["anomalies"] if of["kind"] == "metric_shift"]
+    return listed
+
+
+PLANTED: Final[dict[str, tuple[Draw, dict[str, int], int, str]]] = {
+    # What is drawn, how much of it, from which week on it is otherwise, and what is said of it.
+    "readings of about 90 raised by 90": (lambda of, week: of.gauss(90, 20) + 90 * (week >= 7), {}, 7, "metric_rose"),
+    "readings of about 180 lowered by 90": (
+        lambda of, week: of.gauss(180, 20) - 90 * (week >= 7),
+        {},
+        7,
+        "metric_fell",
+    ),
+    "a rise of one standard deviation": (
+        lambda of, week: of.gauss(0, 10) + 10 * (week >= 12),
+        {"per_week": 160},
+        12,
+        "metric_rose",
+    ),
+    "a fall of the middle half's width": (
+        lambda of, week: of.gauss(0, 10) - 13.5 * (week >= 12),
+        {},
+        12,
+        "metric_fell",
+    ),
+    "three times as much": (lambda of, week: of.lognormvariate(2, 0.6) * (3 if week >= 9 else 1), {}, 9, "metric_rose"),
+    "three times as wide": (
+        lambda of, week: of.gauss(50, 15 if week >= 12 else 5),
+        {},
+        12,
+        "metric_spread_grew",
+    ),
+    "a third as wide": (lambda of, week: of.gauss(50, 5 if week >= 12 else 15), {}, 12, "metric_spread_shrank"),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_what_is_planted_is_an_alert_from_the_week_on_in_which_it_began(name: str, tmp_path: Path) -> None:
+    draw, much, week, reason = PLANTED[name]
+    report = seen(readings(draw, **much), tmp_path)
+    (found,) = shifts(report)
+    assert (found["subject"], found["severity"]) == (METRIC, "high")
+    assert found["reasons"][0] == f"{reason}:{METRIC}"
+    assert found["window"]["from"] == timestamp(MONDAY + week * WEEK)
+    (level, *_) = found["numbers"]["levels"]
+    assert level["p_value"] <= level["required_p"]
+    assert 0 < level["least_delta"] <= abs(level["cliffs_delta"])
+    # What the new level has is usual by now, and no outlier.
+    assert [of["kind"] for of in report.body["anomalies"] if of["severity"] == "high"] == ["metric_shift"]
+
+
+def test_all_decisions_that_a_shift_counts_are_given(tmp_path: Path) -> None:
+    draw, much, week, _ = PLANTED["readings of about 90 raised by 90"]
+    report = seen(readings(draw, **much), tmp_path)
+    at = next(at for at, of in enumerate(report.body["anomalies"]) if of["kind"] == "metric_shift")
+    told, cases = report.body["anomalies"][at], report.decisions(at).collect()
+    assert cases.height == told["decisions"] == told["effect"]["cases"]
+    assert set(told["decision_ids"]) <= set(cases["decision_id"])
+    assert cases["created_at"].min() >= MONDAY + week * WEEK  # type: ignore[operator]
+    (chart,) = (report.plot(at).to_dict(),)
+    assert chart["layer"]
+    assert report.beside(at).columns == ["week", "values", "low", "median", "high"]
+
+
+def test_what_creeps_is_told_against_half_a_year_before(tmp_path: Path) -> None:
+    # By two standard deviations in a year, a third of one in eight weeks.
+    chain = readings(lambda of, week: of.gauss(100, 10) + week * 20 / 52, weeks=52)
+    found = shifts(seen(chain, tmp_path))
+    slow = [of for of in found if "slow" in of["reasons"]]
+    assert len(slow) == 1
+    assert slow[0]["severity"] in ("medium", "high")
+    assert slow[0]["summary"].endswith("in half a year.")
+    (level, *_) = slow[0]["numbers"]["levels"]
+    ends = (datetime.fromisoformat(level[name]) for name in ("reference_from", "from"))
+    assert -(next(ends) - next(ends)) == 26 * WEEK
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda of, _: of.gauss(90, 20),
+        lambda of, _: of.lognormvariate(3, 1),
+        lambda of, _: of.choice([0, 0, 1, 2, 5]),
+        # A spike in a hundred values is no shift.
+        lambda of, _: of.gauss(90, 20) * (30 if of.random() < 0.01 else 1),
+    ],
+    ids=["normal", "skewed", "few values", "spikes"],
+)
+def test_nothing_shifts_by_chance(draw: Draw, seed: int, tmp_path: Path) -> None:
+    report = seen(readings(draw, seed=seed, per_week=40), tmp_path, threshold=0)
+    assert shifts(report) == []
+    assert report.body["severities"]["high"] == 0
+
+
+def test_many_readings_of_one_minute_are_no_shift(tmp_path: Path) -> None:
+    chance = random.Random(2)  # noqa: S311 - for tests to be the same each time
+    chain = MadeUp()
+    for week in range(20):
+        minutes = sorted(chance.sample(range(6 * 24 * 60), 60))
+        for minute in minutes:
+            read(chain, MONDAY + week * WEEK + minute * timedelta(minutes=1), chance.gauss(90, 20))
+        if week == 14:
+            for _ in range(80):
+                read(chain, MONDAY + week * WEEK + 6 * DAY + 9 * HOUR, chance.gauss(180, 20))
+    assert shifts(seen(chain, tmp_path, threshold=0)) == []
+
+
+def side_by_side(differ: float) -> MadeUp:
+    """Two versions that decide in the same weeks, of which the second one's readings are higher."""
+    chance = random.Random(3)  # noqa: S311 - for tests to be the same each time
+    chain = MadeUp()
+    for week in range(16):
+        for number, minute in enumerate(sorted(chance.sample(range(7 * 24 * 60), 80))):
+            version = "2" if number % 2 else "1"
+            value = chance.gauss(90, 20) + (differ if version == "2" else 0)
+            read(chain, MONDAY + week * WEEK + minute * timedelta(minutes=1), value, version)
+    return chain
+
+
+def test_a_version_whose_readings_differ_in_the_same_weeks_is_named(tmp_path: Path) -> None:
+    report = seen(side_by_side(40), tmp_path)
+    (found,) = shifts(report)
+    assert (found["severity"], found["reasons"]) == ("high", [f"metric_rose:{METRIC}", "version_differs:2"])
+    (level,) = found["numbers"]["levels"]
+    assert (level["version"], found["decisions"], level["within"]["values"]) == ("2", 640, 640)
+    at = report.body["anomalies"].index(found)
+    assert report.decisions(at).collect()["policy_version"].unique().to_list() == ["2"]
+
+
+def test_versions_that_read_the_same_are_not_told_apart(tmp_path: Path) -> None:
+    assert shifts(seen(side_by_side(0), tmp_path, threshold=0)) == []
+
+
+def test_what_a_shift_of_the_named_metric_costs_is_the_difference_of_its_means(tmp_path: Path) -> None:
+    draw, much, *_ = PLANTED["readings of about 90 raised by 90"]
+    (found,) = shifts(seen(readings(draw, **much), tmp_path, value=METRIC))
+    assert found["effect"]["value"] / found["effect"]["cases"] == pytest.approx(90, abs=5)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: readings(PLANTED["readings of about 90 raised by 90"][0], weeks=14, per_week=25),
+        lambda: readings(PLANTED["three times as much"][0], weeks=16, per_week=20),
+        lambda: readings(PLANTED["three times as wide"][0], weeks=20, per_week=25),
+        lambda: readings(lambda of, week: of.gauss(100, 10) + week, weeks=40, per_week=15),
+        lambda: side_by_side(30),
+    ],
+    ids=["raised", "times", "wider", "creeping", "versions"],
+)
+def test_metric_shifts_are_recounted(made: Callable[[], MadeUp], tmp_path: Path) -> None:
+    chain = made()
+    snapshot = chain.snapshot(tmp_path)
+    for chosen in ({}, {"min_sample": 5, "value": METRIC}):
+        every: dict[str, Any] = {"threshold": 0, "max_items": 200, **chosen}
+        body = answer(snapshot, AnomaliesQuestion(POLICY, **every)).body
+        assert "metric_shift" in {of["kind"] for of in body["anomalies"]}
+        assert body == independent.anomalies(chain.entries, chain.requests, POLICY, **every)

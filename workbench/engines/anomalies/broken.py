@@ -1,0 +1,114 @@
+"""The decisions whose life went otherwise than the protocol asks: which they are, how many, and when they broke."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import polars as pl
+
+from gate.ids import timestamp
+from gate.policy.anomalies import breaks
+from gate.policy.anomalies.anomaly import MOST_IDS
+from gate.policy.anomalies.breaks import Broken
+from gate.policy.anomalies.counted import TERMINAL
+from gate.records.advisory import ADVISORY_POLICIES
+from workbench.columns import IS_ADVISORY
+from workbench.engines.anomalies.choice import Choice
+
+YES: Final = pl.col("verdict") == "yes"
+"""Whether a decision was let through."""
+
+ENDED: Final = pl.col("outcome_status").is_in(TERMINAL).fill_null(value=False)
+"""Whether a decision's latest outcome is terminal."""
+
+ACTED: Final = pl.coalesce("action_executed", YES)
+"""Whether a decision's action was carried out, as far as anybody says."""
+
+_BROKE_AT: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        ("executed_without_yes", "duplicate_execution", "binding_mismatch", "action_mismatch", "state_mismatch"),
+        "execution_reported_at",
+    ),
+    "outcome_reversed": "outcome_reported_at",
+}
+"""The date of what broke a decision; of the other breaks, that of the decision."""
+
+_EXECUTED: Final = pl.col("times_executed") > 0
+
+
+def break_conditions(as_of: datetime, policy_id: str) -> Mapping[str, tuple[pl.Expr, pl.Expr]]:
+    """Of each kind of break the decisions that have it, and those that could. Of advice nothing is promised, but that
+    nobody acts on it.
+    """
+    advisory = IS_ADVISORY if policy_id in ADVISORY_POLICIES else pl.lit(value=False)
+    receipt_due = YES & (pl.lit(as_of) - pl.col("created_at") > breaks.RECEIPT_DUE)
+    standing = _EXECUTED & (pl.col("times_reverted") < pl.col("times_executed"))
+    outcome_due = standing & (pl.lit(as_of) - pl.col("first_executed_at") > breaks.OUTCOME_DUE)
+    told = pl.col("executions") > 0
+    succeeded = pl.col("times_succeeded") > 0
+    of_binding = {
+        "duplicate_execution": (pl.col("times_executed") - pl.col("times_reverted") > 1, _EXECUTED),
+        "binding_mismatch": (pl.col("times_mismatched") > 0, told),
+        "action_mismatch": (pl.col("times_other_action") > 0, told),
+        "state_mismatch": (pl.col("times_contradicted") > 0, told),
+        "approved_without_receipt": (
+            receipt_due & ~told & pl.col("action_executed").fill_null(value=True),
+            receipt_due,
+        ),
+        "outcome_overdue": (outcome_due & ~ENDED, outcome_due),
+        "outcome_reversed": (succeeded & pl.col("outcome_status").is_in(["failed", "reverted"]), succeeded),
+    }
+    return {
+        "executed_without_yes": (pl.col("times_unapproved") > 0, ~YES | advisory),
+        **{kind: (has & ~advisory, could & ~advisory) for kind, (has, could) in of_binding.items()},
+    }
+
+
+def totals_of_breaks(choice: Choice, as_of: datetime) -> pl.LazyFrame:
+    told = [
+        expression.sum().alias(name)
+        for kind, (has, could) in break_conditions(as_of, choice.question.policy_id).items()
+        for name, expression in ((kind, has), (f"{kind}:of", could))
+    ]
+    return choice.kept.select(told)
+
+
+def breaks_of_advice(choice: Choice, as_of: datetime | None) -> Sequence[Broken]:
+    """The breaks where all decisions with the policy_id are advisory; none where there are none."""
+    if as_of is None or choice.question.policy_id not in ADVISORY_POLICIES:
+        return ()
+    total = totals_of_breaks(choice, as_of).collect(engine="streaming").row(0, named=True)
+    found = broken_by(choice, total, as_of).collect(engine="streaming").row(0, named=True)
+    return breaks_of(found, total)
+
+
+def broken_by(choice: Choice, total: Mapping[str, int], as_of: datetime) -> pl.LazyFrame:
+    """When each kind of break was that there is, and where its latest decisions stand."""
+    told = [
+        expression.alias(f"{kind}:{name}")
+        for kind, (has, _) in break_conditions(as_of, choice.question.policy_id).items()
+        if total[kind]
+        for name, expression in (
+            ("first", pl.col("created_at").filter(has).min()),
+            ("last", pl.col(_BROKE_AT.get(kind, "created_at")).filter(has).max()),
+            ("positions", pl.col("position").filter(has).top_k(MOST_IDS).implode()),
+        )
+    ]
+    return choice.kept.select(told) if told else pl.LazyFrame({"none": [None]})
+
+
+def breaks_of(found: Mapping[str, Any], total: Mapping[str, int]) -> list[Broken]:
+    return [
+        Broken(
+            kind=kind,
+            count=total[kind],
+            of=total[f"{kind}:of"],
+            first=timestamp(found[f"{kind}:first"]),
+            last=timestamp(found[f"{kind}:last"]),
+            positions=tuple(sorted(found[f"{kind}:positions"], reverse=True)),
+        )
+        for kind in breaks.RULES
+        if total[kind]
+    ]
