@@ -992,6 +992,7 @@ def get_policy_anomalies(
     min_sample: int | None = None,
     threshold: float | None = None,
     max_items: int | None = None,
+    value: str | None = None,
     request_id: str | None = None,
 ) -> Call[AnomalyReport]:
     """What is anomalous about a policy's decisions.
@@ -1017,7 +1018,8 @@ def get_policy_anomalies(
         limit: How many decisions to look at, the latest in the chain; all where absent.
         min_sample: How many cases a window needs, what it is compared with, and a metric. None leaves it at 20.
         threshold: The least score that is listed and counted, with at most six decimals. None leaves it at 0.35.
-        max_items: How many anomalies to list, the strongest first. None leaves it at 20.
+        max_items: How many anomalies to list, those first that cost most. None leaves it at 20.
+        value: The observed metric in which effects are estimated.
         request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
             `request_id`.
 
@@ -1042,6 +1044,7 @@ def get_policy_anomalies(
             "min_sample": min_sample,
             "threshold": threshold,
             "max_items": max_items,
+            "value": value,
         },
         request_id=request_id,
     )

@@ -1426,12 +1426,25 @@ class VersionEffectivenessCompared(TypedDict):
     """As they are."""
     standardized: EffectivenessReportBeside | None
     """Among like cases; null where no other version met a like one."""
+    admitted: EffectivenessReportBeside | None
+    """Its cases of kinds that it mostly lets through and the others mostly stop, beside all that the others let
+    through; null where there are none.
+    """
     share: float
     """The share of its cases that have a like one among the others'."""
     raw_below_others: bool
     """Whether it would be below_others by raw."""
+    like_below_others: bool
+    """Whether its let-through actions succeeded less often among like cases: it and the others have enough of these,
+    the difference is below 0, its p_value at most 0.01 divided by the tests made, and half of its cases have a like
+    one.
+    """
+    admits_worse: bool
+    """Whether the admitted succeeded less often than what the others let through, by at least a tenth, with a
+    p_value at most 0.01 divided by the tests made.
+    """
     disagrees: bool
-    """Whether raw says another thing of it than standardized."""
+    """Whether raw says another thing of it than below_others."""
 
 
 class VersionEffectiveness(TypedDict):
@@ -1454,10 +1467,7 @@ class VersionEffectiveness(TypedDict):
     terminal_coverage: float | None
     """The share of the decisions that have a terminal outcome; null without decisions."""
     below_others: bool
-    """Whether its let-through actions succeeded less often than those of all other versions together among like
-    cases: the difference is below 0, its p_value at most 0.01 divided by the versions that have enough cases, and
-    half of its cases have a like one.
-    """
+    """Whether it does worse than all other versions together: like_below_others or admits_worse of compared."""
     let_through: VersionEffectivenessLetThrough
     """Those of its decisions whose action was let through."""
     compared: VersionEffectivenessCompared | None
@@ -1856,6 +1866,21 @@ AnomalyWindow = TypedDict(
 """When it was, UTC."""
 
 
+class AnomalyEffect(TypedDict):
+    """What it costs, about: an estimate from counts, by which anomalies are sorted."""
+
+    cases: int
+    """How many decisions went otherwise than they would have before, or are concerned."""
+    value: float | None
+    """The mean of the metric that was asked for in the weeks of the window, times cases; null where none was asked
+    for or none is known.
+    """
+    lasting: bool
+    """Whether it goes on, or lasted two weeks or more."""
+    harm: bool | None
+    """Whether it is for the worse; null where counts cannot tell."""
+
+
 class CountedShare(TypedDict):
     """So many of so many."""
 
@@ -1878,6 +1903,17 @@ class RateDifference(TypedDict):
     """The high end."""
 
 
+class AnomalyReportSides(TypedDict):
+    """Of groups: in how many minutes the cases came. Of design effects: how many of the cases say as much as one
+    that came alone.
+    """
+
+    before: float
+    """Those before."""
+    within: float
+    """Those in the window."""
+
+
 ShiftedRate = TypedDict(
     "ShiftedRate",
     {
@@ -1889,8 +1925,10 @@ ShiftedRate = TypedDict(
         "from": str,
         # Where that ends.
         "to": str,
-        # Where the weeks begin that it is compared with; they end where the window begins.
+        # Where the weeks begin that it is compared with.
         "reference_from": str,
+        # Where they end: where the window begins, or 18 weeks before it for what creeps.
+        "reference_to": str,
         # Of outcomes: within how many days of their decision those came that are compared; null for all.
         "age_days": NotRequired[int | None],
         # .
@@ -1901,7 +1939,14 @@ ShiftedRate = TypedDict(
         "difference": RateDifference,
         # The effect size: 0.2 is small, 0.5 medium, 0.8 large.
         "cohens_h": float,
-        # Fisher's exact test, two-sided; 1e-40 stands for anything smaller.
+        # The end of its 95% interval that is nearer to none, without its sign; the score follows from it.
+        "least_h": float,
+        # .
+        "groups": AnomalyReportSides,
+        # .
+        "design_effect": AnomalyReportSides,
+        # Fisher's exact test, two-sided, of the counts divided by their design effects; 1e-40 stands for anything
+        # smaller.
         "p_value": float,
         # The greatest p_value that is certain: alarm_chance by the number of all tests, or rollout_chance by that of
         # outcomes since a version took over; with a greater one the rate scores below high.
@@ -1909,6 +1954,60 @@ ShiftedRate = TypedDict(
     },
 )
 """One rate."""
+
+
+class AnomalyReportLevel(TypedDict):
+    """Where the values of a metric lie."""
+
+    values: int
+    """How many there are, of those that were taken."""
+    lower_quartile: float
+    """A quarter of them are not greater."""
+    median: float
+    """The lower median."""
+    upper_quartile: float
+    """A quarter of them are greater, about."""
+
+
+AnomalyNumbersLevels = TypedDict(
+    "AnomalyNumbersLevels",
+    {
+        # location, where they lie; spread, how far they lie from their median.
+        "of": Literal["location", "spread"],
+        # The version that is compared with the others in the same weeks; null where weeks are compared.
+        "version": str | None,
+        # Where its own window begins, UTC.
+        "from": str,
+        # Where that ends.
+        "to": str,
+        # Where the weeks begin that it is compared with.
+        "reference_from": str,
+        # Where they end.
+        "reference_to": str,
+        # Within how many days of their decision the outcomes came whose values are compared; null for all.
+        "age_days": int | None,
+        # .
+        "before": AnomalyReportLevel,
+        # .
+        "within": AnomalyReportLevel,
+        # The median within less the median before.
+        "difference": float,
+        # The effect size, -1 to 1: how much more often a value within is the greater one than the lesser one; of
+        # spread, of the distances. 0.147 is small, 0.33 medium, 0.474 large.
+        "cliffs_delta": float,
+        # The end of its 95% interval that is nearer to none, without its sign; the score follows from it.
+        "least_delta": float,
+        # .
+        "groups": AnomalyReportSides,
+        # .
+        "design_effect": AnomalyReportSides,
+        # Mann and Whitney's test, of versions van Elteren's; 1e-40 stands for anything smaller.
+        "p_value": float,
+        # The greatest p_value that is certain; with a greater one it scores below high.
+        "required_p": float,
+    },
+)
+"""Where its values lie, or how far apart."""
 
 
 class FarValue(TypedDict):
@@ -1944,8 +2043,16 @@ DriftedFact = TypedDict(
         "to": str,
         # Where the weeks begin that it is compared with.
         "reference_from": str,
+        # Where they end.
+        "reference_to": str,
         # The population stability index, less what chance alone adds.
         "stability_index": float,
+        # The same, less what chance alone exceeds that by with a chance of 5 percent; the score follows from it.
+        "least_index": float,
+        # How many decisions say as much as one that came alone, the greater of both sides.
+        "design_effect": float,
+        # The greatest p_value that is certain; with a greater one the fact scores below high.
+        "required_p": float,
         # Pearson's chi-squared test; 1e-40 stands for anything smaller.
         "p_value": float,
         # The decisions by the fact's value.
@@ -1966,6 +2073,8 @@ class AnomalyNumbers(TypedDict):
     """Of a break: count of them."""
     changes: NotRequired[list[ShiftedRate]]
     """Of a shift: the rates that changed, the greatest change first."""
+    levels: NotRequired[list[AnomalyNumbersLevels]]
+    """Of a metric that shifted: what of it did, the greatest shift first."""
     new_versions: NotRequired[list[str]]
     """Of a shift: the versions that took over at least half of the decisions with it."""
     grain: NotRequired[Literal["hour", "day", "week"]]
@@ -1976,8 +2085,14 @@ class AnomalyNumbers(TypedDict):
     """Of volume: the decisions in them."""
     usual: NotRequired[int]
     """Of volume: the decisions that such cells have, by medians."""
+    arrivals: NotRequired[int]
+    """Of volume: as how many decisions that came singly the decisions say as much."""
+    usual_arrivals: NotRequired[int]
+    """Of volume: the arrivals that such cells have, by medians."""
+    usual_week: NotRequired[int]
+    """Of volume: the decisions of a usual week."""
     times: NotRequired[float]
-    """Of volume: how many times as many, or as few."""
+    """Of volume: how many times as many arrivals, or as few."""
     modified_z: NotRequired[float]
     """Of volume: how far out the farthest cell lies, in robust standard deviations."""
     required_z: NotRequired[float]
@@ -2018,9 +2133,11 @@ class Anomaly(TypedDict):
 
     anomaly_id: str
     """The same as long as it is the same kind of thing that begins at the same time."""
-    kind: Literal["lifecycle_break", "outcome_shift", "verdict_shift", "volume", "metric_outlier", "fact_drift"]
-    """What is anomalous: the life of decisions, rates of outcomes, of verdicts and reasons, the number of decisions,
-    values of an observed metric, or facts.
+    kind: Literal[
+        "lifecycle_break", "outcome_shift", "verdict_shift", "metric_shift", "volume", "metric_outlier", "fact_drift"
+    ]
+    """What is anomalous: the life of decisions, rates of outcomes, of verdicts and reasons, where the values of an
+    observed metric lie, the number of decisions, single values of a metric, or facts.
     """
     subject: str | None
     """Which break, which metric, or hour, day or week of volume; null for the others."""
@@ -2030,8 +2147,10 @@ class Anomaly(TypedDict):
     """How strong it is."""
     reasons: list[str]
     """Why it is one, for machines: a break's name, outcome_fell:<status>, verdict_rose:<verdict>,
-    reason_rose:<reason code>, policy_version_changed, more_decisions_than_usual, fewer_decisions_than_usual,
-    metric_far_from_usual, fact_drifted:<path>.
+    reason_rose:<reason code>, policy_version_changed, version_differs:<version>, slow (the window is compared with
+    weeks of half a year before), more_decisions_than_usual, fewer_decisions_than_usual, metric_rose:<metric>,
+    metric_fell:<metric>, metric_spread_grew:<metric>, metric_spread_shrank:<metric>, metric_far_from_usual,
+    fact_drifted:<path>.
     """
     summary: str
     """The same in a sentence."""
@@ -2041,6 +2160,8 @@ class Anomaly(TypedDict):
     """How many decisions show it."""
     decision_ids: list[str]
     """Some of them, at most 10: the latest; of a metric those farthest out."""
+    effect: AnomalyEffect
+    """What it costs, about: an estimate from counts, by which anomalies are sorted."""
     numbers: AnomalyNumbers
     look_at_next: list[AnomalyStep]
     """What to look at next."""
@@ -2053,11 +2174,19 @@ class AnomalyParameters(TypedDict):
     """How many weeks windows have."""
     reference_weeks: int
     """With how many weeks before it a window is compared."""
+    slow_weeks: int
+    """For what creeps: how many weeks before a window of reference_weeks those begin with which it is compared as
+    well.
+    """
+    least_groups: int
+    """In how many minutes the decisions of a window, and of what it is compared with, must have come, where not all
+    came alone.
+    """
     false_discovery_rate: float
-    """The rate of false discoveries among shifts, and among drifts, at most."""
+    """The rate of false discoveries among shifts of rates, among drifts, and among shifts of metrics, at most."""
     alarm_chance: float
-    """The chance, at most, that among all tests of shifts some p_value is as small as its required_p where nothing
-    changed: required_p is this, by the number of those tests.
+    """The chance, at most, that among all tests of shifts of rates, of drift, or of metrics, some p_value is as
+    small as its required_p where nothing changed: required_p is this, by the number of those tests.
     """
     rollout_chance: float
     """The same among the tests of outcomes in windows that begin with the week with which a version took over: their
@@ -2133,13 +2262,15 @@ class AnomalyReport(TypedDict):
     severities: AnomalySeverities
     """How many of them are of each severity."""
     anomalies: list[Anomaly]
-    """The anomalies, the strongest first, at most max_items."""
+    """The anomalies, at most max_items: by severity, lasting harm first, then by what they cost, then by score."""
     min_sample: int
     """How many cases a window needs, what it is compared with, and a metric."""
     threshold: float
     """The least score that is listed and counted."""
     max_items: int
     """How many are listed at most."""
+    value: str | None
+    """The observed metric in which effects are estimated; null for none."""
     limit: int | None
     """How many decisions were looked at, the latest in the chain; null for all."""
     parameters: AnomalyParameters
@@ -2982,7 +3113,7 @@ class PolicyAlerts(TypedDict):
     alert_count: int
     """How many alerts are open."""
     alerts: list[PolicyAlert]
-    """The alerts, the strongest first, at most 100."""
+    """The alerts, at most 100: lasting harm first, then by what they cost, then by score."""
     open_days: int
     """How many days after its window an anomaly is open."""
     coverage: AlertsCoverage
