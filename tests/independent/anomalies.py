@@ -1304,7 +1304,8 @@ class Recount:
         shifts = [
             of.window
             for of in self.levels
-            if of.value == (name, "location") and of.version is None and of.stands_alone and not of.window.slow
+            if of.value == (name, "location") and of.version is None and not of.window.slow
+            if of.stands_alone and of.least >= 0.33
         ]
         aside = {at for of in shifts for at in (of.first - 1, of.first, of.last, of.last + 1)}
         found: list[range] = []

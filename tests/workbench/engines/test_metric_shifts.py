@@ -14,6 +14,7 @@ from gate.ids import timestamp
 from gate.policy.questions import AnomaliesQuestion
 from tests.independent import anomalies as independent
 from tests.workbench.made_up import DAY, HOUR, MONDAY, POLICY, MadeUp
+from workbench.engines.anomalies import samples
 from workbench.engines.anomalies.report import AnomalyReport, anomalies, answer
 
 WEEK: Final = timedelta(weeks=1)
@@ -204,3 +205,20 @@ def test_metric_shifts_are_recounted(made: Callable[[], MadeUp], tmp_path: Path)
         body = answer(snapshot, AnomaliesQuestion(POLICY, **every)).body
         assert "metric_shift" in {of["kind"] for of in body["anomalies"]}
         assert body == independent.anomalies(chain.entries, chain.requests, POLICY, **every)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("most", [100, 300])
+def test_a_minute_with_many_is_recounted_whatever_is_sampled(
+    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(samples, "MAX_SAMPLED", most)
+    chain = readings(PLANTED["readings of about 90 raised by 90"][0], weeks=12, per_week=60)
+    for week in (10, 11):
+        for _ in range(60):
+            read(chain, MONDAY + (12 + week) * WEEK, 400.0, "2")
+    snapshot = chain.snapshot(tmp_path)
+    every: dict[str, Any] = {"threshold": 0, "max_items": 200, "min_sample": 5}
+    body = answer(snapshot, AnomaliesQuestion(POLICY, **every)).body
+    assert body["coverage"]["sampled_one_of"] > 1
+    assert body == independent.anomalies(chain.entries, chain.requests, POLICY, **every, most_sampled=most)
