@@ -1,10 +1,11 @@
-"""What the anomaly report finds: the demo's year with its two incidents and without them, for many seeds.
+"""What the anomaly report finds: the demo's year with its two incidents and without them, and series, for many seeds.
 
 Each year is made by the product's own code into a ledger of its own, exported, and every policy of every scope is
 looked at. An alarm is an anomaly of high severity. An incident is found where one in its scope and policy overlaps its
 days; one that overlaps none is a false alarm, and in a year without incidents every one is. An incident is listed where
 an anomaly of medium severity does: a report recommends to review it, and no alert is made of it. The report's
-thresholds are no part of this: docs/anomalies.md says where they come from.
+thresholds are no part of this: docs/anomalies.md says where they come from. `bench.parts.series` makes series of a
+metric, in which a change is found at medium or high severity.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from api.cli.demo.ledger import DemoPlan, make_ledger
 from api.cli.options import instance_at
 from bench.disk import scratch
 from bench.lakes import goal_lines, judged
+from bench.parts.series import CHANGES, found_in
 from bench.tables import table
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
@@ -87,6 +89,14 @@ def run(*, quick: bool) -> dict[str, Any]:
             planted[seed] = _judged(list(_seen(directory / "planted", DemoPlan(_DECISIONS, seed, _UNTIL))))
             seen = _seen(directory / "clean", DemoPlan(_DECISIONS, seed, _UNTIL, clean=True))
             clean[seed] = [anomaly for anomaly in seen if anomaly.is_alarm]
+        series = {name: [_of_series(directory, name, seed) for seed in seeds] for name in (*CHANGES, None)}
+    quiet_series = sum(not of["found"] for of in series.pop(None))
+    changes = {
+        name: {how: sum(of[how] for of in each) for how in ("found", "alarm")}
+        for name, each in series.items()
+        if name is not None
+    }
+    metric_recall = sum(of["found"] for of in changes.values()) / (len(changes) * len(seeds))
     incidents = [incident.name for incident in _incidents(_UNTIL)]
     true = sum(of["true"] for of in planted.values())
     false = sum(of["false"] for of in planted.values())
@@ -98,6 +108,8 @@ def run(*, quick: bool) -> dict[str, Any]:
     goals = [
         judged("recall of planted incidents", recall, 1.0, unit="of 1", least=True),
         judged("years without incidents and without alarm", quiet / len(seeds), 0.95, unit="of 1", least=True),
+        judged("recall of changes of a metric", metric_recall, 0.9, unit="of 1", least=True),
+        judged("series without a change and without anomaly", quiet_series / len(seeds), 0.95, unit="of 1", least=True),
     ]
     return {
         "first_seed": _FIRST_SEED,
@@ -110,6 +122,9 @@ def run(*, quick: bool) -> dict[str, Any]:
         "false_alarms": false,
         "precision": true / (true + false) if true + false else None,
         "clean_years_without_alarm": quiet,
+        "changes": changes,
+        "recall_of_changes": metric_recall,
+        "series_without_anomaly": quiet_series,
         "false_alarms_in_clean_years": [
             {"seed": seed, "scope": alarm.scope, "policy_id": alarm.policy_id, "kind": alarm.kind}
             for seed, alarms in clean.items()
@@ -134,10 +149,24 @@ def show(result: Mapping[str, Any]) -> str:
         ["recall", f"{result['recall']:.3f}"],
         ["clean years without alarm", f"{result['clean_years_without_alarm']} of {result['seeds']}"],
     ]
+    for name, of in result["changes"].items():
+        rows.append([f"metric, {name}: found", f"{of['found']} of {result['seeds']}, {of['alarm']} by alarms"])
+    rows += [
+        ["recall of changes of a metric", f"{result['recall_of_changes']:.3f}"],
+        ["series without a change and without anomaly", f"{result['series_without_anomaly']} of {result['seeds']}"],
+    ]
     title = (
         f"What the anomaly report finds: {result['seeds']} seeds of {result['decisions']:,} decisions, with and without"
     )
     return "\n\n".join([f"{title} incidents", table(["", ""], rows), goal_lines(result["goals"])])
+
+
+def _of_series(directory: Path, name: str | None, seed: int) -> dict[str, bool]:
+    within = directory / "series"
+    within.mkdir()
+    found = found_in(within, name, seed)
+    shutil.rmtree(within)
+    return found
 
 
 def _judged(seen: Sequence[Seen]) -> dict[str, Any]:

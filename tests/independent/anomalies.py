@@ -495,6 +495,16 @@ def apart_by_errors(a: int, n: int, b: int, m: int) -> float:
     return abs(a / n - b / m) / spread if spread else 0.0
 
 
+def poisson(count: int, mean: float) -> float:
+    """How likely Poisson's distribution has as few, or as many."""
+
+    def likely(at: int) -> float:
+        return math.exp(at * math.log(mean) - mean - math.lgamma(at + 1))
+
+    far = range(count + 1) if count < mean else range(count, count + 60 + int(12 * math.sqrt(mean + count)))
+    return min(1.0, max(1e-40, math.fsum(map(likely, far))))
+
+
 def scattered(number: int) -> int:
     """The upper half of a multiplication."""
     return ((number % 2**20) * 2654435761 % 2**32) // 2**16
@@ -1209,7 +1219,7 @@ class Recount:
                 sums = [sum(of[each] for each in run) for of in (usual, came, usual_came)]
                 shown = [case for each in run for case in cells[each]]
                 distance = max(abs(far[of]) for of in run) / spread
-                yield self.surge(name, length, start, run, shown, sums, distance, least)
+                yield self.surge(name, length, start, run, shown, sums, distance, least, len(far))
                 run = []
             if out:
                 run.append(at)
@@ -1224,6 +1234,7 @@ class Recount:
         sums: Sequence[int],
         distance: float,
         least: float,
+        compared: int,
     ) -> Found:
         expected, came, usual_came = sums
         times = max(came, usual_came) / max(0.5, min(came, usual_came))
@@ -1232,6 +1243,8 @@ class Recount:
         score = min(score_of(times, TIMES), score_of(abs(came - usual_came) / week, SURPLUS))
         first, last = start + run[0] * length, start + (run[-1] + 1) * length
         is_more = came > usual_came
+        p = poisson(came, max(usual_came, 0.5))
+        score = score if p <= 0.01 / compared else min(score, 0.79)
         cells = f"{len(run):,} {name}{'s' if len(run) > 1 else ''}"
         return Found(
             "volume",
@@ -1253,6 +1266,8 @@ class Recount:
                 "times": round(times, 6),
                 "modified_z": round(ROBUST * distance, 6),
                 "required_z": round(least, 6),
+                "p_value": float(f"{p:.6g}"),
+                "required_p": float(f"{0.01 / compared:.6g}"),
             },
             [
                 ("See who asked, and for what: actor, subject and target of the decisions.", None),
@@ -1289,7 +1304,8 @@ class Recount:
         shifts = [
             of.window
             for of in self.levels
-            if of.value == (name, "location") and of.version is None and of.stands_alone and not of.window.slow
+            if of.value == (name, "location") and of.version is None and not of.window.slow
+            if of.stands_alone and of.least >= 0.33
         ]
         aside = {at for of in shifts for at in (of.first - 1, of.first, of.last, of.last + 1)}
         found: list[range] = []

@@ -12,9 +12,10 @@ import pytest
 
 from gate.instance.instance import Instance
 from gate.ledger.reads import tail
-from gate.policy.questions import EffectivenessQuestion
+from gate.policy.questions import AnomaliesQuestion, EffectivenessQuestion
 from tests.workbench.growing import POLICIES, Lake, Site, compact, compact_a_part, export, export_a_part, shared
 from workbench.engines import effectiveness
+from workbench.engines.anomalies import report as anomalies
 from workbench.kept import Kept, Query
 from workbench.lake import compaction
 from workbench.lake.reader import Snapshot, open_lake
@@ -50,6 +51,12 @@ def test_reports_are_the_same_whatever_is_kept(
                 for question in (EffectivenessQuestion(policy_id), EffectivenessQuestion(policy_id, verdict="yes")):
                     told = effectiveness.answer(reading.snapshot, question, kept).to_dict()
                     assert told == effectiveness.answer(reading.snapshot, question).to_dict()
+                for asked in (
+                    AnomaliesQuestion(policy_id, min_sample=2, threshold=0),
+                    AnomaliesQuestion(policy_id, min_sample=2, threshold=0, policy_version="1", limit=9),
+                ):
+                    told = anomalies.answer(reading.snapshot, asked, kept).to_dict()
+                    assert told == anomalies.answer(reading.snapshot, asked).to_dict()
 
 
 def test_a_file_is_read_once_while_there_is_room(shared: Instance, tmp_path: Path) -> None:

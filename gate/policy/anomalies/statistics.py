@@ -176,6 +176,17 @@ def required_z(values: int, *, least: float = 3.5, chance: float = 0.01) -> floa
     return max(least, math.sqrt(2 * math.log(max(values, 1) / chance)))
 
 
+def poisson_tail(count: int, mean: float) -> float:
+    """How likely chance makes as few where `count` is less than the mean, else as many; `LEAST_P` where less."""
+    mean, below = max(mean, _HALF), count < mean
+    term = math.exp(count * math.log(mean) - mean - math.lgamma(count + 1))
+    terms, at = [term], count
+    while term > _LEFT_OUT * terms[0] and (at or not below):
+        term, at = (term * at / mean, at - 1) if below else (term * mean / (at + 1), at + 1)
+        terms.append(term)
+    return min(1.0, max(LEAST_P, math.fsum(terms)))
+
+
 def stability_index(expected: Sequence[int], actual: Sequence[int]) -> float:
     """The population stability index of two histograms over the same bins, less what chance alone adds.
 

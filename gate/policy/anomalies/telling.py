@@ -147,6 +147,7 @@ class Telling:
         # As many times as many of few is little.
         usual = max(self._weeks.usual, 1)
         strength = min(score(surge.times, TIMES), score(surge.surplus / usual, SURPLUS))
+        strength = strength if surge.is_certain else min(strength, BELOW_HIGH)
         first, last = timestamp(surge.first), timestamp(surge.last)
         shown = Shown(first=first, last=last)
         cells = f"{surge.cells:,} {surge.grain.name}{'s' if surge.cells > 1 else ''}"
@@ -172,6 +173,8 @@ class Telling:
                 "times": _rounded(surge.times),
                 "modified_z": _rounded(surge.z),
                 "required_z": _rounded(surge.required),
+                "p_value": _significant(surge.p_value),
+                "required_p": _significant(surge.required_p),
             },
             next=[
                 Next("See who asked, and for what: actor, subject and target of the decisions."),

@@ -14,10 +14,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeVar
 
-from gate.policy.anomalies.statistics import NORMAL_MAD, modified_z, required_z
+from gate.policy.anomalies.statistics import NORMAL_MAD, modified_z, poisson_tail, required_p, required_z
 
 LIKE: Final = 8
 """With how many cells of the same kind before it a cell is compared."""
+
+CHANCE: Final = 0.01
+"""The chance, at most, that among all cells one is certain where decisions come by chance."""
 
 _Number = TypeVar("_Number", int, float)
 
@@ -57,6 +60,8 @@ class Surge:
         z: How far out the farthest of them is, in robust standard deviations.
         required: How far one has to be to stand out among so many.
         cells: How many there are.
+        p_value: How likely chance alone makes as many, or as few, arrivals where such cells have the usual ones.
+        required_p: How small it has to be for the surge to be certain.
     """
 
     grain: Grain
@@ -69,6 +74,13 @@ class Surge:
     z: float
     required: float
     cells: int
+    p_value: float
+    required_p: float
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether chance alone made it with no more than a chance of 1 percent among so many cells."""
+        return self.p_value <= self.required_p
 
     @property
     def rose(self) -> bool:
@@ -131,7 +143,10 @@ def find_surges(
         )
         z = max(modified_z(abs(distances[at]), mad) for at in run)
         first, last = start + run[0] * grain.length, start + (run[-1] + 1) * grain.length
-        surges.append(Surge(grain, first, last, decisions, expected, came, come, z, required, len(run)))
+        p_value, certain = poisson_tail(came, come), required_p(len(distances), CHANCE)
+        surges.append(
+            Surge(grain, first, last, decisions, expected, came, come, z, required, len(run), p_value, certain)
+        )
     return surges
 
 

@@ -676,6 +676,24 @@ def test_a_group_booking_stands_below_failures_that_last(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("seed", range(3))
+def test_one_group_booking_is_no_shift_of_rates(seed: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)  # noqa: S311 - for tests to be the same each time
+    chain = MadeUp()
+    for week in range(20):
+        minutes = sorted(chance.sample(range(6 * 24 * 60), 80))
+        for minute in minutes:
+            at = MONDAY + week * WEEK + minute * timedelta(minutes=1)
+            booked(chain, at, "failed" if chance.random() < 0.1 else "succeeded")
+        if week == 14:
+            # 90 rooms in one minute, all of one reason, and all called off.
+            for _ in range(90):
+                booked(chain, MONDAY + week * WEEK + 6 * DAY + 9 * HOUR, "reverted", reason="GROUP")
+    found = found_in(chain, tmp_path, threshold=0)
+    assert {of["kind"] for of in found} & {"outcome_shift", "verdict_shift", "metric_shift"} == set()
+    assert all(of["severity"] != "high" for of in found)
+
+
+@pytest.mark.parametrize("seed", range(3))
 def test_thin_weeks_of_group_bookings_are_no_alarm(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)  # noqa: S311 - for tests to be the same each time
     bookings = []

@@ -13,30 +13,10 @@ import pytest
 from gate.ids import timestamp
 from gate.policy.questions import AnomaliesQuestion
 from tests.independent import anomalies as independent
-from tests.workbench.made_up import DAY, HOUR, MONDAY, POLICY, MadeUp
+from tests.workbench.made_up import DAY, HOUR, MONDAY, POLICY, WEEK, MadeUp
+from tests.workbench.readings import METRIC, Draw, read, readings
+from workbench.engines.anomalies import samples
 from workbench.engines.anomalies.report import AnomalyReport, anomalies, answer
-
-WEEK: Final = timedelta(weeks=1)
-METRIC: Final = "reading"
-
-Draw = Callable[[random.Random, int], float]
-
-
-def read(chain: MadeUp, at: datetime, value: float, version: str = "1") -> None:
-    """A decision that was let through and succeeded a day later, with a reading."""
-    decision_id = chain.decide(at, version=version)
-    chain.receipt(decision_id, at)
-    chain.outcome(decision_id, at + DAY, "succeeded", observed_metrics={METRIC: round(value, 3)})
-
-
-def readings(draw: Draw, *, weeks: int = 24, per_week: int = 60, seed: int = 1) -> MadeUp:
-    """So many readings in each week, at any time of it."""
-    chance = random.Random(seed)  # noqa: S311 - for tests to be the same each time
-    chain = MadeUp()
-    for week in range(weeks):
-        for minute in sorted(chance.sample(range(7 * 24 * 60), per_week)):
-            read(chain, MONDAY + week * WEEK + minute * timedelta(minutes=1), draw(chance, week))
-    return chain
 
 
 def seen(chain: MadeUp, lake: Path, **chosen: Any) -> AnomalyReport:
@@ -204,3 +184,20 @@ def test_metric_shifts_are_recounted(made: Callable[[], MadeUp], tmp_path: Path)
         body = answer(snapshot, AnomaliesQuestion(POLICY, **every)).body
         assert "metric_shift" in {of["kind"] for of in body["anomalies"]}
         assert body == independent.anomalies(chain.entries, chain.requests, POLICY, **every)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("most", [100, 300])
+def test_a_minute_with_many_is_recounted_whatever_is_sampled(
+    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(samples, "MAX_SAMPLED", most)
+    chain = readings(PLANTED["readings of about 90 raised by 90"][0], weeks=12, per_week=60)
+    for week in (10, 11):
+        for _ in range(60):
+            read(chain, MONDAY + (12 + week) * WEEK, 400.0, "2")
+    snapshot = chain.snapshot(tmp_path)
+    every: dict[str, Any] = {"threshold": 0, "max_items": 200, "min_sample": 5}
+    body = answer(snapshot, AnomaliesQuestion(POLICY, **every)).body
+    assert body["coverage"]["sampled_one_of"] > 1
+    assert body == independent.anomalies(chain.entries, chain.requests, POLICY, **every, most_sampled=most)

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from gate.policy.anomalies.counted import MAX_AGE, Weeks
+from gate.policy.anomalies.scores import DELTA
 from gate.policy.anomalies.weekly.levels import BINS, LOCATION, Level, MetricShift, Middle, find_metric_shifts
 from workbench.engines.anomalies.groups import MINUTE, groups_of_ranks, week_of
 from workbench.engines.slicing import lower_quantiles
@@ -71,6 +72,7 @@ def eras(shifts: Sequence[MetricShift], metric: str, weeks: int) -> list[Era]:
         and shift.of == LOCATION
         and shift.version is None
         and shift.is_certain
+        and shift.least_effect >= DELTA.considerable
         and not shift.windows.slow
     ]
     if not certain:

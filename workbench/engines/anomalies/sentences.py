@@ -89,7 +89,9 @@ def counts(anomaly: AnomalyDocument) -> str:
     """What the number of its decisions counts: those that show it, or all among which it shows."""
     number = anomaly["decisions"]
     match anomaly["kind"]:
-        case "metric_shift" | "fact_drift":
+        case "outcome_shift":
+            return f"{counted(number, 'case')} in its window"
+        case "verdict_shift" | "metric_shift" | "fact_drift":
             return f"{number:,} in its window"
         case "volume":
             return f"{number:,} at that time"

@@ -328,6 +328,12 @@ class TestVolume:
         assert (anomaly.numbers["decisions"], anomaly.numbers["arrivals"]) == (600, 425)
         assert anomaly.effect == Effect(594, None, False, None)
 
+    def test_an_empty_week_that_chance_alone_can_make_is_no_alarm(self) -> None:
+        # One of a thousand weeks that have 7 has none; in a year one of them is no certainty.
+        (empty,) = found(self.surging([7, 6, 8, 7, 6, 8, 7, 6, 8, 7] * 5 + [0]))
+        assert empty.score == 0.79
+        assert empty.numbers["p_value"] > empty.numbers["required_p"]
+
     def test_several_are_told_in_the_plural(self) -> None:
         assert only(self.surging([20] * 14 + [400, 400])).summary == "800 decisions in 2 weeks; such weeks have 40."
 

@@ -27,6 +27,7 @@ from gate.policy.anomalies.statistics import (
     median_test,
     modified_z,
     nearest_h,
+    poisson_tail,
     required_z,
     stability_index,
     standard_distance,
@@ -388,6 +389,17 @@ class TestChiSquared:
         less, more = sorted((a, b))
         assert chi_squared(more, degrees) <= chi_squared(less, degrees) * (1 + NEAR)
         assert chi_squared(less, degrees) <= chi_squared(less, degrees + 1) * (1 + NEAR)
+
+
+class TestPoisson:
+    @tried
+    @given(st.integers(0, 3_000), st.floats(0.5, 3_000))
+    def test_it_is_the_tail_of_poissons_distribution(self, stats: Any, count: int, mean: float) -> None:
+        told = stats.poisson.cdf(count, mean) if count < mean else stats.poisson.sf(count - 1, mean)
+        assert poisson_tail(count, mean) == pytest.approx(max(told, LEAST_P), rel=1e-6)
+
+    def test_what_such_cells_never_have_is_taken_for_half_of_one(self) -> None:
+        assert poisson_tail(3, 0) == poisson_tail(3, 0.5) > 0.01
 
 
 class TestNearestEnds:

@@ -14,6 +14,7 @@ from gate.ledger.access.authority import Scope
 from gate.ledger.access.dismissals import FlaggedAnomaly
 from tests.workbench.dashboard.pages.conftest import HOSTILE
 from tests.workbench.dashboard.showing import NOW, MadeUpStore, read, require_harmless, visit
+from tests.workbench.readings import readings
 from tests.workbench.rollouts import POLICY, pricing, rollout
 from workbench.dashboard.pages import anomaly
 from workbench.dashboard.pages.decided import decisions
@@ -60,6 +61,21 @@ FINDINGS = {
     "metric_outlier": ("1 of 672 values of refunds lie far", ["1,000,000", "Open as notebook", "1 decision shows it"]),
     "fact_drift": ("Refunds", ["1 fact drifted, refunds most", "Decisions before", "The values of refunds changed."]),
 }
+
+
+def test_a_page_of_a_metric_that_shifted_has_its_levels_and_its_decisions(
+    instance: Instance, memo: Memo, scope: Scope, tmp_path: Path
+) -> None:
+    chain = readings(lambda chance, week: chance.gauss(90, 20) + 90 * (week >= 7), weeks=16, per_week=40)
+    store = MadeUpStore(instance, chain.snapshot(tmp_path), memo)
+    told = document(store, scope, "metric_shift")
+    page = anomaly.load(store, at(store, scope, "metric_shift"))
+    found = read(page)
+    for sentence in ("Values of reading are greater than before.", "Cliff's delta is +", "Median in the window"):
+        assert sentence in found.text, sentence
+    assert "<svg" in page.html
+    assert "a median of" in page.title
+    assert all(any(link.endswith(f"id={of}") for link in found.links) for of in told["decision_ids"])
 
 
 @pytest.mark.parametrize("kind", KINDS)

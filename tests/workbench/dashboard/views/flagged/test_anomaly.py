@@ -74,6 +74,7 @@ def flagged(name: str) -> Flagged:
         "window": {"from": "2026-10-12T00:00:00.000Z", "to": "2026-10-19T00:00:00.000Z"},
         "decisions": 2,
         "decision_ids": ["dec_1"],
+        "effect": {"cases": 1, "value": None, "lasting": True, "harm": None},
         "numbers": {"changes": [change], "new_versions": [name]},
         "look_at_next": [
             {"what": f"Read what version {name} changed.", "href": None},
