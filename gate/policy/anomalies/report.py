@@ -22,7 +22,7 @@ from gate.policy.anomalies.counted import Cells, Counted, Weeks
 from gate.policy.anomalies.drift import Drift, find_drift
 from gate.policy.anomalies.scores import HIGH, MEDIUM, severity
 from gate.policy.anomalies.shifts import Rate, Shift, find_shifts, taken_over
-from gate.policy.anomalies.telling import Telling
+from gate.policy.anomalies.telling.telling import Telling
 from gate.policy.anomalies.volume import GRAINS, Surge, find_surges, grain_of
 from gate.policy.anomalies.weekly.groups import LEAST_GROUPS
 from gate.policy.anomalies.weekly.levels import MetricShift

@@ -16,7 +16,7 @@ from gate.policy.anomalies.counted import MAX_REASONS, MAX_WEEKS
 from gate.policy.anomalies.outliers import SEASONAL
 from gate.policy.anomalies.scores import BELOW_HIGH, HIGH, MEDIUM, THRESHOLD
 from gate.policy.anomalies.statistics import LEAST_P, NORMAL_MAD, required_z
-from gate.policy.anomalies.telling import LASTING
+from gate.policy.anomalies.telling.base import LASTING
 from gate.policy.anomalies.volume import LIKE
 from gate.policy.questions import MAX_ITEMS
 from gate.policy.reports import MAX_METRICS
