@@ -11,7 +11,7 @@ from typing import Final
 from gate.ids import parse_timestamp, timestamp
 from gate.policy.anomalies.anomaly import Anomaly, Effect, Next, Shown, decisions_of
 from gate.policy.anomalies.counted import MAX_AGE, Counted, Weeks
-from gate.policy.anomalies.shifts import Windows
+from gate.policy.anomalies.weekly.windows import Windows
 
 LASTING: Final = timedelta(weeks=2)
 """From how long on something is said to last."""

@@ -16,10 +16,10 @@ from typing import Final, NamedTuple
 
 from gate.policy.anomalies.outliers import GREATEST
 from gate.policy.anomalies.scores import DELTA
-from gate.policy.anomalies.shifts import ALARM_CHANCE, FALSE_DISCOVERIES, Windows, windows, without_echoes
 from gate.policy.anomalies.statistics import discoveries, required_p
 from gate.policy.anomalies.weekly.groups import Groups, GroupSums, are_few, design_effect
 from gate.policy.anomalies.weekly.ranks import NOTHING, Compared, compare, stratified
+from gate.policy.anomalies.weekly.windows import ALARM_CHANCE, FALSE_DISCOVERIES, Windows, windows, without_echoes
 
 BINS: Final = 64
 """How many bins a metric's values have at most."""
