@@ -14,9 +14,9 @@ from itertools import accumulate
 from typing import Final
 
 from gate.policy.anomalies.scores import INDEX
-from gate.policy.anomalies.shifts import ALARM_CHANCE, FALSE_DISCOVERIES, Windows, windows, without_echoes
 from gate.policy.anomalies.statistics import chance_index, discoveries, homogeneity, required_p, stability_index
 from gate.policy.anomalies.weekly.groups import Groups, are_few, mean_effect
+from gate.policy.anomalies.weekly.windows import ALARM_CHANCE, FALSE_DISCOVERIES, Windows, windows, without_echoes
 
 # Half of what counts as noticeable is not tested, but counts as a test.
 _LEAST: Final = INDEX.noticeable / 2

@@ -22,8 +22,9 @@ from gate.policy.anomalies.counted import Cells, Counted, Weeks
 from gate.policy.anomalies.drift import Drift, find_drift
 from gate.policy.anomalies.scores import HIGH, MEDIUM, severity
 from gate.policy.anomalies.shifts import Rate, Shift, find_shifts, taken_over
-from gate.policy.anomalies.telling import Telling
+from gate.policy.anomalies.telling.telling import Telling
 from gate.policy.anomalies.volume import GRAINS, Surge, find_surges, grain_of
+from gate.policy.anomalies.weekly import windows
 from gate.policy.anomalies.weekly.groups import LEAST_GROUPS
 from gate.policy.anomalies.weekly.levels import MetricShift
 from gate.policy.notes import by_clock, without_advice
@@ -118,12 +119,12 @@ def anomaly_report(
         "value": question.value,
         "limit": question.limit,
         "parameters": {
-            "window_weeks": list(shifts.LENGTHS),
-            "reference_weeks": shifts.REFERENCE,
-            "slow_weeks": shifts.HALF_A_YEAR,
+            "window_weeks": list(windows.LENGTHS),
+            "reference_weeks": windows.REFERENCE,
+            "slow_weeks": windows.HALF_A_YEAR,
             "least_groups": LEAST_GROUPS,
-            "false_discovery_rate": shifts.FALSE_DISCOVERIES,
-            "alarm_chance": shifts.ALARM_CHANCE,
+            "false_discovery_rate": windows.FALSE_DISCOVERIES,
+            "alarm_chance": windows.ALARM_CHANCE,
             "rollout_chance": shifts.ROLLOUT_CHANCE,
             "receipt_due_hours": int(breaks.RECEIPT_DUE / timedelta(hours=1)),
             "outcome_due_days": int(breaks.OUTCOME_DUE / _DAY),

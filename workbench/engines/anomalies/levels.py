@@ -16,7 +16,8 @@ import polars as pl
 
 from gate.policy.anomalies.counted import MAX_AGE, Weeks
 from gate.policy.anomalies.scores import DELTA
-from gate.policy.anomalies.weekly.levels import BINS, LOCATION, Level, MetricShift, Middle, find_metric_shifts
+from gate.policy.anomalies.weekly.levels import BINS, LOCATION, MetricShift, find_metric_shifts
+from gate.policy.anomalies.weekly.values import Level, Middle
 from workbench.engines.anomalies.groups import MINUTE, groups_of_ranks, week_of
 from workbench.engines.slicing import lower_quantiles
 from workbench.values import exact_sums

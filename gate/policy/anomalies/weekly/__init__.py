@@ -1,6 +1,8 @@
 """What is compared week by week besides rates: values of observed metrics, and how far decisions come in groups.
 
+windows  windows of weeks, and which of what is found in them is the echo of another
 groups   how many decisions that come together say as much as one that comes alone
 ranks    Mann and Whitney's test, van Elteren's, and Cliff's delta, of values in bins
-levels   where and how far apart the values of a metric lie, and what of it shifted
+values   the values of a metric in bins: where they lie, and how far apart
+levels   the metrics that shifted
 """

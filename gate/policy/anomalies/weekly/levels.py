@@ -8,27 +8,23 @@ certainty and echoes are those of `shifts`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from math import inf, log
-from typing import Final, NamedTuple
+from typing import Final
 
-from gate.policy.anomalies.outliers import GREATEST
 from gate.policy.anomalies.scores import DELTA
-from gate.policy.anomalies.shifts import ALARM_CHANCE, FALSE_DISCOVERIES, Windows, windows, without_echoes
 from gate.policy.anomalies.statistics import discoveries, required_p
-from gate.policy.anomalies.weekly.groups import Groups, GroupSums, are_few, design_effect
-from gate.policy.anomalies.weekly.ranks import NOTHING, Compared, compare, stratified
+from gate.policy.anomalies.weekly.groups import GroupSums, are_few, design_effect
+from gate.policy.anomalies.weekly.ranks import Compared, compare, stratified
+from gate.policy.anomalies.weekly.values import Level, Middle, is_wider, middle, spread
+from gate.policy.anomalies.weekly.windows import ALARM_CHANCE, FALSE_DISCOVERIES, Windows, windows, without_echoes
 
 BINS: Final = 64
 """How many bins a metric's values have at most."""
 
 COMMON_WEEKS: Final = 4
 """In how many weeks two versions must have decided side by side to be compared."""
-
-WIDER: Final = 1.5
-"""How many times as wide the middle half of the values must be, or as narrow, for the spread to be tested."""
 
 LOCATION: Final = "location"
 SPREAD: Final = "spread"
@@ -37,45 +33,6 @@ SPREAD: Final = "spread"
 _LEAST: Final = DELTA.noticeable / 2
 _NEAR: Final = 2.0
 _DIGITS: Final = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Level:
-    """The values of a metric by week and bin.
-
-    Attributes:
-        metric: Its name.
-        values: Of each bin the lower median of its values, from the least.
-        ratios: Whether distances between values are ratios.
-        aged: By horizon, of each week of decisions the number of values in each bin whose outcomes came so early.
-        groups: The groups in which values of every age came; a value's number is its rank.
-        versions: Of each version the values of every age, by week and bin.
-    """
-
-    metric: str
-    values: Sequence[float]
-    ratios: bool
-    aged: Mapping[int, Sequence[Sequence[int]]]
-    groups: Groups
-    versions: Mapping[str, Sequence[Sequence[int]]]
-
-
-class Middle(NamedTuple):
-    """Where the values of a side lie.
-
-    Attributes:
-        values: How many there are.
-        low: Their lower quartile.
-        median: Their lower median.
-        high: Their upper quartile.
-        mean: Their mean, where it is asked for.
-    """
-
-    values: int
-    low: float
-    median: float
-    high: float
-    mean: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,9 +177,9 @@ def _moved(
 ) -> list[MetricShift]:
     """The shifts of a window that may be discoveries."""
     found = compare(within, before)
-    middles = [_middle(level.values, counts) for counts in (before, within)]
+    middles = [middle(level.values, counts) for counts in (before, within)]
     far = abs(found.z) >= _NEAR and abs(found.delta) >= _LEAST
-    wide = _is_wider(level, *middles)
+    wide = is_wider(level, *middles)
     if not far and not wide:
         return []
     sums = [level.groups.sums(of.reference, of.before), level.groups.sums(of.first, of.last)]
@@ -235,30 +192,12 @@ def _moved(
     if far:
         compared.append((LOCATION, compare(within, before, effects[1], effects[0])))
     if wide:
-        compared.append((SPREAD, _spread(level, before, within, effects)))
+        compared.append((SPREAD, spread(level, before, within, effects)))
     return [
         _shift(level, what, of, horizon, None, middles, sums, effects, test)
         for what, test in compared
         if abs(test.z) >= _NEAR and abs(test.delta) >= _LEAST
     ]
-
-
-def _spread(level: Level, before: Sequence[int], within: Sequence[int], effects: Sequence[float]) -> Compared:
-    """Compares how far values lie from the median of their side, and from that of both sides; the lesser of the two
-    counts. The first alone would take another median among few different values for another spread, the second alone
-    values that lie elsewhere.
-    """
-    both = _middle(level.values, [a + b for a, b in zip(before, within, strict=True)]).median
-    own = [_middle(level.values, counts).median for counts in (before, within)]
-    found = []
-    for medians in (own, (both, both)):
-        then, now = (
-            _distances(level, counts, median) for counts, median in zip((before, within), medians, strict=True)
-        )
-        found.append(compare(*_in_bins(now, then), effects[1], effects[0]))
-    if found[0].delta * found[1].delta <= 0:
-        return NOTHING
-    return min(found, key=lambda test: abs(test.z))
 
 
 def _effects(sums: Sequence[GroupSums]) -> list[float]:
@@ -318,51 +257,6 @@ def _versions(level: Level, min_sample: int) -> Iterable[list[MetricShift]]:
             yield []
             continue
         sides = [[sum(of) for of in zip(*(each[side] for each in strata), strict=True)] for side in (2, 1)]
-        middles = [_middle(level.values, counts) for counts in sides]
+        middles = [middle(level.values, counts) for counts in sides]
         of = Windows(first, last, first)
         yield [_shift(level, LOCATION, of, max(level.aged), version, middles, [sums], [effect], test)]
-
-
-def _middle(values: Sequence[float], counts: Sequence[int]) -> Middle:
-    """Where the values of a histogram lie, about."""
-    whole = sum(counts)
-    wanted = [(whole - 1) * quarter // 4 for quarter in (1, 2, 3)]
-    found, below, at = [], 0, 0
-    for place in wanted:
-        while below + counts[at] <= place:
-            below += counts[at]
-            at += 1
-        found.append(values[at])
-    low, median, high = found
-    return Middle(whole, low, median, high)
-
-
-def _is_wider(level: Level, before: Middle, within: Middle) -> bool:
-    """Whether the middle half of the values is much wider, or narrower, than it was."""
-    then, now = (
-        log(max(1.0, min(_distance(level, of.high, of.low), GREATEST))) if level.ratios else of.high - of.low
-        for of in (before, within)
-    )
-    return max(then, now) > 0 and max(then, now) >= WIDER * min(then, now)
-
-
-def _distance(level: Level, value: float, median: float) -> float:
-    """How far apart two values are, in order; of ratios how many times as great one is, which is the same order."""
-    if not level.ratios:
-        return abs(value - median)
-    # Zeros are no multiple of anything.
-    return max(value / median, median / value) if value > 0 and median > 0 else inf
-
-
-def _distances(level: Level, counts: Sequence[int], median: float) -> dict[float, int]:
-    found: dict[float, int] = {}
-    for value, count in zip(level.values, counts, strict=True):
-        if count:
-            apart = _distance(level, value, median)
-            found[apart] = found.get(apart, 0) + count
-    return found
-
-
-def _in_bins(first: Mapping[float, int], second: Mapping[float, int]) -> tuple[list[int], list[int]]:
-    every = sorted({*first, *second})
-    return [first.get(of, 0) for of in every], [second.get(of, 0) for of in every]

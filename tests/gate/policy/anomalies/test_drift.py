@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from gate.policy.anomalies.drift import Drift, Histogram, find_drift
-from gate.policy.anomalies.shifts import Windows
 from gate.policy.anomalies.statistics import chance_index, homogeneity, stability_index
 from gate.policy.anomalies.weekly.groups import Groups, GroupSums
+from gate.policy.anomalies.weekly.windows import Windows
 
 BEFORE, AFTER = [30, 10], [10, 30]
 

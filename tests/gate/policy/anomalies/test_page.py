@@ -16,8 +16,9 @@ from gate.policy.anomalies.counted import MAX_REASONS, MAX_WEEKS
 from gate.policy.anomalies.outliers import SEASONAL
 from gate.policy.anomalies.scores import BELOW_HIGH, HIGH, MEDIUM, THRESHOLD
 from gate.policy.anomalies.statistics import LEAST_P, NORMAL_MAD, required_z
-from gate.policy.anomalies.telling import LASTING
+from gate.policy.anomalies.telling.base import LASTING
 from gate.policy.anomalies.volume import LIKE
+from gate.policy.anomalies.weekly import windows
 from gate.policy.questions import MAX_ITEMS
 from gate.policy.reports import MAX_METRICS
 from tests.end_to_end.support import ROOT
@@ -115,8 +116,8 @@ class TestTables:
             f"at most {MAX_WEEKS} weeks are looked at",
             f"(the {MAX_REASONS} most frequent)",
             f"Below {LEAST_P:g} it is told as {LEAST_P:g}",
-            f"a false discovery rate of {shifts.FALSE_DISCOVERIES}",
-            f"the reference**, the {shifts.REFERENCE} weeks before it".replace("the reference**", "**reference**"),
+            f"a false discovery rate of {windows.FALSE_DISCOVERIES}",
+            f"the reference**, the {windows.REFERENCE} weeks before it".replace("the reference**", "**reference**"),
             f"is at least {shifts.LEAST_EFFECT}, either way",
             f"median of up to {LIKE} cells before it",
             f"says with p at most {SEASONAL} that their medians differ",
@@ -145,10 +146,10 @@ class TestTables:
         assert f"the window lasts {LASTING.days} days or more" in TOLD
 
     def test_what_a_shift_needs_to_be_certain_is_that_of_the_code(self) -> None:
-        assert f"`required_p = {shifts.ALARM_CHANCE} / tests`" in TOLD
+        assert f"`required_p = {windows.ALARM_CHANCE} / tests`" in TOLD
         assert f"`required_p = {shifts.ROLLOUT_CHANCE} / rollout_tests`" in TOLD
 
     def test_the_lengths_of_windows_are_those_of_the_code(self) -> None:
         found = re.search(r"a \*\*window\*\* of (\d), (\d), (\d) or (\d) weeks", TOLD)
         assert found is not None
-        assert tuple(map(int, found.groups())) == shifts.LENGTHS
+        assert tuple(map(int, found.groups())) == windows.LENGTHS

@@ -24,8 +24,9 @@ from gate.policy.anomalies.drift import Histogram
 from gate.policy.anomalies.outliers import Far, Outliers
 from gate.policy.anomalies.report import find
 from gate.policy.anomalies.scores import severity
-from gate.policy.anomalies.shifts import Windows
-from gate.policy.anomalies.weekly.levels import LOCATION, MetricShift, Middle
+from gate.policy.anomalies.weekly.levels import LOCATION, MetricShift
+from gate.policy.anomalies.weekly.values import Middle
+from gate.policy.anomalies.weekly.windows import Windows
 from gate.policy.questions import AnomaliesQuestion
 from tests.gate.policy.anomalies.support import MONDAY, NOTHING, POLICY, counted, found, report_of, weeks_of
 

@@ -6,16 +6,10 @@ from collections.abc import Container, Sequence
 
 import pytest
 
-from gate.policy.anomalies.shifts import (
-    Rate,
-    Shift,
-    Windows,
-    find_shifts,
-    taken_over,
-    windows,
-)
+from gate.policy.anomalies.shifts import Rate, Shift, find_shifts, taken_over
 from gate.policy.anomalies.statistics import Share, cohens_h, fisher_exact, nearest_h
 from gate.policy.anomalies.weekly.groups import Groups, GroupSums
+from gate.policy.anomalies.weekly.windows import Windows, windows
 
 ALL = 0
 

@@ -1,0 +1,9 @@
+"""Makes an anomaly of what was found: its score, its reasons, its sentence, and where to look next.
+
+base     windows, decisions, effects and versions of any anomaly
+rates    verdicts, reasons and outcomes that shifted
+facts    facts that drifted
+metrics  metrics that shifted
+single   breaks, surges and outliers
+telling  all of them
+"""
