@@ -2095,6 +2095,14 @@ class AnomalyNumbers(TypedDict):
     """Of volume: how many times as many arrivals, or as few."""
     modified_z: NotRequired[float]
     """Of volume: how far out the farthest cell lies, in robust standard deviations."""
+    p_value: NotRequired[float]
+    """Of volume: how likely chance alone makes as many, or as few, arrivals, by Poisson's distribution; 1e-40 stands
+    for anything smaller.
+    """
+    required_p: NotRequired[float]
+    """Of volume: the greatest p_value that is certain: 0.01 by the number of all cells; with a greater one it scores
+    below high.
+    """
     required_z: NotRequired[float]
     """Of volume and metrics: how far one has to lie to stand out among so many."""
     metric: NotRequired[str]
