@@ -202,8 +202,9 @@ def _difference(of: Compared) -> float:
 
 def _admits(version: str, of: Comparison) -> str:
     return (
-        f"Version {version} let through {of.cases:,} cases such as the other versions mostly stop: {of.rate:.1%} of "
-        f"them succeeded, and {of.others:.1%} of what the others let through."
+        f"Version {version} let through {of.cases:,} cases such as the other versions mostly stop: "
+        f"{round(of.rate * of.cases):,} of them succeeded ({of.rate:.1%}), and {of.others:.1%} of the cases that the "
+        f"others let through."
     )
 
 

@@ -444,8 +444,9 @@ def sentences_of(found: Mapping[str, Json]) -> list[str]:
         misled = sorted(misled, key=lambda version: found[version]["standardized"]["difference"]["value"])[:1]
     said = [
         f"Version {version} let through {of['admitted']['cases']:,} cases such as the other versions mostly stop: "
-        f"{of['admitted']['success_rate']:.1%} of them succeeded, and {of['admitted']['others']:.1%} of what the "
-        f"others let through."
+        f"{round(of['admitted']['success_rate'] * of['admitted']['cases']):,} of them succeeded "
+        f"({of['admitted']['success_rate']:.1%}), and {of['admitted']['others']:.1%} of the cases that the others let "
+        f"through."
         for version, of in sorted(found.items())
         if of["admits_worse"]
     ]

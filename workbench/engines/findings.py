@@ -1,7 +1,7 @@
 """The sentence that each chart and page begins with: what the numbers show, or that they show nothing.
 
     Version 2026-07-20 succeeded in 63% of 217 let-through cases, the others in 86% of 2,243 like ones
-    Version 2026-07-20 let through 29 cases such as the others mostly stop: 31% succeeded, of the others' 88%
+    Version 2026-07-20 let through 29 cases such as the others mostly stop: 9 succeeded; of the others' cases, 88% did
     refund_policy succeeded in 86% of 2,986 let-through cases; no version does worse than the others
     Too few cases to judge refund_policy: 7 of at least 20
 
@@ -176,33 +176,37 @@ def _judged(body: Mapping[str, Any]) -> int:
 
 
 def _worse(compared: Mapping[str, Any]) -> str:
-    """Why a version is below the others, after its name: what it alone lets through, or else its like cases."""
-    if not compared["admits_worse"]:
+    """Why a version is below the others, after its name: its like cases, or else what it alone lets through."""
+    if not compared["admits_worse"] or compared["like_below_others"]:
         return _beside(compared)
     alone = compared["admitted"]
     return (
         f"let through {counted(alone['cases'], 'case')} such as the others mostly stop: "
-        f"{whole_percent(alone['success_rate'])} succeeded, of the others' {whole_percent(alone['others'])}"
+        f"{round(alone['success_rate'] * alone['cases']):,} succeeded; of the others' cases, "
+        f"{whole_percent(alone['others'])} did"
     )
 
 
 def _beside(compared: Mapping[str, Any]) -> str:
-    """Both rates among like cases, and those that they were adjusted from where these read otherwise."""
-    like = compared["standardized"]
-    rates, unadjusted = (
-        [whole_percent(compared[name][of]) for of in ("success_rate", "others")] for name in ("standardized", "raw")
-    )
-    adjusted = f", adjusted to one mix of cases (unadjusted {joined(unadjusted)})" if unadjusted != rates else ""
+    """Both rates among like cases; where those as they are read otherwise, these as well, and which are which."""
+    raw, like = compared["raw"], compared["standardized"]
+    unadjusted, rates = ([whole_percent(of[name]) for name in ("success_rate", "others")] for of in (raw, like))
+    if unadjusted == rates:
+        return (
+            f"succeeded in {rates[0]} of {counted(like['cases'], 'let-through case')}, the others in {rates[1]} of "
+            f"{like['other_cases']:,} like ones"
+        )
     return (
-        f"succeeded in {rates[0]} of {counted(like['cases'], 'let-through case')}, the others in {rates[1]} of "
-        f"{like['other_cases']:,} like ones{adjusted}"
+        f"succeeded in {rates[0]} and the others in {rates[1]}, adjusted to one mix of cases (unadjusted: "
+        f"{unadjusted[0]} of {counted(raw['cases'], 'let-through case')} and {unadjusted[1]} of {raw['other_cases']:,})"
     )
 
 
 def weeks(rows: pl.DataFrame) -> str:
     """In which weeks success was lowest and highest, of rows {week, <a column for each outcome status>}."""
     dated = rows.with_columns(pl.col("week").dt.to_string("iso")).sort("week")
-    judged = [(of.success_rate or 0.0, week, of) for week, of in standings(dated, "week").items() if of.terminal >= FEW]
+    of_weeks = standings(dated, "week")
+    judged = [(of.success_rate or 0.0, week, of) for week, of in of_weeks.items() if of.terminal >= FEW]
     if not judged:
         return f"Too few cases to compare weeks: none has {FEW}"
     low, high = min(judged, key=lambda of: of[0]), max(judged, key=lambda of: of[0])
@@ -213,8 +217,10 @@ def weeks(rows: pl.DataFrame) -> str:
         return f"In the week of {_date(worst)}, {_rate(of_worst)} succeeded"
     if low[0] == high[0]:
         return f"Each of {len(judged):,} weeks succeeded in {whole_percent(low[0])} of its cases"
+    is_partial = any(0 < of.terminal < FEW for of in of_weeks.values())
+    among = f"Among weeks of at least {FEW} cases, success" if is_partial else "Success"
     return (
-        f"Success was lowest in the week of {_date(worst)} ({_rate(of_worst)}) and highest in the week of "
+        f"{among} was lowest in the week of {_date(worst)} ({_rate(of_worst)}) and highest in the week of "
         f"{_date(best)} ({_rate(of_best, noun='')})"
     )
 

@@ -133,8 +133,8 @@ class TestWhatAVersionAloneLetsThrough:
 
     def test_one_sentence_says_so(self) -> None:
         assert sentences(compare_versions(self.CELLS, 1.0, min_sample=20, met=self.MET)) == [
-            "Version B let through 40 cases such as the other versions mostly stop: 30.0% of them succeeded, and 90.0% "
-            "of what the others let through."
+            "Version B let through 40 cases such as the other versions mostly stop: 12 of them succeeded (30.0%), and "
+            "90.0% of the cases that the others let through."
         ]
 
     def test_few_cases_of_a_version_that_has_enough_are_enough_where_they_all_fail(self) -> None:

@@ -92,8 +92,8 @@ def test_a_version_that_met_harder_cases_is_not_said_to_do_worse() -> None:
     assert findings.versions(body) == "None of 2 versions does worse than the others among like cases"
     assert findings.versions_success(body).endswith("; no version does worse than the others")
     assert findings.version(body, "B", parts["B"]) == (
-        "Version B of p succeeded in 75% of 1,000 let-through cases, the others in 75% of 1,000 like ones, adjusted to "
-        "one mix of cases (unadjusted 63% and 87%)"
+        "Version B of p succeeded in 75% and the others in 75%, adjusted to one mix of cases (unadjusted: 63% of 1,000 "
+        "let-through cases and 87% of 1,000)"
     )
 
 
@@ -308,6 +308,10 @@ def test_the_lowest_and_the_highest_week_are_dated() -> None:
     assert findings.weeks(fifties(40, 20, 45)) == (
         "Success was lowest in the week of 12 January 2026 (40% of 50 cases) and highest in the week of "
         "19 January 2026 (90% of 50)"
+    )
+    low = fifties(0, 0, 0, 9).tail(1).with_columns(failed=pl.lit(2, pl.Int64))
+    assert findings.weeks(pl.concat([fifties(40, 20, 45), low])).startswith(
+        "Among weeks of at least 20 cases, success was lowest in the week of 12 January 2026 (40% of 50 cases)"
     )
     assert findings.weeks(fifties(40)) == "In the week of 5 January 2026, 80% of 50 cases succeeded"
     assert findings.weeks(fifties(40, 40)) == "Each of 2 weeks succeeded in 80% of its cases"

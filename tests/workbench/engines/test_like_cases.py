@@ -111,8 +111,8 @@ class TestSimpson:
     def test_pages_charts_and_the_document_say_the_same(self, tmp_path: Path) -> None:
         report = recounted(planted(SIMPSON, self.TEST), tmp_path)
         assert report.finding() == (
-            "Version A succeeded in 80% of 1,000 let-through cases, the others in 87% of 1,000 like ones, adjusted to "
-            "one mix of cases (unadjusted 85% and 80%)"
+            "Version A succeeded in 80% and the others in 87%, adjusted to one mix of cases (unadjusted: 85% of 1,000 "
+            "let-through cases and 80% of 1,000)"
         )
         assert report.body["comparison"]["sentences"][0] in str(report)
         assert findings.versions(report.body) == "1 of 2 versions does worse than the others: A"
@@ -188,9 +188,10 @@ class TestALooserVersion:
         assert (b["admitted"]["cases"], b["admitted"]["success_rate"], b["admitted"]["others"]) == (30, 0.3, 0.9)
         said = "Version B let through 30 cases such as the other"
         assert report.body["comparison"]["sentences"] == [
-            f"{said} versions mostly stop: 30.0% of them succeeded, and 90.0% of what the others let through."
+            f"{said} versions mostly stop: 9 of them succeeded (30.0%), and 90.0% of the cases that the others let "
+            "through."
         ]
-        assert report.finding() == f"{said}s mostly stop: 30% succeeded, of the others' 90%"
+        assert report.finding() == f"{said}s mostly stop: 9 succeeded; of the others' cases, 90% did"
         assert findings.version(report.body, "B", report.parts("version")["B"]).startswith(f"V{report.finding()[1:8]}")
 
     def test_it_is_not_where_these_go_well(self, tmp_path: Path) -> None:
