@@ -51,7 +51,7 @@ _ADVICE: Final[Mapping[str, str]] = MappingProxyType(
         "collect_outcomes": f"Report more outcomes: a judgement needs at least {FEW} cases.",
         "review_version": "Find out what changed with the version that does worse than the others.",
         "report_outcomes": "Report the missing outcomes: fewer than half of the approved decisions have a final one.",
-        "healthy": f"Nothing to do: the interval of success lies above {whole_percent(HIGH)}.",
+        "healthy": f"Nothing to do about outcomes: the interval of success lies above {whole_percent(HIGH)}.",
         "monitor_outcomes": f"Look again when more outcomes are in: success may be below {whole_percent(HIGH)}.",
         "review_policy": f"See in which weeks and by which rules it goes wrong: success may be below "
         f"{whole_percent(MEDIUM)}.",
