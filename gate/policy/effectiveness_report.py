@@ -32,17 +32,17 @@ MAX_NAMED: Final = 10
 
 _NOTES: Final = (
     "Outcomes are what callers reported: nobody checked them. A decision counts by the latest one.",
-    "Partial counts half in effectiveness_score, and else as neither a success nor a failure; pending and review count "
-    "neither way until a result is reported.",
+    "Partial counts half in effectiveness_score, and elsewhere as neither a success nor a failure; pending and review "
+    "count neither way until a result is reported.",
     "What would have come of a blocked or held action is not known: success_rate says nothing of it, and bounds hold "
     "whatever it is.",
     "Which action was let through is what outcomes say in action_executed, and else the verdict.",
     "Versions are compared by let-through actions among cases with like facts. They may differ in what no fact tells; "
     "rules and weeks met different cases.",
-    "Outcomes come after decisions, failures often last: the latest weeks can look better, and less covered, than they "
-    "will.",
-    "Outcomes are taken as independent of one another but for those of decisions that arrive in one minute, and those "
-    "to come as like those that were.",
+    "Outcomes come after decisions, and failures often come late: the latest weeks can look better, and less covered, "
+    "than they will.",
+    "Outcomes are taken to be independent of one another, except those of decisions made in one minute, and later ones "
+    "to be like earlier ones.",
 )
 _NOT_COMPARED: Final = (
     "Versions with fewer let-through terminal outcomes than min_sample are not judged: a greater min_sample judges "
