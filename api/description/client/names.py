@@ -119,6 +119,7 @@ _TYPES: Final = {
     "AnomalyReportAnomaly.window": "AnomalyWindow",
     "AnomalyReportNumbers": "AnomalyNumbers",
     "AnomalyReportNumbers.changes[]": "ShiftedRate",
+    "AnomalyReportNumbers.levels[]": "ShiftedMetric",
     "AnomalyReportNumbers.changes[].difference": "RateDifference",
     "AnomalyReportNumbers.facts[]": "DriftedFact",
     "AnomalyReportNumbers.facts[].bins[]": "FactBin",

@@ -1969,8 +1969,8 @@ class AnomalyReportLevel(TypedDict):
     """A quarter of them are greater, about."""
 
 
-AnomalyNumbersLevels = TypedDict(
-    "AnomalyNumbersLevels",
+ShiftedMetric = TypedDict(
+    "ShiftedMetric",
     {
         # location, where they lie; spread, how far they lie from their median.
         "of": Literal["location", "spread"],
@@ -2073,7 +2073,7 @@ class AnomalyNumbers(TypedDict):
     """Of a break: count of them."""
     changes: NotRequired[list[ShiftedRate]]
     """Of a shift: the rates that changed, the greatest change first."""
-    levels: NotRequired[list[AnomalyNumbersLevels]]
+    levels: NotRequired[list[ShiftedMetric]]
     """Of a metric that shifted: what of it did, the greatest shift first."""
     new_versions: NotRequired[list[str]]
     """Of a shift: the versions that took over at least half of the decisions with it."""

@@ -240,7 +240,7 @@ def test_every_type_says_what_it_is() -> None:
     written = [found for found in declared if (found.__doc__ or "").rstrip().endswith(".")]
     # A class statement cannot name the members of these, so that they say it below.
     below = {"Coverage", "EffectivenessCoverage", "BenchmarkCoverage", "CrossCustomer", "RulebookCondition"}
-    below |= {"AnomalyCoverage", "AnomalyWindow", "DriftedFact", "ShiftedRate", "Route"}
+    below |= {"AnomalyCoverage", "AnomalyWindow", "DriftedFact", "ShiftedMetric", "ShiftedRate", "Route"}
     below |= {f"MigrationEvidence{of}" for of in ("Region", "Transition", "HistoryFactsClasses")}
     assert {found.__name__ for found in declared if found not in written} == below
 
