@@ -57,6 +57,8 @@ def compared(tmp_path: Path, rows: Sequence[Row], **facts: str) -> dict[str, Any
             row["when"][:16],
         )
         for row in made
+        # Without a verdict or an outcome, nobody knows what became of it.
+        if row["result"]
     ]
     recount = compared_of(cases, None, 20, 1, is_judged=True)
     assert body["comparison"] == recount.comparison
@@ -68,6 +70,17 @@ def compared(tmp_path: Path, rows: Sequence[Row], **facts: str) -> dict[str, Any
 
 def worse(body: Mapping[str, Any]) -> list[str]:
     return [of["policy_version"] for of in body["versions"] if of["below_others"]]
+
+
+def test_cases_of_which_nothing_is_known_are_not_taken_for_stopped_ones(tmp_path: Path) -> None:
+    rows: list[Row] = [
+        *({"version": "A", "lead": 3, "result": "kept" if at % 10 else "lost"} for at in range(60)),
+        *({"version": "A", "lead": 200, "result": ""} for _ in range(60)),
+        *({"version": "B", "lead": 3, "result": "kept" if at % 10 else "lost"} for at in range(60)),
+        *({"version": "B", "lead": 200, "result": "lost"} for _ in range(8)),
+    ]
+    body = compared(tmp_path, rows, lead="number")
+    assert [of["compared"]["admitted"] for of in body["versions"]] == [None, None]
 
 
 @pytest.mark.parametrize("kind", ["number", "string"])

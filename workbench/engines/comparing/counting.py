@@ -25,6 +25,8 @@ DISPOSITION: Final = (
 )
 """What became of an action: one of `gate.policy.effectiveness.DISPOSITIONS`."""
 
+_IS_KNOWN: Final = (_VERDICT.is_not_null() | pl.col("action_executed").is_not_null()).alias("is_known")
+
 _BY: Final = ("policy_version", "verdict", "rule", "week", "disposition", "outcome_status")
 _COUNTED: Final = (
     pl.len().cast(pl.Int64).alias("decisions"),
@@ -70,12 +72,14 @@ class Counting:
         return self._of_version(found.lazy()).group_by(_BY).agg(_ADDED).collect()
 
     def sample(self, one_of: int) -> pl.DataFrame:
-        """One of so many decisions: {position, created_at, week, policy_version, outcome_status, disposition}."""
+        """One of so many decisions, as {position, created_at, week, policy_version, outcome_status, disposition,
+        is_known}. What became of an imported case need not be known: it may have neither a verdict nor an outcome.
+        """
         found = self.kept.of(
             self._snapshot,
             "cases",
             (self._policy_id, "sample", one_of),
-            lambda part: self._cases(part).filter(taken(one_of)).select(*_SAMPLED, DISPOSITION),
+            lambda part: self._cases(part).filter(taken(one_of)).select(*_SAMPLED, DISPOSITION, _IS_KNOWN),
         )
         return self._of_version(found.lazy()).collect()
 

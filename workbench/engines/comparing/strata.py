@@ -114,8 +114,8 @@ def strata(snapshot: Snapshot, policy_id: str, cases: pl.DataFrame, one_of: int,
     Args:
         snapshot: The scope's chain.
         policy_id: The policy.
-        cases: The decisions: {position, created_at, policy_version, outcome_status, disposition}; of many, those that
-            `slicing.taken` takes.
+        cases: The decisions: {position, created_at, policy_version, outcome_status, disposition, is_known}; of many,
+            those that `slicing.taken` takes.
         one_of: Of so many decisions they are one.
         kept: What was read of the lake's files before.
     """
@@ -126,6 +126,7 @@ def strata(snapshot: Snapshot, policy_id: str, cases: pl.DataFrame, one_of: int,
         (pl.col("outcome_status") == "succeeded").alias(_SUCCEEDED),
         (pl.col("created_at").cast(pl.Int64) // _MINUTE_MS).alias("minute"),
         _IS_LET_THROUGH.alias("let_through"),
+        "is_known",
         (_IS_LET_THROUGH & _IS_TERMINAL).alias("is_compared"),
     )
     wanted = rows.filter("is_compared").height
@@ -142,7 +143,8 @@ def strata(snapshot: Snapshot, policy_id: str, cases: pl.DataFrame, one_of: int,
         sampled_one_of=one_of,
         design_effect=design_effect(_groups(compared)),
     )
-    return Strata(apart.cells, _shares(apart.binned, apart.facts, "let_through") if apart.facts else {}, footing)
+    known = apart.binned.filter("is_known")
+    return Strata(apart.cells, _shares(known, apart.facts, "let_through") if apart.facts else {}, footing)
 
 
 class _Apart(NamedTuple):
