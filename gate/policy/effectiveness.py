@@ -24,6 +24,9 @@ if the verdict is yes. Of the others, those with the verdict no were blocked, th
 not executed.
 """
 
+UNKNOWN: Final = "unknown"
+"""What became of the action of an imported case that has neither a verdict nor an outcome."""
+
 _DIGITS: Final = 6
 
 

@@ -103,7 +103,7 @@ def effectiveness_report(counted: Counted, question: EffectivenessQuestion) -> d
         "verdicts": _named("verdict", _in_order(verdicts, counted.by_verdict)),
         "dispositions": _named(
             "disposition",
-            _in_order(DISPOSITIONS, counted.by_disposition),
+            _in_order((*DISPOSITIONS, effectiveness.UNKNOWN), counted.by_disposition),
         ),
         "rules": _named("rule", sorted(counted.by_rule.items(), key=lambda item: (-item[1].decisions, item[0])))[
             :MAX_RULES

@@ -6,7 +6,7 @@ from typing import Final
 
 import polars as pl
 
-from gate.policy.effectiveness import LET_THROUGH
+from gate.policy.effectiveness import LET_THROUGH, UNKNOWN
 from gate.policy.questions import EffectivenessQuestion
 from workbench.engines.slicing import last_left_out, taken
 from workbench.kept import Kept
@@ -20,12 +20,13 @@ DISPOSITION: Final = (
     .then(pl.lit("blocked"))
     .when(_VERDICT == "review")
     .then(pl.lit("held"))
+    # An imported case may have neither a verdict nor an outcome.
+    .when(_VERDICT.is_null() & pl.col("action_executed").is_null())
+    .then(pl.lit(UNKNOWN))
     .otherwise(pl.lit("not_executed"))
     .alias("disposition")
 )
 """What became of an action: one of `gate.policy.effectiveness.DISPOSITIONS`."""
-
-_IS_KNOWN: Final = (_VERDICT.is_not_null() | pl.col("action_executed").is_not_null()).alias("is_known")
 
 _BY: Final = ("policy_version", "verdict", "rule", "week", "disposition", "outcome_status")
 _COUNTED: Final = (
@@ -72,14 +73,12 @@ class Counting:
         return self._of_version(found.lazy()).group_by(_BY).agg(_ADDED).collect()
 
     def sample(self, one_of: int) -> pl.DataFrame:
-        """One of so many decisions, as {position, created_at, week, policy_version, outcome_status, disposition,
-        is_known}. What became of an imported case need not be known: it may have neither a verdict nor an outcome.
-        """
+        """One of so many decisions: {position, created_at, week, policy_version, outcome_status, disposition}."""
         found = self.kept.of(
             self._snapshot,
             "cases",
             (self._policy_id, "sample", one_of),
-            lambda part: self._cases(part).filter(taken(one_of)).select(*_SAMPLED, DISPOSITION, _IS_KNOWN),
+            lambda part: self._cases(part).filter(taken(one_of)).select(*_SAMPLED, DISPOSITION),
         )
         return self._of_version(found.lazy()).collect()
 

@@ -21,7 +21,7 @@ import orjson
 import polars as pl
 
 from gate.policy.anomalies.statistics import Share
-from gate.policy.effectiveness import LET_THROUGH, Footing, Standing
+from gate.policy.effectiveness import LET_THROUGH, UNKNOWN, Footing, Standing
 from gate.policy.standardization import Groups, design_effect
 from gate.policy.versions import Cells
 from workbench.engines.slicing import lower_quantiles, taken
@@ -114,8 +114,8 @@ def strata(snapshot: Snapshot, policy_id: str, cases: pl.DataFrame, one_of: int,
     Args:
         snapshot: The scope's chain.
         policy_id: The policy.
-        cases: The decisions: {position, created_at, policy_version, outcome_status, disposition, is_known}; of many,
-            those that `slicing.taken` takes.
+        cases: The decisions: {position, created_at, policy_version, outcome_status, disposition}; of many, those that
+            `slicing.taken` takes.
         one_of: Of so many decisions they are one.
         kept: What was read of the lake's files before.
     """
@@ -126,7 +126,7 @@ def strata(snapshot: Snapshot, policy_id: str, cases: pl.DataFrame, one_of: int,
         (pl.col("outcome_status") == "succeeded").alias(_SUCCEEDED),
         (pl.col("created_at").cast(pl.Int64) // _MINUTE_MS).alias("minute"),
         _IS_LET_THROUGH.alias("let_through"),
-        "is_known",
+        (pl.col("disposition") != UNKNOWN).alias("is_known"),
         (_IS_LET_THROUGH & _IS_TERMINAL).alias("is_compared"),
     )
     wanted = rows.filter("is_compared").height
