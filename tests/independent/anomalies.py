@@ -672,7 +672,8 @@ class Recount:
         self.looked_at: list[str] = []
         self.metrics = 0
         made = [case.made for case in chosen]
-        last = max(monday(self.as_of), monday(max(made)))
+        latest = monday(max(made))
+        last = min(max(monday(self.as_of), latest), latest + (MOST_WEEKS - 1) * WEEK)
         self.start = max(monday(min(made)), last - (MOST_WEEKS - 1) * WEEK)
         self.weeks = (last - self.start) // WEEK + 1
         self.seen = [case for case in chosen if case.made >= self.start]
@@ -1179,7 +1180,8 @@ class Recount:
         for name, length, like in (("hour", timedelta(hours=1), 168), ("day", DAY, 7), ("week", WEEK, 1)):
             first = min(case.made for case in self.seen)
             start = monday(first) if length == WEEK else self.start + (first - self.start) // length * length
-            cells: list[list[Case]] = [[] for _ in range(max(0, (self.as_of - start) // length))]
+            end = min(self.as_of, self.start + self.weeks * WEEK)
+            cells: list[list[Case]] = [[] for _ in range(max(0, (end - start) // length))]
             for case in self.seen:
                 at = (case.made - start) // length
                 if at < len(cells):
