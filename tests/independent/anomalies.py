@@ -234,21 +234,21 @@ def chi_squared(statistic: float, degrees: int) -> float:
     return max(1e-40, factor * found)
 
 
-def pearson(table: Sequence[tuple[int, int]]) -> float:
-    """Pearson's test that two columns are of one population."""
+def pearson(table: Sequence[tuple[int, int]]) -> tuple[float, float]:
+    """Pearson's test that two columns are of one population: chi-squared, and its p-value."""
     n, m = sum(a for a, _ in table), sum(b for _, b in table)
     if len(table) < 2 or not n or not m:
-        return 1.0
+        return 0.0, 1.0
     statistic = sum(
         (seen - expected) ** 2 / expected
         for a, b in table
         for seen, expected in ((a, Fraction((a + b) * n, n + m)), (b, Fraction((a + b) * m, n + m)))
     )
-    return chi_squared(float(statistic), len(table) - 1)
+    return float(statistic), chi_squared(float(statistic), len(table) - 1)
 
 
-def histograms_differ(before: Sequence[int], within: Sequence[int]) -> float:
-    """The p-value of two histograms, bins of which the smaller one expects fewer than 5 put together."""
+def histograms_differ(before: Sequence[int], within: Sequence[int]) -> tuple[float, float]:
+    """The test of two histograms, bins of which the smaller one expects fewer than 5 put together."""
     whole, smaller = sum(before) + sum(within), min(sum(before), sum(within))
     table: list[tuple[int, int]] = []
     few = (0, 0)
@@ -449,8 +449,8 @@ def windows(weeks: int) -> Iterator[Window]:
 
 def without_echoes(moved: Iterable[Moved]) -> list[Moved]:
     def first(of: Moved) -> Any:
-        by = -(of.distance or round(abs(of.strength), 6))
-        return not of.stands_alone, of.p, by, of.window.last - of.window.first, of.window.first, of.of, of.value
+        by = -round(of.distance, 6), -round(abs(of.strength), 6)
+        return not of.stands_alone, of.p, *by, of.window.last - of.window.first, of.window.first, of.of, of.value
 
     ordered = sorted(moved, key=first)
     found: list[Moved] = []
@@ -1123,7 +1123,7 @@ class Recount:
         n, m = map(sum, alone)
         of.strength = stability(*alone)
         of.least = max(0.0, of.strength - ONE_SIDED * math.sqrt(2 * (len(shares) - 1)) * (1 / n + 1 / m))
-        of.p = histograms_differ(*alone)
+        of.distance, of.p = histograms_differ(*alone)
         of.effects = (max(effects), 1.0)
         return of.strength >= 0.05
 
@@ -1460,7 +1460,7 @@ class Recount:
         versions = sorted((of for of in real if of.version is not None), key=lambda of: str(of.version), reverse=True)
         versions.sort(
             key=lambda of: (
-                *(not of.stands_alone, of.p, -round(abs(of.strength), 6)),
+                *(not of.stands_alone, of.p, -round(of.distance, 6), -round(abs(of.strength), 6)),
                 *(of.window.last - of.window.first, of.window.first, of.value),
             )
         )
@@ -1502,7 +1502,7 @@ class Recount:
                 found.append(("spread", min(tests, key=lambda of: abs(of[1]))))
         return [
             Moved(
-                "metric", (name, what), window, None, None, delta, normal_p(z), (), 0.0, 0.0, least,
+                "metric", (name, what), window, None, None, delta, normal_p(z), (), 0.0, abs(z), least,
                 (number_of_groups(ranks[0]), number_of_groups(ranks[1])), (effects[0], effects[1]), None, sides,
             )
             for what, (delta, z, least) in found
@@ -1546,7 +1546,7 @@ class Recount:
             return []
         return [
             Moved(
-                "metric", (name, "location"), window, None, None, delta, normal_p(z), (), 0.0, 0.0,
+                "metric", (name, "location"), window, None, None, delta, normal_p(z), (), 0.0, abs(z),
                 max(0.0, abs(delta) - NORMAL * spread), (len(ranks), len(ranks)), (by, by), version, sides,
             )
         ]  # fmt: skip
@@ -1672,7 +1672,7 @@ class Recount:
             if min(map(len, groups)) < self.min_sample:
                 continue
             table = [(sum(value > median for _, value in of), sum(value <= median for _, value in of)) for of in groups]
-            if pearson(table) <= 0.001:
+            if pearson(table)[1] <= 0.001:
                 return season, kind_of
         return None, lambda _: ()
 

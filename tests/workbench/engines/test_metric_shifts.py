@@ -75,6 +75,16 @@ def test_what_is_planted_is_an_alert_from_the_week_on_in_which_it_began(name: st
     assert [of["kind"] for of in report.body["anomalies"] if of["severity"] == "high"] == ["metric_shift"]
 
 
+@pytest.mark.parametrize("raised", [12, 30, 90, 900])
+def test_the_greater_a_lasting_shift_is_the_better_it_is_seen_to_last(raised: int, tmp_path: Path) -> None:
+    chain = readings(lambda of, week: of.gauss(90, 20) + raised * (week >= 12), per_week=160)
+    found, *_ = shifts(seen(chain, tmp_path))
+    weeks = datetime.fromisoformat(found["window"]["to"]) - datetime.fromisoformat(found["window"]["from"])
+    assert found["window"]["from"] == timestamp(MONDAY + 12 * WEEK)
+    assert weeks > 7 * WEEK
+    assert found["effect"]["lasting"]
+
+
 def test_all_decisions_that_a_shift_counts_are_given(tmp_path: Path) -> None:
     draw, much, week, _ = PLANTED["readings of about 90 raised by 90"]
     report = seen(readings(draw, **much), tmp_path)

@@ -115,7 +115,7 @@ class TestTables:
             "Outcomes that improved stay below medium, at 0.59",
             f"at most {MAX_WEEKS} weeks are looked at",
             f"(the {MAX_REASONS} most frequent)",
-            f"Below {LEAST_P:g} it is told as {LEAST_P:g}",
+            f"Below {LEAST_P:g} the report gives {LEAST_P:g}",
             f"a false discovery rate of {windows.FALSE_DISCOVERIES}",
             f"the reference**, the {windows.REFERENCE} weeks before it".replace("the reference**", "**reference**"),
             f"is at least {shifts.LEAST_EFFECT}, either way",
