@@ -744,7 +744,8 @@ class Recount:
         found.sort(key=lambda of: (-of.score, KINDS.index(of.kind)))
         found.sort(key=lambda of: of.cases, reverse=True)
         found.sort(key=lambda of: (of.value is None, -abs(of.value or 0)))
-        found.sort(key=lambda of: not (of.lasting and of.harm))
+        found.sort(key=lambda of: not of.lasting)
+        found.sort(key=lambda of: of.harm is not True)
         found.sort(key=lambda of: ("high", "medium", "low").index(severity_of(of.score)))
 
     def cost(self, of: Found) -> float | None:

@@ -190,19 +190,20 @@ def _first_of(decision_ids: Sequence[str]) -> list[Next]:
     return [Next("Read the first of the decisions, with its receipts, outcomes and proof.", path) for path in where]
 
 
-Order: TypeAlias = tuple[int, bool, bool, float, int, float, int, tuple[int, ...], str]
+Order: TypeAlias = tuple[int, bool, bool, bool, float, int, float, int, tuple[int, ...], str]
 """What sorts an anomaly; see `order`."""
 
 
 def order(document: AnomalyDocument) -> Order:
-    """By which anomalies are sorted: by severity, harm that lasts before all else, then by what it costs, then by
-    score; of equal ones by kind, and the latest first.
+    """By which anomalies are sorted: by severity, harm before all else, what lasts before what does not, then by what
+    it costs, then by score; of equal ones by kind, and the latest first.
     """
     effect, value = document["effect"], document["effect"]["value"]
     reversed_time = tuple(-ord(character) for character in document["window"]["from"])
     return (
         SEVERITIES.index(document["severity"]),
-        not (effect["lasting"] and effect["harm"]),
+        not effect["harm"],
+        not effect["lasting"],
         value is None,
         -abs(value or 0.0),
         -effect["cases"],

@@ -383,6 +383,14 @@ def test_a_headline_names_policy_numbers_and_time(anomaly: dict[str, Any], sente
     assert findings.headline("p", anomaly) == sentence
 
 
+def test_a_headline_names_the_time_of_a_break_where_that_is_asked_for() -> None:
+    window = {"start": "2026-01-01T05:00:00.000", "end": "2026-01-03T05:00:00.000"}
+    broken = found("lifecycle_break", "duplicate_execution", **window, numbers={"count": 1, "of": 9})
+    assert findings.headline("p", broken, when=True) == (
+        "p: 1 of 9 decisions was executed more than once without being reverted, from 1 January 2026 to 3 January 2026"
+    )
+
+
 def test_every_broken_promise_has_a_sentence_of_its_own() -> None:
     window = {"start": "2026-01-01T05:00:00.000", "end": "2026-01-02T05:00:00.000"}
     for subject in RULES:

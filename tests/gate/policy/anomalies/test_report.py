@@ -465,19 +465,20 @@ class TestReport:
         mixed = [*ordered[5:], *ordered[:5]]
         assert sorted(mixed, key=placed) == ordered
 
-    def test_severity_comes_first_then_lasting_harm_then_what_it_costs(self) -> None:
+    def test_severity_comes_first_then_harm_then_what_lasts_then_what_it_costs(self) -> None:
         def made(score: float, *effect: Any) -> Anomaly:
             at = "2026-01-05T00:00:00.000Z"
             return Anomaly("volume", "", score, [], "", at, at, 0, Shown(), Effect(*effect), {}, [])
 
         ordered = [
             made(0.8, 2, None, True, True),
+            made(0.83, 800, 2e6, False, True),
+            made(0.85, 90, None, False, True),
             made(0.81, 900, -4e6, True, None),
             made(0.82, 7, 3e6, True, False),
-            made(0.83, 800, 2e6, False, True),
             made(0.99, 900, None, True, None),
-            made(0.85, 90, None, False, True),
-            made(0.86, 89),
+            made(0.84, 900, 9e6, False, None),
+            made(0.86, 9999),
             made(0.79, 10_000, -9e9, True, True),
             made(0.59, 10_000, -9e9, True, True),
         ]
