@@ -48,6 +48,12 @@ KINDS = (
     "metric_outlier",
     "fact_drift",
 )
+ENDED = {
+    "succeeded": "that succeeded",
+    "partial": "that were partial",
+    "failed": "that failed",
+    "reverted": "that were reverted",
+}
 NORMAL = 1.959963984540054
 ONE_SIDED = 1.6448536269514722
 
@@ -637,6 +643,11 @@ def ranked(
     return delta, z, max(0.0, abs(delta) - NORMAL * math.sqrt(spread))
 
 
+def cap(number: float) -> float:
+    """A number that can be written."""
+    return max(-GREATEST, min(GREATEST, number))
+
+
 def normal_p(z: float) -> float:
     return max(1e-40, math.erfc(abs(z) / math.sqrt(2)))
 
@@ -992,16 +1003,17 @@ class Recount:
         first, last = self.ends(leader.window)
         reasons = [f"{of.of}_{'rose' if of.strength > 0 else 'fell'}:{of.value}" for of in group]
         called = {"verdict": "", "reason": "reason ", "outcome": "outcomes "}[leader.of]
+        value = ENDED[leader.value] if leader.of == "outcome" else leader.value
         (a, n), (b, m) = leader.within, leader.before
         since = f" with version {', '.join(versions)}" if versions else ""
-        since += " in half a year" if leader.window.slow else ""
+        since += ", compared with half a year before" if leader.window.slow else ""
         reasons += (["policy_version_changed"] if versions else []) + (["slow"] if leader.window.slow else [])
         return Found(
             kind,
             None,
             score,
             reasons,
-            f"The share of {called}{leader.value} {'rose' if leader.strength > 0 else 'fell'} from {b / m:.1%} to "
+            f"The share of {called}{value} {'rose' if leader.strength > 0 else 'fell'} from {b / m:.1%} to "
             f"{a / n:.1%}{since}.",
             first,
             last,
@@ -1591,7 +1603,7 @@ class Recount:
             name,
             max(of.score(DELTA) for of in group),
             reasons,
-            f"{self.level_called(top, versions)}{' in half a year' if window.slow else ''}.",
+            f"{self.level_called(top, versions)}{', compared with half a year before' if window.slow else ''}.",
             first,
             last,
             shown,
@@ -1609,12 +1621,15 @@ class Recount:
     def level_told(self, of: Moved) -> Json:
         first, last = self.ends(of.window)
         days = ALL_AGES if of.version is not None else self.days_since(of.window)
+        usual = lower(value for _, value in of.sides[0])
         sides = [
             {
                 "values": len(side),
                 "lower_quartile": lower([value for _, value in side], 1, 4),
                 "median": lower(value for _, value in side),
                 "upper_quartile": lower([value for _, value in side], 3, 4),
+                "above": len([value for _, value in side if value > usual]),
+                "below": len([value for _, value in side if value < usual]),
             }
             for side in of.sides
         ]
@@ -1628,7 +1643,7 @@ class Recount:
             "age_days": None if days >= ALL_AGES else days,
             "before": sides[0],
             "within": sides[1],
-            "difference": max(-GREATEST, min(GREATEST, sides[1]["median"] - sides[0]["median"])),
+            **self.differs(of, sides),
             "cliffs_delta": round(of.strength, 6),
             "least_delta": round(of.least, 6),
             "groups": {"before": of.groups[0], "within": of.groups[1]},
@@ -1637,25 +1652,80 @@ class Recount:
             "required_p": float(f"{of.needed:.6g}"),
         }
 
+    def differs(self, of: Moved, sides: Sequence[Json]) -> Json:
+        """By how much the medians differ, or the widths of the middle half."""
+        name, what = of.value
+        if what == "location":
+            return {"difference": float(f"{cap(sides[1]['median'] - sides[0]['median']):.6g}")}
+        widths = []
+        for side in sides:
+            low, high = side["lower_quartile"], side["upper_quartile"]
+            if self.by_ratio(name):
+                widths.append(math.log(min(GREATEST, high / low)) if low > 0 else math.log(GREATEST))
+            else:
+                widths.append(cap(high - low))
+        scale = "ratio" if self.by_ratio(name) else "difference"
+        return {"scale": scale, "difference": float(f"{cap(widths[1] - widths[0]):.6g}")}
+
     def level_called(self, of: Moved, versions: Sequence[str]) -> str:
-        name, then, now = of.value[0], *(self.level_told(of)[side] for side in ("before", "within"))
+        told = self.level_told(of)
+        name, then, now = of.value[0], told["before"], told["within"]
         since = f" with version {', '.join(versions)}" if versions else ""
         rose = of.strength > 0
+        what, was, is_ = self.most_different(rose, then, now)
+        more = "above" if rose else "below"
         if of.version is not None:
+            beside = f"its {what} is {is_:,.6g}, theirs {was:,.6g}"
+            if what in ("above", "below"):
+                beside = f"{is_:.1%} of its values lie {what} {then['median']:,.6g}, {was:.1%} of theirs"
+            if what == "order":
+                beside = f"more of its values lie {more} theirs than the other way"
             return (
                 f"The metric {name} is {'greater' if rose else 'less'} with version {of.version} than with others in "
-                f"the same weeks: its median is {now['median']:,.6g}, theirs {then['median']:,.6g}"
+                f"the same weeks: {beside}"
             )
         if of.value[1] == "spread":
+            ratios = ", measured by ratios" if told["scale"] == "ratio" else ""
+            times = [
+                f" ({side['upper_quartile'] / side['lower_quartile']:,.4g} times)"
+                if ratios and side["lower_quartile"] > 0
+                else ""
+                for side in (then, now)
+            ]
             return (
-                f"Values of the metric {name} lie {'farther apart' if rose else 'closer together'} than before{since}: "
-                f"the middle half went from {then['lower_quartile']:,.6g} to {then['upper_quartile']:,.6g}, and goes "
-                f"from {now['lower_quartile']:,.6g} to {now['upper_quartile']:,.6g}"
+                f"Values of the metric {name} lie {'farther apart' if rose else 'closer together'} than before{since}"
+                f"{ratios}: the middle half of the values lay between {then['lower_quartile']:,.6g} and "
+                f"{then['upper_quartile']:,.6g} before{times[0]}, and lies between {now['lower_quartile']:,.6g} and "
+                f"{now['upper_quartile']:,.6g} in the window{times[1]}"
             )
-        return (
-            f"The metric {name} {'rose' if rose else 'fell'} from a median of {then['median']:,.6g} to "
-            f"{now['median']:,.6g}{since}"
-        )
+        moved = f"The metric {name} {'rose' if rose else 'fell'}"
+        if what == "median":
+            return f"{moved} from a median of {was:,.6g} to {is_:,.6g}{since}"
+        stayed = f"its median stayed at {now['median']:,.6g}"
+        if then["median"] != now["median"]:
+            stayed = f"its median went from {then['median']:,.6g} to {now['median']:,.6g}"
+        if what in ("above", "below"):
+            how = f"the share of values {what} {then['median']:,.6g} went from {was:.1%} to {is_:.1%}"
+        elif what == "order":
+            how = f"more of its values lie {more} those of before than the other way"
+        else:
+            how = f"its {what} went from {was:,.6g} to {is_:,.6g}"
+        return f"{moved}{since}: {how}, {stayed}"
+
+    @staticmethod
+    def most_different(rose: bool, then: Json, now: Json) -> tuple[str, float, float]:
+        """The median where it moved as the values did; else the outer quartile, the other one, or a share."""
+        sign = 1 if rose else -1
+        outer, inner = ("upper_quartile", "lower_quartile") if rose else ("lower_quartile", "upper_quartile")
+        for place in ("median", outer, inner):
+            if sign * now[place] > sign * then[place]:
+                return place.replace("_", " "), then[place], now[place]
+        for name in ("above", "below") if rose else ("below", "above"):
+            was, is_ = then[name] / then["values"], now[name] / now["values"]
+            # More lie above where values rose, and fewer below.
+            if (is_ > was) if (name == "above") == rose else (is_ < was):
+                return name, was, is_
+        return "order", then["median"], now["median"]
 
     def season(
         self, values: Sequence[tuple[Case, float]], median: float

@@ -27,6 +27,14 @@ TERMINAL: Final = ("succeeded", "partial", "failed", "reverted")
 WORSE: Final[Mapping[str, bool]] = {"succeeded": False, "partial": True, "failed": True, "reverted": True}
 """Whether it is worse where the rate of a status rises."""
 
+ENDED: Final[Mapping[str, str]] = {
+    "succeeded": "that succeeded",
+    "partial": "that were partial",
+    "failed": "that failed",
+    "reverted": "that were reverted",
+}
+"""Outcomes of a status, after the word."""
+
 
 @dataclass(frozen=True, slots=True)
 class Weeks:

@@ -343,10 +343,10 @@ def found(kind: str, subject: str = "", *, start: str, end: str, **more: Any) ->
                 "outcome_shift",
                 start="2026-10-12T00:00:00.000",
                 end="2026-10-19T00:00:00.000",
-                summary="The share of outcomes succeeded fell from 89.5% to 33.5%.",
+                summary="The share of outcomes that succeeded fell from 89.5% to 33.5%.",
                 numbers={},
             ),
-            "p: the share of outcomes succeeded fell from 89.5% to 33.5%, in the week of 12 October 2026",
+            "p: the share of outcomes that succeeded fell from 89.5% to 33.5%, in the week of 12 October 2026",
         ),
         (
             found(

@@ -55,7 +55,7 @@ def test_a_window_ends_with_its_last_day() -> None:
 @pytest.mark.parametrize(
     ("reason", "sentence"),
     [
-        ("outcome_fell:succeeded", "The share of outcomes succeeded fell."),
+        ("outcome_fell:succeeded", "The share of outcomes that succeeded fell."),
         ("reason_rose:A:B_C", "The share of reason A:B_C rose."),
         ("verdict_fell:no", "The share of verdict no fell."),
         ("fact_drifted:days_since_purchase", "The values of days since purchase changed."),

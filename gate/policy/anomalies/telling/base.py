@@ -116,9 +116,9 @@ def significant(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def in_half_a_year(windows: Windows) -> str:
+def since_half_a_year(windows: Windows) -> str:
     """What a sentence adds of what creeps."""
-    return " in half a year" if windows.slow else ""
+    return ", compared with half a year before" if windows.slow else ""
 
 
 def days_of(horizon: int) -> int | None:

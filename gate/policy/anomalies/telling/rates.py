@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from gate.policy.anomalies.anomaly import SLOW, Anomaly, Next, report_of
-from gate.policy.anomalies.counted import WORSE
+from gate.policy.anomalies.counted import ENDED, WORSE
 from gate.policy.anomalies.scores import (
     BELOW_HIGH,
     EFFECT,
@@ -18,7 +18,7 @@ from gate.policy.anomalies.scores import (
 )
 from gate.policy.anomalies.shifts import Shift
 from gate.policy.anomalies.statistics import Share, difference_interval
-from gate.policy.anomalies.telling.base import Base, days_of, in_half_a_year, rounded, significant, with_steps
+from gate.policy.anomalies.telling.base import Base, days_of, rounded, significant, since_half_a_year, with_steps
 
 _IMPROVED: Final = 0.59
 """The greatest score of outcomes that got better."""
@@ -97,7 +97,7 @@ class Rates(Base):
             score=of,
             reasons=reasons,
             summary=f"{_called(top)} {'rose' if top.rose else 'fell'} from {top.before.rate:.1%} to "
-            f"{top.within.rate:.1%}{since}{in_half_a_year(top.windows)}.",
+            f"{top.within.rate:.1%}{since}{since_half_a_year(top.windows)}.",
             first=first,
             last=last,
             decisions=top.within.whole,
@@ -147,7 +147,7 @@ def _called(shift: Shift) -> str:
     return {
         "verdict": f"The share of {shift.value}",
         "reason": f"The share of reason {shift.value}",
-        "outcome": f"The share of outcomes {shift.value}",
+        "outcome": f"The share of outcomes {ENDED.get(shift.value, shift.value)}",
     }[shift.of]
 
 

@@ -54,6 +54,7 @@ class MetricShift:
         p_value: Mann and Whitney's, or van Elteren's.
         required_p: How small it has to be for the shift to be certain.
         decisions: How many decisions have a value within, of all and not only of a sample.
+        ratios: Whether distances between values are ratios.
         distance: How many standard errors the effect lies from none: it tells apart what has the least p-value.
     """
 
@@ -71,6 +72,7 @@ class MetricShift:
     p_value: float
     required_p: float = 0.0
     decisions: int = 0
+    ratios: bool = False
     distance: float = 0.0
 
     @property
@@ -233,6 +235,7 @@ def _shift(
         test.delta,
         test.least_delta,
         test.p_value,
+        ratios=level.ratios,
         distance=abs(test.z),
     )
 

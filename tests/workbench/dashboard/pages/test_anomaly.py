@@ -46,8 +46,8 @@ def at(store: MadeUpStore, scope: Scope, kind: str = "outcome_shift", role: str 
 
 FINDINGS = {
     "outcome_shift": (
-        "The share of outcomes failed rose from 0.0% to 100.0%",
-        ["Failed: 100% of 120 in the window, 0% of 192 before", "The share of outcomes succeeded fell.", "-100.0"],
+        "The share of outcomes that failed rose from 0.0% to 100.0%",
+        ["Failed: 100% of 120 in the window, 0% of 192 before", "The share of outcomes that succeeded fell.", "-100.0"],
     ),
     "lifecycle_break": (
         "A receipt names another target than was decided: 672 of 672 decisions",
