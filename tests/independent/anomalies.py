@@ -75,6 +75,7 @@ THIN = (
 )
 TAKEN = "What is usual for facts and metrics was learned from one of {} decisions."
 EARLIER_LEFT_OUT = "Earlier decisions were left out, as limit asked."
+UNMEASURED = "No outcome of these weeks measured {}, the metric that value names: no effect has a value."
 MORE = "More were found than are listed: ask with a greater max_items."
 FIRST_OF_THEM = "Read the first of the decisions, with its receipts, outcomes and proof."
 READ_THEM = "Read the decisions of that time."
@@ -358,7 +359,8 @@ class Found:
 
     @property
     def lasting(self) -> bool:
-        return self.goes_on or moment(self.last) - moment(self.first) >= 2 * WEEK
+        lasts = self.goes_on or moment(self.last) - moment(self.first) >= 2 * WEEK
+        return lasts and self.kind != "metric_outlier"
 
     def told(self, policy_id: str) -> Json:
         about: Json = {"policy_id": policy_id, "kind": self.kind, "subject": self.subject or "", "from": self.first}
@@ -773,6 +775,14 @@ class Recount:
             return None
         return round(of.cases * math.fsum(float(sum(map(Fraction, of))) for of in by_week.values()) / number, 6)
 
+    def is_measured(self) -> bool:
+        """Whether some outcome that was reported in these weeks measured the named metric."""
+        return any(
+            self.valued in (case.latest.get("observed_metrics") or {})
+            and 0 <= (moment(case.latest["reported_at"]) - self.start) // WEEK < self.weeks
+            for case in self.chosen
+        )
+
     # Breaks.
 
     def breaks(self) -> Iterator[Found]:
@@ -1069,7 +1079,7 @@ class Recount:
         reasons = [of.value for of in rose if of.of == "reason"]
         steps: list[tuple[str, str | None]] = [
             (f"Read what version {version} changed, and whether that was meant.", None) for version in versions
-        ] or [("No version changed with it: look at the facts that callers send, and at fact_drift.", None)]
+        ] or [(self.without_version(window), None)]
         chosen = {"verdict": verdicts[0]} if verdicts else {"reason_code": reasons[0]} if reasons else {}
         steps.append((READ_THEM, search(self.policy_id, *self.whole(window), **chosen)))
 
@@ -1081,6 +1091,24 @@ class Recount:
         shown = [case for case in self.seen if self.week(case) in window.within]
         named = latest_of([case for case in shown if shows(case)])
         return self.shifted("verdict_shift", group, score, shown=shown, named=named, steps=steps)
+
+    def without_version(self, window: Window) -> str:
+        """What is said where no versions gained half."""
+        ends = (window.before, window.within)
+        sides = [[version_of(case) for case in self.seen if self.week(case) in weeks] for weeks in ends]
+
+        def part(side: Sequence[str], version: str) -> Fraction:
+            return Fraction(side.count(version), len(side))
+
+        gains = [(part(sides[1], of) - part(sides[0], of), of) for of in sorted({*sides[0], *sides[1]})]
+        gain, version = max(gains, key=lambda of: of[0])
+        if gain <= 0:
+            return "No version changed with it: look at the facts that callers send, and at fact_drift."
+        before, within = (side.count(version) / len(side) for side in sides)
+        return (
+            f"No version gained half of the decisions; version {version} gained most, from {before:.1%} to "
+            f"{within:.1%} of them. Look at what it changed, at the facts that callers send, and at fact_drift."
+        )
 
     # Drift.
 
@@ -1949,6 +1977,9 @@ def anomalies(
         notes.append(EARLIER_LEFT_OUT)
     if len(above) > len(listed):
         notes.append(MORE)
+
+    if value is not None and not (recount is not None and recount.is_measured()):
+        notes.append(UNMEASURED.format(value))
     calm = "stable" if len(chosen) >= min_sample else "insufficient_data"
     words = {"high": "investigate", "medium": "review", "low": "watch"}
     report = {

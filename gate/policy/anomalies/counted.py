@@ -118,6 +118,7 @@ class Counted:
         merkle_root: The chain's rolling root there; None where it is empty.
         truncated: Whether a limit left earlier decisions out.
         advisory: How many decisions with the policy's id were left out because they are advisory.
+        imported: Whether these are imported cases, of which the service has no record.
         value: Of each week the values of the metric that the question names, and their sum; None where it names none.
     """
 
@@ -138,3 +139,4 @@ class Counted:
     advisory: int = 0
     metric_shifts: Sequence[MetricShift] = ()
     value: Sequence[tuple[int, float]] | None = None
+    imported: bool = False

@@ -142,6 +142,7 @@ def _counted(snapshot: Snapshot, choice: Choice, as_of: datetime | None) -> Coun
         merkle_root=snapshot.merkle_root,
         truncated=choice.after is not None,
         advisory=snapshot.count_advisory(choice.question.policy_id),
+        imported=snapshot.imported is not None,
     )
 
 

@@ -59,6 +59,10 @@ _REASONS: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
+_COUNTED: Final = ("lifecycle_break", "metric_shift", "metric_outlier")
+"""The kinds whose effect is a count of decisions, and no estimate."""
+
+
 def days(anomaly: AnomalyDocument) -> str:
     """From which day to which day it was: `12 October 2026 to 18 October 2026`, or one day."""
     first, last = _window(anomaly)
@@ -100,10 +104,18 @@ def counts(anomaly: AnomalyDocument) -> str:
     return f"{number:,} {'shows' if number == 1 else 'show'} it"
 
 
+def shown(anomaly: AnomalyDocument, number: int) -> str:
+    """How many decisions a page lists: those that show it, or those of the window that it is of."""
+    if anomaly["kind"] in ("lifecycle_break", "metric_outlier"):
+        return f"{counted(number, 'decision')} {'shows' if number == 1 else 'show'} it"
+    return f"{counted(number, 'decision')} of the window"
+
+
 def effect(anomaly: AnomalyDocument) -> str:
-    """What it costs, about: `About 24 decisions, lasting, for the worse`."""
+    """What it costs: `About 24 decisions, lasting, for the worse`; without about where the decisions are counted."""
     of = anomaly["effect"]
-    parts = [f"About {counted(of['cases'], 'decision')}"]
+    cases = counted(of["cases"], "decision")
+    parts = [cases if anomaly["kind"] in _COUNTED else f"About {cases}"]
     if of["value"] is not None:
         parts.append(f"{of['value']:,.2f} of the named metric")
     if of["lasting"]:

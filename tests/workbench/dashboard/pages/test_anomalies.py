@@ -46,7 +46,7 @@ def test_all_kinds_of_a_scope_are_listed_with_their_severity_state_and_policy(st
         "13 April 2026 to 19 April 2026",
         "high 0.97",
         "among 672 decisions",
-        "1 shows it About 1 decision past",
+        "1 shows it 1 decision past",
     ):
         assert sentence in told.text
     assert "<figure>" not in page.html

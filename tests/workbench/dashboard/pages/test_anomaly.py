@@ -55,7 +55,7 @@ FINDINGS = {
     ),
     "verdict_shift": (
         "The share of reason OTHER fell from 100.0% to 50.0%",
-        ["120 decisions show it", "The share of reason refunds rose.", "50.0% of 120"],
+        ["120 decisions of the window", "The share of reason refunds rose.", "50.0% of 120"],
     ),
     "volume": ("120 decisions in 1 week, where 24 are usual", ["5.0 times as many as usual", "List all of these"]),
     "metric_outlier": ("1 of 672 values of refunds lie far", ["1,000,000", "Open as notebook", "1 decision shows it"]),
