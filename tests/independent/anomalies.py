@@ -48,6 +48,12 @@ KINDS = (
     "metric_outlier",
     "fact_drift",
 )
+ENDED = {
+    "succeeded": "that succeeded",
+    "partial": "that were partial",
+    "failed": "that failed",
+    "reverted": "that were reverted",
+}
 NORMAL = 1.959963984540054
 ONE_SIDED = 1.6448536269514722
 
@@ -69,6 +75,7 @@ THIN = (
 )
 TAKEN = "What is usual for facts and metrics was learned from one of {} decisions."
 EARLIER_LEFT_OUT = "Earlier decisions were left out, as limit asked."
+UNMEASURED = "No outcome of these weeks measured {}, the metric that value names: no effect has a value."
 MORE = "More were found than are listed: ask with a greater max_items."
 FIRST_OF_THEM = "Read the first of the decisions, with its receipts, outcomes and proof."
 READ_THEM = "Read the decisions of that time."
@@ -234,21 +241,21 @@ def chi_squared(statistic: float, degrees: int) -> float:
     return max(1e-40, factor * found)
 
 
-def pearson(table: Sequence[tuple[int, int]]) -> float:
-    """Pearson's test that two columns are of one population."""
+def pearson(table: Sequence[tuple[int, int]]) -> tuple[float, float]:
+    """Pearson's test that two columns are of one population: chi-squared, and its p-value."""
     n, m = sum(a for a, _ in table), sum(b for _, b in table)
     if len(table) < 2 or not n or not m:
-        return 1.0
+        return 0.0, 1.0
     statistic = sum(
         (seen - expected) ** 2 / expected
         for a, b in table
         for seen, expected in ((a, Fraction((a + b) * n, n + m)), (b, Fraction((a + b) * m, n + m)))
     )
-    return chi_squared(float(statistic), len(table) - 1)
+    return float(statistic), chi_squared(float(statistic), len(table) - 1)
 
 
-def histograms_differ(before: Sequence[int], within: Sequence[int]) -> float:
-    """The p-value of two histograms, bins of which the smaller one expects fewer than 5 put together."""
+def histograms_differ(before: Sequence[int], within: Sequence[int]) -> tuple[float, float]:
+    """The test of two histograms, bins of which the smaller one expects fewer than 5 put together."""
     whole, smaller = sum(before) + sum(within), min(sum(before), sum(within))
     table: list[tuple[int, int]] = []
     few = (0, 0)
@@ -352,7 +359,8 @@ class Found:
 
     @property
     def lasting(self) -> bool:
-        return self.goes_on or moment(self.last) - moment(self.first) >= 2 * WEEK
+        lasts = self.goes_on or moment(self.last) - moment(self.first) >= 2 * WEEK
+        return lasts and self.kind != "metric_outlier"
 
     def told(self, policy_id: str) -> Json:
         about: Json = {"policy_id": policy_id, "kind": self.kind, "subject": self.subject or "", "from": self.first}
@@ -449,8 +457,8 @@ def windows(weeks: int) -> Iterator[Window]:
 
 def without_echoes(moved: Iterable[Moved]) -> list[Moved]:
     def first(of: Moved) -> Any:
-        by = -(of.distance or round(abs(of.strength), 6))
-        return not of.stands_alone, of.p, by, of.window.last - of.window.first, of.window.first, of.of, of.value
+        by = -round(of.distance, 6), -round(abs(of.strength), 6)
+        return not of.stands_alone, of.p, *by, of.window.last - of.window.first, of.window.first, of.of, of.value
 
     ordered = sorted(moved, key=first)
     found: list[Moved] = []
@@ -637,6 +645,11 @@ def ranked(
     return delta, z, max(0.0, abs(delta) - NORMAL * math.sqrt(spread))
 
 
+def cap(number: float) -> float:
+    """A number that can be written."""
+    return max(-GREATEST, min(GREATEST, number))
+
+
 def normal_p(z: float) -> float:
     return max(1e-40, math.erfc(abs(z) / math.sqrt(2)))
 
@@ -672,7 +685,8 @@ class Recount:
         self.looked_at: list[str] = []
         self.metrics = 0
         made = [case.made for case in chosen]
-        last = max(monday(self.as_of), monday(max(made)))
+        latest = monday(max(made))
+        last = min(max(monday(self.as_of), latest), latest + (MOST_WEEKS - 1) * WEEK)
         self.start = max(monday(min(made)), last - (MOST_WEEKS - 1) * WEEK)
         self.weeks = (last - self.start) // WEEK + 1
         self.seen = [case for case in chosen if case.made >= self.start]
@@ -743,7 +757,8 @@ class Recount:
         found.sort(key=lambda of: (-of.score, KINDS.index(of.kind)))
         found.sort(key=lambda of: of.cases, reverse=True)
         found.sort(key=lambda of: (of.value is None, -abs(of.value or 0)))
-        found.sort(key=lambda of: not (of.lasting and of.harm))
+        found.sort(key=lambda of: not of.lasting)
+        found.sort(key=lambda of: of.harm is not True)
         found.sort(key=lambda of: ("high", "medium", "low").index(severity_of(of.score)))
 
     def cost(self, of: Found) -> float | None:
@@ -759,6 +774,14 @@ class Recount:
         if not number:
             return None
         return round(of.cases * math.fsum(float(sum(map(Fraction, of))) for of in by_week.values()) / number, 6)
+
+    def is_measured(self) -> bool:
+        """Whether some outcome that was reported in these weeks measured the named metric."""
+        return any(
+            self.valued in (case.latest.get("observed_metrics") or {})
+            and 0 <= (moment(case.latest["reported_at"]) - self.start) // WEEK < self.weeks
+            for case in self.chosen
+        )
 
     # Breaks.
 
@@ -990,16 +1013,17 @@ class Recount:
         first, last = self.ends(leader.window)
         reasons = [f"{of.of}_{'rose' if of.strength > 0 else 'fell'}:{of.value}" for of in group]
         called = {"verdict": "", "reason": "reason ", "outcome": "outcomes "}[leader.of]
+        value = ENDED[leader.value] if leader.of == "outcome" else leader.value
         (a, n), (b, m) = leader.within, leader.before
         since = f" with version {', '.join(versions)}" if versions else ""
-        since += " in half a year" if leader.window.slow else ""
+        since += ", compared with half a year before" if leader.window.slow else ""
         reasons += (["policy_version_changed"] if versions else []) + (["slow"] if leader.window.slow else [])
         return Found(
             kind,
             None,
             score,
             reasons,
-            f"The share of {called}{leader.value} {'rose' if leader.strength > 0 else 'fell'} from {b / m:.1%} to "
+            f"The share of {called}{value} {'rose' if leader.strength > 0 else 'fell'} from {b / m:.1%} to "
             f"{a / n:.1%}{since}.",
             first,
             last,
@@ -1055,7 +1079,7 @@ class Recount:
         reasons = [of.value for of in rose if of.of == "reason"]
         steps: list[tuple[str, str | None]] = [
             (f"Read what version {version} changed, and whether that was meant.", None) for version in versions
-        ] or [("No version changed with it: look at the facts that callers send, and at fact_drift.", None)]
+        ] or [(self.without_version(window), None)]
         chosen = {"verdict": verdicts[0]} if verdicts else {"reason_code": reasons[0]} if reasons else {}
         steps.append((READ_THEM, search(self.policy_id, *self.whole(window), **chosen)))
 
@@ -1067,6 +1091,24 @@ class Recount:
         shown = [case for case in self.seen if self.week(case) in window.within]
         named = latest_of([case for case in shown if shows(case)])
         return self.shifted("verdict_shift", group, score, shown=shown, named=named, steps=steps)
+
+    def without_version(self, window: Window) -> str:
+        """What is said where no versions gained half."""
+        ends = (window.before, window.within)
+        sides = [[version_of(case) for case in self.seen if self.week(case) in weeks] for weeks in ends]
+
+        def part(side: Sequence[str], version: str) -> Fraction:
+            return Fraction(side.count(version), len(side))
+
+        gains = [(part(sides[1], of) - part(sides[0], of), of) for of in sorted({*sides[0], *sides[1]})]
+        gain, version = max(gains, key=lambda of: of[0])
+        if gain <= 0:
+            return "No version changed with it: look at the facts that callers send, and at fact_drift."
+        before, within = (side.count(version) / len(side) for side in sides)
+        return (
+            f"No version gained half of the decisions; version {version} gained most, from {before:.1%} to "
+            f"{within:.1%} of them. Look at what it changed, at the facts that callers send, and at fact_drift."
+        )
 
     # Drift.
 
@@ -1122,7 +1164,7 @@ class Recount:
         n, m = map(sum, alone)
         of.strength = stability(*alone)
         of.least = max(0.0, of.strength - ONE_SIDED * math.sqrt(2 * (len(shares) - 1)) * (1 / n + 1 / m))
-        of.p = histograms_differ(*alone)
+        of.distance, of.p = histograms_differ(*alone)
         of.effects = (max(effects), 1.0)
         return of.strength >= 0.05
 
@@ -1179,7 +1221,8 @@ class Recount:
         for name, length, like in (("hour", timedelta(hours=1), 168), ("day", DAY, 7), ("week", WEEK, 1)):
             first = min(case.made for case in self.seen)
             start = monday(first) if length == WEEK else self.start + (first - self.start) // length * length
-            cells: list[list[Case]] = [[] for _ in range(max(0, (self.as_of - start) // length))]
+            end = min(self.as_of, self.start + self.weeks * WEEK)
+            cells: list[list[Case]] = [[] for _ in range(max(0, (end - start) // length))]
             for case in self.seen:
                 at = (case.made - start) // length
                 if at < len(cells):
@@ -1458,7 +1501,7 @@ class Recount:
         versions = sorted((of for of in real if of.version is not None), key=lambda of: str(of.version), reverse=True)
         versions.sort(
             key=lambda of: (
-                *(not of.stands_alone, of.p, -round(abs(of.strength), 6)),
+                *(not of.stands_alone, of.p, -round(of.distance, 6), -round(abs(of.strength), 6)),
                 *(of.window.last - of.window.first, of.window.first, of.value),
             )
         )
@@ -1500,7 +1543,7 @@ class Recount:
                 found.append(("spread", min(tests, key=lambda of: abs(of[1]))))
         return [
             Moved(
-                "metric", (name, what), window, None, None, delta, normal_p(z), (), 0.0, 0.0, least,
+                "metric", (name, what), window, None, None, delta, normal_p(z), (), 0.0, abs(z), least,
                 (number_of_groups(ranks[0]), number_of_groups(ranks[1])), (effects[0], effects[1]), None, sides,
             )
             for what, (delta, z, least) in found
@@ -1544,7 +1587,7 @@ class Recount:
             return []
         return [
             Moved(
-                "metric", (name, "location"), window, None, None, delta, normal_p(z), (), 0.0, 0.0,
+                "metric", (name, "location"), window, None, None, delta, normal_p(z), (), 0.0, abs(z),
                 max(0.0, abs(delta) - NORMAL * spread), (len(ranks), len(ranks)), (by, by), version, sides,
             )
         ]  # fmt: skip
@@ -1588,7 +1631,7 @@ class Recount:
             name,
             max(of.score(DELTA) for of in group),
             reasons,
-            f"{self.level_called(top, versions)}{' in half a year' if window.slow else ''}.",
+            f"{self.level_called(top, versions)}{', compared with half a year before' if window.slow else ''}.",
             first,
             last,
             shown,
@@ -1606,12 +1649,15 @@ class Recount:
     def level_told(self, of: Moved) -> Json:
         first, last = self.ends(of.window)
         days = ALL_AGES if of.version is not None else self.days_since(of.window)
+        usual = lower(value for _, value in of.sides[0])
         sides = [
             {
                 "values": len(side),
                 "lower_quartile": lower([value for _, value in side], 1, 4),
                 "median": lower(value for _, value in side),
                 "upper_quartile": lower([value for _, value in side], 3, 4),
+                "above": len([value for _, value in side if value > usual]),
+                "below": len([value for _, value in side if value < usual]),
             }
             for side in of.sides
         ]
@@ -1625,7 +1671,7 @@ class Recount:
             "age_days": None if days >= ALL_AGES else days,
             "before": sides[0],
             "within": sides[1],
-            "difference": max(-GREATEST, min(GREATEST, sides[1]["median"] - sides[0]["median"])),
+            **self.differs(of, sides),
             "cliffs_delta": round(of.strength, 6),
             "least_delta": round(of.least, 6),
             "groups": {"before": of.groups[0], "within": of.groups[1]},
@@ -1634,25 +1680,80 @@ class Recount:
             "required_p": float(f"{of.needed:.6g}"),
         }
 
+    def differs(self, of: Moved, sides: Sequence[Json]) -> Json:
+        """By how much the medians differ, or the widths of the middle half."""
+        name, what = of.value
+        if what == "location":
+            return {"difference": float(f"{cap(sides[1]['median'] - sides[0]['median']):.6g}")}
+        widths = []
+        for side in sides:
+            low, high = side["lower_quartile"], side["upper_quartile"]
+            if self.by_ratio(name):
+                widths.append(math.log(min(GREATEST, high / low)) if low > 0 else math.log(GREATEST))
+            else:
+                widths.append(cap(high - low))
+        scale = "ratio" if self.by_ratio(name) else "difference"
+        return {"scale": scale, "difference": float(f"{cap(widths[1] - widths[0]):.6g}")}
+
     def level_called(self, of: Moved, versions: Sequence[str]) -> str:
-        name, then, now = of.value[0], *(self.level_told(of)[side] for side in ("before", "within"))
+        told = self.level_told(of)
+        name, then, now = of.value[0], told["before"], told["within"]
         since = f" with version {', '.join(versions)}" if versions else ""
         rose = of.strength > 0
+        what, was, is_ = self.most_different(rose, then, now)
+        more = "above" if rose else "below"
         if of.version is not None:
+            beside = f"its {what} is {is_:,.6g}, theirs {was:,.6g}"
+            if what in ("above", "below"):
+                beside = f"{is_:.1%} of its values lie {what} {then['median']:,.6g}, {was:.1%} of theirs"
+            if what == "order":
+                beside = f"more of its values lie {more} theirs than the other way"
             return (
                 f"The metric {name} is {'greater' if rose else 'less'} with version {of.version} than with others in "
-                f"the same weeks: its median is {now['median']:,.6g}, theirs {then['median']:,.6g}"
+                f"the same weeks: {beside}"
             )
         if of.value[1] == "spread":
+            ratios = ", measured by ratios" if told["scale"] == "ratio" else ""
+            times = [
+                f" ({side['upper_quartile'] / side['lower_quartile']:,.4g} times)"
+                if ratios and side["lower_quartile"] > 0
+                else ""
+                for side in (then, now)
+            ]
             return (
-                f"Values of the metric {name} lie {'farther apart' if rose else 'closer together'} than before{since}: "
-                f"the middle half went from {then['lower_quartile']:,.6g} to {then['upper_quartile']:,.6g}, and goes "
-                f"from {now['lower_quartile']:,.6g} to {now['upper_quartile']:,.6g}"
+                f"Values of the metric {name} lie {'farther apart' if rose else 'closer together'} than before{since}"
+                f"{ratios}: the middle half of the values lay between {then['lower_quartile']:,.6g} and "
+                f"{then['upper_quartile']:,.6g} before{times[0]}, and lies between {now['lower_quartile']:,.6g} and "
+                f"{now['upper_quartile']:,.6g} in the window{times[1]}"
             )
-        return (
-            f"The metric {name} {'rose' if rose else 'fell'} from a median of {then['median']:,.6g} to "
-            f"{now['median']:,.6g}{since}"
-        )
+        moved = f"The metric {name} {'rose' if rose else 'fell'}"
+        if what == "median":
+            return f"{moved} from a median of {was:,.6g} to {is_:,.6g}{since}"
+        stayed = f"its median stayed at {now['median']:,.6g}"
+        if then["median"] != now["median"]:
+            stayed = f"its median went from {then['median']:,.6g} to {now['median']:,.6g}"
+        if what in ("above", "below"):
+            how = f"the share of values {what} {then['median']:,.6g} went from {was:.1%} to {is_:.1%}"
+        elif what == "order":
+            how = f"more of its values lie {more} those of before than the other way"
+        else:
+            how = f"its {what} went from {was:,.6g} to {is_:,.6g}"
+        return f"{moved}{since}: {how}, {stayed}"
+
+    @staticmethod
+    def most_different(rose: bool, then: Json, now: Json) -> tuple[str, float, float]:
+        """The median where it moved as the values did; else the outer quartile, the other one, or a share."""
+        sign = 1 if rose else -1
+        outer, inner = ("upper_quartile", "lower_quartile") if rose else ("lower_quartile", "upper_quartile")
+        for place in ("median", outer, inner):
+            if sign * now[place] > sign * then[place]:
+                return place.replace("_", " "), then[place], now[place]
+        for name in ("above", "below") if rose else ("below", "above"):
+            was, is_ = then[name] / then["values"], now[name] / now["values"]
+            # More lie above where values rose, and fewer below.
+            if (is_ > was) if (name == "above") == rose else (is_ < was):
+                return name, was, is_
+        return "order", then["median"], now["median"]
 
     def season(
         self, values: Sequence[tuple[Case, float]], median: float
@@ -1670,7 +1771,7 @@ class Recount:
             if min(map(len, groups)) < self.min_sample:
                 continue
             table = [(sum(value > median for _, value in of), sum(value <= median for _, value in of)) for of in groups]
-            if pearson(table) <= 0.001:
+            if pearson(table)[1] <= 0.001:
                 return season, kind_of
         return None, lambda _: ()
 
@@ -1876,6 +1977,9 @@ def anomalies(
         notes.append(EARLIER_LEFT_OUT)
     if len(above) > len(listed):
         notes.append(MORE)
+
+    if value is not None and not (recount is not None and recount.is_measured()):
+        notes.append(UNMEASURED.format(value))
     calm = "stable" if len(chosen) >= min_sample else "insufficient_data"
     words = {"high": "investigate", "medium": "review", "low": "watch"}
     report = {

@@ -95,6 +95,24 @@ def require_known_values(
         )
 
 
+def require_measured(snapshot: Snapshot, policy_id: str, metric: str) -> None:
+    """Refuses a metric that no outcome of a policy's decisions has: the name is probably misspelt.
+
+    A policy whose outcomes measured nothing has no names yet to compare with, and refuses none.
+
+    Args:
+        snapshot: The scope's chain.
+        policy_id: The policy.
+        metric: The metric's name.
+
+    Raises:
+        OperatorError: METRIC_UNKNOWN, with the names that there are.
+    """
+    known = known_values(snapshot, policy_id, ())
+    if known and metric not in known:
+        raise OperatorError("METRIC_UNKNOWN", f"No outcome measured {shown(metric)}. {choices(metric, known)}")
+
+
 def require_chain(snapshot: Snapshot, what: str) -> None:
     """Refuses an imported history where a question is about the chain.
 

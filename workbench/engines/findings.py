@@ -294,17 +294,23 @@ def anomaly(found: Mapping[str, Any]) -> str:
     return on_one_line(str(found["summary"])).removesuffix(".")
 
 
-def headline(policy_id: str, found: Mapping[str, Any]) -> str:
-    """What one anomaly is, in a sentence that also names the policy and, of a change, when it was."""
+def headline(policy_id: str, found: Mapping[str, Any], *, when: bool = False) -> str:
+    """What one anomaly is, in a sentence that also names the policy and, of a change, when it was.
+
+    Args:
+        policy_id: The policy.
+        found: The anomaly.
+        when: Whether it names the time of every anomaly.
+    """
     kind = found["kind"]
+    at = f", {_within(found['window'])}" if when or kind in _CHANGES else ""
     broken = _BROKEN.get(found["subject"]) if kind == "lifecycle_break" else None
     if broken is not None:
         number, of = found["numbers"]["count"], found["numbers"]["of"]
         happened = broken.replace("were ", "was ").replace("have ", "has ", 1) if number == 1 else broken
-        return f"{cut(policy_id)}: {number:,} of {counted(of, 'decision')} {happened}"
+        return f"{cut(policy_id)}: {number:,} of {counted(of, 'decision')} {happened}{at}"
     told = anomaly(found)
-    when = f", {_within(found['window'])}" if kind in _CHANGES else ""
-    return f"{cut(policy_id)}: {told[0].lower()}{told[1:]}{when}"
+    return f"{cut(policy_id)}: {told[0].lower()}{told[1:]}{at}"
 
 
 def benchmark(body: Mapping[str, Any]) -> str:

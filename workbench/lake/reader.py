@@ -309,7 +309,7 @@ class Snapshot:
     def last_entry_at(self) -> datetime | None:
         """When the entry at its position was made, or when the slice ends where that is earlier; None where the lake
         does not hold that entry. On the clock `occurred`, where any event has a time, the latest date of any entry of
-        the chain instead.
+        the chain instead; of an imported history, the date of its last case.
         """
         last = self._last_entry_at() if self.clock == RECORDED else self._last_event_at()
         # Without an end, the time after a slice would count as time in which nothing was decided.
@@ -318,9 +318,9 @@ class Snapshot:
 
     def _last_entry_at(self) -> datetime | None:
         if self.imported is not None:
-            # Rows are in the order of their files, and in no order of time.
-            ends = self.resolved("cases").select(pl.col("created_at", "last_outcome_at").max())
-            return cast("datetime | None", ends.select(pl.max_horizontal(pl.all())).collect().item())
+            # Rows are in the order of their files, and in no order of time. Files hold outcomes of the future, by a
+            # slip or as what is planned: they end with their last case.
+            return cast("datetime | None", self.resolved("cases").select(pl.col("created_at").max()).collect().item())
         for name in ENTRY_TABLES.values():
             files = [file for file in self.manifest.of(name) if file.last_position >= self.position]
             if files or name in self.tail:

@@ -161,8 +161,15 @@ class Anomaly:
             about["reasons"] = apart
         return f"ano_{content_hash(about)[:_ID_HEX]}"
 
-    def to_dict(self, policy_id: str, decision_ids: Sequence[str]) -> AnomalyDocument:
-        """The anomaly as JSON, with the ids of decisions that show it."""
+    def to_dict(self, policy_id: str, decision_ids: Sequence[str], *, imported: bool = False) -> AnomalyDocument:
+        """The anomaly as JSON.
+
+        Args:
+            policy_id: The policy.
+            decision_ids: The ids of decisions that show it.
+            imported: Whether these are imported cases: the service has no record, packet or report of them.
+        """
+        steps = self.next if imported else (*self.next, *_first_of(decision_ids))
         return {
             "anomaly_id": self.identity(policy_id),
             "kind": self.kind,
@@ -181,7 +188,7 @@ class Anomaly:
                 "harm": self.effect.harm,
             },
             "numbers": dict(self.numbers),
-            "look_at_next": [{"what": step.what, "href": step.href} for step in (*self.next, *_first_of(decision_ids))],
+            "look_at_next": [{"what": step.what, "href": None if imported else step.href} for step in steps],
         }
 
 
@@ -190,19 +197,20 @@ def _first_of(decision_ids: Sequence[str]) -> list[Next]:
     return [Next("Read the first of the decisions, with its receipts, outcomes and proof.", path) for path in where]
 
 
-Order: TypeAlias = tuple[int, bool, bool, float, int, float, int, tuple[int, ...], str]
+Order: TypeAlias = tuple[int, bool, bool, bool, float, int, float, int, tuple[int, ...], str]
 """What sorts an anomaly; see `order`."""
 
 
 def order(document: AnomalyDocument) -> Order:
-    """By which anomalies are sorted: by severity, harm that lasts before all else, then by what it costs, then by
-    score; of equal ones by kind, and the latest first.
+    """By which anomalies are sorted: by severity, harm before all else, what lasts before what does not, then by what
+    it costs, then by score; of equal ones by kind, and the latest first.
     """
     effect, value = document["effect"], document["effect"]["value"]
     reversed_time = tuple(-ord(character) for character in document["window"]["from"])
     return (
         SEVERITIES.index(document["severity"]),
-        not (effect["lasting"] and effect["harm"]),
+        not effect["harm"],
+        not effect["lasting"],
         value is None,
         -abs(value or 0.0),
         -effect["cases"],

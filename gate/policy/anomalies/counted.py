@@ -27,6 +27,14 @@ TERMINAL: Final = ("succeeded", "partial", "failed", "reverted")
 WORSE: Final[Mapping[str, bool]] = {"succeeded": False, "partial": True, "failed": True, "reverted": True}
 """Whether it is worse where the rate of a status rises."""
 
+ENDED: Final[Mapping[str, str]] = {
+    "succeeded": "that succeeded",
+    "partial": "that were partial",
+    "failed": "that failed",
+    "reverted": "that were reverted",
+}
+"""Outcomes of a status, after the word."""
+
 
 @dataclass(frozen=True, slots=True)
 class Weeks:
@@ -110,6 +118,7 @@ class Counted:
         merkle_root: The chain's rolling root there; None where it is empty.
         truncated: Whether a limit left earlier decisions out.
         advisory: How many decisions with the policy's id were left out because they are advisory.
+        imported: Whether these are imported cases, of which the service has no record.
         value: Of each week the values of the metric that the question names, and their sum; None where it names none.
     """
 
@@ -130,3 +139,4 @@ class Counted:
     advisory: int = 0
     metric_shifts: Sequence[MetricShift] = ()
     value: Sequence[tuple[int, float]] | None = None
+    imported: bool = False

@@ -55,6 +55,7 @@ class Drift:
         p_value: That of the chi-squared test.
         design_effect: How many decisions of the window say as much as one that came alone.
         required_p: How small it has to be for the drift to be certain.
+        distance: The statistic of the test, chi-squared: it tells apart what has the least p-value.
     """
 
     fact: str
@@ -67,6 +68,7 @@ class Drift:
     p_value: float
     design_effect: float = 1.0
     required_p: float = 0.0
+    distance: float = 0.0
 
     @property
     def effect(self) -> float:
@@ -135,8 +137,13 @@ def _drift(
     sizes = [sum(counts) for counts in alone]
     index = stability_index(*alone)
     least = max(0.0, index - chance_index(len(histogram.bins), *sizes))
-    return Drift(histogram.fact, histogram.bins, of, before, within, index, least, homogeneity(*alone), max(effects))
+    distance, p_value = homogeneity(*alone)
+    return Drift(
+        histogram.fact, histogram.bins, of, before, within, index, least, p_value, max(effects), distance=distance
+    )
 
 
-def _most_certain_first(drift: Drift) -> tuple[bool, float, float, tuple[int, int], str]:
-    return not drift.is_certain, drift.p_value, -round(drift.index, _DIGITS), drift.windows.order, drift.fact
+def _most_certain_first(drift: Drift) -> tuple[bool, float, float, float, tuple[int, int], str]:
+    # A great drift has the least p-value that is told in each of its windows: of those the one that shows it best.
+    distance, index = (-round(of, _DIGITS) for of in (drift.distance, drift.index))
+    return not drift.is_certain, drift.p_value, distance, index, drift.windows.order, drift.fact

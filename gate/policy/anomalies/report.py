@@ -40,8 +40,10 @@ _NOTES: Final = (
     "failures often come last.",
     "What lasts from the first week on does not stand out; nor does what changes less than a small effect in half a "
     "year.",
+)
+_OVERDUE: Final = (
     "Overdue is counted to the date of the chain's last entry, not to the clock: a scope in which nothing happens "
-    "grows no older.",
+    "grows no older."
 )
 _TRUNCATED: Final = "Earlier decisions were left out, as limit asked."
 _SAMPLED: Final = "What is usual for facts and metrics was learned from one of {one_of} decisions."
@@ -50,6 +52,7 @@ _THIN: Final = (
     "decisions that arrive in one minute count as far as they differ."
 )
 _FEW: Final = "There are too few decisions to compare anything with."
+_UNMEASURED: Final = "No outcome of these weeks measured {metric}, the metric that value names: no effect has a value."
 _MORE: Final = "More were found than are listed: ask with a greater max_items."
 
 
@@ -111,7 +114,8 @@ def anomaly_report(
         "anomaly_count": len(above),
         "severities": {name: severities.count(name) for name in ("high", "medium", "low")},
         "anomalies": [
-            anomaly.to_dict(question.policy_id, ids) for anomaly, ids in zip(listed, decision_ids, strict=True)
+            anomaly.to_dict(question.policy_id, ids, imported=counted.imported)
+            for anomaly, ids in zip(listed, decision_ids, strict=True)
         ],
         "min_sample": question.min_sample,
         "threshold": question.threshold,
@@ -163,6 +167,8 @@ def _notes(
     counted: Counted, above: Sequence[Anomaly], listed: Sequence[Anomaly], question: AnomaliesQuestion
 ) -> Iterator[str]:
     yield from _NOTES
+    if not counted.imported:
+        yield _OVERDUE
     if counted.decisions < question.min_sample:
         yield _FEW
     if counted.weeks is not None and counted.weeks.has_thin(question.min_sample):
@@ -173,6 +179,8 @@ def _notes(
         yield _TRUNCATED
     if len(above) > len(listed):
         yield _MORE
+    if question.value is not None and not any(number for number, _ in counted.value or ()):
+        yield _UNMEASURED.format(metric=question.value)
     yield from by_clock(question.clock)
     yield from without_advice(counted.advisory)
 

@@ -42,6 +42,7 @@ LEAST_EFFECT: Final = 0.1
 
 # Nothing so near is a discovery at that rate, whatever the sample: it is not tested exactly, but counts as a test.
 _NEAR: Final = 2.0
+_DIGITS: Final = 6
 
 
 class Rate:
@@ -235,6 +236,7 @@ def _is_enough(sides: tuple[Side, Side], min_sample: int) -> bool:
     return standard_distance(now.singly, then.singly) >= _NEAR
 
 
-def _certain_first(shift: Shift) -> tuple[bool, float, float, tuple[int, int], str, str]:
+def _certain_first(shift: Shift) -> tuple[bool, float, float, float, tuple[int, int], str, str]:
     # Where many decisions changed, several windows have the least p-value that is told.
-    return not shift.is_certain, shift.p_value, -shift.distance, shift.windows.order, shift.of, shift.value
+    distance, effect = (-round(abs(of), _DIGITS) for of in (shift.distance, shift.effect))
+    return not shift.is_certain, shift.p_value, distance, effect, shift.windows.order, shift.of, shift.value

@@ -203,19 +203,32 @@ def stability_index(expected: Sequence[int], actual: Sequence[int]) -> float:
     return max(0.0, math.fsum(terms) - (bins - 1) * (1 / n + 1 / m))
 
 
-def homogeneity(first: Sequence[int], second: Sequence[int]) -> float:
+class Homogeneity(NamedTuple):
+    """Pearson's test of two histograms.
+
+    Attributes:
+        statistic: How far they lie apart: chi-squared.
+        p_value: How likely they are at least as different where both are of one population.
+    """
+
+    statistic: float
+    p_value: float
+
+
+def homogeneity(first: Sequence[int], second: Sequence[int]) -> Homogeneity:
     """How likely two histograms are at least as different where both are of one population: Pearson's chi-squared, with
     bins of which the smaller histogram expects fewer than five put together.
     """
     pooled = _enough(first, second)
     n, m = sum(a for a, _ in pooled), sum(b for _, b in pooled)
     if len(pooled) < len((first, second)) or not n or not m:
-        return 1.0
+        return Homogeneity(0.0, 1.0)
     terms = []
     for a, b in pooled:
         of_first, of_second = (a + b) * n / (n + m), (a + b) * m / (n + m)
         terms += [(a - of_first) ** 2 / of_first, (b - of_second) ** 2 / of_second]
-    return chi_squared(math.fsum(terms), len(pooled) - 1)
+    statistic = math.fsum(terms)
+    return Homogeneity(statistic, chi_squared(statistic, len(pooled) - 1))
 
 
 def _enough(first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int]]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import polars as pl
 import pytest
 
+from gate.errors import OperatorError
 from gate.ids import timestamp
 from gate.instance.instance import Instance, create_instance, open_instance
 from gate.instance.settings import load_settings
@@ -728,5 +729,17 @@ def test_what_costs_most_stands_first_where_a_metric_is_named(tmp_path: Path) ->
     assert [of["effect"]["value"] for of in by_cases] == [None, None]
     values = [of["effect"]["value"] / of["effect"]["cases"] for of in by_money]
     assert values[0] > 200 > 100 > values[1] > 4
-    unheard = found_in(chain, tmp_path / "unheard", value="unheard of")
-    assert {of["effect"]["value"] for of in unheard} == {None}
+    snapshot = chain.snapshot(tmp_path / "unheard")
+    with pytest.raises(OperatorError) as caught:
+        anomalies(snapshot, POLICY, value="lots")
+    assert (caught.value.code, caught.value.message) == (
+        "METRIC_UNKNOWN",
+        "No outcome measured 'lots'. Did you mean 'lost'? There is 'lost'.",
+    )
+    # The service answers, and says why nothing has a value.
+    body = answer(snapshot, AnomaliesQuestion(POLICY, value="lots")).body
+    assert {of["effect"]["value"] for of in body["anomalies"]} == {None}
+    assert body["notes"][-1].startswith("No outcome of these weeks measured lots, ")
+    assert not any(
+        "measured" in note for note in answer(snapshot, AnomaliesQuestion(POLICY, value="lost")).body["notes"]
+    )

@@ -347,10 +347,10 @@ def found(kind: str, subject: str = "", *, start: str, end: str, **more: Any) ->
                 "outcome_shift",
                 start="2026-10-12T00:00:00.000",
                 end="2026-10-19T00:00:00.000",
-                summary="The share of outcomes succeeded fell from 89.5% to 33.5%.",
+                summary="The share of outcomes that succeeded fell from 89.5% to 33.5%.",
                 numbers={},
             ),
-            "p: the share of outcomes succeeded fell from 89.5% to 33.5%, in the week of 12 October 2026",
+            "p: the share of outcomes that succeeded fell from 89.5% to 33.5%, in the week of 12 October 2026",
         ),
         (
             found(
@@ -385,6 +385,14 @@ def found(kind: str, subject: str = "", *, start: str, end: str, **more: Any) ->
 )
 def test_a_headline_names_policy_numbers_and_time(anomaly: dict[str, Any], sentence: str) -> None:
     assert findings.headline("p", anomaly) == sentence
+
+
+def test_a_headline_names_the_time_of_a_break_where_that_is_asked_for() -> None:
+    window = {"start": "2026-01-01T05:00:00.000", "end": "2026-01-03T05:00:00.000"}
+    broken = found("lifecycle_break", "duplicate_execution", **window, numbers={"count": 1, "of": 9})
+    assert findings.headline("p", broken, when=True) == (
+        "p: 1 of 9 decisions was executed more than once without being reverted, from 1 January 2026 to 3 January 2026"
+    )
 
 
 def test_every_broken_promise_has_a_sentence_of_its_own() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from math import exp, log
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from tests.workbench.made_up import DAY, HOUR, MONDAY, POLICY, WEEK, MadeUp
 from tests.workbench.readings import METRIC, Draw, read, readings
 from workbench.engines.anomalies import samples
 from workbench.engines.anomalies.report import AnomalyReport, anomalies, answer
+from workbench.engines.anomalies.sentences import surroundings
 
 
 def seen(chain: MadeUp, lake: Path, **chosen: Any) -> AnomalyReport:
@@ -75,6 +77,66 @@ def test_what_is_planted_is_an_alert_from_the_week_on_in_which_it_began(name: st
     assert [of["kind"] for of in report.body["anomalies"] if of["severity"] == "high"] == ["metric_shift"]
 
 
+def losses(share: float, then: float, *, sign: int = 1) -> Draw:
+    """Nothing in most cases; in so many of them a loss, and in others from the tenth week on."""
+    return lambda of, week: sign * of.uniform(10, 20) if of.random() < (share if week >= 10 else then) else 0.0
+
+
+def widening(of: random.Random, week: int) -> float:
+    """Readings that lie farther apart from the tenth week on, as ratios."""
+    return of.lognormvariate(3, 1.2 if week >= 10 else 0.4)
+
+
+SAME_MEDIANS: Final[dict[str, tuple[Draw, str, str]]] = {
+    "the upper quartile": (losses(0.4, 0.05), "rose: its upper quartile went from 0 to 1", "An upper quartile of 1"),
+    "the lower quartile": (losses(0.4, 0.05, sign=-1), "fell: its lower quartile went from 0 to -1", "quartile of -1"),
+    "values above": (losses(0.22, 0.01), "rose: the share of values above 0 went from ", "% of values above 0"),
+    "values below": (
+        losses(0.22, 0.01, sign=-1),
+        "fell: the share of values below 0 went from ",
+        "% of values below 0",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAME_MEDIANS)
+def test_where_the_median_stays_the_sentence_names_what_moved(name: str, tmp_path: Path) -> None:
+    draw, sentence, heading = SAME_MEDIANS[name]
+    found, *_ = shifts(seen(readings(draw, per_week=160), tmp_path))
+    assert found["summary"].startswith(f"The metric {METRIC} {sentence}")
+    assert found["summary"].endswith(", its median stayed at 0.")
+    told = surroundings(found)  # type: ignore[arg-type]
+    assert heading.lower() in told.lower()
+    assert "a median of 0" not in told
+    level = found["numbers"]["levels"][0]
+    others = "below" if found["reasons"][0] == f"metric_rose:{METRIC}" else "above"
+    assert level["within"][others] == level["before"][others] == 0
+
+
+def test_a_spread_by_ratios_says_so_and_what_differs_is_the_width(tmp_path: Path) -> None:
+    found = shifts(seen(readings(widening, per_week=160), tmp_path))
+    spread = next(of for of in found if of["reasons"] == [f"metric_spread_grew:{METRIC}"])
+    (level,) = spread["numbers"]["levels"]
+    assert level["scale"] == "ratio"
+    before, within = (
+        log(level[when]["upper_quartile"] / level[when]["lower_quartile"]) for when in ("before", "within")
+    )
+    assert level["difference"] == float(f"{within - before:.6g}")
+    assert "than before, measured by ratios: the middle half of the values lay between " in spread["summary"]
+    assert f"({exp(before):,.4g} times), and lies between " in spread["summary"]
+    assert spread["summary"].endswith(f" in the window ({exp(within):,.4g} times).")
+
+
+@pytest.mark.parametrize("raised", [12, 30, 90, 900])
+def test_the_greater_a_lasting_shift_is_the_better_it_is_seen_to_last(raised: int, tmp_path: Path) -> None:
+    chain = readings(lambda of, week: of.gauss(90, 20) + raised * (week >= 12), per_week=160)
+    found, *_ = shifts(seen(chain, tmp_path))
+    weeks = datetime.fromisoformat(found["window"]["to"]) - datetime.fromisoformat(found["window"]["from"])
+    assert found["window"]["from"] == timestamp(MONDAY + 12 * WEEK)
+    assert weeks > 7 * WEEK
+    assert found["effect"]["lasting"]
+
+
 def test_all_decisions_that_a_shift_counts_are_given(tmp_path: Path) -> None:
     draw, much, week, _ = PLANTED["readings of about 90 raised by 90"]
     report = seen(readings(draw, **much), tmp_path)
@@ -95,7 +157,7 @@ def test_what_creeps_is_told_against_half_a_year_before(tmp_path: Path) -> None:
     slow = [of for of in found if "slow" in of["reasons"]]
     assert len(slow) == 1
     assert slow[0]["severity"] in ("medium", "high")
-    assert slow[0]["summary"].endswith("in half a year.")
+    assert slow[0]["summary"].endswith(", compared with half a year before.")
     (level, *_) = slow[0]["numbers"]["levels"]
     ends = (datetime.fromisoformat(level[name]) for name in ("reference_from", "from"))
     assert -(next(ends) - next(ends)) == 26 * WEEK
@@ -173,8 +235,11 @@ def test_what_a_shift_of_the_named_metric_costs_is_the_difference_of_its_means(t
         lambda: readings(PLANTED["three times as wide"][0], weeks=20, per_week=25),
         lambda: readings(lambda of, week: of.gauss(100, 10) + week, weeks=40, per_week=15),
         lambda: side_by_side(30),
+        lambda: readings(losses(0.5, 0.05, sign=-1), weeks=16, per_week=25),
+        lambda: readings(losses(0.24, 0.02), weeks=16, per_week=60),
+        lambda: readings(widening, weeks=16, per_week=25),
     ],
-    ids=["raised", "times", "wider", "creeping", "versions"],
+    ids=["raised", "times", "wider", "creeping", "versions", "quartile", "share", "ratios"],
 )
 def test_metric_shifts_are_recounted(made: Callable[[], MadeUp], tmp_path: Path) -> None:
     chain = made()

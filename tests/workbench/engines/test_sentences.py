@@ -55,7 +55,7 @@ def test_a_window_ends_with_its_last_day() -> None:
 @pytest.mark.parametrize(
     ("reason", "sentence"),
     [
-        ("outcome_fell:succeeded", "The share of outcomes succeeded fell."),
+        ("outcome_fell:succeeded", "The share of outcomes that succeeded fell."),
         ("reason_rose:A:B_C", "The share of reason A:B_C rose."),
         ("verdict_fell:no", "The share of verdict no fell."),
         ("fact_drifted:days_since_purchase", "The values of days since purchase changed."),
@@ -106,3 +106,23 @@ def test_one_that_grew_is_told_apart_from_one_that_did_not() -> None:
     now = listed("high", 0.82)
     assert sentences.grown("medium", 0.67, now) == ("It grew since: medium, score 0.67, then; high, score 0.82, now")
     assert sentences.grown("high", 0.82, now).startswith("It did not grow since: high, score 0.82, then")
+
+
+@pytest.mark.parametrize(
+    ("kind", "cases", "said", "whole"),
+    [
+        ("lifecycle_break", 1, "1 decision, lasting", "1 decision shows it"),
+        ("metric_outlier", 9, "9 decisions, lasting", "9 decisions show it"),
+        ("metric_shift", 60, "60 decisions, lasting", "60 decisions of the window"),
+        ("outcome_shift", 60, "About 60 decisions, lasting", "60 decisions of the window"),
+        ("fact_drift", 1, "About 1 decision, lasting", "1 decision of the window"),
+        ("volume", 60, "About 60 decisions, lasting", "60 decisions of the window"),
+    ],
+)
+def test_what_is_counted_is_not_about_and_not_every_decision_of_a_window_shows_it(
+    kind: str, cases: int, said: str, whole: str
+) -> None:
+    effect = {"cases": cases, "value": None, "lasting": True, "harm": None}
+    found = listed("low", 0.5, kind=kind, effect=effect)
+    assert sentences.effect(found) == said
+    assert sentences.shown(found, cases) == whole

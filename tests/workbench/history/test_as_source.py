@@ -221,7 +221,7 @@ def test_outcomes_without_a_date_are_reported_and_compared_once_weeks_are_old(tm
     file = write_csv(tmp_path / "cases.csv", rows, ("id", "when", "n", "result"))
     past = imported(plan_of(tmp_path / "lake", [file], map_))
     found = [of for of in anomalies(past, POLICY).to_dict()["anomalies"] if of["kind"] == "outcome_shift"]
-    assert [of["summary"] for of in found] == ["The share of outcomes failed rose from 20.0% to 50.0%."]
+    assert [of["summary"] for of in found] == ["The share of outcomes that failed rose from 20.0% to 50.0%."]
     assert activity(past, POLICY).latency["median_hours"].null_count() == activity(past, POLICY).latency.height
     # The last eight weeks are too young: which of their results are missing, nobody knows.
     assert all(of["window"]["to"][:10] <= "2024-05-06" for of in found)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from gate.policy.anomalies.anomaly import AnomalyDocument, order
 from gate.policy.questions import OPEN_DAYS, VERDICTS
 from workbench.charts.sparkline import sparkline
 from workbench.columns import ADVISORY
@@ -20,7 +21,7 @@ from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
 from workbench.dashboard.views.shares import mix
 from workbench.engines import findings
-from workbench.engines.anomalies.sentences import days, improved
+from workbench.engines.anomalies.sentences import improved
 from workbench.engines.effectiveness import EffectivenessReport
 from workbench.engines.findings import FEW
 from workbench.engines.glance import Glance
@@ -122,15 +123,17 @@ def _title(location: Location, found: Glance, headlines: Sequence[Headline]) -> 
 def _headlines(
     location: Location,
     found: Glance,
-    anomalies: Mapping[str, Sequence[Mapping[str, Any]]],
+    anomalies: Mapping[str, Sequence[AnomalyDocument]],
     effectiveness: Mapping[str, EffectivenessReport],
     health: Health,
     now: datetime,
 ) -> list[Headline]:
     """What matters most, of each policy one sentence: broken proof, harm, what waits, and only then what is unusual."""
+    every = [(policy_id, each) for policy_id, of in anomalies.items() for each in of]
+    listed = sorted(every, key=lambda of: (order(of[1]), of[0]))
     ranked = [
         *_broken_proof(health),
-        *(_of_anomaly(location, policy_id, each) for policy_id, of in anomalies.items() for each in of),
+        *(_of_anomaly(location, policy_id, each, place) for place, (policy_id, each) in enumerate(listed)),
         *(_of_versions(location, found, policy_id, report) for policy_id, report in effectiveness.items()),
         *_falling(location, found),
         *_held(location, found, now),
@@ -150,19 +153,20 @@ def _broken_proof(health: Health) -> Iterator[Headline]:
             yield Headline("bad", f"{part.name}: {part.told}", "#health", f"proof {part.name}", (_PROOF, 0.0))
 
 
-def _of_anomaly(location: Location, policy_id: str, anomaly: Mapping[str, Any]) -> Headline | None:
-    severity, kind = anomaly["severity"], anomaly["kind"]
+def _of_anomaly(location: Location, policy_id: str, anomaly: AnomalyDocument, place: int) -> Headline | None:
+    """What an anomaly is; those of one rank in the order in which lists have them."""
+    severity, kind, weight = anomaly["severity"], anomaly["kind"], float(place)
     if severity == "low" and (kind != "lifecycle_break" or anomaly["decisions"] < FEW):
         return None
     if severity == "high":
-        rank, weight = _HARM, anomaly["anomaly_score"]
+        rank = _HARM
     elif severity == "low":
-        rank, weight = _OVERDUE, anomaly["decisions"]
+        rank, weight = _OVERDUE, -float(anomaly["decisions"])
     else:
-        rank, weight = _MEDIUM.get(kind, _CHANGE), anomaly["anomaly_score"]
+        rank = _MEDIUM.get(kind, _CHANGE)
     text = f"{findings.headline(policy_id, anomaly)}."
     url = links.anomaly(location, policy_id, anomaly["anomaly_id"])
-    return Headline("bad" if severity == "high" else "warn", text, url, policy_id, (rank, -weight))
+    return Headline("bad" if severity == "high" else "warn", text, url, policy_id, (rank, weight))
 
 
 def _last_high(location: Location, flagged: Mapping[str, Sequence[Flagged]]) -> dict[str, str] | None:
@@ -173,7 +177,7 @@ def _last_high(location: Location, flagged: Mapping[str, Sequence[Flagged]]) -> 
         return None
     last = max(past, key=lambda each: each.anomaly["window"]["to"])
     return {
-        "text": f"{findings.headline(last.policy_id, last.anomaly)} ({days(last.anomaly)}).",
+        "text": f"{findings.headline(last.policy_id, last.anomaly, when=True)}.",
         "url": links.anomaly(location, last.policy_id, last.anomaly["anomaly_id"]),
     }
 

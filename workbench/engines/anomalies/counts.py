@@ -142,6 +142,7 @@ def _counted(snapshot: Snapshot, choice: Choice, as_of: datetime | None) -> Coun
         merkle_root=snapshot.merkle_root,
         truncated=choice.after is not None,
         advisory=snapshot.count_advisory(choice.question.policy_id),
+        imported=snapshot.imported is not None,
     )
 
 
@@ -161,8 +162,9 @@ def _values(metrics: pl.LazyFrame, weeks: Weeks, name: str | None) -> list[tuple
 
 def _weeks(counts: pl.DataFrame, as_of: datetime) -> Weeks:
     found = counts["week"].unique().to_list()
-    # A clock that ran backwards can have dated decisions after the chain's last entry.
-    last = max(_monday(as_of), *found)
+    # A clock that ran backwards can have dated decisions after the chain's last entry. One that ran far ahead, or a
+    # policy by which nobody decides any more, would leave weeks without any decision.
+    last = min(max(_monday(as_of), *found), max(found) + (MAX_WEEKS - 1) * _WEEK)
     first = max(min(found), last - (MAX_WEEKS - 1) * _WEEK)
     number = (last - first) // _WEEK + 1
     at = ((pl.col("week") - first).dt.total_days() // 7).alias("at")
@@ -215,14 +217,15 @@ def _monday(moment: datetime) -> date:
 
 def _cells(hours: pl.DataFrame, weeks: Weeks, as_of: datetime) -> list[Cells]:
     """The decisions in each whole hour, day and week of those weeks, to where the chain ends."""
+    end = min(as_of, weeks.starts(len(weeks.decisions)))
     rows = hours.filter(pl.col("hour") >= weeks.starts(0))
     cells = []
     for grain, every in zip(GRAINS, _EVERY, strict=True):
         counted = rows.group_by(pl.col("hour").dt.truncate(every)).agg(pl.col("decisions", "squares").sum())
         found = {start: sums for start, *sums in counted.iter_rows()}
-        start = min(found, default=as_of)
+        start = min(found, default=end)
         # A period that has only begun is not complete.
-        number = max(0, (as_of - start) // grain.length)
+        number = max(0, (end - start) // grain.length)
         sums = [found.get(start + at * grain.length, (0, 0)) for at in range(number)]
         cells.append(Cells(start, [count for count, _ in sums], [squares for _, squares in sums]))
     return cells

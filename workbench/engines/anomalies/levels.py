@@ -157,13 +157,16 @@ def _measured(shift: MetricShift, rows: pl.DataFrame, *, means: bool) -> MetricS
         both = weeks.filter(mine)["at"].unique().implode(), weeks.filter(~mine)["at"].unique().implode()
         weeks = weeks.filter(pl.col("at").is_in(both[0]) & pl.col("at").is_in(both[1]))
         before, within = weeks.filter(~mine), weeks.filter(mine)
-    sides = [_middle(side, means=means) for side in (before, within)]
+    usual = lower_quantiles(before["value"], 2)[0]
+    sides = [_middle(side, usual, means=means) for side in (before, within)]
     return replace(shift, before=sides[0], within=sides[1], decisions=rows.filter(condition(shift)).height)
 
 
-def _middle(rows: pl.DataFrame, *, means: bool) -> Middle:
-    low, median, high = lower_quantiles(rows["value"], 4)
+def _middle(rows: pl.DataFrame, usual: float, *, means: bool) -> Middle:
+    values = rows["value"]
+    low, median, high = lower_quantiles(values, 4)
+    found = Middle(rows.height, low, median, high, above=int((values > usual).sum()), below=int((values < usual).sum()))
     if not means:
-        return Middle(rows.height, low, median, high)
+        return found
     (sums,) = exact_sums(rows.select("value", pl.lit("").alias("all")), ["all"]).values()
-    return Middle(rows.height, low, median, high, float(sums.total / sums.values))
+    return found._replace(mean=float(sums.total / sums.values))

@@ -30,7 +30,7 @@ from workbench.engines.anomalies.counts import count
 from workbench.engines.anomalies.going_back import GoingBack, going_back
 from workbench.engines.anomalies.sentences import several
 from workbench.engines.anomalies.shown import cases_shown, decisions_shown
-from workbench.engines.arguments import require_decided, require_snapshot
+from workbench.engines.arguments import require_decided, require_measured, require_snapshot
 from workbench.engines.findings import anomalies as listed_in
 from workbench.engines.rendering import cut, on_one_line, page, prompt
 from workbench.engines.slicing import looked_at
@@ -234,7 +234,7 @@ def anomalies(
         value: The observed metric in which costs are estimated; None for none.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID, or LAKE_POLICY_UNKNOWN.
+        OperatorError: ENGINE_ARGUMENT_INVALID, LAKE_POLICY_UNKNOWN, or METRIC_UNKNOWN.
     """
     require_snapshot(snapshot)
     question = AnomaliesQuestion(
@@ -252,6 +252,8 @@ def anomalies(
     )
     if not snapshot.count_advisory(policy_id):
         require_decided(snapshot, policy_id, policy_version)
+    if value is not None:
+        require_measured(snapshot, policy_id, value)
     return answer(snapshot, question)
 
 

@@ -1,6 +1,6 @@
 """What pages write about anomalies: the finding over each part, and reasons and severities in words.
 
-    The share of outcomes succeeded fell.
+    The share of outcomes that succeeded fell.
     3 rates changed, 2 of them certainly
     27 anomalies in 4 policies: 2 high, 7 medium and 18 low; 25 are open
 
@@ -16,8 +16,10 @@ from typing import Any, Final
 
 from gate.policy.anomalies.anomaly import AnomalyDocument
 from gate.policy.anomalies.breaks import RULES
-from gate.policy.anomalies.counted import WORSE
+from gate.policy.anomalies.counted import ENDED, WORSE
 from gate.policy.anomalies.scores import HIGH, INDEX, MEDIUM, SEVERITIES
+from gate.policy.anomalies.telling.levels import QUARTILES, SHARES, differing
+from gate.policy.anomalies.weekly.levels import LOCATION
 from gate.policy.questions import OPEN_DAYS
 from workbench.engines.rendering import cut, on_one_line
 from workbench.engines.wording import amount, counted, day, described, in_words, joined, phrase, whole_percent
@@ -55,6 +57,10 @@ _REASONS: Final[Mapping[str, str]] = MappingProxyType(
         "metric_far_from_usual": "Values of the metric lie far from what is usual",
     }
 )
+
+
+_COUNTED: Final = ("lifecycle_break", "metric_shift", "metric_outlier")
+"""The kinds whose effect is a count of decisions, and no estimate."""
 
 
 def days(anomaly: AnomalyDocument) -> str:
@@ -98,10 +104,18 @@ def counts(anomaly: AnomalyDocument) -> str:
     return f"{number:,} {'shows' if number == 1 else 'show'} it"
 
 
+def shown(anomaly: AnomalyDocument, number: int) -> str:
+    """How many decisions a page lists: those that show it, or those of the window that it is of."""
+    if anomaly["kind"] in ("lifecycle_break", "metric_outlier"):
+        return f"{counted(number, 'decision')} {'shows' if number == 1 else 'show'} it"
+    return f"{counted(number, 'decision')} of the window"
+
+
 def effect(anomaly: AnomalyDocument) -> str:
-    """What it costs, about: `About 24 decisions, lasting, for the worse`."""
+    """What it costs: `About 24 decisions, lasting, for the worse`; without about where the decisions are counted."""
     of = anomaly["effect"]
-    parts = [f"About {counted(of['cases'], 'decision')}"]
+    cases = counted(of["cases"], "decision")
+    parts = [cases if anomaly["kind"] in _COUNTED else f"About {cases}"]
     if of["value"] is not None:
         parts.append(f"{of['value']:,.2f} of the named metric")
     if of["lasting"]:
@@ -154,8 +168,8 @@ def surroundings(anomaly: AnomalyDocument) -> str:
             )
         case "metric_shift":
             level = numbers["levels"][0]
-            what = "" if level["of"] == "location" else "the middle half of "
-            before, within = (_level(level["of"], level[when]) for when in ("before", "within"))
+            what = "" if level["of"] == LOCATION else "the middle half of "
+            before, within = _levels(level)
             others = "with other versions" if level["version"] is not None else "before"
             return f"{what.capitalize()}{cut(described(numbers['metric']))}: {within}, {before} {others}"
         case "fact_drift":
@@ -219,10 +233,16 @@ def grown(then: str, then_score: float, now: AnomalyDocument) -> str:
     return f"It did not grow since: {before[0].lower()}{before[1:]}; {after}"
 
 
-def _level(of: str, level: Mapping[str, Any]) -> str:
-    if of == "location":
-        return f"a median of {amount(level['median'])}"
-    return f"{amount(level['lower_quartile'])} to {amount(level['upper_quartile'])}"
+def _levels(level: Mapping[str, Any]) -> list[str]:
+    """What differs, before and within: medians, quartiles or shares."""
+    if level["of"] != LOCATION:
+        ends = (level["before"], level["within"])
+        return [f"{amount(of['lower_quartile'])} to {amount(of['upper_quartile'])}" for of in ends]
+    name, *values = differing(level)
+    if name in SHARES:
+        return [f"{whole_percent(share)} of values {name} {amount(level['before']['median'])}" for share in values]
+    called = f"an {QUARTILES[name]}" if name == "upper_quartile" else f"a {QUARTILES.get(name, 'median')}"
+    return [f"{called} of {amount(value)}" for value in values]
 
 
 def _open(opened: int, whole: int) -> str:
@@ -243,7 +263,7 @@ def _reason(code: str) -> str:
     if what in _METRICS:
         return _METRICS[what].format(cut(in_words(name)))
     of, _, moved = what.rpartition("_")
-    return f"{_SHIFTS[of]} {cut(name)} {moved}"
+    return f"{_SHIFTS[of]} {cut(ENDED.get(name, name) if of == 'outcome' else name)} {moved}"
 
 
 def _share(change: Mapping[str, Any]) -> str:

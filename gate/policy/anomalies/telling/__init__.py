@@ -4,6 +4,7 @@ base     windows, decisions, effects and versions of any anomaly
 rates    verdicts, reasons and outcomes that shifted
 facts    facts that drifted
 metrics  metrics that shifted
+levels   what of their values is otherwise, in sentences
 single   breaks, surges and outliers
 telling  all of them
 """

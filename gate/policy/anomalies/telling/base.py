@@ -11,6 +11,7 @@ from typing import Final
 from gate.ids import parse_timestamp, timestamp
 from gate.policy.anomalies.anomaly import Anomaly, Effect, Next, Shown, decisions_of
 from gate.policy.anomalies.counted import MAX_AGE, Counted, Weeks
+from gate.policy.anomalies.statistics import Share
 from gate.policy.anomalies.weekly.windows import Windows
 
 LASTING: Final = timedelta(weeks=2)
@@ -89,6 +90,24 @@ class Base:
         grown = sorted(version for version, gain in gains.items() if gain > 0)
         return grown if 2 * sum(gains[version] for version in grown) >= within * before else []
 
+    def _most_gained(self, windows: Windows) -> tuple[str, Share, Share] | None:
+        """The version whose share of the decisions grew most, before and within; None where no share changed."""
+        shares = {
+            version: (
+                self._share(counts, windows.reference, windows.before),
+                self._share(counts, windows.first, windows.last),
+            )
+            for version, counts in self._weeks.versions.items()
+        }
+        # Whole numbers: of two that gained equally the first by name is told.
+        gains = {of: now.part * then.whole - then.part * now.whole for of, (then, now) in shares.items()}
+        most = min(gains, key=lambda of: (-gains[of], of))
+        then, now = shares[most]
+        return (most, then, now) if gains[most] > 0 else None
+
+    def _share(self, counts: Sequence[int], first: int, last: int) -> Share:
+        return Share(sum(counts[first : last + 1]), sum(self._weeks.decisions[first : last + 1]))
+
     def _searches(self, shown: Shown, **conditions: str) -> list[Next]:
         search = decisions_of(self._policy_id, **{"from": shown.first, "to": shown.last}, **conditions)
         return [Next("Read the decisions of that time.", search)]
@@ -116,9 +135,9 @@ def significant(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def in_half_a_year(windows: Windows) -> str:
+def since_half_a_year(windows: Windows) -> str:
     """What a sentence adds of what creeps."""
-    return " in half a year" if windows.slow else ""
+    return ", compared with half a year before" if windows.slow else ""
 
 
 def days_of(horizon: int) -> int | None:

@@ -13,8 +13,10 @@ from gate.policy.anomalies.scores import (
     DELTA,
     score,
 )
-from gate.policy.anomalies.telling.base import Base, days_of, in_half_a_year, rounded, significant
+from gate.policy.anomalies.telling.base import Base, days_of, rounded, significant, since_half_a_year
+from gate.policy.anomalies.telling.levels import called
 from gate.policy.anomalies.weekly.levels import LOCATION, SPREAD, MetricShift
+from gate.policy.anomalies.weekly.values import width
 
 _MOVED: Final = {
     (LOCATION, True): "rose",
@@ -36,6 +38,7 @@ class Metrics(Base):
         reasons += ["policy_version_changed"] if versions else []
         reasons += [f"{DIFFERS}{top.version}"] if top.version is not None else []
         reasons += [SLOW] if windows.slow else []
+        levels = [self._level(shift) for shift in group]
         shown = self._shown(windows)
         search = {} if top.version is None else {"policy_version": top.version}
         return Anomaly(
@@ -43,7 +46,7 @@ class Metrics(Base):
             subject=top.metric,
             score=max(_metric_score(shift) for shift in group),
             reasons=reasons,
-            summary=f"{_metric_called(top, versions)}{in_half_a_year(windows)}.",
+            summary=f"{called(top.metric, levels[0], versions)}{since_half_a_year(windows)}.",
             first=first,
             last=last,
             decisions=top.decisions,
@@ -51,7 +54,7 @@ class Metrics(Base):
             effect=self._metric_effect(top, first, last),
             numbers={
                 "metric": top.metric,
-                "levels": [self._level(shift) for shift in group],
+                "levels": levels,
                 **({"new_versions": versions} if versions else {}),
             },
             next=[
@@ -76,6 +79,8 @@ class Metrics(Base):
                 "lower_quartile": of.low,
                 "median": of.median,
                 "upper_quartile": of.high,
+                "above": of.above,
+                "below": of.below,
             }
             for of in (shift.before, shift.within)
         )
@@ -92,7 +97,7 @@ class Metrics(Base):
             "age_days": days_of(shift.horizon),
             "before": before,
             "within": within,
-            "difference": max(-GREATEST, min(GREATEST, shift.within.median - shift.before.median)),
+            **_difference(shift),
             "cliffs_delta": rounded(shift.effect),
             "least_delta": rounded(shift.least_effect),
             "groups": {"before": shift.groups[0], "within": shift.groups[1]},
@@ -102,26 +107,16 @@ class Metrics(Base):
         }
 
 
+def _difference(shift: MetricShift) -> dict[str, object]:
+    """By how much what is compared differs: the medians, or the widths of the middle half."""
+    if shift.of == LOCATION:
+        difference, scale = shift.within.median - shift.before.median, {}
+    else:
+        then, now = (width(of, ratios=shift.ratios) for of in (shift.before, shift.within))
+        difference, scale = now - then, {"scale": "ratio" if shift.ratios else "difference"}
+    return {**scale, "difference": significant(max(-GREATEST, min(GREATEST, difference)))}
+
+
 def _metric_score(shift: MetricShift) -> float:
     of = score(shift.least_effect, DELTA)
     return of if shift.is_certain else min(of, BELOW_HIGH)
-
-
-def _metric_called(shift: MetricShift, versions: Sequence[str]) -> str:
-    then, now = shift.before, shift.within
-    with_it = f" with version {', '.join(versions)}" if versions else ""
-    if shift.version is not None:
-        return (
-            f"The metric {shift.metric} is {'greater' if shift.rose else 'less'} with version {shift.version} than "
-            f"with others in the same weeks: its median is {now.median:,.6g}, theirs {then.median:,.6g}"
-        )
-    if shift.of == SPREAD:
-        return (
-            f"Values of the metric {shift.metric} lie {'farther apart' if shift.rose else 'closer together'} than "
-            f"before{with_it}: the middle half went from {then.low:,.6g} to {then.high:,.6g}, and goes from "
-            f"{now.low:,.6g} to {now.high:,.6g}"
-        )
-    return (
-        f"The metric {shift.metric} {'rose' if shift.rose else 'fell'} from a median of {then.median:,.6g} to "
-        f"{now.median:,.6g}{with_it}"
-    )

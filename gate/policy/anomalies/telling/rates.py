@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from gate.policy.anomalies.anomaly import SLOW, Anomaly, Next, report_of
-from gate.policy.anomalies.counted import WORSE
+from gate.policy.anomalies.counted import ENDED, WORSE
 from gate.policy.anomalies.scores import (
     BELOW_HIGH,
     EFFECT,
@@ -18,7 +18,8 @@ from gate.policy.anomalies.scores import (
 )
 from gate.policy.anomalies.shifts import Shift
 from gate.policy.anomalies.statistics import Share, difference_interval
-from gate.policy.anomalies.telling.base import Base, days_of, in_half_a_year, rounded, significant, with_steps
+from gate.policy.anomalies.telling.base import Base, days_of, rounded, significant, since_half_a_year, with_steps
+from gate.policy.anomalies.weekly.windows import Windows
 
 _IMPROVED: Final = 0.59
 """The greatest score of outcomes that got better."""
@@ -67,12 +68,23 @@ class Rates(Base):
         values = tuple(shift.value for shift in rose if shift.of == ("reason" if of_reason else "verdict"))
         steps = [Next(f"Read what version {version} changed, and whether that was meant.") for version in versions]
         if not versions:
-            steps.append(Next("No version changed with it: look at the facts that callers send, and at fact_drift."))
+            steps.append(Next(self._without_version(group[0].windows)))
         chosen = {"reason_code": values[0]} if of_reason else {"verdict": values[0]} if values else {}
         return with_steps(
             told,
             [*steps, *self._searches(told.shown, **chosen)],
             shown=replace(told.shown, column=column, values=values),
+        )
+
+    def _without_version(self, windows: Windows) -> str:
+        """What to look at where the versions that gained decisions did not gain half of them."""
+        gained = self._most_gained(windows)
+        if gained is None:
+            return "No version changed with it: look at the facts that callers send, and at fact_drift."
+        version, before, within = gained
+        return (
+            f"No version gained half of the decisions; version {version} gained most, from {before.rate:.1%} to "
+            f"{within.rate:.1%} of them. Look at what it changed, at the facts that callers send, and at fact_drift."
         )
 
     def _shifted(
@@ -97,7 +109,7 @@ class Rates(Base):
             score=of,
             reasons=reasons,
             summary=f"{_called(top)} {'rose' if top.rose else 'fell'} from {top.before.rate:.1%} to "
-            f"{top.within.rate:.1%}{since}{in_half_a_year(top.windows)}.",
+            f"{top.within.rate:.1%}{since}{since_half_a_year(top.windows)}.",
             first=first,
             last=last,
             decisions=top.within.whole,
@@ -147,7 +159,7 @@ def _called(shift: Shift) -> str:
     return {
         "verdict": f"The share of {shift.value}",
         "reason": f"The share of reason {shift.value}",
-        "outcome": f"The share of outcomes {shift.value}",
+        "outcome": f"The share of outcomes {ENDED.get(shift.value, shift.value)}",
     }[shift.of]
 
 

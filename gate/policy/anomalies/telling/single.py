@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gate.ids import timestamp
 from gate.policy.anomalies.anomaly import Anomaly, Next, Shown
 from gate.policy.anomalies.breaks import RULES, Broken
@@ -95,7 +97,8 @@ class Single(Base):
             last=of.last,
             decisions=of.count,
             shown=Shown(positions=tuple(far.position for far in of.farthest)),
-            effect=self._effect(of.count, of.first, of.last),
+            # Single values are no state that lasts, however many weeks lie between the first and the last.
+            effect=replace(self._effect(of.count, of.first, of.last), lasting=False),
             numbers={
                 "metric": of.metric,
                 "values": of.values,

@@ -54,6 +54,8 @@ class MetricShift:
         p_value: Mann and Whitney's, or van Elteren's.
         required_p: How small it has to be for the shift to be certain.
         decisions: How many decisions have a value within, of all and not only of a sample.
+        ratios: Whether distances between values are ratios.
+        distance: How many standard errors the effect lies from none: it tells apart what has the least p-value.
     """
 
     metric: str
@@ -70,6 +72,8 @@ class MetricShift:
     p_value: float
     required_p: float = 0.0
     decisions: int = 0
+    ratios: bool = False
+    distance: float = 0.0
 
     @property
     def what(self) -> tuple[str, str]:
@@ -146,12 +150,13 @@ def _between_weeks(shifts: Sequence[MetricShift]) -> list[MetricShift]:
     return [*locations, *without_echoes(spreads, _certain_first)]
 
 
-def _certain_first(shift: MetricShift) -> tuple[bool, float, float, tuple[int, int], str, str]:
-    effect = -round(abs(shift.effect), _DIGITS)
+def _certain_first(shift: MetricShift) -> tuple[bool, float, float, float, tuple[int, int], str, str]:
+    # A great shift has the least p-value that is told in each of its windows: of those the one that shows it best.
     return (
         not shift.is_certain,
         shift.p_value,
-        effect,
+        -round(shift.distance, _DIGITS),
+        -round(abs(shift.effect), _DIGITS),
         shift.windows.order,
         shift.metric,
         shift.of,
@@ -230,6 +235,8 @@ def _shift(
         test.delta,
         test.least_delta,
         test.p_value,
+        ratios=level.ratios,
+        distance=abs(test.z),
     )
 
 

@@ -45,6 +45,8 @@ class Middle(NamedTuple):
         median: Their lower median.
         high: Their upper quartile.
         mean: Their mean, where it is asked for.
+        above: How many lie above the median of those before.
+        below: How many lie below it.
     """
 
     values: int
@@ -52,6 +54,8 @@ class Middle(NamedTuple):
     median: float
     high: float
     mean: float | None = None
+    above: int = 0
+    below: int = 0
 
 
 def spread(level: Level, before: Sequence[int], within: Sequence[int], effects: Sequence[float]) -> Compared:
@@ -93,16 +97,19 @@ def middle(values: Sequence[float], counts: Sequence[int]) -> Middle:
 
 def is_wider(level: Level, before: Middle, within: Middle) -> bool:
     """Whether the middle half of the values is much wider, or narrower, than it was."""
-    then, now = (
-        log(max(1.0, min(_distance(level, of.high, of.low), GREATEST))) if level.ratios else of.high - of.low
-        for of in (before, within)
-    )
+    then, now = (width(of, ratios=level.ratios) for of in (before, within))
     return max(then, now) > 0 and max(then, now) >= WIDER * min(then, now)
 
 
-def _distance(level: Level, value: float, median: float) -> float:
+def width(of: Middle, *, ratios: bool) -> float:
+    """How wide the middle half of values is: the difference of the quartiles, or the logarithm of their ratio."""
+    distance = min(GREATEST, _distance(of.high, of.low, ratios=ratios))
+    return log(max(1.0, distance)) if ratios else distance
+
+
+def _distance(value: float, median: float, *, ratios: bool) -> float:
     """How far apart two values are, in order; of ratios how many times as great one is, which is the same order."""
-    if not level.ratios:
+    if not ratios:
         return abs(value - median)
     # Zeros are no multiple of anything.
     return max(value / median, median / value) if value > 0 and median > 0 else inf
@@ -112,7 +119,7 @@ def _distances(level: Level, counts: Sequence[int], median: float) -> dict[float
     found: dict[float, int] = {}
     for value, count in zip(level.values, counts, strict=True):
         if count:
-            apart = _distance(level, value, median)
+            apart = _distance(value, median, ratios=level.ratios)
             found[apart] = found.get(apart, 0) + count
     return found
 

@@ -151,6 +151,24 @@ class TestVerdicts:
         changed = only(verdicts(steady(0, 40), versions={"1": steady(40, 0), "2": steady(0, 40)}))
         assert (alone.score, changed.score) == (0.943119, 0.79)
 
+    @pytest.mark.parametrize(
+        ("versions", "step"),
+        [
+            (
+                {"1": [40] * WEEKS},
+                "No version changed with it: look at the facts that callers send, and at fact_drift.",
+            ),
+            (
+                {"1": steady(30, 12), "2": steady(10, 28)},
+                "No version gained half of the decisions; version 2 gained most, from 25.0% to 70.0% of them. Look at "
+                "what it changed, at the facts that callers send, and at fact_drift.",
+            ),
+            ({"1": steady(40, 20), "2": steady(0, 20)}, "Read what version 2 changed, and whether that was meant."),
+        ],
+    )
+    def test_the_step_says_which_version_gained_decisions(self, versions: dict[str, list[int]], step: str) -> None:
+        assert only(verdicts(steady(0, 40), versions=versions)).next[0].what == step
+
 
 class TestOutcomes:
     @pytest.mark.parametrize(("left", "told"), [(36, "high"), (40, "medium"), (46, "low")])
@@ -222,6 +240,26 @@ class TestOutcomes:
 
     def test_verdicts_have_no_age(self) -> None:
         assert all("age_days" not in change for change in only(verdicts(steady(4, 20))).numbers["changes"])
+
+
+def test_reports_over_imported_cases_point_at_no_record_of_the_service() -> None:
+    of = replace(outcomes(succeeded=steady(54, 20), failed=steady(6, 40)), imported=True)
+    chain, imported = report_of(replace(of, imported=False)), report_of(of)
+    assert any("the first of the decisions" in step["what"] for step in chain["anomalies"][0]["look_at_next"])
+    steps = imported["anomalies"][0]["look_at_next"]
+    assert steps
+    assert {step["href"] for step in steps} == {None}
+    assert not any("packet" in step["what"] or "proof" in step["what"] for step in steps)
+    assert [note for note in chain["notes"] if note not in imported["notes"]] == [
+        "Overdue is counted to the date of the chain's last entry, not to the clock: a scope in which nothing happens "
+        "grows no older."
+    ]
+
+
+def test_single_values_do_not_last_however_far_apart_they_are() -> None:
+    far = replace(outlier(), first="2026-01-06T00:00:00.000Z", last="2026-06-02T00:00:00.000Z")
+    assert not only(counted(outliers=[far])).effect.lasting
+    assert only(counted(broken=[broken(last="2026-06-02T00:00:00.000Z")])).effect.lasting
 
 
 class TestTimes:
@@ -465,19 +503,20 @@ class TestReport:
         mixed = [*ordered[5:], *ordered[:5]]
         assert sorted(mixed, key=placed) == ordered
 
-    def test_severity_comes_first_then_lasting_harm_then_what_it_costs(self) -> None:
+    def test_severity_comes_first_then_harm_then_what_lasts_then_what_it_costs(self) -> None:
         def made(score: float, *effect: Any) -> Anomaly:
             at = "2026-01-05T00:00:00.000Z"
             return Anomaly("volume", "", score, [], "", at, at, 0, Shown(), Effect(*effect), {}, [])
 
         ordered = [
             made(0.8, 2, None, True, True),
+            made(0.83, 800, 2e6, False, True),
+            made(0.85, 90, None, False, True),
             made(0.81, 900, -4e6, True, None),
             made(0.82, 7, 3e6, True, False),
-            made(0.83, 800, 2e6, False, True),
             made(0.99, 900, None, True, None),
-            made(0.85, 90, None, False, True),
-            made(0.86, 89),
+            made(0.84, 900, 9e6, False, None),
+            made(0.86, 9999),
             made(0.79, 10_000, -9e9, True, True),
             made(0.59, 10_000, -9e9, True, True),
         ]

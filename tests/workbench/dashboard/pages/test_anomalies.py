@@ -42,11 +42,11 @@ def test_all_kinds_of_a_scope_are_listed_with_their_severity_state_and_policy(st
     assert page.title == "6 anomalies in 1 policy: 5 high and 1 medium; 5 are open"
     told = read(page)
     for sentence in (
-        "Outcomes shifted The share of outcomes failed rose from 0.0% to 100.0%.",
+        "Outcomes shifted The share of outcomes that failed rose from 0.0% to 100.0%.",
         "13 April 2026 to 19 April 2026",
         "high 0.97",
         "among 672 decisions",
-        "1 shows it About 1 decision past",
+        "1 shows it 1 decision past",
     ):
         assert sentence in told.text
     assert "<figure>" not in page.html

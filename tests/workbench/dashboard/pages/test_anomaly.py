@@ -46,8 +46,8 @@ def at(store: MadeUpStore, scope: Scope, kind: str = "outcome_shift", role: str 
 
 FINDINGS = {
     "outcome_shift": (
-        "The share of outcomes failed rose from 0.0% to 100.0%",
-        ["Failed: 100% of 120 in the window, 0% of 192 before", "The share of outcomes succeeded fell.", "-100.0"],
+        "The share of outcomes that failed rose from 0.0% to 100.0%",
+        ["Failed: 100% of 120 in the window, 0% of 192 before", "The share of outcomes that succeeded fell.", "-100.0"],
     ),
     "lifecycle_break": (
         "A receipt names another target than was decided: 672 of 672 decisions",
@@ -55,7 +55,7 @@ FINDINGS = {
     ),
     "verdict_shift": (
         "The share of reason OTHER fell from 100.0% to 50.0%",
-        ["120 decisions show it", "The share of reason refunds rose.", "50.0% of 120"],
+        ["120 decisions of the window", "The share of reason refunds rose.", "50.0% of 120"],
     ),
     "volume": ("120 decisions in 1 week, where 24 are usual", ["5.0 times as many as usual", "List all of these"]),
     "metric_outlier": ("1 of 672 values of refunds lie far", ["1,000,000", "Open as notebook", "1 decision shows it"]),

@@ -30,6 +30,7 @@ from workbench.engines.anomalies.sentences import (
     improved,
     reasons,
     severity_means,
+    shown,
     surroundings,
 )
 from workbench.engines.findings import anomaly as finding
@@ -235,8 +236,8 @@ def _first(found: Found) -> str:
     if found.flagged.anomaly["kind"] == "metric_outlier" and listed < found.flagged.anomaly["decisions"]:
         return f"The {listed:,} farthest of {counted(found.flagged.anomaly['decisions'], 'decision')} that show it"
     if listed < found.whole:
-        return f"{counted(found.whole, 'decision')} show it; these are the latest {listed:,}"
-    return f"{counted(found.whole, 'decision')} {'shows' if found.whole == 1 else 'show'} it"
+        return f"{shown(found.flagged.anomaly, found.whole)}; these are the latest {listed:,}"
+    return shown(found.flagged.anomaly, found.whole)
 
 
 def _decisions(location: Location, found: Found) -> list[dict[str, Any]]:
