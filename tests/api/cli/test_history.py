@@ -194,3 +194,39 @@ def test_a_migration_is_tried_on_imported_cases_and_not_proposed_by_them(
     assert "imported history of refund_policy" in Path("report.html").read_text()
     unknown = gate("migrate", "dry-run", str(manifest), "--scope", "acme", "--history", "none", "--json")
     assert printed(unknown, 2)["error"] == "HISTORY_UNKNOWN"
+
+
+def test_a_what_if_over_cases_without_verdicts_says_what_the_version_would_decide(gate: Gate, tmp_path: Path) -> None:
+    map_ = tmp_path / "map.yaml"
+    text = (DATA / "refunds.map.yaml").read_text(encoding="utf-8")
+    map_.write_text(
+        "".join(
+            part for part in text.splitlines(keepends=True) if "handled" not in part and "paid" not in part
+        ).replace("verdict:\n", ""),
+        encoding="utf-8",
+    )
+    command = ("history", "import", SAMPLE[0], "--map", str(map_), "--scope", "acme", "--name", "past")
+    assert gate(*command).returncode == 0
+    rulebook = DATA.parent / "rulebooks" / "refund_policy.json"
+    assert gate("rulebook", "register", str(rulebook), "--scope", "acme").returncode == 0
+    version = json.loads(rulebook.read_bytes())["version"]
+    asked = (
+        "whatif",
+        "refund_policy",
+        "--by",
+        version,
+        "--scope",
+        "acme",
+        "--history",
+        "past",
+        "--metric",
+        "refund_cost",
+    )
+    done = gate(*asked)
+    assert done.returncode == 0, done.stderr
+    assert "The file has no verdicts; this version would decide " in done.stdout
+    assert "would get another verdict" not in done.stdout
+    rows = printed(gate(*asked, "--json"))["verdicts"]
+    assert {of["verdict"] for of in rows} == {"none"}
+    assert sum(of["decisions"] for of in rows) == 240
+    assert sum(of["worth"][0]["values"] for of in rows) == 191
