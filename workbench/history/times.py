@@ -68,6 +68,11 @@ class TimeFormat:
     zone: str
 
     @property
+    def is_day(self) -> bool:
+        """Whether the format has no time of day."""
+        return self.format == "date" or ("%" in self.format and "%H" not in self.format)
+
+    @property
     def fault(self) -> str:
         """What is wrong with a cell that is no time, as a sentence."""
         example = _EXAMPLES.get(self.format) or _DIRECTIVE.sub(lambda of: _WRITTEN[of[1]], self.format)

@@ -13,14 +13,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from datetime import datetime
+from typing import Any, Final, TypeAlias
 
 import polars as pl
 
 from gate.encoding.strict_json import MAX_SAFE_INTEGER
+from gate.ids import timestamp
 from workbench.columns import OUTCOME_STATUS, VERDICT
 from workbench.history.mapping import Map, Member
 from workbench.history.sources import LINE, ROW, Refused
+
+Bound: TypeAlias = float | str | None
+"""The end of a range: a number, or a time as text."""
 
 MAX_TEXT: Final = 200
 """How many characters an id, a version, an action or a reason code has at most."""
@@ -48,12 +53,16 @@ class Tally:
         absent: How many were empty.
         refused: How many were not understood.
         examples: The first three that were understood, as the file has them.
+        least: The least number, or the earliest time in UTC, that was understood; None for other kinds of members.
+        greatest: The greatest, or the latest.
     """
 
     values: int = 0
     absent: int = 0
     refused: int = 0
     examples: tuple[str, ...] = ()
+    least: Bound = None
+    greatest: Bound = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +212,7 @@ def _reasons(read: pl.DataFrame, map_: Map) -> Counter[tuple[str | None, str, st
 
 def _tallies(read: pl.DataFrame, frame: pl.DataFrame, map_: Map) -> dict[str, Tally]:
     sums = read.select(pl.col(f"^{_BAD}.*$", f"^{_EMPTY}.*$").sum()).row(0, named=True)
+    bounds = _bounds(read, map_)
     tallies = {}
     for number, member in enumerate(map_.members):
         empty = sums[f"{_EMPTY}{number}"] or 0
@@ -211,5 +221,18 @@ def _tallies(read: pl.DataFrame, frame: pl.DataFrame, map_: Map) -> dict[str, Ta
         both = empty if member.name in _NEEDED else 0
         understood = ~read[f"{_BAD}{number}"] & ~read[f"{_EMPTY}{number}"]
         examples = frame[member.column].gather(understood.arg_true().head(3)).to_list()
-        tallies[member.name] = Tally(read.height - refused - empty + both, empty - both, refused, tuple(examples))
+        values = read.height - refused - empty + both
+        tallies[member.name] = Tally(values, empty - both, refused, tuple(examples), *bounds.get(number, ()))
     return tallies
+
+
+def _bounds(read: pl.DataFrame, map_: Map) -> dict[int, tuple[Bound, Bound]]:
+    """The least and the greatest of the understood numbers and times, by the place of their member."""
+    ranged = [number for number, of in enumerate(map_.members) if of.time or of.kind in ("number", "integer")]
+    understood = {number: pl.col(map_.members[number].name).filter(~pl.col(f"{_BAD}{number}")) for number in ranged}
+    found = read.select(
+        *(of.min().alias(f"least {number}") for number, of in understood.items()),
+        *(of.max().alias(f"greatest {number}") for number, of in understood.items()),
+    ).row(0)
+    written = [timestamp(of) if isinstance(of, datetime) else of for of in found]
+    return dict(zip(ranged, zip(written[: len(ranged)], written[len(ranged) :], strict=True), strict=True))

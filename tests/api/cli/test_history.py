@@ -52,6 +52,8 @@ def test_a_rehearsal_shows_what_each_column_is_and_writes_nothing(gate: Gate, ho
     cost = next(of for of in body["columns"] if of["member"] == "metrics.refund_cost")
     assert (cost["column"], cost["type"], cost["values"], cost["absent"]) == ("refund_cost", "number", 191, 49)
     assert len(cost["examples"]) == 3
+    assert "6.13 to 395.19" in done.stdout
+    assert (cost["least"], cost["greatest"], body["warnings"]) == (6.13, 395.19, [])
     assert (body["checked"], body["imported"]) == (True, False)
 
 
