@@ -19,6 +19,7 @@ import polars as pl
 from gate.encoding.canonical import canonical
 from gate.encoding.csv_text import could_be_formula
 from gate.ids import parse_timestamp, timestamp
+from workbench.columns import IMPORTED
 from workbench.engines.wording import counted
 from workbench.history.mapping import Map
 from workbench.history.sources import Refused
@@ -253,13 +254,18 @@ def _by_clock(at: datetime, zone: str) -> str:
 
 
 def warnings_of(account: Account, map_: Map) -> list[str]:
-    """What is odd about the dates of outcomes, in sentences.
+    """What is odd about versions and the dates of outcomes, in sentences.
 
     Args:
         account: What was understood.
         map_: The map that it was read by.
     """
     told = []
+    version = next((of for of in map_.members if of.name == "policy_version"), None)
+    if version is not None and (absent := account.tallies.get(version.name, Tally()).absent):
+        cells, have = counted(absent, "cell"), "is" if absent == 1 else "are"
+        column = shown_cell(version.column)
+        told.append(f"{cells} of {column} {have} empty: a row without a version gets the version {IMPORTED}.")
     if account.early:
         whole_days = any(of.name == "outcome_at" and of.time is not None and of.time.is_day for of in map_.members)
         why = " A date without a time of day is its first moment." if whole_days else ""

@@ -15,7 +15,9 @@ from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.errors import OperatorError
 from gate.ids import timestamp
-from tests.workbench.history.importing import DATA, rehearsed, small_map, write_csv
+from tests.workbench.history.importing import DATA, imported, plan_of, rehearsed, small_map, write_csv
+from workbench.history.account import warnings_of
+from workbench.history.importing import rehearse
 from workbench.history.mapping import load_map, read_map
 from workbench.history.times import TimeFormat
 
@@ -100,3 +102,22 @@ def test_a_yes_means_the_same_with_and_without_quotes() -> None:
     quoted, plain = ((DATA / "refunds.map.yaml").read_text().replace(*of) for of in (("", ""), ('"yes"', "yes")))
     assert plain != quoted
     assert read_map(plain.encode(), "a.yaml").document == read_map(quoted.encode(), "b.yaml").document
+
+
+@pytest.mark.parametrize("verdict", ["yes", "no", "review"])
+def test_a_constant_verdict_is_that_of_every_row(tmp_path: Path, verdict: str) -> None:
+    file = write_csv(tmp_path / "x.csv", [("a", "2024-01-01", "1"), ("b", "2024-01-02", "2")])
+    cases = imported(plan_of(tmp_path / "lake", [file], small_map(verdict=verdict))).cases().collect()
+    assert cases["verdict"].to_list() == [verdict, verdict]
+
+
+def test_an_empty_version_becomes_imported_and_the_rehearsal_says_so(tmp_path: Path) -> None:
+    map_ = small_map(policy_version={"column": "v"})
+    rows = [("a", "2024-01-01", "1", "A"), ("b", "2024-01-02", "2", "")]
+    plan = plan_of(tmp_path / "lake", [write_csv(tmp_path / "x.csv", rows, ("id", "when", "n", "v"))], map_)
+    account = rehearse(plan).account
+    assert account is not None
+    assert warnings_of(account, plan.map_) == [
+        "1 cell of v is empty: a row without a version gets the version imported."
+    ]
+    assert imported(plan).cases().sort("position").collect()["policy_version"].to_list() == ["A", "imported"]
