@@ -308,7 +308,8 @@ def erase(
         )
         return
     if before:
-        say(f"{counted(len(before), 'row')} of {name} had been erased before; nothing changed for them.")
+        them = "it" if len(before) == 1 else "them"
+        say(f"{counted(len(before), 'row')} of {name} had been erased before; nothing changed for {them}.")
     if now:
         again = f"`gate lake verify --scope {shlex.quote(of.name)}`"
         say(f"Erased {counted(len(now), 'row')} of {name}; its history_hash is now {found.history_hash}.")

@@ -8,7 +8,7 @@
     facts:
       order_total: {column: total, type: number}
 
-A plain value is a constant, `{column: NAME}` is read from the row. The shape stands in
+`{column: NAME}` is read from the row; where a member may be a constant, a plain value is one. The shape stands in
 schemas/history-map-v1.schema.json; what a schema cannot say is added here.
 """
 

@@ -82,7 +82,7 @@ def test_refused_rows_are_shown_written_and_stop_the_import(gate: Gate, tmp_path
     done = gate(*command, "--refused", str(refused))
     assert done.returncode == 1
     assert "Nothing was imported, because rows were refused" in done.stdout
-    assert "1 refused in when: It does not fit the format date, for example 2024-06-30, or names" in done.stdout
+    assert "1 refused in when: It does not fit the format date, for example 2024-06-30." in done.stdout
     assert "The refused rows:" in done.stdout
     assert "\x1b" not in done.stdout
     told = [json.loads(line) for line in refused.read_text().splitlines()]
@@ -141,6 +141,8 @@ def test_erased_rows_are_gone_and_their_ids_are_not_logged(gate: Gate) -> None:
         0,
         ["2 rows of past had been erased before; nothing changed for them."],
     )
+    one = gate("history", "erase", "past", "R-0007", "--scope", "acme")
+    assert one.stdout.splitlines() == ["1 row of past had been erased before; nothing changed for it."]
     more = printed(gate("history", "erase", "past", "R-0007", "row:R-0009", "--scope", "acme", "--json"))
     assert (more["erased_now"], more["erased_before"], more["erased"]) == (1, 1, 3)
     actions = [of["action"] for of in printed(gate("log", "--json"))["entries"]]
