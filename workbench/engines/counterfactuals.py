@@ -99,7 +99,7 @@ class CounterfactualReport:
             f"{body['verdict_changed']:,} would get another verdict, {body['changed']:,} changed in anything; "
             f"{failing(body) or 'none would fail the schema check'}"
         )
-        said = (self._asked(), counts, without_verdict(body), *worth(body), self._unread())
+        said = (self._asked(), counts, without_verdict(body), *self._sums(), self._unread())
         return prompt("Counterfactuals", body["policy_id"], self.scope, *said)
 
     def _repr_html_(self) -> str:
@@ -109,7 +109,7 @@ class CounterfactualReport:
         said = (
             f"{self._changed()}.",
             without_verdict(self.body),
-            *worth(self.body),
+            *self._sums(),
             f"Under {self._asked()}.",
             self._unread(),
         )
@@ -120,11 +120,17 @@ class CounterfactualReport:
 
     def _changed(self) -> str:
         """How many decisions would get another verdict."""
-        body = self.body
-        told = body["redecided"] - body["verdicts"]["before"].get(NO_VERDICT, 0)
-        if body["redecided"] and not told:
-            return f"The verdicts of {body['redecided']:,} imported cases are not known"
-        return redecided({**body, "redecided": told})
+        if self.body["redecided"] and not self._told():
+            return "No imported case has a verdict to compare"
+        return redecided({**self.body, "redecided": self._told()})
+
+    def _told(self) -> int:
+        """How many of the redecided have a verdict."""
+        return int(self.body["redecided"] - self.body["verdicts"]["before"].get(NO_VERDICT, 0))
+
+    def _sums(self) -> list[str]:
+        """What each metric comes to; nothing where no verdict can be another."""
+        return worth(self.body) if self._told() or not self.body["redecided"] else []
 
     def _asked(self) -> str:
         """Of what slice, under which rulebook and patch."""

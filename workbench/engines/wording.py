@@ -196,7 +196,7 @@ def without_verdict(body: Mapping[str, Any]) -> str:
     if cases == body["redecided"]:
         thens, subject = Counter(after), "The file has no verdicts"
     else:
-        thens, subject = Counter(), f"The file has no verdict of {cases:,} more"
+        thens, subject = Counter(), f"The file has no verdict for {counted(cases, 'more case')}"
         for each in body["transitions"]:
             if each["verdict"] == NO_VERDICT:
                 thens[each["then_verdict"]] += each["decisions"]

@@ -180,6 +180,7 @@ def test_what_if_without_verdicts_says_what_the_version_would_decide_and_sums_it
     report = counterfactuals(untold, POLICY, rulebook=CANDIDATE.body, metrics=metrics)
     assert f"The file has no verdicts; this version would decide {said}." in repr(report)
     assert "None of 240" not in report._repr_html_()
+    assert "more would be let through" not in repr(report)
 
 
 def test_what_if_over_some_verdicts_compares_these_and_tells_the_others(tmp_path: Path) -> None:
@@ -194,7 +195,7 @@ def test_what_if_over_some_verdicts_compares_these_and_tells_the_others(tmp_path
     turned = {pair: count for pair, count in pairs.items() if len({*pair}) == 2 and pair[0] != "review"}
     assert {(of.was, of.then): of.decisions for of in found.verdicts} == turned
     said = without_verdict(found.body)
-    assert said.startswith(f"The file has no verdict of {sum(then.values())} more; this version would decide ")
+    assert said.startswith(f"The file has no verdict for {sum(then.values())} more cases; this version would decide ")
     assert all(f"{count} {of}" in said for of, count in then.items())
 
 
