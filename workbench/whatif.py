@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from math import fsum
 from typing import Any, Final, cast
 
 from gate.decisions.migrations.reading import Migrations
@@ -30,6 +31,7 @@ from gate.records.documents import Record
 from gate.rulebooks.evaluation import ABSENT, value_at
 from gate.rulebooks.facts import with_value
 from gate.rulebooks.rulebook import Rulebook
+from workbench.columns import NO_VERDICT
 from workbench.engines.counterfactuals import counterfactuals
 from workbench.lake.names import choices, shown
 from workbench.lake.reader import Snapshot
@@ -100,6 +102,33 @@ class Redecided:
             key = (each["verdict"], each["then_verdict"])
             worth.setdefault(key, {})[each["metric"]] = (each["values"], each["sum"])
         return [MovedVerdict(was, then, count, worth.get((was, then), {})) for (was, then), count in ordered]
+
+    @property
+    def told(self) -> int:
+        """How many of the redecided have a verdict; all of them, unless they are imported cases."""
+        untold: int = self.body["verdicts"]["before"].get(NO_VERDICT, 0)
+        return int(self.body["redecided"]) - untold
+
+    @property
+    def untold(self) -> list[MovedVerdict]:
+        """The imported cases without a verdict, by the verdict that they would get, those of the most cases first."""
+        by_then: dict[str, list[Mapping[str, Any]]] = {}
+        for each in self.body["transitions"]:
+            if each["verdict"] == NO_VERDICT:
+                by_then.setdefault(each["then_verdict"], []).append(each)
+        moved = [
+            MovedVerdict(NO_VERDICT, then, sum(of["decisions"] for of in each), _summed(each))
+            for then, each in by_then.items()
+        ]
+        return sorted(moved, key=lambda of: (-of.decisions, of.then))
+
+
+def _summed(transitions: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, float]]:
+    """What each value comes to in some transitions, without those that none of them has."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for worth in (of for each in transitions for of in each["worth"] if of["values"]):
+        found.setdefault(worth["metric"], []).append(worth)
+    return {name: (sum(of["values"] for of in each), fsum(of["sum"] for of in each)) for name, each in found.items()}
 
 
 def registered(

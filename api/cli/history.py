@@ -16,7 +16,7 @@ from gate.clock import utc_now
 from gate.errors import OperatorError
 from gate.instance.instance import Instance
 from workbench.history import sets, upkeep
-from workbench.history.account import FIRST, Account, columns_of
+from workbench.history.account import FIRST, Account, columns_of, range_of, warnings_of
 from workbench.history.importing import Imported, Plan, foreseen, import_history, rehearse
 from workbench.history.mapping import read_map
 from workbench.history.sets import HistorySet
@@ -107,6 +107,7 @@ def _log(instance: Instance, action: str, of: HistorySet, **more: object) -> Non
 
 def _report(plan: Plan, done: Imported, *, would: str | None, refused: Path | None, as_json: bool) -> None:
     columns = [] if done.account is None else columns_of(done.account, plan.map_)
+    warnings = [] if done.account is None else warnings_of(done.account, plan.map_)
     if as_json:
         account = {} if done.account is None else done.account.to_dict()
         print_json(
@@ -122,11 +123,12 @@ def _report(plan: Plan, done: Imported, *, would: str | None, refused: Path | No
                 "map_hash": plan.map_.hash,
                 **account,
                 "columns": columns,
+                "warnings": warnings,
             }
         )
         return
     if done.account is not None:
-        _print_account(done.account, columns)
+        _print_account(done.account, columns, warnings)
         if done.account.refused and refused is not None:
             say(f"Wrote the refused rows to {refused}.")
     if would is not None and done.account is not None:
@@ -135,9 +137,9 @@ def _report(plan: Plan, done: Imported, *, would: str | None, refused: Path | No
         _print_end(plan, done)
 
 
-def _print_account(account: Account, columns: Sequence[dict[str, Any]]) -> None:
+def _print_account(account: Account, columns: Sequence[dict[str, Any]], warnings: Sequence[str]) -> None:
     table(
-        ["column", "is", "type", "values", "absent", "refused", "such as"],
+        ["column", "is", "type", "values", "absent", "refused", "such as", "from ... to"],
         [
             [
                 of["column"],
@@ -147,6 +149,7 @@ def _print_account(account: Account, columns: Sequence[dict[str, Any]]) -> None:
                 f"{of['absent']:,}",
                 f"{of['refused']:,}",
                 ", ".join(each if len(each) <= _LONGEST else f"{each[:_LONGEST]}..." for each in of["examples"]),
+                range_of(of),
             ]
             for of in columns
         ],
@@ -154,6 +157,8 @@ def _print_account(account: Account, columns: Sequence[dict[str, Any]]) -> None:
     span = f", decided from {account.first[:10]} to {account.last[:10]}" if account.first and account.last else ""
     refused = f"; {counted(account.refused, 'row')} refused" if account.refused else ""
     say(f"{counted(account.read, 'row')} read, {counted(account.rows, 'row')} understood{span}{refused}.")
+    for warning in warnings:
+        say(warning, style="yellow")
     body = account.to_dict()
     for of in body["reasons"][:_REASONS_SHOWN]:
         where = "" if of["column"] is None else f" in {of['column']}"
@@ -303,7 +308,8 @@ def erase(
         )
         return
     if before:
-        say(f"{counted(len(before), 'row')} of {name} had been erased before; nothing changed for them.")
+        them = "it" if len(before) == 1 else "them"
+        say(f"{counted(len(before), 'row')} of {name} had been erased before; nothing changed for {them}.")
     if now:
         again = f"`gate lake verify --scope {shlex.quote(of.name)}`"
         say(f"Erased {counted(len(now), 'row')} of {name}; its history_hash is now {found.history_hash}.")

@@ -24,7 +24,7 @@ from gate.rulebooks.evaluation import ABSENT, NEEDS_INPUT, Explained, value_at
 from gate.rulebooks.explanation import shown as shown_value
 from gate.rulebooks.rulebook import Rulebook
 from workbench.engines.findings import failing
-from workbench.engines.wording import amount, decided_by
+from workbench.engines.wording import amount, decided_by, without_verdict
 from workbench.lake.entries import Personal
 from workbench.lake.fresh import fresh
 from workbench.lake.names import choices, shown
@@ -369,7 +369,7 @@ def _many(
                     for name in asked.metrics
                 ],
             }
-            for each in redecided.verdicts
+            for each in (*redecided.verdicts, *redecided.untold)
         ]
         print_json(
             {"scope": scope.name, "metrics": list(asked.metrics), "verdicts": verdicts, "report": redecided.body}
@@ -412,11 +412,8 @@ def _print_slice(
     if not body["decisions"]:
         say("There is no such decision.")
         return
-    say(
-        f"{body['verdict_changed']:,} of {counted(body['redecided'], 'decision')} would get another verdict; "
-        f"{body['changed']:,} would change in verdict, action, reason or rule.",
-        style="bold",
-    )
+    for line in _found(redecided):
+        say(line, style="bold")
     if body["unknown"]:
         say(f"The facts of {body['unknown']:,} more are not known.", style="yellow")
     if body["needs_input"]:
@@ -428,8 +425,22 @@ def _print_slice(
     say("Outcomes are those of the decisions as they were made: what would come of another verdict is not known.")
 
 
+def _found(redecided: Redecided) -> list[str]:
+    """How many decisions would go another way, and what cases without a verdict would get."""
+    body, told, lines = redecided.body, redecided.told, []
+    if "history" not in body["coverage"]:
+        lines = [
+            f"{body['verdict_changed']:,} of {counted(told, 'decision')} would get another verdict; "
+            f"{body['changed']:,} would change in verdict, action, reason or rule."
+        ]
+    elif told or not body["redecided"]:
+        cases = counted(told, "imported case")
+        lines = [f"{body['verdict_changed']:,} of {cases} would get another verdict than the file has."]
+    return [*lines, *filter(None, [without_verdict(body)])]
+
+
 def _print_tables(redecided: Redecided) -> None:
-    metrics, moved, transitions = redecided.metrics, redecided.verdicts, redecided.transitions
+    metrics, moved, transitions = redecided.metrics, [*redecided.verdicts, *redecided.untold], redecided.transitions
     if moved:
         say("")
         columns = ["was", "would be", "decisions"]

@@ -12,6 +12,7 @@ import polars as pl
 from gate.policy.questions import VERDICTS
 from workbench.charts import colours
 from workbench.charts.drawing import COUNT, Drawn, legend, months, rows, titled, tooltip
+from workbench.columns import NO_VERDICT
 from workbench.engines.wording import counted
 
 _LABELS: Final = alt.Axis(labelAngle=0, labelFontSize=12)
@@ -35,9 +36,11 @@ def verdicts(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, was: st
     """
     counted = frame.group_by("verdict", "then_verdict").agg(pl.col("decisions").sum()).sort("verdict", "then_verdict")
     every = alt.Scale(domain=VERDICTS)
+    # Imported cases may have none.
+    before = alt.Scale(domain=[*VERDICTS, *([NO_VERDICT] if NO_VERDICT in counted["verdict"] else [])])
     base = rows(counted).encode(
         x=alt.X("then_verdict:N", title="Verdict as it would be", scale=every, axis=_LABELS),
-        y=alt.Y("verdict:N", title=was, scale=every, axis=_LABELS),
+        y=alt.Y("verdict:N", title=was, scale=before, axis=_LABELS),
     )
     # Pale enough for the numbers, on white and on dark.
     shades = alt.Scale(range=[0.1, 0.5], domainMin=0)

@@ -35,7 +35,7 @@ from workbench.engines.arguments import require_decided, require_known_values, r
 from workbench.engines.findings import failing, redecided, worth
 from workbench.engines.rendering import cut, listed, page, prompt
 from workbench.engines.slicing import date_of, latest, looked_at
-from workbench.engines.wording import decided_by, stated
+from workbench.engines.wording import decided_by, stated, without_verdict
 from workbench.evaluator import DEFAULT, FAILED, VectorEvaluator, compile_frame_evaluator
 from workbench.facts import ABSENT, fields_of, find_typed, patched, type_of, with_fields
 from workbench.history.marks import marked
@@ -99,19 +99,38 @@ class CounterfactualReport:
             f"{body['verdict_changed']:,} would get another verdict, {body['changed']:,} changed in anything; "
             f"{failing(body) or 'none would fail the schema check'}"
         )
-        return prompt(
-            "Counterfactuals", body["policy_id"], self.scope, self._asked(), counts, *worth(body), self._unread()
-        )
+        said = (self._asked(), counts, without_verdict(body), *self._sums(), self._unread())
+        return prompt("Counterfactuals", body["policy_id"], self.scope, *said)
 
     def _repr_html_(self) -> str:
         shown = ("decisions", "redecided", "unknown", "changed", "verdict_changed", "needs_input")
         facts = [("scope", self.scope), *((name, self.body[name]) for name in shown)]
         facts += [(name, stated(self.body["coverage"][name])) for name in ("from", "to")]
-        said = (f"{redecided(self.body)}.", *worth(self.body), f"Under {self._asked()}.", self._unread())
+        said = (
+            f"{self._changed()}.",
+            without_verdict(self.body),
+            *self._sums(),
+            f"Under {self._asked()}.",
+            self._unread(),
+        )
         title = f"What {self.body['policy_id']} would have decided"
         named = [pl.col(name).map_elements(decided_by, return_dtype=pl.String) for name in ("rule", "then_rule")]
         transitions = ("From verdict to verdict", self.frame.with_columns(named))
         return page(title, facts, transitions, said=said, small=self.body["notes"])
+
+    def _changed(self) -> str:
+        """How many decisions would get another verdict."""
+        if self.body["redecided"] and not self._told():
+            return "No imported case has a verdict to compare"
+        return redecided({**self.body, "redecided": self._told()})
+
+    def _told(self) -> int:
+        """How many of the redecided have a verdict."""
+        return int(self.body["redecided"] - self.body["verdicts"]["before"].get(NO_VERDICT, 0))
+
+    def _sums(self) -> list[str]:
+        """What each metric comes to; nothing where no verdict can be another."""
+        return worth(self.body) if self._told() or not self.body["redecided"] else []
 
     def _asked(self) -> str:
         """Of what slice, under which rulebook and patch."""
@@ -139,11 +158,12 @@ class CounterfactualReport:
         notes = [
             f"Policy {cut(body['policy_id'])} in scope {cut(self.scope)}, under {self._asked()}.",
             "On the diagonal the verdict stays." if body["redecided"] else "",
+            without_verdict(body),
             f"{failing(body)}." if body["needs_input"] else "",
             f"The facts of {body['unknown']:,} more are not known." if body["redecided"] and body["unknown"] else "",
             self._unread(),
         ]
-        return verdicts(self.frame, redecided(body), notes)
+        return verdicts(self.frame, self._changed(), notes)
 
 
 def counterfactuals(
@@ -517,11 +537,14 @@ def _worth(
         for keys, sums in exact_sums(rows.collect(engine="streaming"), (*_SAID, "then")).items():
             by_code[keys] = by_code.get(keys, Sums()) + sums
     names = pl.DataFrame(list(by_code), schema=dict.fromkeys((*_SAID, "then"), pl.String), orient="row")
-    told = names.with_columns(pl.col("then").cast(pl.Int32), pl.col("verdict").cast(pl.Enum(VERDICTS)))
+    # A case without a verdict has the text of None there.
+    verdict = pl.when(pl.col("verdict").is_in(VERDICTS)).then("verdict").cast(pl.Enum(VERDICTS))
+    told = names.with_columns(pl.col("then").cast(pl.Int32), verdict.alias("verdict"))
     told = told.join(anew.outcomes, on="then", how="left", maintain_order="left")
     told = told.with_columns(changed.alias("changed"))
     found: dict[tuple[str, str, str, str, bool], Sums] = {}
-    for key, sums in zip(told.select(_TOLD_APART).iter_rows(), by_code.values(), strict=True):
+    for (was, *rest), sums in zip(told.select(_TOLD_APART).iter_rows(), by_code.values(), strict=True):
+        key = (was or NO_VERDICT, *rest)
         found[key] = found.get(key, Sums()) + sums
     return found
 
@@ -530,7 +553,7 @@ def _moved(name: str, worth: Mapping[tuple[str, str, str, str, bool], Sums]) -> 
     """What a metric comes to in the decisions that would get another verdict, by both verdicts."""
     by_verdicts: dict[tuple[str, str], Sums] = {}
     for (verdict, _, then, *_), sums in worth.items():
-        if verdict != then:
+        if verdict not in (then, NO_VERDICT):
             by_verdicts[verdict, then] = by_verdicts.get((verdict, then), Sums()) + sums
     return [
         {"metric": name, "verdict": verdict, "then_verdict": then, **_summed(sums)}

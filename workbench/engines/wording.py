@@ -8,10 +8,14 @@ day(date(2026, 7, 14))            14 July 2026
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
+
+from gate.policy.questions import VERDICTS
+from workbench.columns import NO_VERDICT
 
 # From here on a number has more digits than anybody reads, or than a double holds.
 _GREATEST: Final = 1e15
@@ -177,3 +181,24 @@ def joined(names: Sequence[str]) -> str:
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """A number and what is counted: `1 case`, `2,460 cases`, and `2 entries` where the plural is given."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural or f'{noun}s'}"
+
+
+def without_verdict(body: Mapping[str, Any]) -> str:
+    """What imported cases without a verdict would get, as a sentence; empty where every case has one.
+
+    Args:
+        body: A counterfactual report.
+    """
+    before, after = body["verdicts"]["before"], body["verdicts"]["after"]
+    cases = before.get(NO_VERDICT, 0)
+    if not cases:
+        return ""
+    if cases == body["redecided"]:
+        thens, subject = Counter(after), "The file has no verdicts"
+    else:
+        thens, subject = Counter(), f"The file has no verdict for {counted(cases, 'more case')}"
+        for each in body["transitions"]:
+            if each["verdict"] == NO_VERDICT:
+                thens[each["then_verdict"]] += each["decisions"]
+    told = ", ".join(f"{thens[verdict]:,} {verdict}" for verdict in VERDICTS if thens[verdict])
+    return f"{subject}; this version would decide {told}."

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Final, TypeAlias
+from typing import BinaryIO, Final, TypeAlias
 
 import orjson
 import polars as pl
@@ -312,9 +312,8 @@ def _stretch(
     twice = pl.Series(seen.add(typed.frame["id"].to_list(), numbers), dtype=pl.Boolean)
     duplicates = _duplicates(typed.frame.filter(twice), source, plan.map_)
     frame = typed.frame.filter(~twice)
-    times: Any = (frame["occurred_at"].min(), frame["occurred_at"].max())
     others = [*batch.refused, *duplicates]
-    account = account_of(typed.without(len(duplicates)), others, times, frame.height)
+    account = account_of(typed.without(len(duplicates)), others, frame)
     refused = sorted((*typed.refused, *others), key=lambda of: of.row)
     made = {}
     if tables is not None:
@@ -382,7 +381,7 @@ def _keep(plan: Plan, done: _Done, stretch: _Stretch) -> None:
     sync_directory(plan.staging)
     body = {
         "cursor": asdict(stretch.cursor),
-        "account": stretch.account.to_dict(),
+        "account": stretch.account.state(),
         "files": [asdict(file) for file in files],
     }
     write_durably(_stretch_file(plan, number), orjson.dumps(body))

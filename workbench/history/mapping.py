@@ -8,7 +8,7 @@
     facts:
       order_total: {column: total, type: number}
 
-A plain value is a constant, `{column: NAME}` is read from the row. The shape stands in
+`{column: NAME}` is read from the row; where a member may be a constant, a plain value is one. The shape stands in
 schemas/history-map-v1.schema.json; what a schema cannot say is added here.
 """
 
@@ -58,6 +58,7 @@ class Map:
         format: The kind of the files; None where the suffixes tell.
         policy_id: The policy.
         policy_version: The constant version; None where a column has it.
+        verdict: The constant verdict; None where a column has it, or nothing does.
         action: The constant action; None where a column has it, or nothing does.
         executed: The constant action_executed; None where a column has it, or nothing does.
     """
@@ -68,6 +69,7 @@ class Map:
     format: str | None
     policy_id: str
     policy_version: str | None
+    verdict: str | None
     action: str | None
     executed: bool | None
 
@@ -135,6 +137,7 @@ def load_map(document: Any, where: str) -> Map:
         format=document.get("format"),
         policy_id=document["policy_id"],
         policy_version=_constant(document.get("policy_version", IMPORTED)),
+        verdict=_constant(document.get("verdict")),
         action=_constant(document.get("action")),
         executed=_constant(document.get("action_executed")),
     )

@@ -69,11 +69,12 @@ class Tables:
     def _cases(self, rows: pl.DataFrame) -> pl.DataFrame:
         map_, types = self.map_, schema("cases")
         action = pl.col("action") if map_.has("action") else pl.lit(map_.action, pl.String)
+        verdict = pl.col("verdict") if map_.has("verdict") else pl.lit(map_.verdict, types["verdict"])
         decided = rows.select(
             *self._decided(),
             (pl.lit(ROW_PREFIX) + pl.col("id")).alias("decision_id"),
             pl.col("occurred_at").alias("created_at"),
-            self._or_null("verdict", types["verdict"]).alias("verdict"),
+            verdict.alias("verdict"),
             action.alias("action"),
             self._or_null("reason", pl.String()).alias("reason_code"),
             pl.lit(IMPORTED).alias("rule"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -50,6 +50,7 @@ _PATTERN: Final = re.compile(r"%(.?)|([^%])", re.DOTALL)
 _PLAIN: Final = re.compile(r"[A-Za-z0-9 .,:/_-]", re.ASCII)
 _PARTS: Final = "ymdHMSfz"
 _MINUTE: Final = 60_000
+_NONE_SUCH: Final = "There is no such day or time of day in the years 1 to 9999."
 # The years 1 to 9999, as the protocol has them, in milliseconds since 1970.
 _FIRST: Final = -62_135_596_800_000
 _LAST: Final = 253_402_300_799_999
@@ -68,15 +69,38 @@ class TimeFormat:
     zone: str
 
     @property
-    def fault(self) -> str:
-        """What is wrong with a cell that is no time, as a sentence."""
+    def is_day(self) -> bool:
+        """Whether the format has no time of day."""
+        return self.format == "date" or ("%" in self.format and "%H" not in self.format)
+
+    def faults(self, cells: pl.Series) -> pl.Series:
+        """Why each cell is refused, as a sentence; null where a cell is null.
+
+        Args:
+            cells: Texts, none of which `read` takes for a time.
+        """
         example = _EXAMPLES.get(self.format) or _DIRECTIVE.sub(lambda of: _WRITTEN[of[1]], self.format)
-        fault = (
-            f"It does not fit the format {self.format}, for example {example}, or names a day or time that does not "
-            f"exist."
+        unfit = pl.lit(f"It does not fit the format {self.format}, for example {example}.")
+        if self.format in _UNIX:
+            parts, fits, fault = cells.to_frame(), pl.first().str.contains(_UNIX[self.format][0]), pl.lit(_NONE_SUCH)
+        else:
+            parts, fits, fault = self._parts(cells), pl.col("y").is_not_null(), self._fault()
+        why = pl.when(fits).then(fault).otherwise(unfit)
+        return parts.select(pl.when(cells.is_not_null()).then(why).alias(cells.name)).to_series()
+
+    def _fault(self) -> pl.Expr:
+        """What is wrong with times that fit the format."""
+        advice = {"iso8601": " Write it with its offset from UTC, such as +01:00."}.get(self.format, "")
+        if "%" in self.format:
+            advice = " Write times with their offset from UTC, and give the format %z."
+        zoned = partial(pl.col("naive").dt.replace_time_zone, self.zone, non_existent="null")
+        return (
+            pl.when(pl.col("naive").is_null() | pl.col("z").is_not_null() | zoned(ambiguous="null").is_not_null())
+            .then(pl.lit(_NONE_SUCH))
+            .when(zoned(ambiguous="earliest").is_null())
+            .then(pl.lit(f"The clock in {self.zone} skipped this time. Correct it, or the zone in the map."))
+            .otherwise(pl.lit(f"The clock in {self.zone} showed this time twice.{advice}"))
         )
-        zone = "" if self.zone == "UTC" else f" The clock in {self.zone} may also have skipped it, or shown it twice."
-        return f"{fault}{zone}"
 
     @cached_property
     def _regex(self) -> str:
@@ -91,7 +115,8 @@ class TimeFormat:
         # As expressions, the groups would be matched again for each part of them.
         return cells.map_batches(self._moments, TIME, is_elementwise=True)
 
-    def _moments(self, cells: pl.Series) -> pl.Series:
+    def _parts(self, cells: pl.Series) -> pl.DataFrame:
+        """The parts of each time, and `naive`, the time by its own clock; null where there is no such time."""
         parts = pl.select(cells.str.extract_groups(self._regex)).to_series().struct.unnest()
         missing = [pl.lit(None, pl.String).alias(name) for name in _PARTS if name not in parts.columns]
         parts = parts.with_columns(missing).with_columns(
@@ -101,11 +126,15 @@ class TimeFormat:
             *(pl.col(name).cast(pl.Int64, strict=False).fill_null(0) for name in "HMS"),
             pl.col("f").str.pad_end(3, "0").str.slice(0, 3).cast(pl.Int64, strict=False).fill_null(0),
         )
-        hour, minute, second, zone = (pl.col(name) for name in "HMSz")
+        hour, minute, second = (pl.col(name) for name in "HMS")
         milliseconds = ((hour * 60 + minute) * 60 + second) * 1000 + pl.col("f")
         # The leap second has no place on the clock of the protocol.
         whole = (hour < 24) & (minute < 60) & (second < 60)
         naive = pl.when(whole).then(pl.col("day").cast(pl.Datetime("ms")) + milliseconds.cast(pl.Duration("ms")))
+        return parts.with_columns(naive.alias("naive"))
+
+    def _moments(self, cells: pl.Series) -> pl.Series:
+        parts, naive, zone = self._parts(cells), pl.col("naive"), pl.col("z")
         local = naive.dt.replace_time_zone(self.zone, ambiguous="null", non_existent="null").dt.convert_time_zone("UTC")
         moment = local
         if not cells.is_empty() and parts["z"].count():

@@ -11,16 +11,21 @@ that means nothing stands in null_values.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from datetime import datetime
+from typing import Any, Final, TypeAlias
 
 import polars as pl
 
 from gate.encoding.strict_json import MAX_SAFE_INTEGER
+from gate.ids import timestamp
 from workbench.columns import OUTCOME_STATUS, VERDICT
 from workbench.history.mapping import Map, Member
 from workbench.history.sources import LINE, ROW, Refused
+
+Bound: TypeAlias = float | str | None
+"""The end of a range: a number, or a time as text."""
 
 MAX_TEXT: Final = 200
 """How many characters an id, a version, an action or a reason code has at most."""
@@ -33,6 +38,7 @@ _ID: Final = "id"
 _NEEDED: Final = (_ID, "occurred_at")
 _UNREPORTED: Final = "unreported"
 _PLAIN: Final = "Remove thousands separators, units and spaces, and write a decimal comma as a point."
+_BEYOND: Final = "or it is beyond 2^53 - 1, which JSON does not keep exactly."
 _BAD: Final = ":bad:"
 _EMPTY: Final = ":empty:"
 _CELL: Final = ":cell:"
@@ -48,12 +54,16 @@ class Tally:
         absent: How many were empty.
         refused: How many were not understood.
         examples: The first three that were understood, as the file has them.
+        least: The least number, or the earliest time in UTC, that was understood; None for other kinds of members.
+        greatest: The greatest, or the latest.
     """
 
     values: int = 0
     absent: int = 0
     refused: int = 0
     examples: tuple[str, ...] = ()
+    least: Bound = None
+    greatest: Bound = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +118,9 @@ def read_values(frame: pl.DataFrame, map_: Map, file: str) -> Typed:
     read = read.with_columns(first.alias(_FAULT))
     whole = read if not read[_FAULT].count() else read.filter(pl.col(_FAULT).is_null())
     kept = whole.select(ROW, LINE, *(of.name for of in map_.members))
-    return Typed(kept, tuple(_refused(read, frame, map_, file)), _tallies(read, frame, map_), _reasons(read, map_))
+    times = _time_faults(read, map_)
+    refused = tuple(_refused(read, frame, map_, file, times))
+    return Typed(kept, refused, _tallies(read, frame, map_), _reasons(read, map_, times))
 
 
 def _value(member: Member) -> pl.Expr:
@@ -158,12 +170,29 @@ def _bad(member: Member, cell: pl.Expr, value: pl.Expr) -> pl.Expr:
     return missing | (there & value.is_null())
 
 
-def reason_of(member: Member, *, empty: bool) -> tuple[str, str]:
-    """Why a cell of a member is refused: a stable word, and the same for a person."""
+def _time_faults(read: pl.DataFrame, map_: Map) -> dict[int, pl.Series]:
+    """Why times are refused, row by row, by the place of each member that has such."""
+    found = {}
+    for number, member in enumerate(map_.members):
+        bad = read[f"{_BAD}{number}"]
+        if member.time is not None and bad.any():
+            cells = read.select(pl.when(bad).then(pl.col(f"{_CELL}{member.column}"))).to_series()
+            found[number] = member.time.faults(cells)
+    return found
+
+
+def reason_of(member: Member, *, empty: bool, time: str = "") -> tuple[str, str]:
+    """Why a cell of a member is refused: a stable word, and the same for a person.
+
+    Args:
+        member: The member.
+        empty: Whether the cell is empty.
+        time: What is wrong with it, where it should be a time.
+    """
     if empty:
         return "missing", f"The cell is empty, and every row needs {member.name}."
     if member.time is not None:
-        return "time", member.time.fault
+        return "time", time
     return {
         "id": ("id", f"An id has at most {MAX_TEXT} characters, all of which print."),
         "text": ("text", f"A text has at most {MAX_TEXT} characters."),
@@ -174,35 +203,43 @@ def reason_of(member: Member, *, empty: bool) -> tuple[str, str]:
             if member.values is None
             else "The map gives it no meaning; add it to values, or to null_values.",
         ),
-        "number": ("number", f"It is no number such as 1250.5, or a whole number beyond 2^53 - 1. {_PLAIN}"),
-        "integer": ("integer", f"It is no whole number such as 1250, up to 2^53 - 1. {_PLAIN}"),
+        "number": ("number", f"It is not a number like 1250.5, {_BEYOND} {_PLAIN}"),
+        "integer": ("integer", f"It is not a whole number like 1250, {_BEYOND} {_PLAIN}"),
     }[member.kind]
 
 
-def _refused(read: pl.DataFrame, frame: pl.DataFrame, map_: Map, file: str) -> Iterator[Refused]:
+def _refused(
+    read: pl.DataFrame, frame: pl.DataFrame, map_: Map, file: str, times: Mapping[int, pl.Series]
+) -> Iterator[Refused]:
     at = read[_FAULT].is_not_null().arg_true()
     if not len(at):
         return
     faults = read.select(ROW, LINE, _FAULT)[at]
     for place, (row, line, fault) in zip(at, faults.iter_rows(), strict=True):
         member = map_.members[fault]
-        code, reason = reason_of(member, empty=read[f"{_EMPTY}{fault}"][place])
+        time = times[fault][place] if fault in times else ""
+        code, reason = reason_of(member, empty=read[f"{_EMPTY}{fault}"][place], time=time)
         yield Refused(file, row, line, member.column, frame[member.column][place], code, reason)
 
 
-def _reasons(read: pl.DataFrame, map_: Map) -> Counter[tuple[str | None, str, str]]:
+def _reasons(read: pl.DataFrame, map_: Map, times: Mapping[int, pl.Series]) -> Counter[tuple[str | None, str, str]]:
     found: Counter[tuple[str | None, str, str]] = Counter()
     for number, member in enumerate(map_.members):
         bad, is_empty = read[f"{_BAD}{number}"], read[f"{_EMPTY}{number}"]
         for empty in (True, False):
             if rows := int((bad & (is_empty if empty else ~is_empty)).sum()):
                 # Members that read one column and refuse a cell for the same reason refuse the same rows.
-                found[(member.column, *reason_of(member, empty=empty))] = rows
+                whys = [("", rows)]
+                if member.time is not None and not empty:
+                    whys = times[number].drop_nulls().value_counts().rows()
+                for why, of in whys:
+                    found[(member.column, *reason_of(member, empty=empty, time=why))] = of
     return found
 
 
 def _tallies(read: pl.DataFrame, frame: pl.DataFrame, map_: Map) -> dict[str, Tally]:
     sums = read.select(pl.col(f"^{_BAD}.*$", f"^{_EMPTY}.*$").sum()).row(0, named=True)
+    bounds = _bounds(read, map_)
     tallies = {}
     for number, member in enumerate(map_.members):
         empty = sums[f"{_EMPTY}{number}"] or 0
@@ -211,5 +248,18 @@ def _tallies(read: pl.DataFrame, frame: pl.DataFrame, map_: Map) -> dict[str, Ta
         both = empty if member.name in _NEEDED else 0
         understood = ~read[f"{_BAD}{number}"] & ~read[f"{_EMPTY}{number}"]
         examples = frame[member.column].gather(understood.arg_true().head(3)).to_list()
-        tallies[member.name] = Tally(read.height - refused - empty + both, empty - both, refused, tuple(examples))
+        values = read.height - refused - empty + both
+        tallies[member.name] = Tally(values, empty - both, refused, tuple(examples), *bounds.get(number, ()))
     return tallies
+
+
+def _bounds(read: pl.DataFrame, map_: Map) -> dict[int, tuple[Bound, Bound]]:
+    """The least and the greatest of the understood numbers and times, by the place of their member."""
+    ranged = [number for number, of in enumerate(map_.members) if of.time or of.kind in ("number", "integer")]
+    understood = {number: pl.col(map_.members[number].name).filter(~pl.col(f"{_BAD}{number}")) for number in ranged}
+    found = read.select(
+        *(of.min().alias(f"least {number}") for number, of in understood.items()),
+        *(of.max().alias(f"greatest {number}") for number, of in understood.items()),
+    ).row(0)
+    written = [timestamp(of) if isinstance(of, datetime) else of for of in found]
+    return dict(zip(ranged, zip(written[: len(ranged)], written[len(ranged) :], strict=True), strict=True))

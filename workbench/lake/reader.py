@@ -82,6 +82,7 @@ class ImportedSet:
         rows: How many rows were imported.
         refused: How many rows of its files were refused.
         erased: How many rows were erased since.
+        has_verdicts: Whether its map names a verdict.
     """
 
     name: str
@@ -89,6 +90,7 @@ class ImportedSet:
     rows: int
     refused: int
     erased: int
+    has_verdicts: bool
 
     @property
     def mark(self) -> dict[str, object]:
@@ -663,7 +665,8 @@ def history_of(lake: Path, scope_id: str, scope: str, name: str) -> Snapshot:
         OperatorError: HISTORY_UNKNOWN, or HISTORY_MANIFEST_INVALID.
     """
     found = sets.require(lake, scope_id, scope, name)
-    imported = ImportedSet(found.name, found.history_hash, found.rows, found.refused, len(found.erased))
+    counted = found.rows, found.refused, len(found.erased)
+    imported = ImportedSet(found.name, found.history_hash, *counted, has_verdicts="verdict" in found.map)
     return Snapshot(lake, found.as_manifest(), found.rows, None, imported=imported)
 
 

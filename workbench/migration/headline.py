@@ -102,8 +102,10 @@ def _how_many(of: _Part) -> Iterator[Line]:
     thens = {row["to"]: row["decisions"] for row in history["was_matrix"] if row["from"] == NO_VERDICT}
     if thens:
         told = ", ".join(f"{decisions:,} {verdict}" for verdict, decisions in sorted(thens.items()))
+        were = "was" if sum(thens.values()) == 1 else "were"
         yield Line(
-            f"Nobody knows how {counted(sum(thens.values()), 'imported case')} went; the candidate decides: {told}."
+            f"The file does not say how {counted(sum(thens.values()), 'imported case')} {were} decided; the candidate "
+            f"decides: {told}."
         )
         if of["base"] is None and sum(thens.values()) == redecided:
             return

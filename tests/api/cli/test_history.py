@@ -52,6 +52,8 @@ def test_a_rehearsal_shows_what_each_column_is_and_writes_nothing(gate: Gate, ho
     cost = next(of for of in body["columns"] if of["member"] == "metrics.refund_cost")
     assert (cost["column"], cost["type"], cost["values"], cost["absent"]) == ("refund_cost", "number", 191, 49)
     assert len(cost["examples"]) == 3
+    assert "6.13 to 395.19" in done.stdout
+    assert (cost["least"], cost["greatest"], body["warnings"]) == (6.13, 395.19, [])
     assert (body["checked"], body["imported"]) == (True, False)
 
 
@@ -80,7 +82,7 @@ def test_refused_rows_are_shown_written_and_stop_the_import(gate: Gate, tmp_path
     done = gate(*command, "--refused", str(refused))
     assert done.returncode == 1
     assert "Nothing was imported, because rows were refused" in done.stdout
-    assert "1 refused in when: It does not fit the format date, for example 2024-06-30, or names" in done.stdout
+    assert "1 refused in when: It does not fit the format date, for example 2024-06-30." in done.stdout
     assert "The refused rows:" in done.stdout
     assert "\x1b" not in done.stdout
     told = [json.loads(line) for line in refused.read_text().splitlines()]
@@ -139,6 +141,8 @@ def test_erased_rows_are_gone_and_their_ids_are_not_logged(gate: Gate) -> None:
         0,
         ["2 rows of past had been erased before; nothing changed for them."],
     )
+    one = gate("history", "erase", "past", "R-0007", "--scope", "acme")
+    assert one.stdout.splitlines() == ["1 row of past had been erased before; nothing changed for it."]
     more = printed(gate("history", "erase", "past", "R-0007", "row:R-0009", "--scope", "acme", "--json"))
     assert (more["erased_now"], more["erased_before"], more["erased"]) == (1, 1, 3)
     actions = [of["action"] for of in printed(gate("log", "--json"))["entries"]]
@@ -194,3 +198,39 @@ def test_a_migration_is_tried_on_imported_cases_and_not_proposed_by_them(
     assert "imported history of refund_policy" in Path("report.html").read_text()
     unknown = gate("migrate", "dry-run", str(manifest), "--scope", "acme", "--history", "none", "--json")
     assert printed(unknown, 2)["error"] == "HISTORY_UNKNOWN"
+
+
+def test_a_what_if_over_cases_without_verdicts_says_what_the_version_would_decide(gate: Gate, tmp_path: Path) -> None:
+    map_ = tmp_path / "map.yaml"
+    text = (DATA / "refunds.map.yaml").read_text(encoding="utf-8")
+    map_.write_text(
+        "".join(
+            part for part in text.splitlines(keepends=True) if "handled" not in part and "paid" not in part
+        ).replace("verdict:\n", ""),
+        encoding="utf-8",
+    )
+    command = ("history", "import", SAMPLE[0], "--map", str(map_), "--scope", "acme", "--name", "past")
+    assert gate(*command).returncode == 0
+    rulebook = DATA.parent / "rulebooks" / "refund_policy.json"
+    assert gate("rulebook", "register", str(rulebook), "--scope", "acme").returncode == 0
+    version = json.loads(rulebook.read_bytes())["version"]
+    asked = (
+        "whatif",
+        "refund_policy",
+        "--by",
+        version,
+        "--scope",
+        "acme",
+        "--history",
+        "past",
+        "--metric",
+        "refund_cost",
+    )
+    done = gate(*asked)
+    assert done.returncode == 0, done.stderr
+    assert "The file has no verdicts; this version would decide " in done.stdout
+    assert "would get another verdict" not in done.stdout
+    rows = printed(gate(*asked, "--json"))["verdicts"]
+    assert {of["verdict"] for of in rows} == {"none"}
+    assert sum(of["decisions"] for of in rows) == 240
+    assert sum(of["worth"][0]["values"] for of in rows) == 191

@@ -64,6 +64,7 @@ def test_what_was_rehearsed_is_imported_and_its_file_is_gone(
     shown = page.act("rehearse_history", name="sent", map=MAP)["parts"]["rehearsal"]
     assert "days_<wbr>since_<wbr>purchase" in shown
     assert "none refused" in shown
+    assert "6.13 to 399.25" in shown
     assert sets.names_of(lake, acme.scope_id) == []
     told = page.act("import_history", history="sent")
     (found,) = sets.all_of(lake, acme.scope_id)
@@ -85,6 +86,15 @@ def test_nothing_is_imported_that_was_not_rehearsed(site: Site, acme: Scope, pag
     send(page, CONTENT[:-1])
     assert "rehearse the file first" in page.act("import_history", history="mine")["fault"]
     assert sets.names_of(site.instance.settings.lake_directory, acme.scope_id) == []
+
+
+def test_outcomes_with_odd_dates_are_warnings_of_a_rehearsal(page: Channel) -> None:
+    content = CONTENT.replace(b",2024-02-07,", b",2029-02-07,", 1)
+    assert content != CONTENT
+    send(page, content)
+    shown = page.act("rehearse_history", name="odd", map=MAP)["parts"]["rehearsal"]
+    assert "1 outcome is dated more than a year after the last case." in shown
+    assert "none refused" in shown
 
 
 def test_refused_rows_are_shown_as_text_with_their_reasons(page: Channel) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from gate.clock import utc_now
-from gate.encoding.yaml_text import write_yaml
+from gate.encoding.yaml_text import read_yaml, write_yaml
 from gate.ledger.access.authority import Scope
 from gate.ledger.drafts.drafts import Draft, Origin
 from gate.rulebooks.rulebook import Rulebook, load
@@ -149,6 +149,27 @@ def test_other_facts_of_imported_cases_are_those_of_the_form(page: Channel, rule
     assert shown(what_if(page, lines, history=past)) == turned(rulebook, fraud_flag=True)
     narrowed = shown(what_if(page, lines, history=past, verdict="yes", by=rulebook.version))
     assert set(narrowed) == {("yes", "no")}
+
+
+def test_the_what_if_over_cases_without_verdicts_says_what_the_version_would_decide(
+    site: Site, acme: Scope, rulebook: Rulebook
+) -> None:
+    map_: Any = read_yaml((HISTORY / "refunds.map.yaml").read_bytes()).value
+    del map_["verdict"]
+    then = Counter(rulebook.evaluator.decide(facts).decision for _, _, facts in rows())
+    with (
+        imported(site, acme, "untold", HISTORY / "refunds.csv", json.dumps(map_)) as name,
+        site.browser("ana").open(f"/whatif?scope=acme&history={name}") as channel,
+    ):
+        channel.go(f"/whatif?scope=acme&history={name}")
+        found = what_if(channel, {}, history=name, metric="refund_cost")
+    said = ", ".join(f"{then[verdict]} {verdict}" for verdict in ("yes", "no", "review") if then[verdict])
+    assert f"The file has no verdicts; this version would decide {said}." in found
+    assert "than the file has" not in found
+    assert "more would be let through" not in found
+    assert set(re.findall(r'<td data-label="Was">(none)</td><td data-label="Would be">(\w+)</td>', found)) == {
+        ("none", verdict) for verdict in then
+    }
 
 
 def test_a_period_cuts_imported_cases_by_when_they_happened_whatever_the_clock(page: Channel, past: str) -> None:

@@ -31,6 +31,7 @@ from workbench import (
     policy_alerts,
     roll_up,
 )
+from workbench.engines.wording import without_verdict
 from workbench.lake.reader import Snapshot
 from workbench.migration.history import LakeHistory, dry_run
 from workbench.whatif import decide_slice
@@ -163,6 +164,41 @@ def test_what_if_sums_a_metric_over_imported_cases(history: Snapshot) -> None:
         assert told[key][1] == pytest.approx(sum(values))
 
 
+def test_what_if_without_verdicts_says_what_the_version_would_decide_and_sums_it(untold: Snapshot) -> None:
+    metrics = ["refund_cost", "inputs.days_since_purchase"]
+    found = decide_slice(untold, POLICY, {}, rulebook=CANDIDATE, metrics=metrics)
+    expected: dict[str, list[float]] = {}
+    for row, to in zip(ROWS, decided_by(CANDIDATE), strict=True):
+        expected.setdefault(to, []).extend([float(row["refund_cost"])] if row["refund_cost"] else [])
+    assert (found.verdicts, found.told) == ([], 0)
+    told = {of.then: of.worth["refund_cost"] for of in found.untold}
+    assert {then: values for then, (values, _) in told.items()} == {then: len(of) for then, of in expected.items()}
+    for then, values in expected.items():
+        assert told[then][1] == pytest.approx(sum(values))
+    counts = Counter(decided_by(CANDIDATE))
+    said = ", ".join(f"{counts[of]} {of}" for of in ("yes", "no", "review") if counts[of])
+    report = counterfactuals(untold, POLICY, rulebook=CANDIDATE.body, metrics=metrics)
+    assert f"The file has no verdicts; this version would decide {said}." in repr(report)
+    assert "None of 240" not in report._repr_html_()
+    assert "more would be let through" not in repr(report)
+
+
+def test_what_if_over_some_verdicts_compares_these_and_tells_the_others(tmp_path: Path) -> None:
+    map_ = yaml.safe_load((DATA / "refunds.map.yaml").read_text())
+    map_["null_values"] = ["", "desk"]
+    some = imported(plan_of(tmp_path, [DATA / "refunds.csv"], map_))
+    found = decide_slice(some, POLICY, {}, rulebook=CANDIDATE, metrics=["refund_cost"])
+    pairs = Counter(zip((VERDICTS[row["handled"]] for row in ROWS), decided_by(CANDIDATE), strict=True))
+    then = {of: count for (was, of), count in sorted(pairs.items()) if was == "review"}
+    assert {of.then: of.decisions for of in found.untold} == then
+    assert found.told == 240 - sum(then.values())
+    turned = {pair: count for pair, count in pairs.items() if len({*pair}) == 2 and pair[0] != "review"}
+    assert {(of.was, of.then): of.decisions for of in found.verdicts} == turned
+    said = without_verdict(found.body)
+    assert said.startswith(f"The file has no verdict for {sum(then.values())} more cases; this version would decide ")
+    assert all(f"{count} {of}" in said for of, count in then.items())
+
+
 def test_a_dry_run_names_its_history_and_counts_what_both_versions_decide(history: Snapshot) -> None:
     run = dry_run(LakeHistory(history, POLICY), CANDIDATE, BASE, metric="refund_cost")
     assert history.imported is not None
@@ -185,7 +221,7 @@ def test_a_dry_run_without_verdicts_says_what_the_candidate_decides(untold: Snap
     then = Counter(decided_by(CANDIDATE))
     assert {of["to"]: of["decisions"] for of in run.body["was_matrix"]} == then
     assert {of["from"] for of in run.body["was_matrix"]} == {"none"}
-    assert any("Nobody knows how 240 imported cases went" in line for line in run.lines)
+    assert any("The file does not say how 240 imported cases were decided; the candidate" in line for line in run.lines)
     assert not any("None of 240" in line for line in run.lines)
     assert run.decisions().collect().height == 240
     run.plot()

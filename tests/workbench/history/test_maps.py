@@ -15,7 +15,9 @@ from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.errors import OperatorError
 from gate.ids import timestamp
-from tests.workbench.history.importing import DATA, rehearsed, small_map, write_csv
+from tests.workbench.history.importing import DATA, imported, plan_of, rehearsed, small_map, write_csv
+from workbench.history.account import warnings_of
+from workbench.history.importing import rehearse
 from workbench.history.mapping import load_map, read_map
 from workbench.history.times import TimeFormat
 
@@ -64,14 +66,12 @@ def test_comments_and_the_order_of_lines_are_no_part_of_the_hash() -> None:
         (
             {"column": "when", "format": "%d.%m.%Y %H:%M", "zone": "Europe/Lisbon"},
             "2024-06-30",
-            "It does not fit the format %d.%m.%Y %H:%M, for example 30.06.2024 12:00, or names a day or time that does "
-            "not exist. The clock in Europe/Lisbon may also have skipped it, or shown it twice.",
+            "It does not fit the format %d.%m.%Y %H:%M, for example 30.06.2024 12:00.",
         ),
         (
             {"column": "when", "format": "unix_seconds"},
             "yesterday",
-            "It does not fit the format unix_seconds, for example 1719748800, or names a day or time that does "
-            "not exist.",
+            "It does not fit the format unix_seconds, for example 1719748800.",
         ),
     ],
 )
@@ -81,10 +81,71 @@ def test_a_time_that_does_not_fit_is_told_the_format_and_an_example(
     done = rehearsed(tmp_path, [write_csv(tmp_path / "x.csv", [("a", cell, "1")])], small_map(occurred_at=column))
     assert done.account is not None
     assert [of["reason"] for of in done.account.shown] == [sentence]
-    example = sentence.split("for example ")[1].split(", or")[0]
+    example = sentence.split("for example ")[1].removesuffix(".")
     other = rehearsed(tmp_path, [write_csv(tmp_path / "y.csv", [("a", example, "1")])], small_map(occurred_at=column))
     assert other.account is not None
     assert other.account.rows == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "sentence"),
+    [
+        ({"format": "date"}, "2023-02-29", "There is no such day or time of day in the years 1 to 9999."),
+        ({}, "2024-06-30T24:00Z", "There is no such day or time of day in the years 1 to 9999."),
+        ({}, "0001-01-01T00:00+01:00", "There is no such day or time of day in the years 1 to 9999."),
+        ({"zone": "Asia/Tokyo"}, "0001-01-01T00:00", "There is no such day or time of day in the years 1 to 9999."),
+        (
+            {"format": "unix_seconds"},
+            "999999999999",
+            "It does not fit the format unix_seconds, for example 1719748800.",
+        ),
+        ({"format": "unix_milliseconds"}, "-99999999999999", "There is no such day or time"),
+        (
+            {"format": "%d.%m.%Y %H:%M", "zone": "Europe/Berlin"},
+            "29.03.2026 02:30",
+            "The clock in Europe/Berlin skipped this time. Correct it, or the zone in the map.",
+        ),
+        (
+            {"format": "%d.%m.%Y %H:%M", "zone": "Europe/Berlin"},
+            "26.10.2025 02:30",
+            "The clock in Europe/Berlin showed this time twice. Write times with their offset from UTC, and give the "
+            "format %z.",
+        ),
+        (
+            {"zone": "Europe/Berlin"},
+            "2025-10-26T02:30",
+            "The clock in Europe/Berlin showed this time twice. Write it with its offset from UTC, such as +01:00.",
+        ),
+    ],
+)
+def test_a_time_that_fits_the_format_is_refused_for_its_own_reason(
+    column: dict[str, str], cell: str, sentence: str, tmp_path: Path
+) -> None:
+    map_ = small_map(occurred_at={"column": "when", **column})
+    done = rehearsed(tmp_path, [write_csv(tmp_path / "x.csv", [("a", cell, "1")])], map_)
+    assert done.account is not None
+    (reason,) = (of["reason"] for of in done.account.shown)
+    assert reason.startswith(sentence)
+
+
+def test_each_reason_of_a_column_of_times_is_counted_by_itself(tmp_path: Path) -> None:
+    cells = ["2024-06-31", "tomorrow", "2023-02-29", "", "2024-06-30"]
+    done = rehearsed(tmp_path, [write_csv(tmp_path / "x.csv", [(f"r{at}", of, "1") for at, of in enumerate(cells)])])
+    assert done.account is not None
+    assert {of["reason"].split(" ")[0]: of["rows"] for of in done.account.to_dict()["reasons"]} == {
+        "There": 2,
+        "It": 1,
+        "The": 1,
+    }
+    assert [of["reason"].split(" ")[0] for of in done.account.shown] == ["There", "It", "There", "The"]
+
+
+def test_a_number_that_is_none_is_refused_with_an_example_and_the_bound(tmp_path: Path) -> None:
+    done = rehearsed(tmp_path, [write_csv(tmp_path / "x.csv", [("a", "2024-01-01", "two")])])
+    assert done.account is not None
+    assert done.account.shown[0]["reason"].startswith(
+        "It is not a number like 1250.5, or it is beyond 2^53 - 1, which JSON does not keep exactly."
+    )
 
 
 @pytest.mark.parametrize("kind", ["number", "integer"])
@@ -100,3 +161,22 @@ def test_a_yes_means_the_same_with_and_without_quotes() -> None:
     quoted, plain = ((DATA / "refunds.map.yaml").read_text().replace(*of) for of in (("", ""), ('"yes"', "yes")))
     assert plain != quoted
     assert read_map(plain.encode(), "a.yaml").document == read_map(quoted.encode(), "b.yaml").document
+
+
+@pytest.mark.parametrize("verdict", ["yes", "no", "review"])
+def test_a_constant_verdict_is_that_of_every_row(tmp_path: Path, verdict: str) -> None:
+    file = write_csv(tmp_path / "x.csv", [("a", "2024-01-01", "1"), ("b", "2024-01-02", "2")])
+    cases = imported(plan_of(tmp_path / "lake", [file], small_map(verdict=verdict))).cases().collect()
+    assert cases["verdict"].to_list() == [verdict, verdict]
+
+
+def test_an_empty_version_becomes_imported_and_the_rehearsal_says_so(tmp_path: Path) -> None:
+    map_ = small_map(policy_version={"column": "v"})
+    rows = [("a", "2024-01-01", "1", "A"), ("b", "2024-01-02", "2", "")]
+    plan = plan_of(tmp_path / "lake", [write_csv(tmp_path / "x.csv", rows, ("id", "when", "n", "v"))], map_)
+    account = rehearse(plan).account
+    assert account is not None
+    assert warnings_of(account, plan.map_) == [
+        "1 cell of v is empty: a row without a version gets the version imported."
+    ]
+    assert imported(plan).cases().sort("position").collect()["policy_version"].to_list() == ["A", "imported"]

@@ -94,7 +94,7 @@ class Figures:
 
     Attributes:
         weekly: Success by week and version.
-        verdicts: Verdicts by week.
+        verdicts: Verdicts by week; None where no case has one.
         rules: What decided.
         reasons: The reasons.
         latency: How long first outcomes take.
@@ -102,7 +102,7 @@ class Figures:
     """
 
     weekly: Figure | None
-    verdicts: Figure
+    verdicts: Figure | None
     rules: Figure
     reasons: Figure
     latency: Figure | None
@@ -145,6 +145,7 @@ def view(location: Location, found: Found, figures: Figures, *, now: datetime) -
         "by_verdict": _by_verdict(location, found.compared.body),
         "dispositions": _dispositions(found.asked.body),
         "versions_left_out": found.compared.body["coverage"]["versions"] - len(found.compared.body["versions"]),
+        "no_verdict": _no_verdict(found),
         "verdict_weeks": _verdict_weeks(location, done),
         "rules": [_hit(location, row, "rule") for row in _hitting(location, done).iter_rows(named=True)],
         "never": _never(location, done),
@@ -163,6 +164,12 @@ def view(location: Location, found: Found, figures: Figures, *, now: datetime) -
         _filters(location, found.names, found.histories),
         links=offered.periods(location, now),
     )
+
+
+def _no_verdict(found: Found) -> str:
+    """Why there is no verdict to show, as a sentence."""
+    named = found.imported is None or found.imported.has_verdicts
+    return "None of these cases has a verdict." if named else "The map of these cases names no verdict."
 
 
 def figures(location: Location, found: Found, canvas: Canvas) -> Figures:
@@ -196,10 +203,12 @@ def figures(location: Location, found: Found, canvas: Canvas) -> Figures:
     if (drawing := results.begin(location, found.asked, found.routes, canvas)) is not None:
         begun["weekly"] = drawing
     begun |= {
-        "verdicts": begin(weekly.verdicts(done.weekly, findings.verdicts(done.weekly), (), link=of_week_and_verdict)),
         "rules": begin(counts.rules(hitting, findings.rules(hitting), (), link=of_rule)),
         "reasons": begin(counts.reasons(done.reasons, findings.reasons(done.reasons), (), link=of_reason)),
     }
+    if done.weekly["decisions"].sum():
+        chart = weekly.verdicts(done.weekly, findings.verdicts(done.weekly), (), link=of_week_and_verdict)
+        begun["verdicts"] = begin(chart)
     if done.with_outcome:
         begun["latency"] = begin(weekly.latency(done.latency, findings.latency(done.latency), (), link=of_week))
     measured = {
@@ -209,7 +218,7 @@ def figures(location: Location, found: Found, canvas: Canvas) -> Figures:
     drawn = {name: wait() for name, wait in begun.items()}
     return Figures(
         weekly=drawn.get("weekly"),
-        verdicts=drawn["verdicts"],
+        verdicts=drawn.get("verdicts"),
         rules=drawn["rules"],
         reasons=drawn["reasons"],
         latency=drawn.get("latency"),

@@ -124,6 +124,22 @@ def test_cases_without_a_verdict_are_shown_too(of: Site, tmp_path: Path) -> None
         assert "open" in shown(of, url).text
 
 
+def test_the_policy_page_says_where_no_verdict_is_known_and_why(of: Site, tmp_path: Path) -> None:
+    file = tmp_path / "cases.csv"
+    file.write_text("case,at,amount,handled\n1,2026-01-05T10:00:00Z,3,\n2,2026-01-06T10:00:00Z,4,\n")
+    put(of, "untold", WITHOUT_VERDICT, file)
+    put(of, "unfilled", f"{WITHOUT_VERDICT}verdict: {{column: handled, values: {{paid: yes}}}}\n", file)
+    for name, sentence in {
+        "untold": "The map of these cases names no verdict.",
+        "unfilled": "None of these cases has a verdict.",
+    }.items():
+        page = shown(of, f"/policy?scope=acme&history={name}")
+        # In the place of the tile and of the chart.
+        assert page.text.count(sentence) == 2
+        assert "No decisions" not in page.text
+        assert "Verdicts by week" not in page.text
+
+
 def test_a_history_that_is_not_there_is_said_with_those_that_are(of: Site, imported: Scope) -> None:
     with pytest.raises(OperatorError, match="two_years"):
         load(of.store, visit(of.of.scope, "/policy?scope=acme&history=two_yaers"))

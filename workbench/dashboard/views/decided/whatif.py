@@ -18,6 +18,7 @@ from workbench.dashboard.views.imported.source import source_of
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Choice, Entry, Page
 from workbench.engines import findings
+from workbench.engines.wording import without_verdict
 from workbench.lake.reader import ImportedSet
 from workbench.whatif import Redecided
 
@@ -162,9 +163,11 @@ def many(redecided: Redecided, location: Location) -> Markup:
         "imported": redecided.body["coverage"].get("history"),
         "rows": rows,
         "more": len(changed) - len(rows),
-        "verdicts": redecided.verdicts,
+        "told": redecided.told,
+        "without_verdict": without_verdict(redecided.body),
+        "verdicts": [*redecided.verdicts, *redecided.untold],
         "metric": next(iter(redecided.metrics), None),
-        "worth": findings.worth(redecided.body),
+        "worth": findings.worth(redecided.body) if redecided.told or not redecided.body["redecided"] else [],
         "failing": findings.failing(redecided.body),
     }
     return render("whatif_many.html", context)

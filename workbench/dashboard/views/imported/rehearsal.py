@@ -7,7 +7,7 @@ from markupsafe import Markup
 from workbench.dashboard.store.histories import Rehearsal
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.imported.listing import policy_url
-from workbench.history.account import Account, columns_of
+from workbench.history.account import Account, columns_of, range_of, warnings_of
 from workbench.history.importing import Imported
 
 _REASONS_SHOWN = 20
@@ -19,7 +19,8 @@ def rehearsed(found: Rehearsal) -> Markup:
     body = account.to_dict()
     context = {
         "name": found.plan.name,
-        "columns": columns_of(account, found.plan.map_),
+        "columns": [{**of, "range": range_of(of)} for of in columns_of(account, found.plan.map_)],
+        "warnings": warnings_of(account, found.plan.map_),
         "read": account.read,
         "rows": account.rows,
         "refused": account.refused,
