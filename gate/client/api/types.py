@@ -1876,7 +1876,7 @@ class AnomalyEffect(TypedDict):
     for or none is known.
     """
     lasting: bool
-    """Whether it goes on, or lasted two weeks or more."""
+    """Whether it goes on, or lasted two weeks or more; never of single values of a metric."""
     harm: bool | None
     """Whether it is for the worse; null where counts cannot tell."""
 
@@ -1967,6 +1967,10 @@ class AnomalyReportLevel(TypedDict):
     """The lower median."""
     upper_quartile: float
     """A quarter of them are greater, about."""
+    above: int
+    """How many are greater than the median of those before."""
+    below: int
+    """How many are less than it."""
 
 
 ShiftedMetric = TypedDict(
@@ -1990,7 +1994,11 @@ ShiftedMetric = TypedDict(
         "before": AnomalyReportLevel,
         # .
         "within": AnomalyReportLevel,
-        # The median within less the median before.
+        # Of spread: whether distances are differences or ratios.
+        "scale": NotRequired[Literal["difference", "ratio"]],
+        # Of location, the median within less the median before; of spread, the width of the middle half within less
+        # that before: its upper quartile less the lower one, of ratios the logarithm of how many times as great it
+        # is. Six digits.
         "difference": float,
         # The effect size, -1 to 1: how much more often a value within is the greater one than the lesser one; of
         # spread, of the distances. 0.147 is small, 0.33 medium, 0.474 large.
@@ -2219,7 +2227,8 @@ AnomalyCoverage = TypedDict(
         "from": str | None,
         # When the last was.
         "to": str | None,
-        # The date of the chain's last entry, to which everything is counted; null for an empty chain.
+        # The date of the chain's last entry, or of an imported history's last case, to which everything is counted;
+        # null for an empty chain.
         "as_of": str | None,
         # How many weeks were looked at, at most the latest 104.
         "weeks": int,
@@ -2243,7 +2252,7 @@ AnomalyCoverage = TypedDict(
 class AnomalyReport(TypedDict):
     """What is anomalous about a policy's decisions, by formulas that are written down, and by no model. It holds no
     date but those of the ledger: the same entries of the chain give the same report, byte for byte. Numbers have six
-    decimals, p-values and mad six digits.
+    decimals; p-values, mad and the difference of a level six digits.
     """
 
     policy_anomalies_version: str
@@ -2270,7 +2279,9 @@ class AnomalyReport(TypedDict):
     severities: AnomalySeverities
     """How many of them are of each severity."""
     anomalies: list[Anomaly]
-    """The anomalies, at most max_items: by severity, lasting harm first, then by what they cost, then by score."""
+    """The anomalies, at most max_items: by severity, lasting harm first, then other harm, then what lasts; then by
+    what they cost, then by score.
+    """
     min_sample: int
     """How many cases a window needs, what it is compared with, and a metric."""
     threshold: float
@@ -3121,7 +3132,9 @@ class PolicyAlerts(TypedDict):
     alert_count: int
     """How many alerts are open."""
     alerts: list[PolicyAlert]
-    """The alerts, at most 100: lasting harm first, then by what they cost, then by score."""
+    """The alerts, at most 100: lasting harm first, then other harm, then what lasts; then by what they cost, then by
+    score.
+    """
     open_days: int
     """How many days after its window an anomaly is open."""
     coverage: AlertsCoverage
