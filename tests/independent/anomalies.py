@@ -1379,7 +1379,7 @@ class Recount:
         yield Found(
             "metric_outlier",
             name,
-            strength if len(far) >= 0.1 * len(all_values) else min(0.79, strength),
+            strength if wilson(len(far), len(all_values))[0] >= 0.1 else min(0.79, strength),
             ["metric_far_from_usual"],
             f"Values of the metric {name} far from what is usual: {len(far):,} of {len(all_values):,}.",
             when[0],

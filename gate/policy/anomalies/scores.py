@@ -55,8 +55,8 @@ SURPLUS: Final = Marks(0.05, 0.25, 0.5)
 """The decisions more or fewer than usual, as a share of those of a usual week."""
 
 MANY_FAR: Final = 0.1
-"""The least share of a metric's values that lies far out where an alert is made of it: of values with heavy tails fewer
-do.
+"""The least share of a metric's values that lies far out where an alert is made of it, by the low end of its interval:
+of values with heavy tails fewer do.
 """
 
 FAR: Final = Marks(1.0, 2.0, 4.0)

@@ -19,6 +19,7 @@ from gate.policy.anomalies.scores import (
 from gate.policy.anomalies.statistics import Share
 from gate.policy.anomalies.telling.base import Base, rounded, significant
 from gate.policy.anomalies.volume import Surge
+from gate.policy.confidence import wilson_interval
 
 
 class Single(Base):
@@ -89,7 +90,7 @@ class Single(Base):
             subject=of.metric,
             # Single numbers can be special cases, and no test tells how values are spread.
             score=score(of.strength, FAR)
-            if of.count >= MANY_FAR * of.values
+            if wilson_interval(of.count, of.values)[0] >= MANY_FAR
             else min(BELOW_HIGH, score(of.strength, FAR)),
             reasons=["metric_far_from_usual"],
             summary=f"Values of the metric {of.metric} far from what is usual: {of.count:,} of {of.values:,}.",

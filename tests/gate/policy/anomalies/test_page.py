@@ -142,7 +142,7 @@ class TestTables:
         assert f"h of at least {scores.HARM.considerable} and its near end at least {scores.HARM.noticeable}" in TOLD
 
     def test_the_least_share_of_far_values_and_the_least_time_are_those_of_the_code(self) -> None:
-        assert f"fewer than {scores.MANY_FAR} of the values lie far out" in TOLD
+        assert f"certainly {scores.MANY_FAR} of the values lie far out" in TOLD
         assert f"the window lasts {LASTING.days} days or more" in TOLD
 
     def test_what_a_shift_needs_to_be_certain_is_that_of_the_code(self) -> None:
