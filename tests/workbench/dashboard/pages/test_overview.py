@@ -166,3 +166,21 @@ def test_unusual_metrics_come_last(tmp_path: Path) -> None:
 def test_no_name_becomes_a_part_of_the_page(tmp_path: Path, usual: Read, name: str) -> None:
     store = MadeUpStore(decided(tmp_path, name, (name, f"{name} "), name))
     require_harmless(store.page(Location(scope="acme")), usual)
+
+
+def test_of_a_policys_anomalies_harm_is_said_before_what_has_a_greater_score(tmp_path: Path) -> None:
+    chain = MadeUp()
+    for week in range(20):
+        for number in range(30):
+            at = MONDAY + week * WEEK + number * HOUR
+            decision_id = chain.decide(at)
+            chain.receipt(decision_id, at + HOUR)
+            chain.outcome(decision_id, at + DAY, "failed" if week == 17 and number % 5 < 2 else "succeeded")
+    # No outcome gets worse where all of a week are stopped.
+    for number in range(30):
+        chain.decide(MONDAY + 20 * WEEK + number * HOUR, verdict="no")
+    snapshot = chain.snapshot(tmp_path)
+    high = [of for of in anomalies(snapshot, "refunds").to_dict()["anomalies"] if of["severity"] == "high"]
+    assert max(high, key=lambda of: float(of["anomaly_score"]))["kind"] == "verdict_shift"
+    found = read(MadeUpStore(snapshot).page("/?scope=acme"))
+    assert found.text.startswith("refunds: the share of outcomes that ")
