@@ -35,7 +35,7 @@ from workbench.engines.wording import described
 from workbench.lake.verify import verify
 
 alt.renderers.enable("png", ppi=120)
-_ = pl.Config(tbl_rows=40, tbl_hide_dataframe_shape=True, fmt_str_lengths=90, tbl_width_chars=150)
+_ = pl.Config(tbl_rows=60, tbl_hide_dataframe_shape=True, fmt_str_lengths=170, tbl_width_chars=230)
 
 # %% [markdown]
 # The lake that is read, and a scope and a policy for what is about one of them. Put your own here.

@@ -28,6 +28,7 @@ JUDGED_ANEW: Final = {
     | {"effectiveness_hash"},
     "policy_anomalies_version": {"anomaly_count", "severities", "anomalies", "parameters", "recommendation", "notes"}
     | {"anomaly_hash"},
+    "policy_alerts_version": {"alert_count", "alerts", "alerts_hash", "notes"},
     "policy_benchmarks_version": {"benchmark_hash"},
     "decision_counterfactual_slice_version": {"counterfactual_hash", "notes"},
 }
