@@ -2,7 +2,7 @@
 
 The file is made up: an id, two dates, a verdict, an outcome, three metrics and ten facts a row. The import types every
 cell, refuses what it must, holds each id against all others, and writes three tables; each runs in a process of its
-own, whose peak memory is told.
+own, whose peak memory is reported.
 """
 
 from __future__ import annotations

@@ -144,6 +144,6 @@ def _drift(
 
 
 def _most_certain_first(drift: Drift) -> tuple[bool, float, float, float, tuple[int, int], str]:
-    # A great drift has the least p-value that is told in each of its windows: of those the one that shows it best.
+    # A great drift has the least p-value that is reported in each of its windows: of those the one that shows it best.
     distance, index = (-round(of, _DIGITS) for of in (drift.distance, drift.index))
     return not drift.is_certain, drift.p_value, distance, index, drift.windows.order, drift.fact

@@ -223,7 +223,7 @@ def _together(found: Iterable[_Found]) -> list[list[_Found]]:
 
 def _are_together(leader: Shift | Drift | MetricShift, item: Shift | Drift | MetricShift) -> bool:
     if isinstance(leader, MetricShift) and isinstance(item, MetricShift):
-        # Each metric is told for itself.
+        # Each metric has an anomaly of its own.
         same = (leader.metric, leader.version) == (item.metric, item.version)
         return same and leader.windows.goes_with(item.windows)
     return leader.windows.goes_with(item.windows)

@@ -10,7 +10,7 @@ outcomes since a version took over, which is asked of each version and not looke
 
 Of the windows of one rate that are left, the certain and likeliest shift is taken first; others that overlap it, or are
 compared with weeks of it, are its echo. So a shift that stays is told once, and what comes after a shift that passed is
-not taken for one. What creeps is told where no such shift explains half of it; lesser ones are then its parts.
+not taken for one. What creeps is listed where no such shift explains half of it; lesser ones are then its parts.
 """
 
 from __future__ import annotations
