@@ -1,4 +1,4 @@
-"""What all anomalies are told with: their windows, decisions, effects and versions."""
+"""What every kind of anomaly is made from: its windows, decisions, effects and versions."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Base:
             )
             for version, counts in self._weeks.versions.items()
         }
-        # Whole numbers: of two that gained equally the first by name is told.
+        # Whole numbers: of two that gained equally the first by name is taken.
         gains = {of: now.part * then.whole - then.part * now.whole for of, (then, now) in shares.items()}
         most = min(gains, key=lambda of: (-gains[of], of))
         then, now = shares[most]

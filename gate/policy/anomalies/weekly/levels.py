@@ -29,7 +29,7 @@ COMMON_WEEKS: Final = 4
 LOCATION: Final = "location"
 SPREAD: Final = "spread"
 
-# Half of what counts as noticeable is not tested, but counts as a test.
+# Shifts of less than half of a noticeable one are not examined, but they are among the tests made.
 _LEAST: Final = DELTA.noticeable / 2
 _NEAR: Final = 2.0
 _DIGITS: Final = 6
@@ -151,7 +151,7 @@ def _between_weeks(shifts: Sequence[MetricShift]) -> list[MetricShift]:
 
 
 def _certain_first(shift: MetricShift) -> tuple[bool, float, float, float, tuple[int, int], str, str]:
-    # A great shift has the least p-value that is told in each of its windows: of those the one that shows it best.
+    # A great shift has the least p-value that is reported in each of its windows: of those the one that shows it best.
     return (
         not shift.is_certain,
         shift.p_value,

@@ -107,7 +107,7 @@ def without_echoes(found: Iterable[_Moved], order: Callable[[_Moved], Any]) -> l
             kept.append(item)
     slow: list[_Moved] = []
     for item in (item for item in ordered if item.windows.slow):
-        # What creeps for a year is told once.
+        # What creeps for a year is listed once.
         if any(of.what == item.what and of.windows.is_linked_to(item.windows) for of in slow):
             continue
         parts = [
