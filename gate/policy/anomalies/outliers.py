@@ -83,7 +83,7 @@ class Outliers:
 
 
 def together(parts: Sequence[Outliers]) -> Outliers:
-    """The outliers of a metric that had several levels, each measured by its own; numbers of the usual are those of the last.
+    """The outliers of a metric that had several levels, each measured by its own. What is usual, the last level says.
 
     Args:
         parts: Those of each level, in the order of time.
