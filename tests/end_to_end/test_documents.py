@@ -37,7 +37,7 @@ ADVISED = "docs/advisory.md"
 OUTSIDE = {"make run\n", "make test\n", "make mcp\n"}
 # Of a demo, where a page makes one: as few as show what is planted, and nobody besides. In so few, chance hides it in
 # some years, and so it is always the same year.
-DEMO = {"DECISIONS": "6000", "PEERS": "0", "UNTIL": "2026-08-30"}
+DEMO = {"DECISIONS": "3000", "PEERS": "0", "UNTIL": "2026-08-30"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -883,7 +883,7 @@ class Recount:
             yield value, self.seen, lambda case, value=value: case.record[member] == value  # type: ignore[misc]
 
     def all_moved(self) -> list[Moved]:
-        tests = of_versions = 0
+        tests = of_outcomes = of_versions = 0
         found = []
         for of in ("verdict", "reason", "outcome"):
             for value, whole, has in self.rates(of):
@@ -906,11 +906,15 @@ class Recount:
                         continue
                     test = Moved(of, value, window, (b, m), (a, n), effect(a / n, b / m), 1.0)
                     tests += 1
+                    of_outcomes += of == "outcome"
                     of_versions += self.is_since_a_version(test)
                     if apart_by_errors(a, n, b, m) >= 2 and abs(test.strength) >= 0.1 and self.is_judged(test, sides):
                         found.append(test)
         for test in found:
-            test.needed = 0.01 / of_versions if self.is_since_a_version(test) else 0.001 / tests
+            if self.is_since_a_version(test):
+                test.needed = 0.01 / of_versions
+            else:
+                test.needed = 0.0005 / (of_outcomes if test.of == "outcome" else tests - of_outcomes)
         most_p = kept([test.p for test in found], tests)
         return without_echoes(test for test in found if test.p <= most_p)
 

@@ -5,8 +5,9 @@ those of 8 weeks also with the eight weeks that begin 26 weeks before them, for 
 one minute need not be independent: each count is divided by its design effect before it is tested. All tests of a
 report together keep a false discovery rate of 5 percent, under any dependence (windows overlap, and rates of one whole
 move together). That is enough to be listed, but not for an alarm: where much has truly changed, some of what is found
-besides may be chance. A shift is certain where its own p-value is too small for chance among all tests; or, for
-outcomes since a version took over, which is asked of each version and not looked for in every week, among those.
+besides may be chance. A shift is certain where its own p-value is too small for chance among all tests. Outcomes have
+half of that chance to themselves, for they are few among many verdicts and reasons, and they are what a policy is for.
+Outcomes since a version took over are asked of each version and not looked for in every week: they stand among those.
 
 Of the windows of one rate that are left, the certain and likeliest shift is taken first; others that overlap it, or are
 compared with weeks of it, are its echo. So a shift that stays is told once, and what comes after a shift that passed is
@@ -36,6 +37,9 @@ ROLLOUT_CHANCE: Final = 0.01
 """The same among the tests of outcomes since a version took over: these are few and far between, and somebody just
 changed something.
 """
+
+OUTCOMES_PART: Final = 0.5
+"""How much of the chance of a false alarm the tests of outcomes have together; verdicts and reasons have the rest."""
 
 LEAST_EFFECT: Final = 0.1
 """A smaller change, in Cohen's h, is not tested: half of what counts as small."""
@@ -195,7 +199,7 @@ def find_shifts(
         rollouts: The weeks with which a version took over.
     """
     found: list[tuple[Rate, Windows, Side, Side]] = []
-    tests = since_rollouts = 0
+    tests = outcomes = since_rollouts = 0
     every = list(windows(weeks, slow=True))
     for rate in rates:
         for of in every:
@@ -207,16 +211,19 @@ def find_shifts(
             if min(within.whole, before.whole) < min_sample:
                 continue
             tests += 1
+            outcomes += rate.of == "outcome"
             since_rollouts += rate.of == "outcome" and of.first in rollouts
             if standard_distance(within, before) < _NEAR or abs(cohens_h(within.rate, before.rate)) < LEAST_EFFECT:
                 continue
             sides = _sides(rate, of, before, within, horizon)
             if _is_enough(sides, min_sample):
                 found.append((rate, of, *sides))
+    of_outcomes = required_p(outcomes, ALARM_CHANCE * OUTCOMES_PART)
+    of_verdicts = required_p(tests - outcomes, ALARM_CHANCE * (1 - OUTCOMES_PART))
+    of_rollouts = required_p(since_rollouts, ROLLOUT_CHANCE)
     shifts = []
     for rate, of, then, now in found:
-        since_one = rate.of == "outcome" and of.first in rollouts
-        required = required_p(since_rollouts, ROLLOUT_CHANCE) if since_one else required_p(tests, ALARM_CHANCE)
+        required = of_verdicts if rate.of != "outcome" else of_rollouts if of.first in rollouts else of_outcomes
         shifts.append(Shift(rate.of, rate.value, of, then, now, fisher_exact(now.singly, then.singly), required))
     greatest = discoveries([shift.p_value for shift in shifts], FALSE_DISCOVERIES, of=tests)
     return without_echoes([shift for shift in shifts if shift.p_value <= greatest], _certain_first)

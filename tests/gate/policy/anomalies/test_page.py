@@ -146,7 +146,9 @@ class TestTables:
         assert f"the window lasts {LASTING.days} days or more" in TOLD
 
     def test_what_a_shift_needs_to_be_certain_is_that_of_the_code(self) -> None:
-        assert f"`required_p = {windows.ALARM_CHANCE} / tests`" in TOLD
+        assert f"`{windows.ALARM_CHANCE * shifts.OUTCOMES_PART} / tests`" in TOLD
+        assert f"a chance of {windows.ALARM_CHANCE} of a false alarm" in TOLD
+        assert f"`{windows.ALARM_CHANCE} / tests`, all tests of these" in TOLD
         assert f"`required_p = {shifts.ROLLOUT_CHANCE} / rollout_tests`" in TOLD
 
     def test_the_lengths_of_windows_are_those_of_the_code(self) -> None:

@@ -217,9 +217,9 @@ class TestOutcomes:
     def test_what_others_vouch_for_and_chance_alone_could_make_stays_below_high(
         self, versions: dict[str, list[int]]
     ) -> None:
-        # h of failed is 0.97, 0.55 at the near end of its interval; of so few its p is 0.000001.
+        # h of failed is 1.02, 0.55 at the near end of its interval; of so few its p is 0.0000056.
         many = {f"v{at}": steady(4, 56) if at < 8 else [9] * WEEKS for at in range(40)}
-        faint = {"failed": steady(1, 10), "succeeded": steady(24, 15)}
+        faint = {"failed": steady(1, 9), "succeeded": steady(19, 11)}
         few = counted(weeks_of([60] * WEEKS, verdicts=many, versions=versions, outcomes=faint), as_of=AS_OF)
         (anomaly,) = (of for of in found(few) if of.kind == "outcome_shift")
         assert anomaly.score == 0.79

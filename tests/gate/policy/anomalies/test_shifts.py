@@ -149,25 +149,33 @@ class TestShifts:
         assert found["moved 0"].is_certain
         assert not found["faint"].is_certain
         # Windows of 1, 2, 4 and 8 weeks among 9, of each rate.
-        assert {round(shift.required_p, 12) for shift in found.values()} == {round(0.001 / (21 * (8 + 7 + 5 + 1)), 12)}
+        assert {shift.required_p for shift in found.values()} == {0.0005 / (21 * (8 + 7 + 5 + 1))}
+
+    def test_outcomes_and_verdicts_have_half_of_the_chance_each_however_many_the_others_are(self) -> None:
+        still = [rate([4] * 9, [40] * 9, value=f"still {number}") for number in range(60)]
+        worse = rate([4] * 8 + [21], [40] * 9, of="outcome", value="failed")
+        moved = rate([4] * 8 + [34], [40] * 9)
+        outcome, verdict = sorted(shifts(worse, moved, *still, weeks=9), key=lambda shift: shift.of)
+        assert (outcome.required_p, verdict.required_p) == (0.0005 / 21, 0.0005 / (61 * 21))
 
     def test_outcomes_since_a_version_took_over_are_certain_among_such_tests(self) -> None:
-        still = [rate([4] * 9, [40] * 9, value=f"still {number}") for number in range(9)]
+        still = [rate([4] * 9, [40] * 9, of="outcome", value=f"still {number}") for number in range(9)]
         parts = [4] * 8 + [21]
         worse = rate(parts, [40] * 9, of="outcome", value="failed")
         (alone,) = shifts(worse, *still, weeks=9)
         (since,) = shifts(worse, *still, weeks=9, rollouts={8})
-        assert [of.required_p for of in (alone, since)] == [0.001 / (10 * 21), 0.01]
+        assert [of.required_p for of in (alone, since)] == [0.0005 / (10 * 21), 0.01 / 10]
         verdict = rate(parts, [40] * 9)
         (other,) = shifts(verdict, *still, weeks=9, rollouts={8})
-        assert other.required_p == alone.required_p
+        assert other.required_p == 0.0005 / 21
 
     def test_what_is_certain_goes_before_what_is_likelier(self) -> None:
         # A little worse the week before the version took over, and much worse from then on.
         worse = rate([8] * 8 + [14] + [17] * 4, [60] * 13, of="outcome", value="failed")
-        moved = [rate([4] * 9 + [38] + [4] * 3, [40] * 13, value=f"moved {number}") for number in range(6)]
-        (likeliest,) = (shift for shift in shifts(worse, *moved, weeks=13) if shift.of == "outcome")
-        (certain,) = (shift for shift in shifts(worse, *moved, weeks=13, rollouts={9}) if shift.of == "outcome")
+        parts = [4] * 9 + [38] + [4] * 3
+        moved = [rate(parts, [40] * 13, of="outcome", value=f"moved {number}") for number in range(6)]
+        (likeliest,) = (shift for shift in shifts(worse, *moved, weeks=13) if shift.value == "failed")
+        (certain,) = (shift for shift in shifts(worse, *moved, weeks=13, rollouts={9}) if shift.value == "failed")
         assert likeliest.p_value < certain.p_value
         assert (likeliest.windows.first, likeliest.is_certain) == (8, False)
         assert (certain.windows.first, certain.is_certain) == (9, True)
