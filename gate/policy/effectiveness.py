@@ -127,6 +127,10 @@ class Footing(NamedTuple):
         strata: Into how many kinds of like cases they fall.
         sampled_one_of: Of so many decisions one was looked at.
         design_effect: How many times as much rates vary as those of decisions that came one by one.
+        weaker: Other facts that tell cases apart, sorted: they have less to do with the outcome than those chosen.
+        ids: Others of imported cases, sorted: of many values, by which few cases would be alike.
+        parting: Facts, sorted, by which alone fewer than half of the imported cases have a like one of another version.
+        pooled: Facts, sorted, of whose texts the rarer ones count as alike.
     """
 
     facts: Sequence[str] = ()
@@ -136,6 +140,10 @@ class Footing(NamedTuple):
     strata: int = 0
     sampled_one_of: int = 1
     design_effect: float = 1.0
+    weaker: Sequence[str] = ()
+    ids: Sequence[str] = ()
+    parting: Sequence[str] = ()
+    pooled: Sequence[str] = ()
 
 
 class Middle(NamedTuple):

@@ -37,8 +37,8 @@ _NOTES: Final = (
     "What would have come of a blocked or held action is not known: success_rate says nothing of it, and bounds hold "
     "whatever it is.",
     "Which action was let through is what outcomes say in action_executed, and else the verdict.",
-    "Versions are compared by let-through actions among cases with like facts. They may differ in what no fact tells; "
-    "rules and weeks met different cases.",
+    "Versions are compared by let-through actions among cases with like facts. Cases may still differ in what no fact "
+    "records; rules and weeks cover different cases.",
     "Outcomes come after decisions, and failures often come late: the latest weeks can look better, and less covered, "
     "than they will.",
     "Outcomes are taken to be independent of one another, except those of decisions made in one minute, and later ones "
@@ -52,9 +52,18 @@ _NO_FACTS: Final = (
     "Versions are compared as they are: no fact that is looked at tells their let-through decisions apart."
 )
 _FACTS_LEFT_OUT: Final = (
-    "Versions are compared by {facts}, not by {left_out}: by more facts, too few let-through cases would have a like "
+    "Versions are compared by {facts}, not by {others}: by more facts, too few let-through cases would have a like "
     "one of another version. What the facts left out do to the rates is not removed."
 )
+_WEAKER: Final = "Versions are not compared by {others}: these have less to do with the outcome than the facts chosen."
+_IDS: Final = (
+    "Versions are not compared by {others}: by an id or a date, cases of different versions are hardly ever alike."
+)
+_PARTING: Final = (
+    "By {others} alone, fewer than half of the let-through cases have a like one of another version. A fact that does "
+    "not matter for the outcome can be left out of the map."
+)
+_POOLED: Final = "The rarer texts of {others} count as alike."
 _NO_CASES: Final = "Versions are not compared: fewer than two of them have let-through decisions whose facts are known."
 _UNKNOWN: Final = "Versions are compared without let-through decisions whose facts are not known."
 _SAMPLED: Final = "Versions are compared by one of {one_of} let-through decisions."
@@ -225,10 +234,17 @@ def _middle(part: str, of: Middle) -> dict[str, Any]:
 
 
 def _footing(of: Footing) -> Iterator[str]:
-    if of.left_out:
-        yield _FACTS_LEFT_OUT.format(facts=_enumerated(of.facts) or "no fact", left_out=_enumerated(of.left_out))
-    elif not of.facts:
+    if not (of.facts or of.left_out):
         yield _NO_FACTS
+    facts = _enumerated(of.facts) or "no fact"
+    noted = {
+        _FACTS_LEFT_OUT: of.left_out,
+        _WEAKER: of.weaker,
+        _IDS: of.ids,
+        _PARTING: of.parting,
+        _POOLED: of.pooled,
+    }
+    yield from (note.format(facts=facts, others=_enumerated(others)) for note, others in noted.items() if others)
 
 
 def _enumerated(names: Sequence[str]) -> str:

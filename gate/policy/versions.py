@@ -11,11 +11,11 @@ what the others stop has no like cases there: these are judged apart, by what th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
-from gate.policy.anomalies.statistics import Share
+from gate.policy.anomalies.statistics import Share, standard_distance
 from gate.policy.standardization import Comparison, Interval, compare, total
 
 CHANCE: Final = 0.01
@@ -37,6 +37,9 @@ LEAST_LOSS: Final = 0.1
 wherever the line is drawn.
 """
 
+FAR: Final = 2.0
+"""How many standard errors rates in a kind of cases have to lie apart to be tested."""
+
 MOST_SENTENCES: Final = 10
 """How many versions sentences speak of, at most."""
 
@@ -44,6 +47,18 @@ _DIGITS: Final = 6
 
 Cells = Mapping[str, Mapping[str, Share]]
 """By version and stratum, how many of how many."""
+
+
+class Kind(NamedTuple):
+    """A kind of cases in which a version does worse than the others.
+
+    Attributes:
+        stratum: The stratum, or what its cases have in common.
+        comparison: The version beside the others in it.
+    """
+
+    stratum: str
+    comparison: Comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +75,7 @@ class Compared:
         raw_is_below: Whether the version does worse as they are.
         like_is_below: Whether it does worse among like cases.
         admits_worse: Whether what it alone lets through does worse.
+        worst: The kind of cases in which it most certainly does worse, by a tenth or more; None where there is none.
     """
 
     raw: Comparison
@@ -70,6 +86,15 @@ class Compared:
     raw_is_below: bool
     like_is_below: bool
     admits_worse: bool
+    worst: Kind | None = None
+
+    def described(self, describe: Callable[[str], str]) -> Compared:
+        """The same, its worst kind of cases described."""
+        return (
+            self
+            if self.worst is None
+            else replace(self, worst=self.worst._replace(stratum=describe(self.worst.stratum)))
+        )
 
     @property
     def is_below(self) -> bool:
@@ -122,7 +147,39 @@ def compare_versions(
     required = min_sample * design_effect
     # What a version alone lets through may be little: so exact a test needs no more.
     tests = sum((1 if alone is None else 2) for raw, _, alone in found.values() if _is_enough(raw, required))
-    return {version: _compared(*of, required, CHANCE / max(tests, 1)) for version, of in found.items()}
+    worst = _worst(cells, strata, design_effect, required)
+    return {
+        version: replace(_compared(*of, required, CHANCE / max(tests, 1)), worst=worst.get(version))
+        for version, of in found.items()
+    }
+
+
+def _worst(cells: Cells, strata: Mapping[str, Share], design_effect: float, required: float) -> dict[str, Kind]:
+    """Of each version the kind of cases in which it most certainly does worse than the others; none of one kind."""
+    tested = (
+        []
+        if len(strata) == 1
+        else [
+            (version, name, share, _less(strata[name], share))
+            for version, of in sorted(cells.items())
+            for name, share in sorted(of.items())
+            if min(share.whole, strata[name].whole - share.whole) >= required
+        ]
+    )
+    found: dict[str, Kind] = {}
+    for version, name, share, others in tested:
+        if share.rate > others.rate - LEAST_LOSS or standard_distance(share, others) < FAR:
+            continue
+        of = compare({"": (share, others)}, design_effect)
+        if of is not None and of.p_value <= CHANCE / len(tested):
+            kind = found.get(version)
+            if kind is None or _order(of) < _order(kind.comparison):
+                found[version] = Kind(name, of)
+    return found
+
+
+def _order(of: Comparison) -> tuple[float, float]:
+    return of.p_value, of.difference.value
 
 
 def _admitted(of: Mapping[str, Share], met: Mapping[str, Share], decided: Mapping[str, Share]) -> list[str]:
@@ -180,8 +237,8 @@ def _less(whole: Share, part: Share) -> Share:
 
 
 def sentences(compared: Mapping[str, Compared]) -> list[str]:
-    """What raw rates do not show: what versions alone let through, where the rates mislead, and which versions with
-    enough cases are not judged.
+    """What raw rates do not show: what versions alone let through, where the rates mislead, which versions with enough
+    cases are not judged, and which do worse in one kind of cases alone.
     """
     of_each = sorted(compared.items())
     misled = {version: of for version, of in of_each if of.disagrees and not of.admits_worse}
@@ -192,6 +249,7 @@ def sentences(compared: Mapping[str, Compared]) -> list[str]:
     unlike = {version: of for version, of in of_each if of.is_enough and not of.is_like and not of.admits_worse}
     said = [_admits(version, of.admitted) for version, of in of_each if of.admitted is not None and of.admits_worse]
     said += [_misled(*item) for item in misled.items()] + [_unlike(*item) for item in unlike.items()]
+    said += [_worse_in(version, of.worst) for version, of in of_each if of.worst is not None and not of.is_below]
     more = len(said) - MOST_SENTENCES
     return [*said[:MOST_SENTENCES], *([f"The same holds for {more:,} more of the versions."] if more > 0 else [])]
 
@@ -203,8 +261,8 @@ def _difference(of: Compared) -> float:
 def _admits(version: str, of: Comparison) -> str:
     return (
         f"Version {version} let through {of.cases:,} cases such as the other versions mostly stop: "
-        f"{round(of.rate * of.cases):,} of them succeeded ({of.rate:.1%}), and {of.others:.1%} of the cases that the "
-        f"others let through."
+        f"{round(of.rate * of.cases):,} of them succeeded ({of.rate:.1%}). Of the cases that the others let through, "
+        f"{of.others:.1%} did."
     )
 
 
@@ -215,10 +273,19 @@ def _misled(version: str, of: Compared) -> str:
         f"{of.raw.others:.1%}; among like cases it succeeded in {like.rate:.1%} and they in {like.others:.1%}"
     )
     if of.is_below:
-        return f"{rates}: it does worse, which the raw rates hide."
+        hidden = "hide" if of.raw.difference.value >= 0 else "leave open"
+        return f"{rates}: it does worse, which the raw rates {hidden}."
     if like.difference.value < 0:
-        return f"{rates}: that it does worse is not certain."
-    return f"{rates}: it does not do worse, the versions met different cases."
+        return f"{rates}: the difference among like cases may be chance."
+    return f"{rates}: it does not do worse; the versions let through different cases."
+
+
+def _worse_in(version: str, kind: Kind) -> str:
+    of = kind.comparison
+    return (
+        f"Version {version} does worse in one kind of cases: with {kind.stratum}, it succeeded in {of.rate:.1%} of "
+        f"{of.cases:,} cases and the others in {of.others:.1%} of {of.other_cases:,}."
+    )
 
 
 def _unlike(version: str, of: Compared) -> str:

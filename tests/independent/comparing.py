@@ -5,6 +5,7 @@ It shares no code with the product. Facts that are not known are None.
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +20,8 @@ MOST_KNOWN = 40
 MOST_NAMED = 10
 MOST_COMBINATIONS = 20_000
 MOST_CUTS = 20
-COMMONEST = 9
+COMMONEST = (49, 9)
+FEW_VALUES = 20
 MOST_SENTENCES = 10
 LEAST_P = 1e-40
 MISSING = object()
@@ -28,6 +30,13 @@ NOT_BY = (
     "Versions are compared by {}, not by {}: by more facts, too few let-through cases would have a like one of another "
     "version. What the facts left out do to the rates is not removed."
 )
+WEAKER = "Versions are not compared by {}: these have less to do with the outcome than the facts chosen."
+IDS = "Versions are not compared by {}: by an id or a date, cases of different versions are hardly ever alike."
+PARTING = (
+    "By {} alone, fewer than half of the let-through cases have a like one of another version. A fact that does not "
+    "matter for the outcome can be left out of the map."
+)
+POOLED = "The rarer texts of {} count as alike."
 
 
 class Case(NamedTuple):
@@ -64,7 +73,7 @@ def tests_in(condition: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
 
 
 def tested_facts(rulebooks: Iterable[Mapping[str, Any]]) -> dict[str, tuple[list[float], list[str]]]:
-    """The six facts that the most rulebooks test, with the numbers and the texts that they are compared with."""
+    """The facts that the most rulebooks test, with the numbers and the texts that they are compared with."""
     used: Counter[str] = Counter()
     values: dict[str, list[Any]] = {}
     for body in rulebooks:
@@ -72,7 +81,7 @@ def tested_facts(rulebooks: Iterable[Mapping[str, Any]]) -> dict[str, tuple[list
         used.update({fact for fact, _ in tests})
         for fact, of in tests:
             values.setdefault(fact, []).extend(of)
-    chosen = sorted(used, key=lambda fact: (-used[fact], fact))[:MOST_FACTS]
+    chosen = sorted(used, key=lambda fact: (-used[fact], fact))[:MOST_KNOWN]
     return {
         fact: (
             sorted({float(of) for of in values[fact] if type(of) in (int, float)})[:MOST_CUTS],
@@ -89,7 +98,7 @@ def value_at(facts: Any, path: str) -> Any:
     return facts
 
 
-def bin_of(value: Any, cuts: Sequence[float], texts: Sequence[str]) -> tuple[str, Any]:
+def bin_of(value: Any, cuts: Sequence[float], texts: Collection[str]) -> tuple[str, Any]:
     """What a value is alike with: a number between the same cuts or at the same one, a text of the same name."""
     if value is MISSING:
         return "absent", None
@@ -102,20 +111,33 @@ def bin_of(value: Any, cuts: Sequence[float], texts: Sequence[str]) -> tuple[str
     return "other", None
 
 
-def binned(cases: Sequence[Case], tested: Mapping[str, tuple[list[float], list[str]]], *, fine: bool) -> list[Any]:
-    """(fact, the bin of each case) of each fact that is not alike in all compared cases."""
+class Fact(NamedTuple):
+    """A fact of cases: the bin of each, where numbers are cut, and whether some of its texts share one bin."""
+
+    bins: list[tuple[str, Any]]
+    cuts: list[float]
+    pooled: bool
+
+
+def binned(cases: Sequence[Case], tested: Mapping[str, tuple[list[float], list[str]]], most: int) -> dict[str, Fact]:
+    """Each fact that is not alike in all compared cases; `most` of the commonest texts have a bin, 0 where only what
+    rulebooks tell apart has.
+    """
     found = {}
-    for fact, (cuts, texts) in tested.items():
-        values = [value_at(case.facts, fact) for case in cases]
+    for name, (cuts, texts) in tested.items():
+        values = [value_at(case.facts, name) for case in cases]
         seen = among_compared(cases, values)
-        if fine:
+        counted = Counter(of for of in seen if type(of) is str)
+        if most:
             numbers = sorted(of for of in seen if type(of) in (int, float))
             fifths = [numbers[(len(numbers) - 1) * part // 5] for part in range(1, 5)] if numbers else []
-            counted = Counter(of for of in seen if type(of) is str)
-            common = sorted(counted, key=lambda text: (-counted[text], text))[:COMMONEST]
+            common = sorted(counted, key=lambda text: (-counted[text], text))[:most]
             cuts, texts = [*cuts, *map(float, fifths)], [*texts, *common]
-        found[fact] = [bin_of(value, sorted(set(cuts)), texts) for value in values]
-    return [(fact, of) for fact, of in found.items() if len(set(among_compared(cases, of))) > 1]
+        ordered = sorted(set(cuts))
+        fact = Fact([bin_of(value, ordered, texts) for value in values], ordered, not set(counted) <= set(texts))
+        if len(set(among_compared(cases, fact.bins))) > 1:
+            found[name] = fact
+    return found
 
 
 def among_compared(cases: Sequence[Case], of_each: Sequence[Any]) -> list[Any]:
@@ -124,40 +146,84 @@ def among_compared(cases: Sequence[Case], of_each: Sequence[Any]) -> list[Any]:
 
 
 class Apart(NamedTuple):
-    """The facts that tell cases apart, those that were left out, and the stratum of each case."""
+    """The facts that tell cases apart, the others, and the stratum of each case."""
 
-    facts: list[str]
-    left_out: list[str]
+    facts: dict[str, Fact]
     strata: list[Any]
+    left_out: Sequence[str] = ()
+    weaker: Sequence[str] = ()
+    ids: Sequence[str] = ()
+    parting: Sequence[str] = ()
+
+
+def apart(cases: Sequence[Case], facts: Mapping[str, Fact], chosen: Iterable[str]) -> Apart:
+    """Cases told apart by some facts."""
+    kept = {name: facts[name] for name in sorted(chosen)}
+    return Apart(kept, list(zip(*(of.bins for of in kept.values()), strict=True)) if kept else [()] * len(cases))
+
+
+def best(cases: Sequence[Case], facts: Mapping[str, Fact]) -> list[str]:
+    """The facts by how well each tells successes from failures within versions, the best first; only ordered where
+    there are more than are compared by.
+    """
+    return sorted(facts, key=lambda name: (-telling(cases, facts[name].bins), name))
+
+
+def telling(cases: Sequence[Case], bins: Sequence[Any]) -> float:
+    """Chi-squared of bin and success over the versions, less its degrees of freedom, in standard deviations."""
+    compared = [(case, of) for case, of in zip(cases, bins, strict=True) if case.is_compared]
+    squares, freedom = Fraction(0), 0
+    for version in {case.version for case, _ in compared}:
+        own = [(case.succeeded, of) for case, of in compared if case.version == version]
+        rate = Fraction(sum(won for won, _ in own), len(own))
+        if 0 < rate < 1:
+            sizes, won = Counter(of for _, of in own), Counter(of for ok, of in own if ok)
+            squares += sum(
+                ((won[of] - rate * size) ** 2 / (size * rate * (1 - rate)) for of, size in sizes.items()), Fraction(0)
+            )
+            freedom += len(sizes) - 1
+    return round(float(squares - freedom) / math.sqrt(2 * freedom), 6) if freedom else 0.0
 
 
 def strata_of(cases: Sequence[Case], tested: Mapping[str, Any]) -> Apart:
     """Cases told apart by what rulebooks test."""
-    fine = dict(binned(cases, tested, fine=True))
-    strata = joined(cases, fine)
-    if is_enough(cases, strata):
-        return Apart([*fine], [], strata)
-    coarse = dict(binned(cases, tested, fine=False))
-    return Apart([*coarse], [fact for fact in fine if fact not in coarse], joined(cases, coarse))
+    finest = binned(cases, tested, COMMONEST[0])
+    ordered = best(cases, finest)
+    chosen, weaker = ordered[:MOST_FACTS], sorted(ordered[MOST_FACTS:])
+    for most in COMMONEST:
+        found = apart(cases, binned(cases, tested, most), chosen)
+        if is_enough(cases, found.strata, Fraction(4, 5)):
+            return found._replace(weaker=weaker)
+    coarse = binned(cases, tested, 0)
+    found = apart(cases, coarse, [name for name in chosen if name in coarse])
+    return found._replace(left_out=sorted(set(chosen) - set(coarse)), weaker=weaker)
 
 
 def strata_of_history(cases: Sequence[Case]) -> Apart:
     """Imported cases, of which the facts are flat: as many facts as leave enough of them alike."""
     names = sorted({name for case in cases for name in case.facts})[:MOST_KNOWN]
-    fine = dict(binned(cases, {name: ([], []) for name in names}, fine=True))
-    order = sorted(fine, key=lambda name: (-alike(cases, fine[name]), values_of(cases, name), name))
-    kept = order[:MOST_FACTS]
-    while kept and not is_enough(cases, joined(cases, {name: fine[name] for name in kept})):
+    nothing: dict[str, tuple[list[float], list[str]]] = {name: ([], []) for name in names}
+    facts = binned(cases, nothing, COMMONEST[0])
+    number = max(1, sum(case.is_compared for case in cases))
+    share = {name: Fraction(alike(cases, of.bins), number) for name, of in facts.items()}
+    parting = {name for name in facts if 2 * share[name] < 1}
+    ids = [name for name in facts if name in parting and values_of(cases, name) > FEW_VALUES]
+    score = {name: telling(cases, of.bins) for name, of in facts.items() if name not in ids}
+    ordered = sorted(score, key=lambda name: (name not in parting, -score[name], name))
+    chosen = [name for name in ordered[:MOST_FACTS] if name == ordered[0] or name in parting or score[name] > 0]
+    kept = [*chosen]
+    while True:
+        least = min((share[name] for name in kept), default=Fraction(0)) * Fraction(4, 5)
+        for most in COMMONEST:
+            found = apart(cases, binned(cases, nothing, most), kept)
+            if is_enough(cases, found.strata, least):
+                return found._replace(
+                    left_out=sorted(set(chosen) - set(kept)),
+                    weaker=sorted(set(ordered) - set(chosen)),
+                    ids=ids,
+                    parting=sorted(parting.intersection(kept)),
+                )
         del kept[-1]
-    facts = [name for name in fine if name in kept]
-    return Apart(
-        facts, [name for name in fine if name not in kept], joined(cases, {name: fine[name] for name in facts})
-    )
-
-
-def joined(cases: Sequence[Case], bins: Mapping[str, Sequence[Any]]) -> list[Any]:
-    """The stratum of each case."""
-    return list(zip(*bins.values(), strict=True)) if bins else [()] * len(cases)
 
 
 def alike(cases: Sequence[Case], strata: Sequence[Any]) -> int:
@@ -169,19 +235,18 @@ def alike(cases: Sequence[Case], strata: Sequence[Any]) -> int:
     return sum(len(versions[stratum]) > 1 for stratum in compared)
 
 
-def is_enough(cases: Sequence[Case], strata: Sequence[Any]) -> bool:
-    """Whether four of five cases have a like one of another version, in not too many combinations."""
+def is_enough(cases: Sequence[Case], strata: Sequence[Any], least: Fraction) -> bool:
+    """Whether so many cases have a like one of another version, in not too many combinations."""
     combined = {(case.version, stratum) for case, stratum in zip(cases, strata, strict=True) if case.is_compared}
     compared = sum(case.is_compared for case in cases)
-    return len(combined) <= MOST_COMBINATIONS and 10 * alike(cases, strata) >= 8 * compared
+    return len(combined) <= MOST_COMBINATIONS and alike(cases, strata) >= least * compared
 
 
 def values_of(cases: Sequence[Case], name: str) -> int:
-    """How many numbers and how many texts a fact has; that a case has none counts as one more of either."""
-    found = [case.facts.get(name) for case in cases if case.is_compared]
-    numbers = {float(of) if isinstance(of, bool | int | float) else None for of in found}
-    texts = {of if isinstance(of, str) else None for of in found}
-    return len(numbers) + len(texts)
+    """How many numbers and texts a fact has."""
+    return len(
+        {case.facts[name] for case in cases if case.is_compared and type(case.facts.get(name)) in (int, float, str)}
+    )
 
 
 def effect_of(cases: Sequence[Case]) -> float:
@@ -289,7 +354,7 @@ class Comparison(NamedTuple):
     comparison: Json
     compared: dict[str, Json]
     below: set[str]
-    left_out: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
 
 def compared_of(
@@ -308,7 +373,8 @@ def compared_of(
         return Comparison({"of": "let_through", **nothing, "disagreements": 0, "sentences": []}, {}, set())
     tested = None if rulebooks is None else tested_facts(rulebooks)
     known = [case for case in cases if tested == {} or case.facts is not None]
-    facts, left_out, strata = strata_of_history(known) if tested is None else strata_of(known, tested)
+    chosen = strata_of_history(known) if tested is None else strata_of(known, tested)
+    facts, strata = list(chosen.facts), chosen.strata
     compared = [case for case in known if case.is_compared]
     of_compared = among_compared(known, strata)
     effect = effect_of(compared)
@@ -319,6 +385,7 @@ def compared_of(
     for case, stratum in zip(compared, of_compared, strict=True):
         every.setdefault(stratum, Counter())[case.succeeded] += 1
     found = judged_all(counts, every, opened(known, strata) if facts else set(), effect, min_sample)
+    worst = worst_of(counts, every, effect, min_sample)
     footing = {
         "of": "let_through",
         "facts": facts,
@@ -328,19 +395,89 @@ def compared_of(
         "sampled_one_of": one_of,
         "design_effect": effect,
         "disagreements": sum(of["disagrees"] for of in found.values()),
-        "sentences": sentences_of(found),
+        "sentences": sentences_of(
+            found, {version: worse_in(version, *of, chosen.facts) for version, of in worst.items()}
+        ),
     }
     members = ["raw", "standardized", "admitted", "share", "raw_below_others", "like_below_others", "admits_worse"]
     members += ["disagrees"]
     shown = {version: {name: of[name] for name in members} for version, of in found.items()}
-    return Comparison(footing, shown, {version for version, of in found.items() if of["below"]}, left_out)
+    below = {version for version, of in found.items() if of["below"]}
+    return Comparison(footing, shown, below, list(footing_notes(chosen)))
 
 
-def footing_note(facts: Sequence[str], left_out: Sequence[str]) -> list[str]:
+def footing_notes(of: Apart) -> Iterator[str]:
     """What a report notes of the facts that it compares versions by."""
-    if left_out:
-        return [NOT_BY.format(in_a_row(facts) if facts else "no fact", in_a_row(left_out))]
-    return [] if facts else [NOT_TOLD_APART]
+    if of.left_out:
+        yield NOT_BY.format(in_a_row(list(of.facts)) if of.facts else "no fact", in_a_row(of.left_out))
+    elif not of.facts:
+        yield NOT_TOLD_APART
+    pooled = [name for name, fact in of.facts.items() if fact.pooled]
+    for note, names in ((WEAKER, of.weaker), (IDS, of.ids), (PARTING, of.parting), (POOLED, pooled)):
+        if names:
+            yield note.format(in_a_row(names))
+
+
+def worst_of(
+    counts: Mapping[str, Mapping[Any, Sequence[bool]]],
+    every: Mapping[Any, Counter[bool]],
+    effect: float,
+    min_sample: int,
+) -> dict[str, tuple[Any, Json]]:
+    """Of each version the kind of cases in which it most certainly does worse, by a tenth or more."""
+    if len(every) == 1:
+        return {}
+    pairs = {
+        (version, stratum): Pair(
+            sum(cases), len(cases), every[stratum][True] - sum(cases), every[stratum].total() - len(cases)
+        )
+        for version, of in counts.items()
+        for stratum, cases in of.items()
+    }
+    tested = {where: of for where, of in pairs.items() if min(of.n, of.m) >= min_sample * effect}
+    found: dict[str, list[tuple[float, float, Any, Json]]] = {}
+    for (version, stratum), (a, n, c, m) in tested.items():
+        pooled = (a + c) / (n + m)
+        if a / n > c / m - 0.1 or (a / n - c / m) ** 2 < 4 * pooled * (1 - pooled) * (1 / n + 1 / m):
+            continue
+        of = beside([Pair(a, n, c, m)], effect)
+        if of is not None and of["p_value"] <= 0.01 / len(tested):
+            found.setdefault(version, []).append((of["p_value"], of["difference"]["value"], stratum, of))
+    least = {version: min(of, key=lambda one: one[:2]) for version, of in found.items()}
+    return {version: (stratum, of) for version, (_, _, stratum, of) in least.items()}
+
+
+def worse_in(version: str, stratum: Sequence[Any], of: Json, facts: Mapping[str, Fact]) -> str:
+    """What is said of a kind of cases."""
+    names = [f"{name} {in_words(at, fact.cuts)}" for (name, fact), at in zip(facts.items(), stratum, strict=True)]
+    return (
+        f"Version {version} does worse in one kind of cases: with {in_a_row(names)}, it succeeded in "
+        f"{of['success_rate']:.1%} of {of['cases']:,} cases and the others in {of['others']:.1%} of "
+        f"{of['other_cases']:,}."
+    )
+
+
+def in_words(at: tuple[str, Any], cuts: Sequence[float]) -> str:
+    """What lies in a bin."""
+    kind, value = at
+    if kind == "text":
+        return "of a rarer text" if value is None else json.dumps(value, ensure_ascii=False)
+    if kind == "number":
+        above, exact = value
+        ends = [*map(written, cuts)]
+        if exact is not None:
+            return written(exact)
+        if not cuts:
+            return "a number"
+        if above in (0, len(cuts)):
+            return f"above {ends[-1]}" if above else f"below {ends[0]}"
+        return f"between {ends[above - 1]} and {ends[above]}"
+    return {"absent": "missing", "other": "a list or object", "boolean": str(value).lower()}[kind]
+
+
+def written(value: float) -> str:
+    """A number as people read it."""
+    return f"{value:,.0f}" if abs(value) >= 1e6 else f"{value:,.6g}"
 
 
 def in_a_row(names: Sequence[str]) -> str:
@@ -437,7 +574,7 @@ def differ(raw: Json, like: Json | None, raw_below: bool, is_below: bool) -> boo
     return raw_below != is_below or (one["value"] * other["value"] < 0 and clear)
 
 
-def sentences_of(found: Mapping[str, Json]) -> list[str]:
+def sentences_of(found: Mapping[str, Json], worst: Mapping[str, str]) -> list[str]:
     """What is said of versions."""
     misled = sorted(version for version, of in found.items() if of["disagrees"] and not of["admits_worse"])
     if len(misled) == len(found) == 2:
@@ -445,18 +582,18 @@ def sentences_of(found: Mapping[str, Json]) -> list[str]:
     said = [
         f"Version {version} let through {of['admitted']['cases']:,} cases such as the other versions mostly stop: "
         f"{round(of['admitted']['success_rate'] * of['admitted']['cases']):,} of them succeeded "
-        f"({of['admitted']['success_rate']:.1%}), and {of['admitted']['others']:.1%} of the cases that the others let "
-        f"through."
+        f"({of['admitted']['success_rate']:.1%}). Of the cases that the others let through, "
+        f"{of['admitted']['others']:.1%} did."
         for version, of in sorted(found.items())
         if of["admits_worse"]
     ]
     for version in misled:
         raw, like = found[version]["raw"], found[version]["standardized"]
-        end = "it does not do worse, the versions met different cases"
+        end = "it does not do worse; the versions let through different cases"
         if found[version]["below"]:
-            end = "it does worse, which the raw rates hide"
+            end = f"it does worse, which the raw rates {'leave open' if raw['difference']['value'] < 0 else 'hide'}"
         elif like["difference"]["value"] < 0:
-            end = "that it does worse is not certain"
+            end = "the difference among like cases may be chance"
         said.append(
             f"Version {version} succeeded in {raw['success_rate']:.1%} of its let-through cases and the other versions "
             f"in {raw['others']:.1%}; among like cases it succeeded in {like['success_rate']:.1%} and they in "
@@ -468,5 +605,6 @@ def sentences_of(found: Mapping[str, Json]) -> list[str]:
         for version, of in sorted(found.items())
         if of["enough"] and of["share"] < 0.5 and not of["admits_worse"]
     ]
+    said += [worst[version] for version in sorted(worst) if not found[version]["below"]]
     more = len(said) - MOST_SENTENCES
     return said[:MOST_SENTENCES] + ([f"The same holds for {more:,} more of the versions."] if more > 0 else [])

@@ -19,7 +19,7 @@ from typing import Any
 
 import rfc8785
 
-from tests.independent.comparing import Case, Comparison, compared_of, footing_note
+from tests.independent.comparing import Case, Comparison, compared_of
 
 Json = dict[str, Any]
 Entries = Sequence[Mapping[str, Any]]
@@ -45,8 +45,8 @@ EFFECTIVENESS_NOTES = (
     "What would have come of a blocked or held action is not known: success_rate says nothing of it, and bounds "
     "hold whatever it is.",
     "Which action was let through is what outcomes say in action_executed, and else the verdict.",
-    "Versions are compared by let-through actions among cases with like facts. They may differ in what no fact tells; "
-    "rules and weeks met different cases.",
+    "Versions are compared by let-through actions among cases with like facts. Cases may still differ in what no fact "
+    "records; rules and weeks cover different cases.",
     "Outcomes come after decisions, and failures often come late: the latest weeks can look better, and less covered, "
     "than they will.",
     "Outcomes are taken to be independent of one another, except those of decisions made in one minute, and later ones "
@@ -258,11 +258,12 @@ def compared(
     withheld: Collection[str],
     min_sample: int,
     one_of: int,
+    verdict: str | None,
 ) -> Comparison:
-    """The versions beside each other, by their let-through decisions with a terminal outcome."""
+    """The versions beside each other, by their let-through decisions with a terminal outcome, and one verdict."""
 
     def is_compared(of: Told) -> bool:
-        return of.let_through and of.status in TERMINAL
+        return of.let_through and of.status in TERMINAL and verdict in (None, of.record["verdict"])
 
     # Two versions let something through: of all decisions, not of those in the sample.
     if len({version_of(of) for of in decisions if is_compared(of)}) < len(("one", "other")):
@@ -426,8 +427,13 @@ def effectiveness(
     """
     of_policy = [decision for decision in told(entries) if decision.record["policy_id"] == policy_id]
     chosen = [decision for decision in of_policy if asked_for(decision, policy_version, verdict, since, until)]
+    # What versions stop has another verdict than what they let through.
+    beside_them = [decision for decision in of_policy if asked_for(decision, policy_version, None, since, until)]
+    met_of = one_of_in(len(beside_them), most_sampled)
     truncated = limit is not None and len(chosen) > limit
     if limit is not None and truncated:
+        last_left_out = chosen[len(chosen) - limit - 1]
+        beside_them = beside_them[beside_them.index(last_left_out) + 1 :]
         chosen = chosen[len(chosen) - limit :]
     versions = apart(chosen, version_of)
     rules = apart(chosen, lambda decision: str(decision.record["evidence"][1]))
@@ -439,7 +445,10 @@ def effectiveness(
     distinct = list({json.dumps(body, sort_keys=True): body for body in rulebooks}.values())
     unknown = {entry["decision_id"] for entry in entries if "erasure_id" in entry} if erased is None else set(erased)
     one_of = one_of_in(len(chosen), most_sampled)
-    comparison, beside, below, left_out = compared(chosen, requests, distinct, unknown, withheld, min_sample, one_of)
+    every = chosen if verdict is None else beside_them
+    comparison, beside, below, footing = compared(
+        every, requests, distinct, unknown, withheld, min_sample, one_of if verdict is None else met_of, verdict
+    )
     names = [metric["name"] for metric in metrics[:MOST_MIDDLES]]
     sampled = [decision for decision in chosen if is_taken(decision, one_of)]
     dates = sorted(decision.record["created_at"] for decision in chosen)
@@ -455,11 +464,11 @@ def effectiveness(
     if small and len(versions) > 1:
         notes.append(NOT_COMPARED)
     if beside:
-        notes += footing_note(comparison["facts"], left_out)
+        notes += footing
     if comparison["unknown"]:
         notes.append(SOME_FACTS if beside else NO_FACTS)
     if comparison["sampled_one_of"] > 1:
-        notes.append(COMPARED_OF.format(one_of))
+        notes.append(COMPARED_OF.format(comparison["sampled_one_of"]))
     if one_of > 1:
         notes.append(METRICS_OF.format(one_of))
     if any(len(of) > most for of, most in listed):

@@ -10,7 +10,7 @@ What is counted here, `gate.policy.effectiveness` judges; the formulas are in do
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
@@ -237,14 +237,15 @@ def answer(snapshot: Snapshot, question: EffectivenessQuestion, kept: Kept | Non
         question: The question.
         kept: What was counted of the lake's files before; nothing is kept where None.
     """
-    snapshot = looked_at(snapshot.binding(question.policy_id), question)
+    whole = snapshot.binding(question.policy_id)
+    snapshot = looked_at(whole, question)
     has_event_dates = snapshot.imported is not None or snapshot.clock != RECORDED
     counting = Counting(snapshot, question, kept or Kept(0))
     groups, measured = counting.groups(), counting.measured()
     one_of = sampled_one_of(int(groups["decisions"].sum()))
     sample = counting.sample(one_of)
     by_version, by_week = middles(counting.values(one_of), measured["name"].to_list(), sample)
-    compared, footing = _compared(snapshot, counting.kept, sample, groups, question, one_of)
+    compared, footing = _compared(whole, counting, groups, question)
     counted = Counted(
         by_version={
             name: Group(standing, timestamp(first), timestamp(last))
@@ -289,19 +290,33 @@ def _let_through(groups: pl.DataFrame) -> dict[str, Standing]:
 
 
 def _compared(
-    snapshot: Snapshot,
-    kept: Kept,
-    sample: pl.DataFrame,
-    groups: pl.DataFrame,
-    question: EffectivenessQuestion,
-    one_of: int,
+    snapshot: Snapshot, counting: Counting, groups: pl.DataFrame, question: EffectivenessQuestion
 ) -> tuple[Mapping[str, Compared], Footing]:
-    """The versions beside each other; none where fewer than two let anything through of which a result is known."""
+    """The versions beside each other; none where fewer than two let anything through of which a result is known.
+
+    Args:
+        snapshot: The scope's chain, not yet what the question asks for.
+        counting: The decisions that it chooses.
+        groups: Their counts.
+        question: The question.
+    """
     if sum(of.terminal > 0 for of in _let_through(groups).values()) < len(("one", "other")):
         return {}, Footing()
-    found = strata(snapshot, question.policy_id, sample, one_of, kept)
-    effect = found.footing.design_effect
-    return compare_versions(found.cells, effect, min_sample=question.min_sample, met=found.met), found.footing
+    after, one_of = counting.after, sampled_one_of(int(groups["decisions"].sum()))
+    if question.verdict is not None:
+        # What a version stops has another verdict than what it lets through.
+        every = replace(question, verdict=None, limit=None)
+        snapshot = looked_at(snapshot, every)
+        counting = Counting(snapshot, every, counting.kept)
+        one_of = sampled_one_of(int(counting.groups()["decisions"].sum()))
+    else:
+        snapshot = looked_at(snapshot, question)
+    sample = counting.sample(one_of)
+    if after is not None:
+        sample = sample.filter(pl.col("position") > after)
+    found = strata(snapshot, question.policy_id, sample, one_of, counting.kept, question.verdict)
+    compared = compare_versions(found.cells, found.footing.design_effect, min_sample=question.min_sample, met=found.met)
+    return {version: of.described(found.described) for version, of in compared.items()}, found.footing
 
 
 def _standings(groups: pl.DataFrame, *by: str) -> list[tuple[Any, ...]]:

@@ -314,12 +314,20 @@ class TestEffectiveness:
             assert notes(of)[:-1] == always
         assert notes(replace(COUNTED, by_version={"small": small["small"]}, compared={})) == always
         listed = [cells[0] for cells in rows(section(EXAMPLE_PAGE, "## The notes"))]
-        footing = COUNTED.footing._replace(facts=(), unknown=3, sampled_one_of=4)
+        footing = COUNTED.footing._replace(
+            facts=(),
+            unknown=3,
+            sampled_one_of=4,
+            weaker=("fraud_flag",),
+            ids=("booking_id",),
+            parting=("channel",),
+            pooled=("country",),
+        )
         every = replace(crowd, truncated=True, by_version=small, footing=footing, middles_one_of=4, advisory=4, early=4)
         said = list(effectiveness_report(every, EffectivenessQuestion("p", clock="occurred"))["notes"])
         no_cases = notes(replace(COUNTED, compared={}, footing=footing._replace(sampled_one_of=1)))
-        assert len(said) == len(always) + 10
-        left_out = notes(replace(COUNTED, footing=Footing(("lead_days",), ("booking_id",))))
+        assert len(said) == len(always) + 14
+        left_out = notes(replace(COUNTED, footing=Footing(("lead_days",), ("notice_days",))))
         assert no_cases[:-1] == left_out[:-1] == always
         assert [note for note in listed if note not in (no_cases[-1], left_out[-1])] == said
         assert {no_cases[-1], left_out[-1]} <= {*listed}

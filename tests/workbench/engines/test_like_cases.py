@@ -188,11 +188,20 @@ class TestALooserVersion:
         assert (b["admitted"]["cases"], b["admitted"]["success_rate"], b["admitted"]["others"]) == (30, 0.3, 0.9)
         said = "Version B let through 30 cases such as the other"
         assert report.body["comparison"]["sentences"] == [
-            f"{said} versions mostly stop: 9 of them succeeded (30.0%), and 90.0% of the cases that the others let "
-            "through."
+            f"{said} versions mostly stop: 9 of them succeeded (30.0%). Of the cases that the others let through, "
+            "90.0% did."
         ]
         assert report.finding() == f"{said}s mostly stop: 9 succeeded; of the others' cases, 90% did"
         assert findings.version(report.body, "B", report.parts("version")["B"]).startswith(f"V{report.finding()[1:8]}")
+
+    def test_it_is_also_where_only_what_was_let_through_is_asked_for(self, tmp_path: Path) -> None:
+        report = recounted(self.ledger(9), tmp_path, verdict="yes")
+        assert below(report) == ["B"]
+        assert report.body["comparison"] == recounted(self.ledger(9), tmp_path / "whole").body["comparison"]
+        # Of the latest hundred, version A has none.
+        assert (
+            recounted(self.ledger(9), tmp_path / "latest", verdict="yes", limit=100).body["versions_below_others"] == 0
+        )
 
     def test_it_is_not_where_these_go_well(self, tmp_path: Path) -> None:
         report = recounted(self.ledger(26), tmp_path)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.independent.comparing import Case, compared_of, footing_note
+from tests.independent.comparing import Case, compared_of
 from tests.workbench.history.importing import imported, plan_of, small_map
 from workbench import effectiveness
 
@@ -63,8 +63,14 @@ def compared(tmp_path: Path, rows: Sequence[Row], **facts: str) -> dict[str, Any
     recount = compared_of(cases, None, 20, 1, is_judged=True)
     assert body["comparison"] == recount.comparison
     assert {of["policy_version"]: of["compared"] for of in body["versions"]} == recount.compared
-    said = [note for note in body["notes"] if " by more facts, " in note or " as they are: " in note]
-    assert said == footing_note(recount.comparison["facts"], recount.left_out)
+    of_facts = (
+        " by more facts, ",
+        " as they are: ",
+        " are not compared by ",
+        " alone, fewer than ",
+        " rarer texts of ",
+    )
+    assert [note for note in body["notes"] if any(of in note for of in of_facts)] == recount.notes
     return body
 
 
@@ -92,10 +98,20 @@ def test_a_fact_that_differs_in_every_case_does_not_take_the_others_with_it(kind
     assert worse(alone) == worse(body) == ["A"]
     if kind == "number":
         assert body["comparison"]["facts"] == ["lead"]
-        assert any("compared by lead, not by booking:" in note for note in body["notes"])
+        assert any("not compared by booking: by an id or a date" in note for note in body["notes"])
 
 
-def test_the_facts_of_the_most_values_are_left_out_first(tmp_path: Path) -> None:
+def test_facts_that_have_nothing_to_do_with_the_outcome_do_not_crowd_out_one_that_has(tmp_path: Path) -> None:
+    chance = random.Random(7)  # noqa: S311 - for tests to be the same each time
+    flags = [f"a{at}" for at in range(6)]
+    rows = [{**row, **{name: chance.choice("yn") for name in flags}} for row in bookings()]
+    body = compared(tmp_path, rows, lead="number", **dict.fromkeys(flags, "string"))
+    assert "lead" in body["comparison"]["facts"]
+    assert worse(body) == ["A"]
+    assert any(": these have less to do with the outcome than the facts chosen" in note for note in body["notes"])
+
+
+def test_the_facts_that_tell_least_are_left_out_first(tmp_path: Path) -> None:
     chance = random.Random(4)  # noqa: S311 - for tests to be the same each time
     rows = [
         {**row, **{f"n{at}": chance.randrange(10**at) for at in range(1, 7)}, "paid": chance.choice("yn")}
@@ -103,18 +119,74 @@ def test_the_facts_of_the_most_values_are_left_out_first(tmp_path: Path) -> None
     ]
     facts = {**{f"n{at}": "number" for at in range(1, 7)}, "paid": "string", "lead": "number"}
     body = compared(tmp_path, rows, **facts)
-    assert body["comparison"]["facts"] == ["lead", "n1", "n2", "paid"]
+    assert "lead" in body["comparison"]["facts"]
     like = {of["policy_version"]: of["compared"]["standardized"]["difference"]["value"] for of in body["versions"]}
     assert like["A"] < 0 < like["B"]
-    assert any("not by n3, n4, n5 and n6:" in note for note in body["notes"])
+    assert any(" by more facts, too few let-through cases " in note for note in body["notes"])
 
 
-def test_versions_that_share_no_case_are_compared_as_they_are_and_it_is_said_why(tmp_path: Path) -> None:
+def test_versions_that_share_no_case_are_not_judged_and_the_fact_that_parts_them_is_named(tmp_path: Path) -> None:
     rows = [{**row, "year": 2022 + (row["version"] == "B")} for row in bookings()]
     body = compared(tmp_path, rows, year="number")
-    assert body["comparison"]["facts"] == []
-    assert any("compared by no fact, not by year:" in note for note in body["notes"])
-    assert not any("no fact that is looked at" in note for note in body["notes"])
+    assert body["comparison"]["facts"] == ["year"]
+    assert any(
+        "By year alone, fewer than half of the let-through cases have a like one" in note for note in body["notes"]
+    )
+    assert worse(body) == []
+    assert body["comparison"]["sentences"] == [
+        f"Version {version} is not judged: 0% of its let-through cases have a like one among those of the other "
+        "versions."
+        for version in "AB"
+    ]
+
+
+def test_a_kind_of_cases_that_one_version_met_more_often_is_not_pooled_with_the_others(tmp_path: Path) -> None:
+    # Of channel x, which both had, B keeps 60 of 100 and A 90; A alone had y, B alone z.
+    met = (("A", "x", 100, 90), ("A", "y", 60, 30), ("B", "x", 100, 60), ("B", "z", 60, 57))
+    rows = [
+        {"version": version, "channel": channel, "result": "kept" if at < kept else "lost"}
+        for version, channel, number, kept in met
+        for at in range(number)
+    ]
+    body = compared(tmp_path, rows, channel="string")
+    like = {of["policy_version"]: of["compared"]["standardized"] for of in body["versions"]}
+    assert (like["B"]["success_rate"], like["B"]["others"]) == (0.6, 0.9)
+    assert worse(body) == ["B"]
+
+
+def test_a_version_that_is_bad_in_one_kind_of_cases_and_good_in_another_is_named_with_it(tmp_path: Path) -> None:
+    met = (("A", "web", 100, 95), ("A", "phone", 100, 60), ("B", "web", 100, 20), ("B", "phone", 100, 99))
+    rows = [
+        {"version": version, "channel": channel, "amount": 5, "result": "kept" if at < kept else "lost"}
+        for version, channel, number, kept in (*met, ("A", "mail", 300, 150), ("B", "mail", 300, 190))
+        for at in range(number)
+    ]
+    body = compared(tmp_path, rows, channel="string", amount="number")
+    assert body["versions_below_others"] == 0
+    assert body["comparison"]["sentences"] == [
+        'Version A does worse in one kind of cases: with channel "phone", it succeeded in 60.0% of 100 cases and the '
+        "others in 99.0% of 100.",
+        'Version B does worse in one kind of cases: with channel "web", it succeeded in 20.0% of 100 cases and the '
+        "others in 95.0% of 100.",
+    ]
+
+
+def test_forty_texts_are_told_apart_and_of_more_it_is_said_which_are_not(tmp_path: Path) -> None:
+    # In odd countries half as many come, and B gets most of these; it is better in each country.
+    def of(countries: int) -> list[Row]:
+        return [
+            {"version": version, "country": f"c{at:02}", "result": "kept" if number % 20 < kept else "lost"}
+            for at in range(countries)
+            for version, cases, kept in ((("A", 10, 8), ("B", 30, 10)) if at % 2 else (("A", 30, 16), ("B", 10, 18)))
+            for number in range(cases)
+        ]
+
+    body = compared(tmp_path, of(40), country="string")
+    assert not any("rarer texts" in note for note in body["notes"])
+    assert body["comparison"]["strata"] == 40
+    (tmp_path / "more").mkdir()
+    more = compared(tmp_path / "more", of(60), country="string")
+    assert "The rarer texts of country count as alike." in more["notes"]
 
 
 def test_a_fact_that_is_alike_in_all_cases_is_not_named_as_left_out(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ _COUNTED: Final = (
     pl.col("created_at").max().alias("last"),
 )
 _ADDED: Final = (pl.col("decisions").sum(), pl.col("first").min(), pl.col("last").max(), pl.col("early").sum())
-_SAMPLED: Final = ("position", "created_at", "week", "policy_version", "outcome_status")
+_SAMPLED: Final = ("position", "created_at", "week", "policy_version", "verdict", "outcome_status")
 
 
 class Counting:
@@ -73,7 +73,8 @@ class Counting:
         return self._of_version(found.lazy()).group_by(_BY).agg(_ADDED).collect()
 
     def sample(self, one_of: int) -> pl.DataFrame:
-        """One of so many decisions: {position, created_at, week, policy_version, outcome_status, disposition}."""
+        """One of so many decisions: {position, created_at, week, policy_version, verdict, outcome_status,
+        disposition}."""
         found = self.kept.of(
             self._snapshot,
             "cases",
