@@ -57,7 +57,7 @@ def _in_chain(store: Store, visit: Visit, reports: ScopeReports, location: Locat
     version = location.version
     return {
         "held": _held(reports, location.policy, asked),
-        "flagged": flags(store, visit, {location.policy: reports.anomalies(location.policy)}),
+        "flagged": flags(store, visit, {location.policy: reports.anomalies(location.policy, Slice(clock=asked.clock))}),
         "change": None if version is None else store.ledger.changes(visit.access.scope_id, location.policy, version),
         "routes": store.migrations.routes(visit.access, location.policy).get(location.policy, ()),
     }
