@@ -434,9 +434,9 @@ def _comparison(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _worse_by(compared: Mapping[str, Any]) -> str:
-    """By which cases a version does worse than the others, in words; empty where it does not."""
+    """Among which cases a version does worse than the others, in words; empty where it does not."""
     by = ["among like cases"] if compared.get("like_below_others") else []
-    by += ["by cases that the others mostly stop"] if compared.get("admits_worse") else []
+    by += ["among cases that the others mostly stop"] if compared.get("admits_worse") else []
     return joined(by) if by else ""
 
 

@@ -271,7 +271,7 @@ def test_a_version_that_is_worse_by_what_it_alone_lets_through_says_so(tmp_path:
                 chain.outcome(decision_id, made, "succeeded" if at < succeeded else "failed")
     found = read(MadeUpStore(chain.snapshot(tmp_path)).page("/policy?scope=acme"))
     rows = {row[0]: row for row in found.rows if row[0] in ("A", "B") and len(row) > 6}
-    assert rows["B"][5] == "worse by cases that the others mostly stop"
+    assert rows["B"][5] == "worse among cases that the others mostly stop"
     assert rows["A"][5] == "not worse"
     assert "by these a version does worse" not in found.text
 
