@@ -15,7 +15,7 @@ from gate.errors import AccessForbidden, GateError, NotFound
 from gate.policy.questions import CLOCKS, VERDICTS
 from workbench.dashboard.app.sign_in import Outside, SignIns, sign_in_url
 from workbench.dashboard.store.access import Access, access
-from workbench.dashboard.store.reports import Slice
+from workbench.dashboard.store.slices import Slice
 from workbench.dashboard.store.store import Store
 from workbench.lake.reader import RECORDED
 

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from gate.policy.anomalies.alerts import still_open
 from workbench.dashboard.pages.visit import Visit
-from workbench.dashboard.store.reports import ScopeReports, Slice
+from workbench.dashboard.store.reports import ScopeReports
+from workbench.dashboard.store.slices import Slice
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views import links
 from workbench.dashboard.views.figure import Figure

@@ -11,7 +11,8 @@ from gate.ledger.access.dismissals import FlaggedAnomaly
 from gate.policy.anomalies.anomaly import AnomalyDocument
 from workbench.dashboard.pages.anomalies import flags, looked_at
 from workbench.dashboard.pages.visit import Visit
-from workbench.dashboard.store.reports import ScopeReports, Shown, unknown_anomaly
+from workbench.dashboard.store.reports import ScopeReports, unknown_anomaly
+from workbench.dashboard.store.slices import Shown
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views.figure import Figure
 from workbench.dashboard.views.flagged import anomaly

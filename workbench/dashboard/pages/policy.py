@@ -7,7 +7,8 @@ from typing import Any
 
 from workbench.dashboard.pages.anomalies import flags
 from workbench.dashboard.pages.visit import Visit
-from workbench.dashboard.store.reports import EVERYTHING, Part, ScopeReports, Slice
+from workbench.dashboard.store.reports import ScopeReports
+from workbench.dashboard.store.slices import EVERYTHING, Part, Slice
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views import policy
 from workbench.dashboard.views.location import Location

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import product
 from typing import Final, TypeVar, cast
 
 import polars as pl
@@ -21,6 +20,7 @@ from gate.policy.questions import (
 )
 from gate.rulebooks.rulebook import Rulebook
 from workbench.dashboard.store.memo import Memo
+from workbench.dashboard.store.slices import EVERYTHING, FIRST, Part, Shown, Slice, wider
 from workbench.dashboard.store.snapshots import Seen, Snapshots
 from workbench.engines import benchmarks, effectiveness
 from workbench.engines.activity import Activity, activity
@@ -51,63 +51,6 @@ MOST_VALUES: Final = 200
 
 MAX_COUNTS: Final = 64 * 1024 * 1024
 """How many bytes of what reports counted of the lake's files are kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """Which decisions a page looks at; None narrows nothing.
-
-    Attributes:
-        policy_version: One version of the policy.
-        verdict: One verdict.
-        since: From when, UTC.
-        until: Until before when.
-        clock: Which dates count: `recorded` or `occurred`.
-    """
-
-    policy_version: str | None = None
-    verdict: str | None = None
-    since: datetime | None = None
-    until: datetime | None = None
-    clock: str = RECORDED
-
-
-EVERYTHING: Final = Slice()
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Which page of a list.
-
-    Attributes:
-        limit: How many decisions it has at most.
-        before: Only decisions before this chain position.
-        after: Only decisions after this chain position.
-        oldest_first: Whether the list begins with the oldest.
-    """
-
-    limit: int = 50
-    before: int | None = None
-    after: int | None = None
-    oldest_first: bool = False
-
-
-FIRST: Final = Part()
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """An anomaly whose decisions are listed.
-
-    Attributes:
-        policy_id: The policy.
-        of: The decisions that the report is on.
-        anomaly_id: The anomaly.
-    """
-
-    policy_id: str
-    of: Slice
-    anomaly_id: str
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -304,7 +247,7 @@ class ScopeReports:
         Raises:
             NotFound: DASHBOARD_ANOMALY_UNKNOWN.
         """
-        for of in _wider(shown.of):
+        for of in wider(shown.of):
             with suppress(NotFound):
                 self.listed(replace(shown, of=of))
                 return of
@@ -325,13 +268,6 @@ class ScopeReports:
 
     def _kept(self, key: Hashable, compute: Callable[[], Answer]) -> Answer:
         return self._memo.get((self._scope_id, self.edition, self._history, key), compute)
-
-
-def _wider(of: Slice) -> Iterator[Slice]:
-    """Some decisions, then more and more of them: of all verdicts, of all versions, by the dates of the record."""
-    each = ((of.clock, RECORDED), (of.policy_version, None), (of.verdict, None))
-    for clock, version, verdict in dict.fromkeys(product(*each)):
-        yield Slice(version, verdict, of.since, of.until, clock)
 
 
 def unknown_anomaly() -> NotFound:

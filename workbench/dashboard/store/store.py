@@ -28,7 +28,8 @@ from workbench.dashboard.store.health import Health, health
 from workbench.dashboard.store.histories import Histories
 from workbench.dashboard.store.ledger import LedgerReads
 from workbench.dashboard.store.memo import Memo
-from workbench.dashboard.store.reports import EVERYTHING, ReportStore, ScopeReports, Shown, Slice, unknown_anomaly
+from workbench.dashboard.store.reports import ReportStore, ScopeReports, unknown_anomaly
+from workbench.dashboard.store.slices import EVERYTHING, Shown, Slice
 from workbench.dashboard.store.snapshots import FRESH_FOR, SCOPES, Snapshots, reading
 from workbench.lake.entries import Personal
 from workbench.migration.report import as_html, as_markdown

@@ -17,7 +17,7 @@ from tests.notebooks.executed import Kernel, outputs
 from tests.support.command_line import run_gate
 from tests.workbench.dashboard.showing import NOW, visit
 from workbench.dashboard.pages.visit import Visit
-from workbench.dashboard.store.reports import Slice
+from workbench.dashboard.store.slices import Slice
 from workbench.dashboard.store.store import Store
 from workbench.lake.entries import Personal
 

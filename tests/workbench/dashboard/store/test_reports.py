@@ -13,7 +13,8 @@ from tests.workbench.conftest import Export
 from tests.workbench.made_up import DAY, HOUR, MONDAY, MadeUp
 from tests.workbench.support import Chain
 from workbench.dashboard.store.memo import Memo
-from workbench.dashboard.store.reports import ReportStore, ScopeReports, Shown, Slice
+from workbench.dashboard.store.reports import ReportStore, ScopeReports
+from workbench.dashboard.store.slices import Shown, Slice
 from workbench.dashboard.store.snapshots import FRESH_FOR, Seen, Snapshots, reading
 from workbench.kept import Kept
 from workbench.lake.cohorts import freeze, write

@@ -6,7 +6,8 @@ from typing import Final
 
 from workbench.dashboard.pages.anomalies import looked_at
 from workbench.dashboard.pages.visit import Visit
-from workbench.dashboard.store.reports import Part, ScopeReports, Shown
+from workbench.dashboard.store.reports import ScopeReports
+from workbench.dashboard.store.slices import Part, Shown
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views.decided import decisions
 from workbench.dashboard.views.decided.listing import criteria, set_filters
