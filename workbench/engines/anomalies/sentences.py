@@ -116,13 +116,13 @@ def effect(anomaly: AnomalyDocument, metric: str | None = None) -> str:
 
     Args:
         anomaly: It.
-        metric: The metric in which its report estimates costs, where that is to be named.
+        metric: The metric in which its report estimates costs; None where it does not.
     """
     of = anomaly["effect"]
     cases = counted(of["cases"], "decision")
     parts = [cases if anomaly["kind"] in _COUNTED else f"About {cases}"]
-    if of["value"] is not None:
-        parts.append(f"{of['value']:,.2f} of {'the named metric' if metric is None else cut(described(metric))}")
+    if metric is not None and of["value"] is not None:
+        parts.append(f"{of['value']:,.2f} of {cut(described(metric))}")
     if of["lasting"]:
         parts.append("lasting")
     if of["harm"] is not None:
