@@ -20,6 +20,7 @@ from typing import Final
 
 from gate.encoding import resources
 from gate.errors import OperatorError
+from gate.policy.questions import CLOCKS
 
 PARAMETERS: Final = "parameters"
 """The tag of the cell that names what a notebook looks at; Papermill knows it by the same one."""
@@ -156,7 +157,24 @@ def over_history(notebook: Notebook, name: str) -> Notebook:
         name: The history.
     """
     # A Python literal, as the parameters are.
-    read = f"{_READ}.history({name!r})"
+    return _reading(notebook, f".history({name!r})")
+
+
+def narrowed_to(notebook: Notebook, verdict: str | None, clock: str) -> Notebook:
+    """A notebook that reads some of its scope's decisions only, by the dates of a clock.
+
+    Args:
+        notebook: The notebook.
+        verdict: The verdict of the decisions; None for all.
+        clock: Which dates count, `recorded` or `occurred`.
+    """
+    dated = "" if clock == CLOCKS[0] else f".on({clock!r})"
+    return _reading(notebook, f"{dated}{'' if verdict is None else f'.slice(verdict={verdict!r})'}")
+
+
+def _reading(notebook: Notebook, what: str) -> Notebook:
+    """A notebook that reads another source than the whole scope."""
+    read = f"{_READ}{what}"
     cells = (
         replace(cell, source=cell.source.replace(_READ, read)) if cell.kind == "code" else cell
         for cell in notebook.cells

@@ -25,12 +25,12 @@ FACT: Final = "inputs."
 """What the name of a value begins with where it is a fact."""
 
 
-def known_values(snapshot: Snapshot, policy_id: str, bodies: Iterable[RulebookBody]) -> list[str]:
+def known_values(snapshot: Snapshot, policy_id: str | None, bodies: Iterable[RulebookBody]) -> list[str]:
     """The names under which values can be summed: what outcomes measured, and facts that rulebooks declare as numbers.
 
     Args:
         snapshot: The chain.
-        policy_id: The policy.
+        policy_id: The policy; None for all.
         bodies: The rulebooks.
     """
     names = snapshot.binding(policy_id).metrics(policy_id).select(pl.col("name").cast(pl.String).unique().sort())

@@ -146,6 +146,51 @@ def test_filters_are_in_the_address_and_back_undoes_them(window: Window) -> None
     page.wait_for_function("() => !document.body.dataset.shown.includes('version=x')")
 
 
+def test_the_metric_of_a_what_if_is_in_the_address_and_stays_with_its_filters(window: Window) -> None:
+    from playwright.sync_api import expect
+
+    page = window.go(f"/whatif?{POLICY}")
+    metric = page.get_by_label("Amount to add up")
+    page.get_by_label("amount is").select_option("absent")
+    metric.fill("refund_eur & more")
+    expect(page).to_have_url(re.compile("metric=refund_eur"))
+    # The page stays as it is, with the fact that was changed.
+    assert page.get_by_label("amount is").input_value() == "absent"
+    page.get_by_label("Only decisions that were").select_option("yes")
+    window.shows("verdict=yes")
+    window.settle()
+    assert "metric=refund_eur+%26+more" in page.url
+    assert metric.input_value() == "refund_eur & more"
+    page.reload()
+    window.settle()
+    assert metric.input_value() == "refund_eur & more"
+    metric.fill("")
+    expect(page).not_to_have_url(re.compile("metric="))
+
+
+def test_costs_and_verdicts_of_anomalies_are_chosen_in_the_page_and_go_along(window: Window) -> None:
+    page = window.go(f"/anomalies?{POLICY}")
+    costs = page.get_by_label("Cost in")
+    value = costs.locator("option").nth(1).inner_text()
+    costs.select_option(value)
+    window.shows(f"value={value}")
+    page.get_by_label("Verdict").select_option("yes")
+    window.shows("verdict=yes")
+    window.settle()
+    assert f"value={value}" in page.url
+    window.follow(page.locator("main a[href^='/anomaly?']").first)
+    assert f"verdict=yes&value={value}" in page.url
+    assert "only decisions with the verdict yes" in page.locator("main").inner_text()
+
+
+def test_the_id_of_a_version_is_on_one_line_where_there_is_room(window: Window) -> None:
+    page = window.go(f"/policy?{POLICY}")
+    ids = page.get_by_role("region", name="Versions", exact=True).locator("tbody th a")
+    assert ids.count() > 1
+    assert all("-" in told for told in ids.all_inner_texts())
+    assert set(ids.evaluate_all("of => of.map(each => each.getClientRects().length)")) == {1}
+
+
 def test_the_theme_is_kept_in_this_browser(window: Window) -> None:
     page = window.go(f"/?{SCOPE}")
     dark = "() => getComputedStyle(document.documentElement).colorScheme"
@@ -219,7 +264,9 @@ def test_a_file_is_rehearsed_and_imported(chromium: Browser, shown: Demo, width:
     expect(page.get_by_role("heading", name="What was understood")).to_be_visible()
     assert window.violations() == []
     page.get_by_role("button", name=f"as {history}").click()
-    expect(page.get_by_text(f"Imported the history {history}")).to_be_visible()
+    imported = page.get_by_text(f"Imported the history {history}")
+    expect(imported).to_be_visible()
+    expect(imported).to_have_class("notice good")
     assert window.violations() == []
     window.follow(page.get_by_role("link", name="See its policy"))
     assert f"Imported cases of {history}: not in the chain." in page.locator("main").inner_text()

@@ -12,9 +12,12 @@ from functools import partial
 from typing import Final
 
 from gate.errors import AccessForbidden, GateError, NotFound
+from gate.policy.questions import CLOCKS, VERDICTS
 from workbench.dashboard.app.sign_in import Outside, SignIns, sign_in_url
 from workbench.dashboard.store.access import Access, access
+from workbench.dashboard.store.slices import Slice
 from workbench.dashboard.store.store import Store
+from workbench.lake.reader import RECORDED
 
 _MAX_ARGUMENT: Final = 200
 _THREADS: Final = 2
@@ -81,6 +84,15 @@ class Download(Outside):
         value = self.get_query_argument(name, "")
         return value if len(value) <= _MAX_ARGUMENT else ""
 
+    def decisions(self) -> Slice:
+        """The decisions that an anomaly is one of; those of a verdict or a clock that there is not are all."""
+        verdict, clock = self.argument("verdict"), self.argument("clock")
+        return Slice(
+            self.argument("version") or None,
+            verdict if verdict in VERDICTS else None,
+            clock=clock if clock in CLOCKS else RECORDED,
+        )
+
     def _refuse(self, status: int, message: str) -> None:
         self.show("message.html", status, title="No file", message=message, link="/", link_text="Overview")
 
@@ -112,23 +124,23 @@ class KeysDownload(Download):
 
 
 class NotebookDownload(Download):
-    """GET /download/notebook?scope&policy&version&anomaly: the anomaly notebook, written for a policy."""
+    """GET /download/notebook?scope&policy&version&verdict&clock&anomaly: the anomaly notebook, written for a policy."""
 
     def file(self, who: Access) -> tuple[str, str, Callable[[], bytes]]:
         """The notebook as Jupyter's JSON."""
-        policy, anomaly, version = self.argument("policy"), self.argument("anomaly"), self.argument("version") or None
+        policy, anomaly, of = self.argument("policy"), self.argument("anomaly"), self.decisions()
         name = f"anomalies-{safe(policy)}.ipynb"
-        return name, "application/x-ipynb+json", partial(self.store.notebook, who, policy, anomaly, version)
+        return name, "application/x-ipynb+json", partial(self.store.notebook, who, policy, anomaly, of)
 
 
 class DryRunDownload(Download):
-    """GET /download/dry-run?scope&policy&version&anomaly: the notebook of going back to the version before it."""
+    """GET /download/dry-run?scope&policy&version&verdict&clock&anomaly: the notebook of going back before it."""
 
     def file(self, who: Access) -> tuple[str, str, Callable[[], bytes]]:
         """The notebook as Jupyter's JSON."""
-        policy, anomaly, version = self.argument("policy"), self.argument("anomaly"), self.argument("version") or None
+        policy, anomaly, of = self.argument("policy"), self.argument("anomaly"), self.decisions()
         name = f"going-back-{safe(policy)}.ipynb"
-        return name, "application/x-ipynb+json", partial(self.store.dry_run, who, policy, anomaly, version)
+        return name, "application/x-ipynb+json", partial(self.store.dry_run, who, policy, anomaly, of)
 
 
 class ReportDownload(Download):

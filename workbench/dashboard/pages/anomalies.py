@@ -8,14 +8,17 @@ from typing import Any, Final
 from gate.policy.anomalies.alerts import still_open
 from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.reports import ScopeReports
+from workbench.dashboard.store.slices import Slice
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views import links
 from workbench.dashboard.views.figure import Figure
 from workbench.dashboard.views.flagged import anomalies
 from workbench.dashboard.views.flagged.anomalies import Flagged, Looked
+from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
 from workbench.engines.anomalies.report import AnomalyReport
 from workbench.engines.anomalies.sentences import improved
+from workbench.lake.reader import RECORDED
 
 LOOKED_AT: Final = 20
 """In how many policies anomalies and versions that do worse are looked for, those with the most decisions."""
@@ -28,7 +31,8 @@ def load(store: Store, visit: Visit) -> Page:
     every: list[str] = at_a_glance.frame["policy_id"].to_list()
     usual = list(dict.fromkeys([*every[:LOOKED_AT], *at_a_glance.acted_on]))
     chosen = usual if location.policy is None else [location.policy]
-    found = {policy_id: reports.anomalies(policy_id, location.version) for policy_id in chosen}
+    asked = looked_at(location)
+    found = {policy_id: reports.anomalies(policy_id, asked, location.value) for policy_id in chosen}
     looked = Looked(
         chosen,
         sum(report.body["coverage"]["decisions"] for report in found.values()),
@@ -41,10 +45,16 @@ def load(store: Store, visit: Visit) -> Page:
         flagged,
         looked,
         reports.names(),
+        reports.metrics(location.policy),
         _chart(reports, visit, found[chosen[0]], flagged) if location.policy is not None else None,
         as_of=reports.seen.at,
         now=visit.now,
     )
+
+
+def looked_at(location: Location) -> Slice:
+    """In which decisions anomalies are looked for; a period chooses among those that are found."""
+    return Slice(location.version, location.verdict, clock=location.clock or RECORDED)
 
 
 def flags(store: Store, visit: Visit, found: Mapping[str, AnomalyReport]) -> list[Flagged]:
@@ -72,5 +82,5 @@ def _chart(reports: ScopeReports, visit: Visit, report: AnomalyReport, flagged: 
     def leads(row: Mapping[str, Any]) -> str:
         return links.anomaly(location, report.body["policy_id"], report.body["anomalies"][row["at"]]["anomaly_id"])
 
-    key = (report.body["policy_id"], location.version, only, canvas.width)
+    key = (report.body["policy_id"], looked_at(location), location.value, only, canvas.width)
     return reports.kept("anomalies chart", key, lambda: canvas.figure(report.plot(only=only, link=leads)))

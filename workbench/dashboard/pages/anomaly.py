@@ -9,9 +9,10 @@ import polars as pl
 
 from gate.ledger.access.dismissals import FlaggedAnomaly
 from gate.policy.anomalies.anomaly import AnomalyDocument
-from workbench.dashboard.pages.anomalies import flags
+from workbench.dashboard.pages.anomalies import flags, looked_at
 from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.reports import ScopeReports, unknown_anomaly
+from workbench.dashboard.store.slices import Shown
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views.figure import Figure
 from workbench.dashboard.views.flagged import anomaly
@@ -85,11 +86,7 @@ def _listed(reports: ScopeReports, visit: Visit) -> tuple[AnomalyReport, int]:
     location = visit.location
     if location.policy is None or location.id is None:
         raise unknown_anomaly()
-    report = reports.anomalies(location.policy, location.version)
-    for at, listed in enumerate(report.body["anomalies"]):
-        if listed["anomaly_id"] == location.id:
-            return report, at
-    raise unknown_anomaly()
+    return reports.listed(Shown(location.policy, looked_at(location), location.id), location.value)
 
 
 def _found(reports: ScopeReports, visit: Visit, report: AnomalyReport, flagged: Flagged) -> Found:
@@ -101,7 +98,7 @@ def _found(reports: ScopeReports, visit: Visit, report: AnomalyReport, flagged: 
     def drawn() -> Figure:
         return canvas.figure(report.plot(at, link=leads))
 
-    key = (location.policy, location.version, location.id)
+    key = (location.policy, looked_at(location), location.value, location.id)
     first, whole = reports.kept("anomaly decisions", key, lambda: _first(report, at))
     return Found(
         flagged,

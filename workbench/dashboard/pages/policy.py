@@ -7,7 +7,8 @@ from typing import Any
 
 from workbench.dashboard.pages.anomalies import flags
 from workbench.dashboard.pages.visit import Visit
-from workbench.dashboard.store.reports import EVERYTHING, Part, ScopeReports, Slice
+from workbench.dashboard.store.reports import ScopeReports
+from workbench.dashboard.store.slices import EVERYTHING, Part, Slice
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views import policy
 from workbench.dashboard.views.location import Location
@@ -57,7 +58,7 @@ def _in_chain(store: Store, visit: Visit, reports: ScopeReports, location: Locat
     version = location.version
     return {
         "held": _held(reports, location.policy, asked),
-        "flagged": flags(store, visit, {location.policy: reports.anomalies(location.policy)}),
+        "flagged": flags(store, visit, {location.policy: reports.anomalies(location.policy, Slice(clock=asked.clock))}),
         "change": None if version is None else store.ledger.changes(visit.access.scope_id, location.policy, version),
         "routes": store.migrations.routes(visit.access, location.policy).get(location.policy, ()),
     }

@@ -194,13 +194,19 @@ class Session:
             services.ahead.release()
 
     def _turned(self, asked: str) -> None:
-        """The browser goes somewhere: `<turn> <URL>`."""
+        """The browser goes somewhere: `<turn> <URL>`; with the turn of before, the page stays and its address alone is
+        another one.
+        """
         turn, _, url = asked.partition(" ")
-        if turn.isascii() and turn.isdecimal() and len(turn) <= _DIGITS:
-            self._turn, self._moved = int(turn), False
-            # What goes on for a page ends with it.
-            self._talk.leave()
-            self._ask(url)
+        if not (turn.isascii() and turn.isdecimal() and len(turn) <= _DIGITS):
+            return
+        if int(turn) == self._turn:
+            self._url = url
+            return
+        self._turn, self._moved = int(turn), False
+        # What goes on for a page ends with it.
+        self._talk.leave()
+        self._ask(url)
 
     def _ask(self, url: str) -> None:
         """Asks for a page; the last one that was asked for is the one that is shown."""

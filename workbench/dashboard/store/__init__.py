@@ -3,6 +3,7 @@
 access      who asks, and what they may do
 memo        computes what several sessions ask for once, and keeps the latest of it
 snapshots   each scope's lake and the ledger's tail, as of a moment that all sessions share
+slices      which decisions a page asks about
 reports     the engines' answers over a snapshot
 ledger      decisions as the ledger has them: records, packets, verification
 histories   imported past cases, and the import of a file that was sent

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, TypeVar, cast
 
@@ -19,10 +20,12 @@ from gate.policy.questions import (
 )
 from gate.rulebooks.rulebook import Rulebook
 from workbench.dashboard.store.memo import Memo
+from workbench.dashboard.store.slices import EVERYTHING, FIRST, Part, Shown, Slice, wider
 from workbench.dashboard.store.snapshots import Seen, Snapshots
 from workbench.engines import benchmarks, effectiveness
 from workbench.engines.activity import Activity, activity
 from workbench.engines.anomalies import report as anomalies
+from workbench.engines.anomalies.report import AnomalyReport
 from workbench.engines.glance import Glance, glance
 from workbench.engines.listing import (
     Criteria,
@@ -48,63 +51,6 @@ MOST_VALUES: Final = 200
 
 MAX_COUNTS: Final = 64 * 1024 * 1024
 """How many bytes of what reports counted of the lake's files are kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """Which decisions a page looks at; None narrows nothing.
-
-    Attributes:
-        policy_version: One version of the policy.
-        verdict: One verdict.
-        since: From when, UTC.
-        until: Until before when.
-        clock: Which dates count: `recorded` or `occurred`.
-    """
-
-    policy_version: str | None = None
-    verdict: str | None = None
-    since: datetime | None = None
-    until: datetime | None = None
-    clock: str = RECORDED
-
-
-EVERYTHING: Final = Slice()
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Which page of a list.
-
-    Attributes:
-        limit: How many decisions it has at most.
-        before: Only decisions before this chain position.
-        after: Only decisions after this chain position.
-        oldest_first: Whether the list begins with the oldest.
-    """
-
-    limit: int = 50
-    before: int | None = None
-    after: int | None = None
-    oldest_first: bool = False
-
-
-FIRST: Final = Part()
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """An anomaly whose decisions are listed.
-
-    Attributes:
-        policy_id: The policy.
-        policy_version: The version that the report is on; None for all.
-        anomaly_id: The anomaly.
-    """
-
-    policy_id: str
-    policy_version: str | None
-    anomaly_id: str
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -203,13 +149,31 @@ class ScopeReports:
         """What a policy does over time."""
         return self._kept(("activity", policy_id, of), lambda: activity(self._sliced(of), policy_id, of.policy_version))
 
-    def anomalies(self, policy_id: str, policy_version: str | None = None) -> anomalies.AnomalyReport:
-        """What is anomalous about a policy's decisions, all of it."""
+    def metrics(self, policy_id: str | None) -> list[str]:
+        """What outcomes measured, by name: those of a policy, or of the whole scope where None."""
+        return self._kept(("measured", policy_id), lambda: known_values(self.snapshot, policy_id, ())[:MOST_VALUES])
+
+    def anomalies(self, policy_id: str, of: Slice = EVERYTHING, value: str | None = None) -> AnomalyReport:
+        """What is anomalous about a policy's decisions, all of it.
+
+        Args:
+            policy_id: The policy.
+            of: Which of its decisions.
+            value: The metric in which costs are estimated; None for none.
+        """
         question = AnomaliesQuestion(
-            policy_id, policy_version=policy_version, threshold=THRESHOLD, max_items=MOST_ITEMS
+            policy_id,
+            policy_version=of.policy_version,
+            verdict=of.verdict,
+            since=of.since,
+            until=of.until,
+            clock=of.clock,
+            threshold=THRESHOLD,
+            max_items=MOST_ITEMS,
+            value=value,
         )
         return self._kept(
-            ("anomalies", policy_id, policy_version), lambda: anomalies.answer(self.snapshot, question, self._counts)
+            ("anomalies", policy_id, of, value), lambda: anomalies.answer(self.snapshot, question, self._counts)
         )
 
     def benchmarks(self, policy_id: str, policy_version: str | None = None) -> benchmarks.BenchmarkReport:
@@ -255,12 +219,38 @@ class ScopeReports:
         return self._kept(("shown", shown), lambda: self._positions(shown))
 
     def _positions(self, shown: Shown) -> pl.Series:
-        # The reports on a version and on all versions may list anomalies of one id, with other decisions.
-        for version in dict.fromkeys((shown.policy_version, None)):
-            report = self.anomalies(shown.policy_id, version)
-            for at, anomaly in enumerate(report.body["anomalies"]):
-                if anomaly["anomaly_id"] == shown.anomaly_id:
-                    return report.decisions(at).select("position").collect(engine="streaming")["position"]
+        report, at = self.listed(replace(shown, of=self.listing(shown)))
+        positions: pl.Series = report.decisions(at).select("position").collect(engine="streaming")["position"]
+        return positions
+
+    def listed(self, shown: Shown, value: str | None = None) -> tuple[AnomalyReport, int]:
+        """The report that lists an anomaly, and its place in it.
+
+        Args:
+            shown: The anomaly.
+            value: As `anomalies` takes it.
+
+        Raises:
+            NotFound: DASHBOARD_ANOMALY_UNKNOWN.
+        """
+        report = self.anomalies(shown.policy_id, shown.of, value)
+        for at, anomaly in enumerate(report.body["anomalies"]):
+            if anomaly["anomaly_id"] == shown.anomaly_id:
+                return report, at
+        raise unknown_anomaly()
+
+    def listing(self, shown: Shown) -> Slice:
+        """The decisions whose report lists an anomaly: those that are asked for, or else more of them.
+
+        The reports on some decisions and on all may list anomalies of one id, with other decisions.
+
+        Raises:
+            NotFound: DASHBOARD_ANOMALY_UNKNOWN.
+        """
+        for of in wider(shown.of):
+            with suppress(NotFound):
+                self.listed(replace(shown, of=of))
+                return of
         raise unknown_anomaly()
 
     def kept(self, name: str, key: Hashable, make: Callable[[], Answer]) -> Answer:

@@ -29,11 +29,11 @@ from workbench.dashboard.store.histories import Histories
 from workbench.dashboard.store.ledger import LedgerReads
 from workbench.dashboard.store.memo import Memo
 from workbench.dashboard.store.reports import ReportStore, ScopeReports, unknown_anomaly
+from workbench.dashboard.store.slices import EVERYTHING, Shown, Slice
 from workbench.dashboard.store.snapshots import FRESH_FOR, SCOPES, Snapshots, reading
-from workbench.engines.anomalies.report import AnomalyReport
 from workbench.lake.entries import Personal
 from workbench.migration.report import as_html, as_markdown
-from workbench.notebooks import as_ipynb, load, written_for
+from workbench.notebooks import Notebook, as_ipynb, load, narrowed_to, written_for
 from workbench.whatif import decided, registered
 
 _REVISION: Final = re.compile(r"revision ([0-9]{1,4})")
@@ -185,55 +185,43 @@ class Store:
         """The public keys of receipts, as the service publishes them: what records and packets verify against."""
         return orjson.dumps(self._instance.published_keys("receipt", self._clock()).to_dict())
 
-    def notebook(self, access: Access, policy_id: str, anomaly_id: str, policy_version: str | None = None) -> bytes:
+    def notebook(self, access: Access, policy_id: str, anomaly_id: str, of: Slice = EVERYTHING) -> bytes:
         """The notebook that investigates a policy's anomalies, written for the scope, as Jupyter's JSON.
 
         Args:
             access: Who asks.
             policy_id: The policy.
             anomaly_id: The anomaly that the notebook begins with.
-            policy_version: The version whose report lists it; None where that of all versions does.
+            of: The decisions whose report lists it.
 
         Raises:
             NotFound: DASHBOARD_ANOMALY_UNKNOWN.
             ServiceUnavailable: As `reports`.
         """
-        report = self.reports(access).anomalies(policy_id, policy_version)
-        _require_listed(report, anomaly_id)
-        more = {"VERSION": policy_version, "ANOMALY": anomaly_id}
-        return self._written("anomaly_investigation", access, policy_id, more)
+        self.reports(access).listed(Shown(policy_id, of, anomaly_id))
+        more = {"VERSION": of.policy_version, "ANOMALY": anomaly_id}
+        notebook = narrowed_to(load("anomaly_investigation"), of.verdict, of.clock)
+        return self._written(notebook, access, policy_id, more)
 
-    def dry_run(self, access: Access, policy_id: str, anomaly_id: str, policy_version: str | None = None) -> bytes:
+    def dry_run(self, access: Access, policy_id: str, anomaly_id: str, of: Slice = EVERYTHING) -> bytes:
         """The notebook that dry-runs the version before an anomaly's over the whole past, as Jupyter's JSON.
 
         Args:
             access: Who asks.
             policy_id: The policy.
             anomaly_id: The anomaly, which came with a version.
-            policy_version: As `notebook` takes it.
+            of: As `notebook` takes it.
 
         Raises:
             NotFound: DASHBOARD_ANOMALY_UNKNOWN, also where it came with no version that another was before.
             ServiceUnavailable: As `reports`.
         """
-        report = self.reports(access).anomalies(policy_id, policy_version)
-        back = report.going_back(_require_listed(report, anomaly_id))
+        report, at = self.reports(access).listed(Shown(policy_id, of, anomaly_id))
+        back = report.going_back(at)
         if back is None:
             raise unknown_anomaly()
-        return self._written("migration_dry_run", access, policy_id, {"CANDIDATE": back.before})
+        return self._written(load("migration_dry_run"), access, policy_id, {"CANDIDATE": back.before})
 
-    def _written(self, name: str, access: Access, policy_id: str, more: Mapping[str, str | None]) -> bytes:
+    def _written(self, notebook: Notebook, access: Access, policy_id: str, more: Mapping[str, str | None]) -> bytes:
         lake = self._instance.settings.lake_directory.absolute() if self._tells_paths else Path("lake")
-        return as_ipynb(written_for(load(name), access.scope, policy_id, lake, more)).encode()
-
-
-def _require_listed(report: AnomalyReport, anomaly_id: str) -> int:
-    """The place of an anomaly in a report.
-
-    Raises:
-        NotFound: DASHBOARD_ANOMALY_UNKNOWN.
-    """
-    for at, each in enumerate(report.body["anomalies"]):
-        if each["anomaly_id"] == anomaly_id:
-            return at
-    raise unknown_anomaly()
+        return as_ipynb(written_for(notebook, access.scope, policy_id, lake, more)).encode()

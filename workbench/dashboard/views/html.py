@@ -19,6 +19,7 @@ from workbench.engines.rendering import cut, interval, on_one_line, percent
 from workbench.engines.wording import amount, counted, day, decided_by, described, phrase, stated
 from workbench.engines.wording import moment as shown_moment
 
+_WHOLE: Final = 24
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
@@ -87,6 +88,12 @@ def breaking(text: object) -> Markup:
     return shown
 
 
+def whole(text: object) -> Markup:
+    """As `short`, and on one line where it is no longer than most ids: a hyphen in one ends no line."""
+    shown = short(text)
+    return Markup('<span class="unbroken">{}</span>').format(shown) if len(shown) <= _WHOLE else escape(shown)
+
+
 def clock(moment: datetime) -> str:
     """A moment in a list, to the minute in UTC: `2026-07-14 05:20`."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
@@ -126,6 +133,7 @@ _FILTERS: Final[Mapping[str, Callable[..., object]]] = {
     "points": points,
     "prose": prose,
     "when": when,
+    "whole": whole,
 }
 
 

@@ -37,8 +37,8 @@ PAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "overview": ("scope",),
         "policy": (*_COMMON, "verdict", *_PERIOD, "clock", "history"),
-        "anomalies": (*_COMMON, *_PERIOD, "show"),
-        "anomaly": ("scope", "policy", "version", "id"),
+        "anomalies": (*_COMMON, "verdict", *_PERIOD, "clock", "value", "show"),
+        "anomaly": (*_COMMON, "verdict", "clock", "value", "id"),
         "benchmarks": (*_COMMON,),
         "decisions": (*_COMMON, *_LISTED, "state", "outcome", "ref", "anomaly", "clock", "history"),
         "decision": ("scope", "id"),
@@ -47,7 +47,7 @@ PAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "cases": ("scope", "id"),
         "revisions": ("scope", "id"),
         "propose": ("scope", "id"),
-        "whatif": (*_COMMON, "verdict", *_PERIOD, "id", "by", "clock", "history"),
+        "whatif": (*_COMMON, "verdict", *_PERIOD, "id", "by", "metric", "clock", "history"),
         "histories": ("scope",),
         "migrations": ("scope", "policy"),
         "migration": ("scope", "id"),
@@ -82,6 +82,8 @@ class _Parameters:
     anomaly: str | None = None
     base: str | None = None
     by: str | None = None
+    value: str | None = None
+    metric: str | None = None
     before: str | None = None
     after: str | None = None
     clock: str | None = None
@@ -112,6 +114,8 @@ class Location(_Parameters):
         id: The id of what a page is about.
         anomaly: The id of an anomaly whose decisions are listed.
         by: The version of the policy that decides anew; the one that was registered last where None.
+        value: The metric of outcomes in which anomalies' costs are estimated.
+        metric: What a what-if sums: a metric of outcomes, or a fact as `inputs.NAME`.
         base: What a draft is compared with: `revision 3`, or a rulebook's id and version.
         before: The chain position before which a list goes on.
         after: The chain position after which a list goes on.

@@ -61,6 +61,11 @@ def clocks() -> Choice:
     return Choice("clock", "Dates", {_ALL: "As recorded", "occurred": "As it happened"})
 
 
+def values(metrics: Iterable[str]) -> Choice:
+    """The metric in which costs are estimated."""
+    return Choice("value", "Cost in", _options(metrics, "No metric"))
+
+
 def histories_of(names: Iterable[str]) -> Choice:
     """The scope's own decisions, or the cases of one of its imported histories."""
     imported = {name: f"Imported: {on_one_line(name)}" for name in names}

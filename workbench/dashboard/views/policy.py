@@ -45,6 +45,9 @@ MOST_FLAGGED: Final = 3
 MOST_ROWS: Final = 120
 """How many rows a table of weeks has, the latest of them."""
 
+_COMPARING: Final = ("Versions are ", "By ", "The rarer texts")
+"""What the notes of a report on how versions are compared begin with."""
+
 _STATUSES: Final = ("succeeded", "partial", "failed", "reverted")
 _ADVICE: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -350,8 +353,8 @@ def _flagged(location: Location, looked: Found) -> dict[str, Any]:
     """The anomalies that may account for what the page shows: those of high severity, and open ones, of the period in
     which its decisions were made.
     """
-    # Anomalies are those of all versions, and their reports too.
-    coverage, there = looked.asked.body["coverage"], location.change(version=None)
+    # Anomalies are those of all versions and verdicts, and their reports too.
+    coverage, there = looked.asked.body["coverage"], location.change(version=None, verdict=None)
     made = there.change(since=coverage["from"], until=coverage["to"])
     found = [each for each in shown(made, looked.flagged) if each.anomaly["severity"] == "high" or _alarming(each)]
     return {
@@ -403,6 +406,7 @@ def _versions(location: Location, report: EffectivenessReport) -> list[dict[str,
             "url": location.change(version=of["policy_version"]).url,
             "here": of["policy_version"] == location.version,
             "below": of["below_others"],
+            "worse_by": _worse_by(of["compared"] or {}),
             "decisions": of["decisions"],
             "decisions_url": links.decisions(location, version=of["policy_version"]),
             "success": tuple(of["let_through"]["success_rate"].values()),
@@ -420,7 +424,20 @@ def _comparison(body: Mapping[str, Any]) -> dict[str, Any]:
     """On what footing versions are compared, and what is said of it."""
     comparison = body["comparison"]
     facts = joined([cut(described(fact)) for fact in comparison["facts"]]) if comparison["facts"] else None
-    return {"facts": facts, "decisions": comparison["decisions"], "sentences": comparison["sentences"]}
+    several = body["coverage"]["versions"] > 1
+    return {
+        "facts": facts,
+        "decisions": comparison["decisions"],
+        "sentences": comparison["sentences"],
+        "notes": [note for note in body["notes"] if note.startswith(_COMPARING)] if several else [],
+    }
+
+
+def _worse_by(compared: Mapping[str, Any]) -> str:
+    """Among which cases a version does worse than the others, in words; empty where it does not."""
+    by = ["among like cases"] if compared.get("like_below_others") else []
+    by += ["among cases that the others mostly stop"] if compared.get("admits_worse") else []
+    return joined(by) if by else ""
 
 
 def _by_verdict(location: Location, body: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -31,7 +31,7 @@ KINDS: Final[Mapping[str, str]] = MappingProxyType(
         "verdict_shift": "Verdicts shifted",
         "metric_shift": "Metric shifted",
         "volume": "Volume",
-        "metric_outlier": "Metric",
+        "metric_outlier": "Metric outlier",
         "fact_drift": "Facts drifted",
     }
 )
@@ -111,13 +111,18 @@ def shown(anomaly: AnomalyDocument, number: int) -> str:
     return f"{counted(number, 'decision')} of the window"
 
 
-def effect(anomaly: AnomalyDocument) -> str:
-    """What it costs: `About 24 decisions, lasting, for the worse`; without about where the decisions are counted."""
+def effect(anomaly: AnomalyDocument, metric: str | None = None) -> str:
+    """What it costs: `About 24 decisions, lasting, for the worse`; without about where the decisions are counted.
+
+    Args:
+        anomaly: It.
+        metric: The metric in which its report estimates costs; None where it does not.
+    """
     of = anomaly["effect"]
     cases = counted(of["cases"], "decision")
     parts = [cases if anomaly["kind"] in _COUNTED else f"About {cases}"]
-    if of["value"] is not None:
-        parts.append(f"{of['value']:,.2f} of the named metric")
+    if metric is not None and of["value"] is not None:
+        parts.append(f"{of['value']:,.2f} of {cut(described(metric))}")
     if of["lasting"]:
         parts.append("lasting")
     if of["harm"] is not None:

@@ -1,4 +1,4 @@
-"""Downloads: one at a time for each user, and none holds up a sign-in."""
+"""Downloads: one at a time for each user, none holds up a sign-in, and each is of what its page shows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from threading import Event
 import pytest
 
 from tests.workbench.dashboard.serving import Site
+from workbench.dashboard.store.access import Access
 from workbench.dashboard.store.ledger import LedgerReads
+from workbench.dashboard.store.slices import Slice
+from workbench.dashboard.store.store import Store
 
 pytestmark = pytest.mark.heavy
 
@@ -43,3 +46,28 @@ def test_one_download_at_a_time_for_a_user_and_none_holds_up_anybody_else(
     assert [each.result().content for each in asked if each.result().status_code == 200] == [b"{}"]
     # Its turn is over.
     assert ana.get(url).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("given", "of"),
+    [
+        ("", Slice()),
+        ("&version=v1&verdict=no&clock=occurred", Slice("v1", "no", clock="occurred")),
+        # What no page writes chooses nothing.
+        ("&verdict=maybe&clock=local", Slice()),
+    ],
+)
+def test_a_notebook_is_of_the_decisions_that_its_page_looks_at(
+    site: Site, monkeypatch: pytest.MonkeyPatch, given: str, of: Slice
+) -> None:
+    asked: list[Slice] = []
+
+    def notebook(self: Store, access: Access, policy_id: str, anomaly_id: str, of: Slice) -> bytes:
+        asked.append(of)
+        return b"{}"
+
+    monkeypatch.setattr(Store, "notebook", notebook)
+    monkeypatch.setattr(Store, "dry_run", notebook)
+    for what in ("notebook", "dry-run"):
+        assert site.browser("ana").get(f"/download/{what}?scope=acme&policy=p&anomaly=ano_1{given}").status_code == 200
+    assert asked == [of, of]

@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from gate.ids import timestamp
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Scope
 from gate.ledger.access.dismissals import FlaggedAnomaly
 from tests.workbench.dashboard.pages.conftest import HOSTILE
 from tests.workbench.dashboard.showing import NOW, MadeUpStore, read, require_harmless, visit
-from tests.workbench.made_up import DAY, MONDAY, MadeUp
-from workbench.dashboard.pages import anomalies
+from tests.workbench.made_up import DAY, HOUR, MONDAY, WEEK, MadeUp
+from workbench.dashboard.pages import anomalies, anomaly
 from workbench.dashboard.pages.anomalies import LOOKED_AT
+from workbench.dashboard.pages.decided import decisions
 from workbench.dashboard.store.memo import Memo
 from workbench.dashboard.views.location import Location
 from workbench.lake.reader import Snapshot
@@ -60,7 +62,8 @@ def test_one_policy_shows_its_anomalies_over_time_each_mark_leading_to_its_page(
     assert page.title == "6 anomalies in refunds: 5 high and 1 medium; 5 are open"
     drawing = str(page.html).partition("<figure>")[2].partition("</figure>")[0]
     assert all(f"id={anomaly_id}" in drawing for anomaly_id in ids(store, scope))
-    assert [choice.name for choice in page.filters] == ["policy", "version", "since", "until"]
+    names = ["policy", "version", "verdict", "since", "until", "clock", "value"]
+    assert [choice.name for choice in page.filters] == names
 
 
 @pytest.mark.parametrize(
@@ -160,3 +163,87 @@ def test_hostile_names_are_text(
     )
     found = require_harmless(page)
     assert '"><img src=x onerror=1></script>' in found.text
+
+
+@pytest.fixture
+def costly(instance: Instance, tmp_path: Path) -> MadeUpStore:
+    """20 weeks of a policy of two verdicts. From week 16 on, those approved fail and lose 500 each; the others go well.
+    Everything is recorded four weeks after it happened.
+    """
+    chain = MadeUp()
+    for week in range(20):
+        for number in range(30):
+            happened = MONDAY + week * WEEK + number * 5 * HOUR
+            recorded, approved = happened + 4 * WEEK, number % 2 == 0
+            fails = approved and week >= 16
+            decision_id = chain.decide(
+                recorded, verdict="yes" if approved else "no", occurred_at=timestamp(happened), reason="R"
+            )
+            metrics = {"loss_eur": 500 if fails else 1 + number % 7}
+            chain.outcome(decision_id, recorded + DAY, "failed" if fails else "succeeded", observed_metrics=metrics)
+    # The outcomes of the last week are old enough to compare.
+    chain.decide(MONDAY + 30 * WEEK, verdict="no", occurred_at=timestamp(MONDAY + 26 * WEEK), reason="R")
+    return MadeUpStore(instance, chain.snapshot(tmp_path), Memo(99))
+
+
+def effects(store: MadeUpStore, scope: Scope, query: str) -> str:
+    """The text of a list."""
+    return read(anomalies.load(store, visit(scope, f"/anomalies?scope=acme&policy=refunds{query}"))).text
+
+
+def test_a_metric_says_what_each_anomaly_comes_to_and_orders_them_by_it(costly: MadeUpStore, scope: Scope) -> None:
+    assert " of Loss (EUR)" not in effects(costly, scope, "")
+    page = anomalies.load(costly, visit(scope, "/anomalies?scope=acme&policy=refunds&value=loss_eur"))
+    told = read(page).text
+    assert "then by what they come to in Loss (EUR), either sign, then by how many" in told
+    report = costly.reports(visit(scope, "/anomalies").access).anomalies("refunds", value="loss_eur").body
+    worth = [each["effect"]["value"] for each in report["anomalies"]]
+    assert any(value is not None and value > 10_000 for value in worth)
+    for value in worth:
+        assert value is None or f"{value:,.2f} of Loss (EUR)" in told
+    order = [each["anomaly_id"] for each in report["anomalies"]]
+    assert listed(costly, scope, "/anomalies?scope=acme&policy=refunds&value=loss_eur") == order
+    (choice,) = [each for each in page.filters if each.name == "value"]
+    assert list(getattr(choice, "options", {})) == ["", "loss_eur"]
+
+
+def test_the_filters_go_along_to_the_page_of_one_anomaly_and_its_decisions(costly: MadeUpStore, scope: Scope) -> None:
+    given = "&verdict=yes&clock=occurred&value=loss_eur"
+    page = anomalies.load(costly, visit(scope, f"/anomalies?scope=acme&policy=refunds{given}"))
+    (first, *_) = [link for link in read(page).links if link.startswith("/anomaly?")]
+    found = Location.read(first)
+    assert (found.verdict, found.clock, found.value) == ("yes", "occurred", "loss_eur")
+    one = read(anomaly.load(costly, visit(scope, first)))
+    assert "Looked at only decisions with the verdict yes, dated as they happened" in one.text
+    assert " of Loss (EUR)" in one.text
+    back = next(link for link in one.links if link.startswith("/anomalies?"))
+    assert Location.read(back).value == "loss_eur"
+    (every,) = {of for of in one.links if of.startswith("/decisions?") and "anomaly=" in of and "since=" not in of}
+    assert (Location.read(every).verdict, Location.read(every).clock) == ("yes", "occurred")
+    again = next(link for link in read(decisions.load(costly, visit(scope, every))).links if "/anomaly?" in link)
+    assert Location.read(again) == found.change(value=None)
+
+
+def test_a_list_of_its_decisions_that_is_narrowed_further_leads_back_to_it(costly: MadeUpStore, scope: Scope) -> None:
+    page = anomalies.load(costly, visit(scope, "/anomalies?scope=acme&policy=refunds"))
+    one = next(Location.read(link) for link in read(page).links if link.startswith("/anomaly?"))
+    narrower = one.to("decisions", anomaly=one.id, verdict="review", clock="occurred")
+    assert decisions.load(costly, visit(scope, narrower)).title.startswith("No decision")
+    back = read(decisions.load(costly, visit(scope, narrower))).links
+    (again,) = [link for link in back if link.startswith("/anomaly?")]
+    assert Location.read(again) == one
+
+
+def test_a_verdict_and_the_dates_of_events_choose_what_is_looked_at(costly: MadeUpStore, scope: Scope) -> None:
+    assert "failed rose" in effects(costly, scope, "&verdict=yes")
+    assert "failed rose" not in effects(costly, scope, "&verdict=no")
+    recorded, occurred = effects(costly, scope, ""), effects(costly, scope, "&clock=occurred")
+    assert "25 May 2026" in recorded
+    assert "27 April 2026" in occurred
+    assert "27 April 2026" not in recorded
+
+
+def test_a_metric_that_no_outcome_measured_is_said_to_have_no_value(costly: MadeUpStore, scope: Scope) -> None:
+    told = "No outcome of these anomalies measured Gain (EUR), so no effect has a value."
+    assert told in effects(costly, scope, "&value=gain_eur")
+    assert told.replace("Gain", "Loss") not in effects(costly, scope, "&value=loss_eur")

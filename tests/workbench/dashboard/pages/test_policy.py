@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from tests.workbench.dashboard.policies import HOSTILE, MadeUpStore, Read, decided, read, require_harmless
 from tests.workbench.made_up import DAY, MONDAY, MadeUp, rulebook_of
+from workbench.dashboard.store.access import Access
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Choice, Page
 from workbench.dashboard.views.policy import MOST_FLAGGED
@@ -236,7 +239,7 @@ def test_versions_stand_beside_each_other_among_like_cases(tmp_path: Path) -> No
     found = read(page)
     assert "1 of 2 versions does worse than the others: A" in found.headings
     (a,) = [row for row in found.rows if row[:2] == ["A", "1,000"]]
-    assert (a[2][:5], a[3:6]) == ("84.8%", ["79.7%", "86.7%", "worse"])
+    assert (a[2][:5], a[3:6]) == ("84.8%", ["79.7%", "86.7%", "worse among like cases"])
     assert "it does worse, which the raw rates hide." in found.text
     assert "among cases with like facts (Lead (days))" in found.text
     assert ["A", "yes", "1,000"] in [row[:3] for row in found.rows]
@@ -245,3 +248,46 @@ def test_versions_stand_beside_each_other_among_like_cases(tmp_path: Path) -> No
     assert ["5 January 2026", "2,000", "5 (5 to 5)"] in found.rows
     # What was let through stands first, and beside it all that has an outcome.
     assert "Success where let through (95% interval) 82.5% (80.8-84.1%) of 2,000 cases" in found.text
+
+
+def test_a_version_that_is_worse_by_what_it_alone_lets_through_says_so(tmp_path: Path) -> None:
+    chain = MadeUp()
+    # Small amounts do alike; the first blocks great ones, which mostly fail where the second lets them through.
+    for version, amount, verdict, cases, succeeded in (
+        ("A", 10, "yes", 400, 370),
+        ("A", 900, "no", 200, 0),
+        ("B", 10, "yes", 400, 370),
+        ("B", 900, "yes", 60, 18),
+    ):
+        rulebook = rulebook_of("amount", version=version)
+        outcome = {"decision": "no", "verdict": "NO", "action": "block", "reason_code": "GREAT"}
+        condition = {"field": "amount", "operator": "gt", "value": 100}
+        rulebook["rules"] = [{"rule_id": "r", "priority": 1, "condition": condition, "outcome": outcome}]
+        for at in range(cases):
+            made = MONDAY + len(chain.entries) * timedelta(minutes=1)
+            facts = {"amount": amount}
+            decision_id = chain.decide(made, verdict=verdict, version=version, facts=facts, rulebook=rulebook)
+            if verdict == "yes":
+                chain.outcome(decision_id, made, "succeeded" if at < succeeded else "failed")
+    found = read(MadeUpStore(chain.snapshot(tmp_path)).page("/policy?scope=acme"))
+    rows = {row[0]: row for row in found.rows if row[0] in ("A", "B") and len(row) > 6}
+    assert rows["B"][5] == "worse among cases that the others mostly stop"
+    assert rows["A"][5] == "not worse"
+    assert "by these a version does worse" not in found.text
+
+
+def test_the_notes_on_how_versions_are_compared_stand_under_their_table(store: MadeUpStore, tmp_path: Path) -> None:
+    report = store.reports(cast(Access, None)).effectiveness("refunds").body
+    notes = [note for note in report["notes"] if note.startswith("Versions are ")]
+    assert notes
+    under = read(store.page("/policy?scope=acme&policy=refunds")).text.partition("First and last decision")[2]
+    assert " ".join(notes) in under.partition("Numbers by version and verdict")[0]
+    # One version is compared with none.
+    alone = read(MadeUpStore(decided(tmp_path, versions=("v1", "v1"))).page("/policy?scope=acme&policy=refunds")).text
+    assert not any(note in alone for note in notes)
+
+
+def test_the_recommendation_is_the_first_of_the_figures(usual: tuple[Page, Read]) -> None:
+    figures = str(usual[0].html).partition('<ul class="figures grid">')[2].partition("</ul>")[0]
+    labels = re.findall(r'<li[^>]*><span class="small">([^<]*)</span>', figures)
+    assert labels[:3] == ["Recommendation", "Decisions", "Verdicts"]

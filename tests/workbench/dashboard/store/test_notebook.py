@@ -17,6 +17,7 @@ from tests.notebooks.executed import Kernel, outputs
 from tests.support.command_line import run_gate
 from tests.workbench.dashboard.showing import NOW, visit
 from workbench.dashboard.pages.visit import Visit
+from workbench.dashboard.store.slices import Slice
 from workbench.dashboard.store.store import Store
 from workbench.lake.entries import Personal
 
@@ -71,10 +72,10 @@ def test_the_downloaded_notebook_runs_and_begins_with_its_anomaly(store: Store, 
 def test_a_notebook_of_a_version_looks_at_that_version_alone(store: Store, here: Visit) -> None:
     reports = store.reports(here.access)
     version = next(
-        each for each in reports.names().versions[POLICY] if reports.anomalies(POLICY, each).body["anomalies"]
+        each for each in reports.names().versions[POLICY] if reports.anomalies(POLICY, Slice(each)).body["anomalies"]
     )
-    (first, *_) = reports.anomalies(POLICY, version).body["anomalies"]
-    notebook = written(store.notebook(here.access, POLICY, first["anomaly_id"], version))
+    (first, *_) = reports.anomalies(POLICY, Slice(version)).body["anomalies"]
+    notebook = written(store.notebook(here.access, POLICY, first["anomaly_id"], Slice(version)))
     (cell,) = (cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", []))
     assert cell.source.splitlines()[3:] == [f"VERSION = {version!r}", f"ANOMALY = {first['anomaly_id']!r}"]
 
@@ -94,3 +95,15 @@ def test_there_is_no_notebook_of_what_no_report_lists(store: Store, here: Visit,
     with pytest.raises(NotFound) as refused:
         store.notebook(here.access, policy, anomaly)
     assert refused.value.code == "DASHBOARD_ANOMALY_UNKNOWN"
+
+
+def test_a_notebook_of_filters_reads_the_decisions_that_they_choose(store: Store, here: Visit, tmp_path: Path) -> None:
+    of = Slice(verdict="yes", clock="occurred")
+    (first, *_) = store.reports(here.access).anomalies(POLICY, of).body["anomalies"]
+    notebook = written(store.notebook(here.access, POLICY, first["anomaly_id"], of))
+    reading = [cell.source for cell in notebook.cells if "snapshot = lake" in cell.source]
+    assert "snapshot = lake.scope(SCOPE).on('occurred').slice(verdict='yes')\n" in reading[0]
+    with closing(Kernel(tmp_path / "no lake", tmp_path)) as kernel:
+        kernel.execute(notebook)
+    told = [text for data in outputs(notebook.cells) for kind, text in data.items() if kind == "stdout"]
+    assert f"anomaly: {first['summary']}\n" in told[0]

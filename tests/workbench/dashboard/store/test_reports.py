@@ -13,7 +13,8 @@ from tests.workbench.conftest import Export
 from tests.workbench.made_up import DAY, HOUR, MONDAY, MadeUp
 from tests.workbench.support import Chain
 from workbench.dashboard.store.memo import Memo
-from workbench.dashboard.store.reports import ReportStore, ScopeReports, Shown
+from workbench.dashboard.store.reports import ReportStore, ScopeReports
+from workbench.dashboard.store.slices import Shown, Slice
 from workbench.dashboard.store.snapshots import FRESH_FOR, Seen, Snapshots, reading
 from workbench.kept import Kept
 from workbench.lake.cohorts import freeze, write
@@ -68,9 +69,9 @@ def test_the_decisions_of_an_anomaly_of_one_version_are_those_of_its_own_report(
         chain.receipt(chain.decide(at, verdict="no", version=str(number % 2)), at + DAY)
     reports = ScopeReports("s1", Seen(chain.snapshot(tmp_path), NOW), Memo(9), Kept(0))
     for version, number in ((None, 60), ("0", 30)):
-        anomaly = reports.anomalies("refunds", version).body["anomalies"][0]
+        anomaly = reports.anomalies("refunds", Slice(version)).body["anomalies"][0]
         assert anomaly["decisions"] == number
-        assert reports.shown_by(Shown("refunds", version, anomaly["anomaly_id"])).len() == number
+        assert reports.shown_by(Shown("refunds", Slice(version), anomaly["anomaly_id"])).len() == number
 
 
 def test_answers_about_an_older_chain_are_forgotten(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@
 const PAUSE = 50;
 
 // eslint-disable-next-line no-unused-vars
-const acts = ({ find, go, lost, said, told }) => {
+const acts = ({ find, go, stay, lost, said, told }) => {
   let number = 0;
   // The last act that sent the draft's text: what an earlier one answered is about a text that is no more.
   let latest = 0;
@@ -412,6 +412,11 @@ const acts = ({ find, go, lost, said, told }) => {
     state.value = is;
     lever.classList.toggle("moved", is !== "");
   };
+  const addressed = (name, value) => {
+    const query = new URLSearchParams(location.search);
+    if (value) query.set(name, value); else query.delete(name);
+    return `${location.pathname}?${query}`;
+  };
   const whatIf = () => {
     clearTimeout(moving);
     moving = setTimeout(() => {
@@ -421,7 +426,8 @@ const acts = ({ find, go, lost, said, told }) => {
         const is = lever.querySelector("[data-is]").value;
         if (is) lines[lever.dataset.lever] = { is, text: lever.querySelector("[data-text]").value };
       }
-      const metric = place.querySelector("[data-metric]").value;
+      const metric = place.querySelector("[data-metric]").value.trim();
+      stay(addressed("metric", metric));
       send("what_if", { ...JSON.parse(place.dataset.asked), lines, ...(metric ? { metric } : {}) });
     }, PAUSE);
   };

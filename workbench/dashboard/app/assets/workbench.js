@@ -1,7 +1,7 @@
 // Connects the page to its session: where the reader goes is sent to the server, and what the server shows comes back.
 //
 // Three models of the document carry it, found by their names: `location` (the URL that is asked for, after the number of
-// this turn), `shown` (what the server shows, with the turn that it answers) and `width` (wide or narrow). What people do
+// this turn; with the number of before, the page stays where its address changes), `shown` (what the server shows, with the turn that it answers) and `width` (wide or narrow). What people do
 // on a page is for acts.js, by `said` and `told`. No other script runs.
 "use strict";
 
@@ -75,7 +75,9 @@ const connect = (views) => {
   const doc = Bokeh.documents[0];
   const [asked, shown, wide] = ["location", "shown", "width"].map((name) => doc.get_model_by_name(name));
   const go = (url) => { if (url !== here()) history.pushState(null, "", url); ask(); };
-  const arrive = acts({ find, go, lost, said: doc.get_model_by_name("said"), told: doc.get_model_by_name("told") });
+  // The page stays as it is under another address: what is filled in there is in the address as well.
+  const stay = (url) => { if (url === here()) return; history.replaceState(null, "", url); asked.value = `${turn} ${url}`; };
+  const arrive = acts({ find, go, stay, lost, said: doc.get_model_by_name("said"), told: doc.get_model_by_name("told") });
   let page = null;
   let turn = 0;
   const ask = () => { wait(); turn += 1; asked.value = `${turn} ${here()}`; };

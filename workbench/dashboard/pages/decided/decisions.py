@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from workbench.dashboard.pages.anomalies import looked_at
 from workbench.dashboard.pages.visit import Visit
-from workbench.dashboard.store.reports import Part, ScopeReports, Shown
+from workbench.dashboard.store.reports import ScopeReports
+from workbench.dashboard.store.slices import Part, Shown
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views.decided import decisions
 from workbench.dashboard.views.decided.listing import criteria, set_filters
@@ -40,6 +42,7 @@ def load(store: Store, visit: Visit) -> Page:
         elsewhere=elsewhere,
         histories=chain.snapshot.histories,
         imported=reports.snapshot.imported,
+        anomaly=_anomaly(reports, location),
         unlisted=not found.total
         and location.history is None
         and elsewhere is None
@@ -63,8 +66,21 @@ def _elsewhere(reports: ScopeReports, location: Location) -> str | None:
 
 
 def _found(reports: ScopeReports, location: Location, of: Part) -> Listing:
-    shown = None
+    return reports.find(criteria(location), of, _shown(location), location.clock or RECORDED)
+
+
+def _shown(location: Location) -> Shown | None:
+    """The anomaly whose decisions are listed; None where there is none."""
     # A location with an anomaly has the policy, too.
-    if location.anomaly is not None and location.policy is not None and location.history is None:
-        shown = Shown(location.policy, location.version, location.anomaly)
-    return reports.find(criteria(location), of, shown, location.clock or RECORDED)
+    if location.anomaly is None or location.policy is None or location.history is not None:
+        return None
+    return Shown(location.policy, looked_at(location), location.anomaly)
+
+
+def _anomaly(reports: ScopeReports, location: Location) -> str | None:
+    """The page of that anomaly, with the filters of the report that lists it."""
+    if (shown := _shown(location)) is None:
+        return None
+    of = reports.listing(shown)
+    clock = None if of.clock == RECORDED else of.clock
+    return location.to("anomaly", id=shown.anomaly_id, version=of.policy_version, verdict=of.verdict, clock=clock).url

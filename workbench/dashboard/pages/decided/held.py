@@ -6,7 +6,7 @@ from typing import Final
 
 from workbench.dashboard.pages.decided.decisions import part
 from workbench.dashboard.pages.visit import Visit
-from workbench.dashboard.store.reports import Part
+from workbench.dashboard.store.slices import Part
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views.decided import held
 from workbench.dashboard.views.decided.listing import criteria, set_filters

@@ -26,6 +26,7 @@ def view(
     now: datetime,
     without: Mapping[str, int] | None = None,
     elsewhere: str | None = None,
+    anomaly: str | None = None,
     unlisted: bool = False,
     histories: Sequence[str] = (),
     imported: ImportedSet | None = None,
@@ -40,6 +41,7 @@ def view(
         now: The moment.
         without: Where none was found, how many decisions there are without each filter.
         elsewhere: Where none was found, the only decision that has the id that is asked for, without the other filters.
+        anomaly: The page of the anomaly whose decisions alone are listed; None where all are.
         unlisted: Whether the ledger holds the decision that is asked for by its id, and the list does not yet.
         histories: The names of the scope's imported histories.
         imported: The history whose cases are listed; None for the chain's decisions.
@@ -53,7 +55,7 @@ def view(
         "with_age": False,
         "targets_kept": found.targets_kept,
         "by_target": location.target is not None,
-        "anomaly": _anomaly(location),
+        "anomaly": None if anomaly is None else {"url": anomaly, "without": location.change(anomaly=None).url},
         "widened": widened(location, without or {}) if not found.total else [],
         "all_url": Location("decisions", scope=location.scope).url,
         "elsewhere": None if elsewhere is None else links.decision(location, elsewhere),
@@ -78,15 +80,6 @@ def _title(location: Location, found: Listing) -> str:
     if told.endswith(("decision", "decisions")):
         return f"{told} in scope {cut(location.scope or '')}"
     return told
-
-
-def _anomaly(location: Location) -> dict[str, str] | None:
-    if location.anomaly is None or location.policy is None:
-        return None
-    return {
-        "url": location.to("anomaly", id=location.anomaly).url,
-        "without": location.change(anomaly=None).url,
-    }
 
 
 def _filters(location: Location, names: Names, histories: Sequence[str]) -> tuple[Choice | Entry, ...]:

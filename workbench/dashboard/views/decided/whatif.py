@@ -103,6 +103,7 @@ def whatif(
         "asked": json.dumps({name: value for name, value in asked.items() if value is not None}),
         "levers": levers,
         "values": found.values,
+        "metric": location.metric or "",
         "source": source_of(location, found.imported),
         # Other facts are still to be chosen; another rulebook is chosen already.
         "at_once": location.by is not None or location.history is not None,

@@ -28,6 +28,8 @@ MOST: Final = 100
 TONES: Final[Mapping[str, str]] = {"high": "bad", "medium": "warn", "low": "quiet"}
 """The colour of each severity."""
 
+_NARROWING: Final = ("since", "until", "version", "verdict", "clock")
+
 
 @dataclass(frozen=True, slots=True)
 class Flagged:
@@ -92,6 +94,7 @@ def view(
     found: Sequence[Flagged],
     looked: Looked,
     names: Names,
+    metrics: Sequence[str],
     chart: Figure | None,
     *,
     as_of: datetime,
@@ -104,6 +107,7 @@ def view(
         found: All anomalies of the policies that were looked at.
         looked: What was looked at.
         names: The names to choose from.
+        metrics: The metrics in which costs can be estimated.
         chart: Those that are shown over time, where they are of one policy.
         as_of: When the ledger was read.
         now: The moment.
@@ -123,14 +127,20 @@ def view(
         "looked": looked,
         "drawn": None if chart is None else replace(chart, finding=strongest([each.anomaly for each in listed])),
         "narrowed": _narrowed(location),
-        "widened": location.change(since=None, until=None, version=None, show=None).url,
+        "of_a_period": location.since is not None or location.until is not None,
+        "widened": location.change(**dict.fromkeys((*_NARROWING, "show"))).url,
+        "value": location.value,
+        "valued": any(each.anomaly["effect"]["value"] is not None for each in listed),
         "found": len(found),
         "as_of": as_of,
     }
     filters = (
         offered.policies(names.policies),
         *((offered.versions(names.versions.get(location.policy, ())),) if location.policy is not None else ()),
+        offered.verdicts(),
         *offered.period(),
+        offered.clocks(),
+        *((offered.values(metrics),) if metrics or location.value is not None else ()),
     )
     title = _title(location, listed, looked, hidden)
     return Page(location, title, render("anomalies.html", context), filters, links=offered.periods(location, now))
@@ -165,7 +175,7 @@ def _of(looked: Looked) -> str:
 
 
 def _narrowed(location: Location) -> bool:
-    return any(value is not None for value in (location.since, location.until, location.version))
+    return any(getattr(location, name) is not None for name in _NARROWING)
 
 
 def _row(location: Location, flagged: Flagged) -> dict[str, Any]:
@@ -182,7 +192,7 @@ def _row(location: Location, flagged: Flagged) -> dict[str, Any]:
         "url": url,
         "when": days(anomaly),
         "decisions": counts(anomaly),
-        "effect": effect(anomaly),
+        "effect": effect(anomaly, location.value),
         "open": flagged.open,
         "improved": improved(anomaly),
         "dismissal": flagged.dismissal,

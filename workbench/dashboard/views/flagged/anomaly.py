@@ -35,7 +35,7 @@ from workbench.engines.anomalies.sentences import (
 )
 from workbench.engines.findings import anomaly as finding
 from workbench.engines.rendering import cut, percent
-from workbench.engines.wording import counted, day, described, phrase
+from workbench.engines.wording import counted, day, described, joined, phrase
 
 FIRST: Final = 20
 """How many of its decisions the page lists."""
@@ -125,7 +125,8 @@ def view(
         "score": f"{anomaly['anomaly_score']:.2f}",
         "means": severity_means(anomaly["severity"]),
         "days": days(anomaly),
-        "effect": effect(anomaly),
+        "effect": effect(anomaly, location.value),
+        "looked_at": _looked_at(location),
         "policy": policy_id,
         "policy_url": links.policy(location, policy_id),
         "list_url": location.to("anomalies", policy=policy_id).url,
@@ -214,8 +215,19 @@ def _act(act: Dismissal) -> dict[str, Any]:
 
 
 def _of_notebook(location: Location, policy_id: str, anomaly: AnomalyDocument) -> dict[str, str]:
-    version = {} if location.version is None else {"version": location.version}
-    return {"policy": policy_id, "anomaly": anomaly["anomaly_id"], **version}
+    asked = {name: getattr(location, name) for name in ("version", "verdict", "clock")}
+    chosen = {name: value for name, value in asked.items() if value is not None}
+    return {"policy": policy_id, "anomaly": anomaly["anomaly_id"], **chosen}
+
+
+def _looked_at(location: Location) -> str | None:
+    """In which decisions it was looked for, in words; None where in all of the policy, by the dates of the record."""
+    parts = [] if location.version is None else [f"by version {cut(location.version)}"]
+    parts += [] if location.verdict is None else [f"with the verdict {location.verdict}"]
+    dated = ", dated as they happened" if location.clock is not None else ""
+    if not parts:
+        return "all decisions of the policy, dated as they happened" if dated else None
+    return f"only decisions {joined(parts)}{dated}"
 
 
 def _back(

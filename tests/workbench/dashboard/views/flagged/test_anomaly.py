@@ -109,10 +109,11 @@ def test_names_are_text_whatever_they_are(name: str) -> None:
     assert "\n" not in page.title
     assert not any(character in told.text for character in "\u202e\x00\u2028")
     listed = anomalies.view(
-        Location("anomalies", scope=name, policy=name),
+        Location("anomalies", scope=name, policy=name, value=name),
         [flagged(name)],
         Looked([name], 2, 0, {"policy_id": name, "notes": []}),
         Names([name], {name: [name]}, [name], [name], [name]),
+        [name],
         CHART,
         as_of=NOW,
         now=NOW,
