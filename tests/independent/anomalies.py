@@ -1236,18 +1236,23 @@ class Recount:
                 return
 
     @staticmethod
-    def arrivals(cell: Sequence[Case], minutes: int) -> int:
-        """As how many that came alone those of a cell say as much."""
-        if not cell:
-            return 0
-        size = Fraction(sum(len(of) ** 2 for _, of in minutes_of((case, 1.0) for case in cell)), len(cell))
-        chance = 1 + Fraction(len(cell) - 1, minutes)
-        return math.ceil(len(cell) / max(Fraction(1), size / chance))
+    def arrivals(cell: Sequence[Case]) -> int:
+        """As how many that came alone those of a cell count: of a minute no more than chance puts into it."""
+        found = 0
+        for of_hour in apart_by(cell, lambda case: minute_of(case) // 60).values():
+            for size in Counter(map(minute_of, of_hour)).values():
+                mean = Fraction(len(of_hour) - size, 59)
+                # The greatest whole number of which the part above the mean is three deviations at most.
+                most = math.floor(mean)
+                while (most + 1 - mean) ** 2 <= 9 * mean:
+                    most += 1
+                found += min(size, 1 + most)
+        return found
 
     def surges_of(
         self, name: str, length: timedelta, like: int, start: Moment, cells: Sequence[Sequence[Case]]
     ) -> Iterator[Found]:
-        came = [self.arrivals(cell, length // timedelta(minutes=1)) for cell in cells]
+        came = [self.arrivals(cell) for cell in cells]
         usual, usual_came = {}, {}
         for at in range(len(cells)):
             same_kind = range(at - like, -1, -like)[:8]

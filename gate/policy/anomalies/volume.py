@@ -4,6 +4,10 @@ The grain is the finest whose median cell holds five decisions. A cell is compar
 it of the same kind (the same hour of the same weekday, the same weekday, the weeks before), so that neither a week's
 rhythm nor a season stands out. Its distance is that between twice the square roots of both (Anscombe 1948), which for
 counts by chance is a normal variable's, and is divided by what such distances usually are here where that is more.
+
+What is compared are arrivals: of the decisions of one minute no more count than chance puts there, going by the rest
+of its hour. So a burst of a quiet hour is one arrival, those that came singly beside it count in full, and so do the
+several of each minute of a busy hour.
 """
 
 from __future__ import annotations
@@ -24,7 +28,8 @@ CHANCE: Final = 0.01
 
 _Number = TypeVar("_Number", int, float)
 
-_MINUTE: Final = timedelta(minutes=1)
+_OTHERS: Final = 59
+_DEVIATIONS: Final = 3
 _LEAST_LIKE: Final = 4
 _CARRIED: Final = 5
 
@@ -100,6 +105,17 @@ class Surge:
         return great / max(small, 0.5)
 
 
+def most_arrivals(others: int) -> int:
+    """As how many arrivals the decisions of one minute count at most: one more than its hour's other minutes have on
+    average, and three standard deviations of chance (Poisson's).
+
+    Args:
+        others: How many decisions these 59 minutes have together.
+    """
+    # In whole numbers, so that no last digit of a float decides.
+    return 1 + (others + math.isqrt(_DEVIATIONS**2 * _OTHERS * others)) // _OTHERS
+
+
 def grain_of(counts: Sequence[Sequence[int]]) -> int | None:
     """The finest grain whose median cell holds enough, as an index into `GRAINS`; None where not even weeks do.
 
@@ -113,7 +129,7 @@ def grain_of(counts: Sequence[Sequence[int]]) -> int | None:
 
 
 def find_surges(
-    grain: Grain, start: datetime, counts: Sequence[int], squares: Sequence[int] | None = None
+    grain: Grain, start: datetime, counts: Sequence[int], arrivals: Sequence[int] | None = None
 ) -> list[Surge]:
     """Where there were far more or fewer decisions than usual.
 
@@ -121,10 +137,9 @@ def find_surges(
         grain: How long a cell is.
         start: Where the first cell begins.
         counts: The decisions in each whole cell; what has only begun is not among them.
-        squares: The sum over the minutes of each cell of their decisions, squared; None where they come singly.
+        arrivals: As how many decisions that came singly those of each cell count; None where they did come singly.
     """
-    minutes = grain.length // _MINUTE
-    arrivals = [_arrivals(count, count if squares is None else squares[at], minutes) for at, count in enumerate(counts)]
+    arrivals = counts if arrivals is None else arrivals
     usual, usual_arrivals = _usual(grain, counts), _usual(grain, arrivals)
     distances = {
         at: _stable(arrivals[at]) - _stable(expected)
@@ -154,16 +169,6 @@ def _usual(grain: Grain, counts: Sequence[int]) -> list[int | None]:
     """What cells of the kind of each held before; None where there are too few of them."""
     likes = (counts[at % grain.period : at : grain.period][-LIKE:] for at in range(len(counts)))
     return [_median(like) if len(like) >= _LEAST_LIKE else None for like in likes]
-
-
-def _arrivals(count: int, squares: int, minutes: int) -> int:
-    """As how many decisions that came singly those of a cell say as much: where they came by chance, the minute of an
-    average decision holds 1 + (count - 1) / minutes of them; a burst of one minute counts as few.
-    """
-    if not count:
-        return 0
-    # In whole numbers, so that no last digit of a float decides.
-    return min(count, -(-(count**2) * (minutes + count - 1) // (squares * minutes)))
 
 
 def _stable(count: int) -> float:

@@ -352,17 +352,17 @@ class TestVolume:
         weeks = weeks_of([40] * 9)
         counts = [6] * 56 + [600]
         scattered, together = (
-            counted(weeks, as_of=AS_OF, cells=[Cells(weeks.starts(0), [0]), Cells(weeks.starts(0), counts, squares)])
-            for squares in (None, [6] * 56 + [600**2])
+            counted(weeks, as_of=AS_OF, cells=[Cells(weeks.starts(0), [0]), Cells(weeks.starts(0), counts, arrivals)])
+            for arrivals in (None, [6] * 56 + [1])
         )
         assert severity(only(scattered).score) == "high"
         assert found(together) == []
 
     def test_what_comes_together_and_stands_out_all_the_same_is_told_by_its_decisions(self) -> None:
         weeks = weeks_of([40] * 9)
-        counts, pairs = [6] * 56 + [600], [6] * 56 + [1200]
+        counts, arrivals = [6] * 56 + [600], [6] * 56 + [425]
         anomaly = only(
-            counted(weeks, as_of=AS_OF, cells=[Cells(weeks.starts(0), [0]), Cells(weeks.starts(0), counts, pairs)])
+            counted(weeks, as_of=AS_OF, cells=[Cells(weeks.starts(0), [0]), Cells(weeks.starts(0), counts, arrivals)])
         )
         assert (anomaly.numbers["decisions"], anomaly.numbers["arrivals"]) == (600, 425)
         assert anomaly.effect == Effect(594, None, False, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gate.policy.anomalies.statistics import required_z
-from gate.policy.anomalies.volume import GRAINS, Surge, find_surges, grain_of
+from gate.policy.anomalies.volume import GRAINS, Surge, find_surges, grain_of, most_arrivals
 from tests.gate.policy.counting import tried
 
 HOUR, DAY, WEEK = GRAINS
@@ -37,6 +38,35 @@ class TestGrain:
     )
     def test_it_is_the_finest_whose_lower_median_holds_five(self, counts: list[list[int]], grain: int | None) -> None:
         assert grain_of(counts) == grain
+
+
+class TestArrivals:
+    @pytest.mark.parametrize(
+        ("others", "most"), [(0, 1), (1, 1), (5, 1), (6, 2), (25, 3), (59, 5), (118, 7), (590, 20), (59 * 400, 461)]
+    )
+    def test_of_a_minute_as_many_count_as_chance_puts_there(self, others: int, most: int) -> None:
+        assert most_arrivals(others) == most
+
+    @tried
+    @given(st.integers(0, 10**12))
+    def test_it_is_one_more_than_the_mean_and_three_deviations(self, others: int) -> None:
+        above = most_arrivals(others) - 1
+        # floor(mean + 3 sqrt mean), squared so that it stays whole: the next is beyond, this one is not.
+        assert above * 59 <= others or (above * 59 - others) ** 2 <= 9 * 59 * others
+        assert ((above + 1) * 59 - others) ** 2 > 9 * 59 * others
+
+    @pytest.mark.parametrize("mean", [0.02, 0.5, 2, 5, 20])
+    def test_where_decisions_come_by_chance_nearly_all_count(self, mean: float) -> None:
+        chance = random.Random(7)  # noqa: S311 - for tests to be the same each time
+        came = counted = 0
+        for _ in range(400):
+            # As many in an hour as Poisson's distribution gives about, each in any of its minutes.
+            minutes = [0] * 60
+            for _ in range(round(max(0, chance.gauss(60 * mean, math.sqrt(60 * mean))))):
+                minutes[chance.randrange(60)] += 1
+            came += sum(minutes)
+            counted += sum(min(size, most_arrivals(sum(minutes) - size)) for size in minutes)
+        assert counted >= 0.96 * came
 
 
 class TestSurges:
