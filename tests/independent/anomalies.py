@@ -1537,27 +1537,49 @@ class Recount:
         ranks = [minutes_of((case, level.rank(value)) for case, value in side) for side in groups]
         if not (far or wide) or any(map(are_few, ranks)):
             return []
-        effects = effects_of(ranks)
-        if min(len(before) / effects[0], len(within) / effects[1]) < self.min_sample:
-            return []
         found = []
         if far:
-            found.append(("location", ranked(within, before, effects[1], effects[0])))
+            effects = effects_of(ranks)
+            found.append(("location", effects, ranked(within, before, effects[1], effects[0])))
         if wide:
             both = lower([*rough[0], *rough[1]])
-            own = [[level.distance(of, lower(side)) for of in side] for side in rough]
-            together = [[level.distance(of, both) for of in side] for side in rough]
-            tests = [ranked(apart[1], apart[0], effects[1], effects[0]) for apart in (own, together)]
-            if tests[0][0] * tests[1][0] > 0:
-                found.append(("spread", min(tests, key=lambda of: abs(of[1]))))
+            tests = [
+                self.apart(level, rough, groups, medians) for medians in ([lower(of) for of in rough], [both, both])
+            ]
+            if tests[0][1][0] * tests[1][1][0] > 0:
+                found.append(("spread", *min(tests, key=lambda of: abs(of[1][1]))))
         return [
             Moved(
                 "metric", (name, what), window, None, None, delta, normal_p(z), (), 0.0, abs(z), least,
                 (number_of_groups(ranks[0]), number_of_groups(ranks[1])), (effects[0], effects[1]), None, sides,
             )
-            for what, (delta, z, least) in found
+            for what, effects, (delta, z, least) in found
             if abs(z) >= 2 and abs(delta) >= 0.0735
+            if min(len(before) / effects[0], len(within) / effects[1]) >= self.min_sample
         ]  # fmt: skip
+
+    @staticmethod
+    def apart(
+        level: Level,
+        rough: Sequence[Sequence[float]],
+        groups: Sequence[Sequence[tuple[Case, float]]],
+        medians: Sequence[float],
+    ) -> tuple[list[float], tuple[float, float, float]]:
+        """How values of two sides lie from a median each, with the design effects of the ranks of these distances."""
+        then, now = ([level.distance(of, median) for of in side] for side, median in zip(rough, medians, strict=True))
+        every = sorted([*then, *now])
+
+        def rank(value: float, median: float) -> int:
+            distance = level.distance(level.middle[level.bin(value)], median)
+            return (bisect_left(every, distance) + bisect_right(every, distance)) * 1000 // (2 * len(every))
+
+        effects = effects_of(
+            [
+                minutes_of((case, rank(value, median)) for case, value in side)
+                for side, median in zip(groups, medians, strict=True)
+            ]
+        )
+        return effects, ranked(now, then, effects[1], effects[0])
 
     def version_moved(self, name: str, level: Level, version: str) -> list[Moved] | None:
         """How a version differs from others in the same weeks; None where it is not tested."""

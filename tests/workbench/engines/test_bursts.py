@@ -64,3 +64,15 @@ def test_a_week_of_more_single_decisions_beside_a_burst_is_found(tmp_path: Path)
     (found,) = (of for of in report.body["anomalies"] if of["kind"] == "volume")
     assert found["severity"] == "high"
     assert found["reasons"] == ["more_decisions_than_usual"]
+
+
+@pytest.mark.parametrize("size", [25, 50, 100])
+def test_a_burst_of_like_values_is_no_narrower_spread(size: int, tmp_path: Path) -> None:
+    assert kinds(report_of(with_bursts([90.0] * size), tmp_path)) == []
+
+
+def test_as_many_like_values_that_came_singly_are_a_narrower_spread(tmp_path: Path) -> None:
+    report = report_of(with_bursts(*[[90.0]] * 100), tmp_path)
+    (found,) = (of for of in report.body["anomalies"] if of["kind"] == "metric_shift")
+    assert found["reasons"] == [f"metric_spread_shrank:{METRIC}"]
+    assert found["severity"] == "high"
