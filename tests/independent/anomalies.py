@@ -503,14 +503,14 @@ def apart_by_errors(a: int, n: int, b: int, m: int) -> float:
     return abs(a / n - b / m) / spread if spread else 0.0
 
 
-def poisson(count: int, mean: float) -> float:
-    """How likely Poisson's distribution has as few, or as many."""
-
-    def likely(at: int) -> float:
-        return math.exp(at * math.log(mean) - mean - math.lgamma(at + 1))
-
-    far = range(count + 1) if count < mean else range(count, count + 60 + int(12 * math.sqrt(mean + count)))
-    return min(1.0, max(1e-40, math.fsum(map(likely, far))))
+def divided(count: int, other: int, cells: int, others: int) -> float:
+    """How likely so many are divided as unevenly between so many cells: twice the lesser tail, in whole numbers."""
+    whole = count + other
+    far = range(count + 1) if count * (cells + others) < whole * cells else range(count, whole + 1)
+    # What lies so far from the count adds nothing.
+    near = [at for at in far if abs(at - count) <= 60 + 12 * math.isqrt(whole)]
+    part = sum(math.comb(whole, at) * cells**at * others ** (whole - at) for at in near)
+    return min(1.0, max(1e-40, float(2 * Fraction(part, (cells + others) ** whole))))
 
 
 def scattered(number: int) -> int:
@@ -1269,9 +1269,11 @@ class Recount:
             out = at in far and ROBUST * abs(far[at]) / spread > least
             if run and not (out and (far[at] > 0) == (far[run[-1]] > 0)):
                 sums = [sum(of[each] for each in run) for of in (usual, came, usual_came)]
+                likes = {before for each in run for before in [*range(each - like, -1, -like)][:8]} - {*run}
+                held = [sum(came[each] for each in likes), len(likes) * sums[2] // len(run)]
                 shown = [case for each in run for case in cells[each]]
                 distance = max(abs(far[of]) for of in run) / spread
-                yield self.surge(name, length, start, run, shown, sums, distance, least, len(far))
+                yield self.surge(name, length, start, run, shown, sums, (len(likes), held), distance, least, len(far))
                 run = []
             if out:
                 run.append(at)
@@ -1284,6 +1286,7 @@ class Recount:
         run: Sequence[int],
         shown: Sequence[Case],
         sums: Sequence[int],
+        likes: tuple[int, Sequence[int]],
         distance: float,
         least: float,
         compared: int,
@@ -1295,8 +1298,9 @@ class Recount:
         score = min(score_of(times, TIMES), score_of(abs(came - usual_came) / week, SURPLUS))
         first, last = start + run[0] * length, start + (run[-1] + 1) * length
         is_more = came > usual_came
-        p = poisson(came, max(usual_came, 0.5))
-        score = score if p <= 0.01 / compared else min(score, 0.79)
+        held = max(likes[1]) if is_more else min(likes[1])
+        p = divided(came, held, len(run), likes[0])
+        score = score if p <= 0.001 / compared else min(score, 0.79)
         cells = f"{len(run):,} {name}{'s' if len(run) > 1 else ''}"
         return Found(
             "volume",
@@ -1314,12 +1318,14 @@ class Recount:
                 "usual": expected,
                 "arrivals": came,
                 "usual_arrivals": usual_came,
+                "like_cells": likes[0],
+                "like_arrivals": held,
                 "usual_week": week,
                 "times": round(times, 6),
                 "modified_z": round(ROBUST * distance, 6),
                 "required_z": round(least, 6),
                 "p_value": float(f"{p:.6g}"),
-                "required_p": float(f"{0.01 / compared:.6g}"),
+                "required_p": float(f"{0.001 / compared:.6g}"),
             },
             [
                 ("See who asked, and for what: actor, subject and target of the decisions.", None),

@@ -8,6 +8,10 @@ counts by chance is a normal variable's, and is divided by what such distances u
 What is compared are arrivals: of the decisions of one minute no more count than chance puts there, going by the rest
 of its hour. So a burst of a quiet hour is one arrival, those that came singly beside it count in full, and so do the
 several of each minute of a busy hour.
+
+How likely chance is to make what stands out, the arrivals of the like cells before it say: of all arrivals together
+each cell is due as many (the conditional test of two Poisson counts, Przyborowski and Wilenski 1940). So what is usual
+is not taken for known where few cells say it.
 """
 
 from __future__ import annotations
@@ -18,13 +22,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeVar
 
-from gate.policy.anomalies.statistics import NORMAL_MAD, modified_z, poisson_tail, required_p, required_z
+from gate.policy.anomalies.statistics import NORMAL_MAD, binomial_test, modified_z, required_p, required_z
+from gate.policy.anomalies.weekly.windows import ALARM_CHANCE
 
 LIKE: Final = 8
 """With how many cells of the same kind before it a cell is compared."""
-
-CHANCE: Final = 0.01
-"""The chance, at most, that among all cells one is certain where decisions come by chance."""
 
 _Number = TypeVar("_Number", int, float)
 
@@ -65,7 +67,9 @@ class Surge:
         z: How far out the farthest of them is, in robust standard deviations.
         required: How far one has to be to stand out among so many.
         cells: How many there are.
-        p_value: How likely chance alone makes as many, or as few, arrivals where such cells have the usual ones.
+        like_cells: How many like cells before it there are.
+        like_arrivals: Their arrivals.
+        p_value: How likely chance alone divides all these arrivals as unevenly between the cells.
         required_p: How small it has to be for the surge to be certain.
     """
 
@@ -79,12 +83,14 @@ class Surge:
     z: float
     required: float
     cells: int
+    like_cells: int
+    like_arrivals: int
     p_value: float
     required_p: float
 
     @property
     def is_certain(self) -> bool:
-        """Whether chance alone made it with no more than a chance of 1 percent among so many cells."""
+        """Whether it stands alone, whatever the other cells have."""
         return self.p_value <= self.required_p
 
     @property
@@ -158,17 +164,35 @@ def find_surges(
         )
         z = max(modified_z(abs(distances[at]), mad) for at in run)
         first, last = start + run[0] * grain.length, start + (run[-1] + 1) * grain.length
-        p_value, certain = poisson_tail(came, come), required_p(len(distances), CHANCE)
+        like, held = _before(grain, run, arrivals, came, come)
+        p_value = binomial_test(came, held, len(run) / (len(run) + like))
+        certain = required_p(len(distances), ALARM_CHANCE)
         surges.append(
-            Surge(grain, first, last, decisions, expected, came, come, z, required, len(run), p_value, certain)
+            Surge(
+                grain, first, last, decisions, expected, came, come, z, required, len(run), like, held, p_value, certain
+            )
         )
     return surges
 
 
+def _likes(grain: Grain, at: int) -> range:
+    """The cells of the kind of one before it with which it is compared."""
+    return range(at % grain.period, at, grain.period)[-LIKE:]
+
+
 def _usual(grain: Grain, counts: Sequence[int]) -> list[int | None]:
     """What cells of the kind of each held before; None where there are too few of them."""
-    likes = (counts[at % grain.period : at : grain.period][-LIKE:] for at in range(len(counts)))
+    likes = ([counts[before] for before in _likes(grain, at)] for at in range(len(counts)))
     return [_median(like) if len(like) >= _LEAST_LIKE else None for like in likes]
+
+
+def _before(grain: Grain, run: Sequence[int], arrivals: Sequence[int], came: int, usual: int) -> tuple[int, int]:
+    """How many cells like those of a run are before it, and their arrivals: all of them, or as many as are usual where
+    that is nearer to those of the run, for one great cell among few is no measure of what is lacking.
+    """
+    likes = {before for at in run for before in _likes(grain, at)} - {*run}
+    every, by_median = sum(arrivals[at] for at in likes), usual * len(likes) // len(run)
+    return len(likes), max(every, by_median) if came > usual else min(every, by_median)
 
 
 def _stable(count: int) -> float:

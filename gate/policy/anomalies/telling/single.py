@@ -70,6 +70,8 @@ class Single(Base):
                 "usual": surge.usual,
                 "arrivals": surge.arrivals,
                 "usual_arrivals": surge.usual_arrivals,
+                "like_cells": surge.like_cells,
+                "like_arrivals": surge.like_arrivals,
                 "usual_week": usual,
                 "times": rounded(surge.times),
                 "modified_z": rounded(surge.z),

@@ -121,6 +121,43 @@ class TestSurges:
     def test_cells_with_one_as_usual_between_them_are_two(self) -> None:
         assert [surge.cells for surge in weekly([40] * 12 + [300, 40, 300])] == [1, 1]
 
+    def test_a_lack_that_few_weeks_before_it_say_is_not_certain(self) -> None:
+        # A year in which nothing is the matter, and one week of 48 by chance has one decision.
+        before = [14, 12, 17, 10, 16, 13, 15, 14] * 5 + [17, 15, 11, 11, 21, 16, 8, 16]
+        (lack,) = weekly([*before, 1, 14, 15, 13])
+        assert (lack.decisions, lack.usual, lack.like_cells, lack.like_arrivals) == (1, 15, 8, 115)
+        assert lack.p_value == pytest.approx(2 * (8 / 9) ** 116 * (1 + 116 / 8), rel=1e-9)
+        assert not lack.is_certain
+
+    @pytest.mark.parametrize("counts", [[20] * 12 + [200], [90] * 12 + [0], [30] * 12 + [0, 0, 0], [4] * 12 + [40]])
+    def test_what_is_many_times_as_many_or_as_few_is_certain(self, counts: list[int]) -> None:
+        (surge,) = weekly(counts)
+        assert surge.is_certain
+
+    def test_a_run_is_compared_with_the_cells_before_it_and_not_with_its_own(self) -> None:
+        (lack,) = weekly([30] * 20 + [0, 0, 0])
+        assert (lack.cells, lack.like_cells, lack.like_arrivals) == (3, 8, 240)
+        days = [40, 40, 40, 40, 40, 8, 8] * 9
+        days[7 * 8 : 7 * 8 + 2] = [0, 0]
+        (lack,) = find_surges(DAY, START, days)
+        assert (lack.cells, lack.like_cells, lack.like_arrivals) == (2, 16, 640)
+
+    def test_a_surge_before_it_makes_no_lack_certain(self) -> None:
+        calm = [20, 19, 21, 20, 20] * 4
+        (alone,) = (of for of in weekly([*calm, 5]) if not of.rose)
+        (after,) = (of for of in weekly([*calm, 300, 310, 290, *calm[:5], 5]) if not of.rose)
+        assert not alone.is_certain
+        assert (after.like_arrivals, after.is_certain) == (alone.like_arrivals, False)
+
+    def test_years_of_chance_alone_have_no_certain_surge(self) -> None:
+        chance = random.Random(12)  # noqa: S311 - for tests to be the same each time
+        certain = 0
+        for _ in range(400):
+            # Weeks of 12 decisions on average.
+            counts = [sum(chance.random() < 0.05 for _ in range(240)) for _ in range(52)]
+            certain += any(surge.is_certain for surge in weekly(counts))
+        assert certain == 0
+
     @tried
     @given(st.lists(st.integers(0, 3_000_000), max_size=60))
     def test_whatever_the_counts_are_what_stands_out_lies_as_far_as_required(self, counts: list[int]) -> None:
