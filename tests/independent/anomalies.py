@@ -1307,7 +1307,8 @@ class Recount:
             name,
             score,
             ["more_decisions_than_usual" if is_more else "fewer_decisions_than_usual"],
-            f"{len(shown):,} decisions in {cells}; such {name}s have {expected:,}.",
+            f"{len(shown):,} decision{'' if len(shown) == 1 else 's'} in {cells}, where {expected:,} "
+            f"{'is' if expected == 1 else 'are'} usual.",
             stamp(first),
             stamp(last),
             shown,

@@ -280,9 +280,6 @@ def anomalies(body: Mapping[str, Any]) -> str:
 def anomaly(found: Mapping[str, Any]) -> str:
     """What one anomaly is, in numbers."""
     numbers, kind = found["numbers"], found["kind"]
-    if kind == "volume":
-        unit = counted(numbers["cells"], numbers["grain"])
-        return f"{counted(numbers['decisions'], 'decision')} in {unit}, where {numbers['usual']:,} are usual"
     if kind == "metric_outlier":
         metric, farthest = cut(in_words(numbers["metric"])), numbers["farthest"][0]
         return (
