@@ -1433,9 +1433,10 @@ class Recount:
         ratios = least >= 0 and is_even_by_logarithms([value for _, value in above_zero])
         if ratios:
             values = above_zero
-        median: float = lower(value for _, value in values)
-        season, kind_of = self.season(values, median)
-        by_kind = apart_by(values, lambda of: kind_of(of[0]))
+        once = self.once(values)
+        median: float = lower(value for _, value in once)
+        season, kind_of = self.season(once, median)
+        by_kind = apart_by(once, lambda of: kind_of(of[0]))
         usual: dict[tuple[int, ...], float] = {kind: lower(value for _, value in of) for kind, of in by_kind.items()}
 
         def distance(case: Case, value: float) -> float:
@@ -1444,7 +1445,7 @@ class Recount:
                 return min(GREATEST, abs(value - middle))
             return math.log(min(GREATEST, max(value / middle, middle / value)))
 
-        spread: float = lower(distance(*of) for of in values)
+        spread: float = lower(of for _, of in self.once([(case, distance(case, value)) for case, value in values]))
         if spread <= 0:
             return None
         least_z = needed(number)
@@ -1464,6 +1465,16 @@ class Recount:
             "season": season,
         }
         return told, [(case, value, out(case, value), usual.get(kind_of(case), median)) for case, value in far]
+
+    @staticmethod
+    def once(values: Sequence[tuple[Case, float]]) -> list[tuple[Case, float]]:
+        """Of each minute of decision, as far as it was reported in one hour of the week, the lower median."""
+
+        def group(of: tuple[Case, float]) -> tuple[int, int, int]:
+            at = moment(of[0].latest["reported_at"])
+            return minute_of(of[0]), at.weekday(), at.hour
+
+        return [(of[0][0], lower(value for _, value in of)) for of in apart_by(values, group).values()]
 
     def is_taken_thinly(self, case: Case) -> bool:
         return scattered(case.position) % self.thin == 0

@@ -76,3 +76,10 @@ def test_as_many_like_values_that_came_singly_are_a_narrower_spread(tmp_path: Pa
     (found,) = (of for of in report.body["anomalies"] if of["kind"] == "metric_shift")
     assert found["reasons"] == [f"metric_spread_shrank:{METRIC}"]
     assert found["severity"] == "high"
+
+
+def test_values_of_a_burst_lie_far_out_and_ordinary_ones_beside_it_do_not(tmp_path: Path) -> None:
+    report = report_of(with_bursts([300.0] * 100), tmp_path)
+    (at,) = (place for place, of in enumerate(report.body["anomalies"]) if of["kind"] == "metric_outlier")
+    assert report.body["anomalies"][at]["decisions"] == 100
+    assert {of["value"] for of in report.body["anomalies"][at]["numbers"]["farthest"]} == {300.0}
