@@ -503,14 +503,14 @@ def apart_by_errors(a: int, n: int, b: int, m: int) -> float:
     return abs(a / n - b / m) / spread if spread else 0.0
 
 
-def poisson(count: int, mean: float) -> float:
-    """How likely Poisson's distribution has as few, or as many."""
-
-    def likely(at: int) -> float:
-        return math.exp(at * math.log(mean) - mean - math.lgamma(at + 1))
-
-    far = range(count + 1) if count < mean else range(count, count + 60 + int(12 * math.sqrt(mean + count)))
-    return min(1.0, max(1e-40, math.fsum(map(likely, far))))
+def divided(count: int, other: int, cells: int, others: int) -> float:
+    """How likely so many are divided as unevenly between so many cells: twice the lesser tail, in whole numbers."""
+    whole = count + other
+    far = range(count + 1) if count * (cells + others) < whole * cells else range(count, whole + 1)
+    # What lies so far from the count adds nothing.
+    near = [at for at in far if abs(at - count) <= 60 + 12 * math.isqrt(whole)]
+    part = sum(math.comb(whole, at) * cells**at * others ** (whole - at) for at in near)
+    return min(1.0, max(1e-40, float(2 * Fraction(part, (cells + others) ** whole))))
 
 
 def scattered(number: int) -> int:
@@ -1236,18 +1236,23 @@ class Recount:
                 return
 
     @staticmethod
-    def arrivals(cell: Sequence[Case], minutes: int) -> int:
-        """As how many that came alone those of a cell say as much."""
-        if not cell:
-            return 0
-        size = Fraction(sum(len(of) ** 2 for _, of in minutes_of((case, 1.0) for case in cell)), len(cell))
-        chance = 1 + Fraction(len(cell) - 1, minutes)
-        return math.ceil(len(cell) / max(Fraction(1), size / chance))
+    def arrivals(cell: Sequence[Case]) -> int:
+        """As how many that came alone those of a cell count: of a minute no more than chance puts into it."""
+        found = 0
+        for of_hour in apart_by(cell, lambda case: minute_of(case) // 60).values():
+            for size in Counter(map(minute_of, of_hour)).values():
+                mean = Fraction(len(of_hour) - size, 59)
+                # The greatest whole number of which the part above the mean is three deviations at most.
+                most = math.floor(mean)
+                while (most + 1 - mean) ** 2 <= 9 * mean:
+                    most += 1
+                found += min(size, 1 + most)
+        return found
 
     def surges_of(
         self, name: str, length: timedelta, like: int, start: Moment, cells: Sequence[Sequence[Case]]
     ) -> Iterator[Found]:
-        came = [self.arrivals(cell, length // timedelta(minutes=1)) for cell in cells]
+        came = [self.arrivals(cell) for cell in cells]
         usual, usual_came = {}, {}
         for at in range(len(cells)):
             same_kind = range(at - like, -1, -like)[:8]
@@ -1264,9 +1269,11 @@ class Recount:
             out = at in far and ROBUST * abs(far[at]) / spread > least
             if run and not (out and (far[at] > 0) == (far[run[-1]] > 0)):
                 sums = [sum(of[each] for each in run) for of in (usual, came, usual_came)]
+                likes = {before for each in run for before in [*range(each - like, -1, -like)][:8]} - {*run}
+                held = [sum(came[each] for each in likes), len(likes) * sums[2] // len(run)]
                 shown = [case for each in run for case in cells[each]]
                 distance = max(abs(far[of]) for of in run) / spread
-                yield self.surge(name, length, start, run, shown, sums, distance, least, len(far))
+                yield self.surge(name, length, start, run, shown, sums, (len(likes), held), distance, least, len(far))
                 run = []
             if out:
                 run.append(at)
@@ -1279,6 +1286,7 @@ class Recount:
         run: Sequence[int],
         shown: Sequence[Case],
         sums: Sequence[int],
+        likes: tuple[int, Sequence[int]],
         distance: float,
         least: float,
         compared: int,
@@ -1290,15 +1298,17 @@ class Recount:
         score = min(score_of(times, TIMES), score_of(abs(came - usual_came) / week, SURPLUS))
         first, last = start + run[0] * length, start + (run[-1] + 1) * length
         is_more = came > usual_came
-        p = poisson(came, max(usual_came, 0.5))
-        score = score if p <= 0.01 / compared else min(score, 0.79)
+        held = max(likes[1]) if is_more else min(likes[1])
+        p = divided(came, held, len(run), likes[0])
+        score = score if p <= 0.001 / compared else min(score, 0.79)
         cells = f"{len(run):,} {name}{'s' if len(run) > 1 else ''}"
         return Found(
             "volume",
             name,
             score,
             ["more_decisions_than_usual" if is_more else "fewer_decisions_than_usual"],
-            f"{len(shown):,} decisions in {cells}; such {name}s have {expected:,}.",
+            f"{len(shown):,} decision{'' if len(shown) == 1 else 's'} in {cells}, where {expected:,} "
+            f"{'is' if expected == 1 else 'are'} usual.",
             stamp(first),
             stamp(last),
             shown,
@@ -1309,12 +1319,14 @@ class Recount:
                 "usual": expected,
                 "arrivals": came,
                 "usual_arrivals": usual_came,
+                "like_cells": likes[0],
+                "like_arrivals": held,
                 "usual_week": week,
                 "times": round(times, 6),
                 "modified_z": round(ROBUST * distance, 6),
                 "required_z": round(least, 6),
                 "p_value": float(f"{p:.6g}"),
-                "required_p": float(f"{0.01 / compared:.6g}"),
+                "required_p": float(f"{0.001 / compared:.6g}"),
             },
             [
                 ("See who asked, and for what: actor, subject and target of the decisions.", None),
@@ -1421,9 +1433,10 @@ class Recount:
         ratios = least >= 0 and is_even_by_logarithms([value for _, value in above_zero])
         if ratios:
             values = above_zero
-        median: float = lower(value for _, value in values)
-        season, kind_of = self.season(values, median)
-        by_kind = apart_by(values, lambda of: kind_of(of[0]))
+        once = self.once(values)
+        median: float = lower(value for _, value in once)
+        season, kind_of = self.season(once, median)
+        by_kind = apart_by(once, lambda of: kind_of(of[0]))
         usual: dict[tuple[int, ...], float] = {kind: lower(value for _, value in of) for kind, of in by_kind.items()}
 
         def distance(case: Case, value: float) -> float:
@@ -1432,7 +1445,7 @@ class Recount:
                 return min(GREATEST, abs(value - middle))
             return math.log(min(GREATEST, max(value / middle, middle / value)))
 
-        spread: float = lower(distance(*of) for of in values)
+        spread: float = lower(of for _, of in self.once([(case, distance(case, value)) for case, value in values]))
         if spread <= 0:
             return None
         least_z = needed(number)
@@ -1452,6 +1465,16 @@ class Recount:
             "season": season,
         }
         return told, [(case, value, out(case, value), usual.get(kind_of(case), median)) for case, value in far]
+
+    @staticmethod
+    def once(values: Sequence[tuple[Case, float]]) -> list[tuple[Case, float]]:
+        """Of each minute of decision, as far as it was reported in one hour of the week, the lower median."""
+
+        def group(of: tuple[Case, float]) -> tuple[int, int, int]:
+            at = moment(of[0].latest["reported_at"])
+            return minute_of(of[0]), at.weekday(), at.hour
+
+        return [(of[0][0], lower(value for _, value in of)) for of in apart_by(values, group).values()]
 
     def is_taken_thinly(self, case: Case) -> bool:
         return scattered(case.position) % self.thin == 0
@@ -1532,27 +1555,49 @@ class Recount:
         ranks = [minutes_of((case, level.rank(value)) for case, value in side) for side in groups]
         if not (far or wide) or any(map(are_few, ranks)):
             return []
-        effects = effects_of(ranks)
-        if min(len(before) / effects[0], len(within) / effects[1]) < self.min_sample:
-            return []
         found = []
         if far:
-            found.append(("location", ranked(within, before, effects[1], effects[0])))
+            effects = effects_of(ranks)
+            found.append(("location", effects, ranked(within, before, effects[1], effects[0])))
         if wide:
             both = lower([*rough[0], *rough[1]])
-            own = [[level.distance(of, lower(side)) for of in side] for side in rough]
-            together = [[level.distance(of, both) for of in side] for side in rough]
-            tests = [ranked(apart[1], apart[0], effects[1], effects[0]) for apart in (own, together)]
-            if tests[0][0] * tests[1][0] > 0:
-                found.append(("spread", min(tests, key=lambda of: abs(of[1]))))
+            tests = [
+                self.apart(level, rough, groups, medians) for medians in ([lower(of) for of in rough], [both, both])
+            ]
+            if tests[0][1][0] * tests[1][1][0] > 0:
+                found.append(("spread", *min(tests, key=lambda of: abs(of[1][1]))))
         return [
             Moved(
                 "metric", (name, what), window, None, None, delta, normal_p(z), (), 0.0, abs(z), least,
                 (number_of_groups(ranks[0]), number_of_groups(ranks[1])), (effects[0], effects[1]), None, sides,
             )
-            for what, (delta, z, least) in found
+            for what, effects, (delta, z, least) in found
             if abs(z) >= 2 and abs(delta) >= 0.0735
+            if min(len(before) / effects[0], len(within) / effects[1]) >= self.min_sample
         ]  # fmt: skip
+
+    @staticmethod
+    def apart(
+        level: Level,
+        rough: Sequence[Sequence[float]],
+        groups: Sequence[Sequence[tuple[Case, float]]],
+        medians: Sequence[float],
+    ) -> tuple[list[float], tuple[float, float, float]]:
+        """How values of two sides lie from a median each, with the design effects of the ranks of these distances."""
+        then, now = ([level.distance(of, median) for of in side] for side, median in zip(rough, medians, strict=True))
+        every = sorted([*then, *now])
+
+        def rank(value: float, median: float) -> int:
+            distance = level.distance(level.middle[level.bin(value)], median)
+            return (bisect_left(every, distance) + bisect_right(every, distance)) * 1000 // (2 * len(every))
+
+        effects = effects_of(
+            [
+                minutes_of((case, rank(value, median)) for case, value in side)
+                for side, median in zip(groups, medians, strict=True)
+            ]
+        )
+        return effects, ranked(now, then, effects[1], effects[0])
 
     def version_moved(self, name: str, level: Level, version: str) -> list[Moved] | None:
         """How a version differs from others in the same weeks; None where it is not tested."""

@@ -281,8 +281,9 @@ def anomaly(found: Mapping[str, Any]) -> str:
     """What one anomaly is, in numbers."""
     numbers, kind = found["numbers"], found["kind"]
     if kind == "volume":
+        number, are = numbers["usual"], "is" if numbers["usual"] == 1 else "are"
         unit = counted(numbers["cells"], numbers["grain"])
-        return f"{counted(numbers['decisions'], 'decision')} in {unit}, where {numbers['usual']:,} are usual"
+        return f"{counted(numbers['decisions'], 'decision')} in {unit}, where {number:,} {are} usual"
     if kind == "metric_outlier":
         metric, farthest = cut(in_words(numbers["metric"])), numbers["farthest"][0]
         return (

@@ -89,12 +89,12 @@ class Cells:
     Attributes:
         start: Where the first begins.
         counts: The decisions in each.
-        squares: The sum over the minutes of each of their decisions, squared; None where each came alone.
+        arrivals: As how many decisions that came singly they count; None where each came singly.
     """
 
     start: datetime
     counts: Sequence[int]
-    squares: Sequence[int] | None = None
+    arrivals: Sequence[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,7 +201,7 @@ def _surges(cells: Sequence[Cells]) -> list[Surge]:
     if number is None:
         return []
     of = cells[number]
-    return find_surges(GRAINS[number], of.start, of.counts, of.squares)
+    return find_surges(GRAINS[number], of.start, of.counts, of.arrivals)
 
 
 _Found = TypeVar("_Found", Shift, Drift, MetricShift)

@@ -176,15 +176,27 @@ def required_z(values: int, *, least: float = 3.5, chance: float = 0.01) -> floa
     return max(least, math.sqrt(2 * math.log(max(values, 1) / chance)))
 
 
-def poisson_tail(count: int, mean: float) -> float:
-    """How likely chance makes as few where `count` is less than the mean, else as many; `LEAST_P` where less."""
-    mean, below = max(mean, _HALF), count < mean
-    term = math.exp(count * math.log(mean) - mean - math.lgamma(count + 1))
-    terms, at = [term], count
-    while term > _LEFT_OUT * terms[0] and (at or not below):
-        term, at = (term * at / mean, at - 1) if below else (term * mean / (at + 1), at + 1)
-        terms.append(term)
-    return min(1.0, max(LEAST_P, math.fsum(terms)))
+def binomial_test(count: int, other: int, share: float) -> float:
+    """How likely chance divides so many at least as unevenly between two sides: the binomial test, two-sided: twice
+    the lesser tail.
+
+    Args:
+        count: How many one side got.
+        other: How many the other.
+        share: What share of all the first is due, between 0 and 1.
+
+    Returns:
+        The p-value; `LEAST_P` where it is smaller.
+    """
+    whole, odds = count + other, share / (1 - share)
+    below = count < whole * share
+    logarithm = math.lgamma(whole + 1) - math.lgamma(count + 1) - math.lgamma(other + 1)
+    terms = [math.exp(logarithm + count * math.log(share) + other * math.log1p(-share))]
+    at = count
+    while terms[-1] > _LEFT_OUT * terms[0] and (at > 0 if below else at < whole):
+        terms.append(terms[-1] * (at / ((whole - at + 1) * odds) if below else (whole - at) * odds / (at + 1)))
+        at += -1 if below else 1
+    return min(1.0, max(LEAST_P, 2 * math.fsum(terms)))
 
 
 def stability_index(expected: Sequence[int], actual: Sequence[int]) -> float:

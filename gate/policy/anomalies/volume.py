@@ -4,6 +4,14 @@ The grain is the finest whose median cell holds five decisions. A cell is compar
 it of the same kind (the same hour of the same weekday, the same weekday, the weeks before), so that neither a week's
 rhythm nor a season stands out. Its distance is that between twice the square roots of both (Anscombe 1948), which for
 counts by chance is a normal variable's, and is divided by what such distances usually are here where that is more.
+
+What is compared are arrivals: of the decisions of one minute no more count than chance puts there, going by the rest
+of its hour. So a burst of a quiet hour is one arrival, those that came singly beside it count in full, and so do the
+several of each minute of a busy hour.
+
+How likely chance is to make what stands out, the arrivals of the like cells before it say: of all arrivals together
+each cell is due as many (the conditional test of two Poisson counts, Przyborowski and Wilenski 1940). So what is usual
+is not taken for known where few cells say it.
 """
 
 from __future__ import annotations
@@ -14,17 +22,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeVar
 
-from gate.policy.anomalies.statistics import NORMAL_MAD, modified_z, poisson_tail, required_p, required_z
+from gate.policy.anomalies.statistics import NORMAL_MAD, binomial_test, modified_z, required_p, required_z
+from gate.policy.anomalies.weekly.windows import ALARM_CHANCE
 
 LIKE: Final = 8
 """With how many cells of the same kind before it a cell is compared."""
 
-CHANCE: Final = 0.01
-"""The chance, at most, that among all cells one is certain where decisions come by chance."""
-
 _Number = TypeVar("_Number", int, float)
 
-_MINUTE: Final = timedelta(minutes=1)
+_OTHERS: Final = 59
+_DEVIATIONS: Final = 3
 _LEAST_LIKE: Final = 4
 _CARRIED: Final = 5
 
@@ -60,7 +67,9 @@ class Surge:
         z: How far out the farthest of them is, in robust standard deviations.
         required: How far one has to be to stand out among so many.
         cells: How many there are.
-        p_value: How likely chance alone makes as many, or as few, arrivals where such cells have the usual ones.
+        like_cells: How many like cells before it there are.
+        like_arrivals: Their arrivals.
+        p_value: How likely chance alone divides all these arrivals as unevenly between the cells.
         required_p: How small it has to be for the surge to be certain.
     """
 
@@ -74,12 +83,14 @@ class Surge:
     z: float
     required: float
     cells: int
+    like_cells: int
+    like_arrivals: int
     p_value: float
     required_p: float
 
     @property
     def is_certain(self) -> bool:
-        """Whether chance alone made it with no more than a chance of 1 percent among so many cells."""
+        """Whether it stands alone, whatever the other cells have."""
         return self.p_value <= self.required_p
 
     @property
@@ -100,6 +111,17 @@ class Surge:
         return great / max(small, 0.5)
 
 
+def most_arrivals(others: int) -> int:
+    """As how many arrivals the decisions of one minute count at most: one more than its hour's other minutes have on
+    average, and three standard deviations of chance (Poisson's).
+
+    Args:
+        others: How many decisions these 59 minutes have together.
+    """
+    # In whole numbers, so that no last digit of a float decides.
+    return 1 + (others + math.isqrt(_DEVIATIONS**2 * _OTHERS * others)) // _OTHERS
+
+
 def grain_of(counts: Sequence[Sequence[int]]) -> int | None:
     """The finest grain whose median cell holds enough, as an index into `GRAINS`; None where not even weeks do.
 
@@ -113,7 +135,7 @@ def grain_of(counts: Sequence[Sequence[int]]) -> int | None:
 
 
 def find_surges(
-    grain: Grain, start: datetime, counts: Sequence[int], squares: Sequence[int] | None = None
+    grain: Grain, start: datetime, counts: Sequence[int], arrivals: Sequence[int] | None = None
 ) -> list[Surge]:
     """Where there were far more or fewer decisions than usual.
 
@@ -121,10 +143,9 @@ def find_surges(
         grain: How long a cell is.
         start: Where the first cell begins.
         counts: The decisions in each whole cell; what has only begun is not among them.
-        squares: The sum over the minutes of each cell of their decisions, squared; None where they come singly.
+        arrivals: As how many decisions that came singly those of each cell count; None where they did come singly.
     """
-    minutes = grain.length // _MINUTE
-    arrivals = [_arrivals(count, count if squares is None else squares[at], minutes) for at, count in enumerate(counts)]
+    arrivals = counts if arrivals is None else arrivals
     usual, usual_arrivals = _usual(grain, counts), _usual(grain, arrivals)
     distances = {
         at: _stable(arrivals[at]) - _stable(expected)
@@ -143,27 +164,35 @@ def find_surges(
         )
         z = max(modified_z(abs(distances[at]), mad) for at in run)
         first, last = start + run[0] * grain.length, start + (run[-1] + 1) * grain.length
-        p_value, certain = poisson_tail(came, come), required_p(len(distances), CHANCE)
+        like, held = _before(grain, run, arrivals, came, come)
+        p_value = binomial_test(came, held, len(run) / (len(run) + like))
+        certain = required_p(len(distances), ALARM_CHANCE)
         surges.append(
-            Surge(grain, first, last, decisions, expected, came, come, z, required, len(run), p_value, certain)
+            Surge(
+                grain, first, last, decisions, expected, came, come, z, required, len(run), like, held, p_value, certain
+            )
         )
     return surges
 
 
+def _likes(grain: Grain, at: int) -> range:
+    """The cells of the kind of one before it with which it is compared."""
+    return range(at % grain.period, at, grain.period)[-LIKE:]
+
+
 def _usual(grain: Grain, counts: Sequence[int]) -> list[int | None]:
     """What cells of the kind of each held before; None where there are too few of them."""
-    likes = (counts[at % grain.period : at : grain.period][-LIKE:] for at in range(len(counts)))
+    likes = ([counts[before] for before in _likes(grain, at)] for at in range(len(counts)))
     return [_median(like) if len(like) >= _LEAST_LIKE else None for like in likes]
 
 
-def _arrivals(count: int, squares: int, minutes: int) -> int:
-    """As how many decisions that came singly those of a cell say as much: where they came by chance, the minute of an
-    average decision holds 1 + (count - 1) / minutes of them; a burst of one minute counts as few.
+def _before(grain: Grain, run: Sequence[int], arrivals: Sequence[int], came: int, usual: int) -> tuple[int, int]:
+    """How many cells like those of a run are before it, and their arrivals: all of them, or as many as are usual where
+    that is nearer to those of the run, for one great cell among few is no measure of what is lacking.
     """
-    if not count:
-        return 0
-    # In whole numbers, so that no last digit of a float decides.
-    return min(count, -(-(count**2) * (minutes + count - 1) // (squares * minutes)))
+    likes = {before for at in run for before in _likes(grain, at)} - {*run}
+    every, by_median = sum(arrivals[at] for at in likes), usual * len(likes) // len(run)
+    return len(likes), max(every, by_median) if came > usual else min(every, by_median)
 
 
 def _stable(count: int) -> float:

@@ -221,11 +221,11 @@ def _cells(hours: pl.DataFrame, weeks: Weeks, as_of: datetime) -> list[Cells]:
     rows = hours.filter(pl.col("hour") >= weeks.starts(0))
     cells = []
     for grain, every in zip(GRAINS, _EVERY, strict=True):
-        counted = rows.group_by(pl.col("hour").dt.truncate(every)).agg(pl.col("decisions", "squares").sum())
+        counted = rows.group_by(pl.col("hour").dt.truncate(every)).agg(pl.col("decisions", "arrivals").sum())
         found = {start: sums for start, *sums in counted.iter_rows()}
         start = min(found, default=end)
         # A period that has only begun is not complete.
         number = max(0, (end - start) // grain.length)
         sums = [found.get(start + at * grain.length, (0, 0)) for at in range(number)]
-        cells.append(Cells(start, [count for count, _ in sums], [squares for _, squares in sums]))
+        cells.append(Cells(start, [count for count, _ in sums], [arrivals for _, arrivals in sums]))
     return cells

@@ -12,6 +12,7 @@ from typing import Final
 import polars as pl
 
 from gate.policy.anomalies.counted import MAX_AGE, TERMINAL, Weeks
+from gate.policy.anomalies.volume import most_arrivals
 from gate.policy.anomalies.weekly.groups import Groups, GroupSums
 from workbench.columns import NO_VERDICT, TIME
 from workbench.engines.anomalies.broken import ACTED, ENDED
@@ -51,10 +52,13 @@ def by_minute(cases: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def hours_of(minutes: pl.DataFrame) -> pl.DataFrame:
-    """The decisions of each hour, and the sum over its minutes of theirs, squared."""
+    """The decisions of each hour, and as how many arrivals they count."""
     hour = (pl.col("minute") // 60 * _HOUR_MS).cast(TIME).alias("hour")
-    decisions = pl.col("decisions")
-    return minutes.group_by(hour).agg(decisions.sum(), (decisions * decisions).sum().alias("squares"))
+    decisions, others = pl.col("decisions"), pl.col("others")
+    of_hours = minutes.select(hour, decisions).with_columns((decisions.sum().over("hour") - decisions).alias("others"))
+    most = {of: most_arrivals(of) for of in of_hours["others"].unique()}
+    arrivals = pl.min_horizontal(decisions, others.replace_strict(most, return_dtype=pl.Int64)).alias("arrivals")
+    return of_hours.group_by("hour").agg(decisions.sum(), arrivals.sum())
 
 
 def grouped(cases: pl.LazyFrame, one_of: int) -> pl.LazyFrame:

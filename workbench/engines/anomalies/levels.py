@@ -16,14 +16,13 @@ import polars as pl
 
 from gate.policy.anomalies.counted import MAX_AGE, Weeks
 from gate.policy.anomalies.scores import DELTA
+from gate.policy.anomalies.weekly.groups import BinGroups
 from gate.policy.anomalies.weekly.levels import BINS, LOCATION, MetricShift, find_metric_shifts
-from gate.policy.anomalies.weekly.values import Level, Middle
+from gate.policy.anomalies.weekly.values import Level, Middle, ranked
 from workbench.engines.anomalies.groups import MINUTE, groups_of_ranks, week_of
 from workbench.engines.slicing import lower_quantiles
 from workbench.values import exact_sums
 
-# Ranks in thousandths of all, so that no sum of squares is too great for a whole number.
-_RANKS: Final = 1000
 _WEEK: Final = timedelta(weeks=1)
 _NAMES: Final = ("position", "name", "value", "reported_at", "policy_version")
 
@@ -104,10 +103,7 @@ def _level(metric: str, rows: pl.DataFrame, weeks: Weeks, *, ratios: bool) -> Le
     place = pl.Series(edges, dtype=pl.Float64).search_sorted(rows["value"], side="left")
     binned = rows.select("at", "minute", "age", "policy_version", "value", pl.Series("place", place))
     middles = binned.group_by("place").agg(pl.col("value").sort().get((pl.len() - 1) // 2), pl.len()).sort("place")
-    below, ranks = 0, []
-    for count in middles["len"]:
-        ranks.append((2 * below + count) * _RANKS // (2 * rows.height))
-        below += count
+    ranks = ranked(middles["len"].to_list())
     used = {at: place for place, at in enumerate(middles["place"])}
     told = {"place": middles["place"], "bin": [*used.values()], "rank": ranks}
     kinds = pl.DataFrame(told, schema={"place": middles.schema["place"], "bin": pl.Int32, "rank": pl.Int64})
@@ -123,6 +119,7 @@ def _level(metric: str, rows: pl.DataFrame, weeks: Weeks, *, ratios: bool) -> Le
         aged[older] = [
             [a + b for a, b in zip(*both, strict=True)] for both in zip(aged[younger], aged[older], strict=True)
         ]
+    shared = binned.filter(pl.col("minute").is_duplicated()).group_by("at", "minute", "bin").agg(pl.len())
     versions = binned.group_by("policy_version", "at", "bin").agg(pl.len().alias("values"))
     return Level(
         metric=metric,
@@ -130,6 +127,7 @@ def _level(metric: str, rows: pl.DataFrame, weeks: Weeks, *, ratios: bool) -> Le
         ratios=ratios,
         aged=aged,
         groups=groups_of_ranks(binned.select("at", "minute", "rank"), number),
+        together=BinGroups(aged[MAX_AGE], shared.rows()),
         versions={
             str(version): _histograms(of.select("at", "bin", "values"), number, len(used))
             for (version,), of in versions.partition_by("policy_version", as_dict=True).items()

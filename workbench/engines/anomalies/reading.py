@@ -10,7 +10,7 @@ import polars as pl
 
 from workbench.engines.anomalies.broken import ACTED, ENDED
 from workbench.engines.anomalies.choice import Choice
-from workbench.engines.anomalies.groups import MINUTE, age_in_days, by_minute, grouped, thinned
+from workbench.engines.anomalies.groups import MINUTE, age_in_days, by_minute, grouped
 from workbench.engines.slicing import taken
 from workbench.facts import find_typed, number_of, string_of, type_of, with_fields
 from workbench.kept import Asked, Kept, Query
@@ -99,7 +99,7 @@ class Reading:
             fields: The fields of facts.
             one_of: Of how many decisions one is taken.
         """
-        few, made = taken(thinned(one_of)), ("position", "created_at", "week")
+        made = ("position", "created_at", "week")
         measured = ("position", "name", "value", "reported_at", "policy_version")
         columns = [column for of in fields for column in (type_of(of), number_of(of), string_of(of))]
         week = pl.col("created_at").dt.truncate("1w").dt.date().alias("week")
@@ -112,7 +112,7 @@ class Reading:
             self._snapshot,
             [
                 self._of_cases(("grouped", one_of), lambda cases: grouped(cases, one_of)),
-                self._of_cases(("made", one_of), lambda cases: cases.filter(few).select(made)),
+                self._of_cases(("made", one_of), lambda cases: cases.filter(taken(one_of)).select(made)),
                 self._of_metrics(("values", one_of), lambda metrics: metrics.filter(taken(one_of)).select(measured)),
                 self._asked("facts", (tuple(fields), one_of), lambda part: known(part).select(week, MINUTE, *columns)),
             ],

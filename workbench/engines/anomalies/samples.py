@@ -46,6 +46,12 @@ _BINS: Final = ("missing", "null", "false", "true", "list or object")
 """The first bins of a fact; those of its numbers and texts come after them."""
 
 
+_REPORTED: Final = (
+    pl.col("reported_at").dt.weekday().cast(pl.Int16).alias("day"),
+    pl.col("reported_at").dt.hour().cast(pl.Int16).alias("hour"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
     """What is usual for a metric.
@@ -117,9 +123,8 @@ def learn(
     enough = names.filter(pl.col("values") >= min_sample)
     looked_at = enough.sort("values", "name", descending=[True, False]).head(MAX_METRICS)
     known = {name: (count, least) for name, count, least in sorted(looked_at.iter_rows())}
-    every = samples.values
-    few = every.lazy() if one_of == 1 else every.lazy().filter(taken(thinned(one_of)))
-    values = dated(few, samples.made.lazy()).with_columns(week_of(weeks)).collect()
+    every = dated(samples.values.lazy(), samples.made.lazy()).with_columns(week_of(weeks)).collect()
+    values = every if one_of == 1 else every.filter(taken(thinned(one_of)))
     in_weeks, of_all = ({name: rows.filter(pl.col("name") == name) for name in known} for rows in (values, every))
     by_ratio = [(name, _ratios(of, known[name][1])) for name, of in of_all.items()]
     shifts = shifted(values, by_ratio, weeks, min_sample, question.value)
@@ -235,10 +240,21 @@ def _distance(*, ratios: bool) -> pl.Expr:
 
 def _kind(season: str | None) -> pl.Expr:
     """The number of a value's kind, by when it was reported."""
-    reported = pl.col("reported_at").dt
-    weekday, hour = reported.weekday().cast(pl.Int16), reported.hour().cast(pl.Int16)
+    return _kind_of(season, *_REPORTED)
+
+
+def _kind_of(season: str | None, weekday: pl.Expr, hour: pl.Expr) -> pl.Expr:
     numbers: Mapping[str | None, pl.Expr] = {"weekday and hour": weekday * 24 + hour, "hour": hour, "weekday": weekday}
     return numbers.get(season, pl.lit(0, pl.Int16))
+
+
+def _once(rows: pl.DataFrame, values: pl.Expr) -> pl.DataFrame:
+    """{day, hour, value}: of decisions of one minute that were reported in one hour of the week, their lower median."""
+    told = rows.select("minute", *_REPORTED, values.alias("value"))
+    # Most come alone, and are not grouped.
+    shared = told["minute"].is_duplicated()
+    together = told.filter(shared).group_by("minute", "day", "hour").agg(_lower_median(pl.col("value")))
+    return pl.concat([told.filter(~shared), together]).select("day", "hour", "value")
 
 
 def _measure(name: str, count: int, least: float, rows: pl.DataFrame, min_sample: int) -> Measure | None:
@@ -247,18 +263,16 @@ def _measure(name: str, count: int, least: float, rows: pl.DataFrame, min_sample
         return None
     ratios = _ratios(rows, least)
     rows = positive if ratios else rows
-    median = lower_quantiles(rows["value"], 2)[0]
-    cells = rows.group_by(
-        pl.col("reported_at").dt.weekday().alias("day"), pl.col("reported_at").dt.hour().alias("hour")
-    )
-    counted = cells.agg(pl.len(), (pl.col("value") > median).sum().alias("above"))
+    once = _once(rows, pl.col("value"))
+    median = lower_quantiles(once["value"], 2)[0]
+    counted = once.group_by("day", "hour").agg(pl.len(), (pl.col("value") > median).sum().alias("above"))
     season = outliers.season_of({(day, hour): (n, above) for day, hour, n, above in counted.iter_rows()}, min_sample)
-    rows = rows.with_columns(_kind(season).alias("kind"))
-    usual: dict[int, float] = dict(rows.group_by("kind").agg(_lower_median(pl.col("value"))).iter_rows())
+    kinds = once.group_by(_kind_of(season, pl.col("day"), pl.col("hour")).alias("kind"))
+    usual: dict[int, float] = dict(kinds.agg(_lower_median(pl.col("value"))).iter_rows())
     if ratios and min(usual.values()) <= 0:
         return None
-    rows = rows.with_columns(pl.col("kind").replace_strict(usual, return_dtype=pl.Float64).alias("usual"))
-    spread = lower_quantiles(rows.select(_distance(ratios=ratios)).to_series(), 2)[0]
+    rows = rows.with_columns(_kind(season).replace_strict(usual, return_dtype=pl.Float64).alias("usual"))
+    spread = lower_quantiles(_once(rows, _distance(ratios=ratios))["value"], 2)[0]
     mad = math.log(spread) if ratios else spread
     if mad <= 0:
         return None

@@ -51,13 +51,14 @@ class Single(Base):
         strength = strength if surge.is_certain else min(strength, BELOW_HIGH)
         first, last = timestamp(surge.first), timestamp(surge.last)
         shown = Shown(first=first, last=last)
-        cells = f"{surge.cells:,} {surge.grain.name}{'s' if surge.cells > 1 else ''}"
+        decisions, cells = counted(surge.decisions, "decision"), counted(surge.cells, surge.grain.name)
+        are = "is" if surge.usual == 1 else "are"
         return Anomaly(
             kind="volume",
             subject=surge.grain.name,
             score=strength,
             reasons=["more_decisions_than_usual" if surge.rose else "fewer_decisions_than_usual"],
-            summary=f"{surge.decisions:,} decisions in {cells}; such {surge.grain.name}s have {surge.usual:,}.",
+            summary=f"{decisions} in {cells}, where {surge.usual:,} {are} usual.",
             first=first,
             last=last,
             decisions=surge.decisions,
@@ -70,6 +71,8 @@ class Single(Base):
                 "usual": surge.usual,
                 "arrivals": surge.arrivals,
                 "usual_arrivals": surge.usual_arrivals,
+                "like_cells": surge.like_cells,
+                "like_arrivals": surge.like_arrivals,
                 "usual_week": usual,
                 "times": rounded(surge.times),
                 "modified_z": rounded(surge.z),
@@ -116,3 +119,8 @@ class Single(Base):
             },
             next=[Next("Check the number with its source: a wrong unit, a wrong sign, or a case of its own?")],
         )
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things, with their noun."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import accumulate
+from operator import mul
 from typing import Final, NamedTuple
 
 from gate.policy.anomalies.statistics import Share
@@ -58,6 +60,50 @@ class Groups:
         return GroupSums(*(column[last + 1] - column[first] for column in self._columns))
 
 
+class BinGroups:
+    """The groups of values in bins, whatever number each bin has."""
+
+    def __init__(self, weeks: Sequence[Sequence[int]], shared: Sequence[tuple[int, int, int, int]]) -> None:
+        """Takes the values of each week by bin; and of those that did not come alone the week, the minute, the bin and
+        how many there are.
+        """
+        self._weeks = weeks
+        self._shared = shared
+
+    @cached_property
+    def _together(self) -> list[list[list[tuple[int, int]]]]:
+        """Of each week the groups of several values: how many in which bins."""
+        found: list[dict[int, list[tuple[int, int]]]] = [{} for _ in self._weeks]
+        for week, minute, place, values in self._shared:
+            found[week].setdefault(minute, []).append((place, values))
+        return [list(groups.values()) for groups in found]
+
+    def sums(self, first: int, last: int, numbers: Sequence[int]) -> GroupSums:
+        """The sums over some weeks, both ends within.
+
+        Args:
+            first: The first of the weeks.
+            last: The last.
+            numbers: Of each bin the number that its values have.
+        """
+        alone = [sum(of) for of in zip(*self._weeks[first : last + 1], strict=True)]
+        found = []
+        for group in (group for week in self._together[first : last + 1] for group in week):
+            size = total = squares = 0
+            for place, values in group:
+                number = numbers[place]
+                alone[place] -= values
+                size += values
+                total += values * number
+                squares += values * number * number
+            found.append((1, size, total, squares, size * size, size * total, total * total))
+        count = sum(alone)
+        total = sum(map(mul, alone, numbers))
+        squares = sum(values * number * number for values, number in zip(alone, numbers, strict=True))
+        found.append((count, count, total, squares, count, total, squares))
+        return GroupSums(*map(sum, zip(*found, strict=True)))
+
+
 def are_few(sums: GroupSums) -> bool:
     """Whether decisions that did not all come alone came in too few groups for anything to be told from them."""
     return sums.groups < max(1, min(LEAST_GROUPS, sums.members))
@@ -76,6 +122,13 @@ def design_effect(sums: GroupSums, mean: float) -> float:
     together = sums.totals - 2 * mean * sums.products + mean * mean * sums.sizes
     more = sums.groups / (sums.groups - 1) * (together - alone) / alone
     return round(max(1.0, 1 + more), _DIGITS)
+
+
+def design_effects(sides: Sequence[GroupSums]) -> list[float]:
+    """The design effect of each side, by the mean of all of them together."""
+    members = sum(of.members for of in sides)
+    mean = sum(of.total for of in sides) / members if members else 0.0
+    return [design_effect(of, mean) for of in sides]
 
 
 def singly(share: Share, effect: float) -> Share:

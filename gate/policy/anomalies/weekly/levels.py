@@ -15,7 +15,7 @@ from typing import Final
 
 from gate.policy.anomalies.scores import DELTA
 from gate.policy.anomalies.statistics import discoveries, required_p
-from gate.policy.anomalies.weekly.groups import GroupSums, are_few, design_effect
+from gate.policy.anomalies.weekly.groups import GroupSums, are_few, design_effects
 from gate.policy.anomalies.weekly.ranks import Compared, compare, stratified
 from gate.policy.anomalies.weekly.values import Level, Middle, is_wider, middle, spread
 from gate.policy.anomalies.weekly.windows import ALARM_CHANCE, FALSE_DISCOVERIES, Windows, windows, without_echoes
@@ -190,25 +190,19 @@ def _moved(
     sums = [level.groups.sums(of.reference, of.before), level.groups.sums(of.first, of.last)]
     if any(map(are_few, sums)):
         return []
-    effects = _effects(sums)
-    if min(sum(before) / effects[0], sum(within) / effects[1]) < min_sample:
-        return []
     compared = []
     if far:
-        compared.append((LOCATION, compare(within, before, effects[1], effects[0])))
+        effects = design_effects(sums)
+        compared.append((LOCATION, compare(within, before, effects[1], effects[0]), effects))
     if wide:
-        compared.append((SPREAD, spread(level, before, within, effects)))
+        compared.append((SPREAD, *spread(level, of, before, within)))
     return [
         _shift(level, what, of, horizon, None, middles, sums, effects, test)
-        for what, test in compared
-        if abs(test.z) >= _NEAR and abs(test.delta) >= _LEAST
+        for what, test, effects in compared
+        if abs(test.z) >= _NEAR
+        and abs(test.delta) >= _LEAST
+        and min(sum(before) / effects[0], sum(within) / effects[1]) >= min_sample
     ]
-
-
-def _effects(sums: Sequence[GroupSums]) -> list[float]:
-    members = sum(of.members for of in sums)
-    mean = sum(of.total for of in sums) / members if members else 0.0
-    return [design_effect(of, mean) for of in sums]
 
 
 def _shift(
@@ -256,7 +250,7 @@ def _versions(level: Level, min_sample: int) -> Iterable[list[MetricShift]]:
         sums = level.groups.sums(first, last)
         if are_few(sums):
             continue
-        (effect,) = _effects([sums])
+        (effect,) = design_effects([sums])
         if min(sizes) / effect < min_sample:
             continue
         test = stratified([(own, others) for _, own, others in strata], effect)

@@ -8,11 +8,14 @@ from math import inf, log
 from typing import Final, NamedTuple
 
 from gate.policy.anomalies.outliers import GREATEST
-from gate.policy.anomalies.weekly.groups import Groups
+from gate.policy.anomalies.weekly.groups import BinGroups, Groups, design_effects
 from gate.policy.anomalies.weekly.ranks import NOTHING, Compared, compare
+from gate.policy.anomalies.weekly.windows import Windows
 
 WIDER: Final = 1.5
 """How many times as wide the middle half of the values must be, or as narrow, for the spread to be tested."""
+
+_RANKS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,7 @@ class Level:
         ratios: Whether distances between values are ratios.
         aged: By horizon, of each week of decisions the number of values in each bin whose outcomes came so early.
         groups: The groups in which values of every age came; a value's number is its rank.
+        together: The same groups, by bin.
         versions: Of each version the values of every age, by week and bin.
     """
 
@@ -33,6 +37,7 @@ class Level:
     ratios: bool
     aged: Mapping[int, Sequence[Sequence[int]]]
     groups: Groups
+    together: BinGroups
     versions: Mapping[str, Sequence[Sequence[int]]]
 
 
@@ -58,22 +63,59 @@ class Middle(NamedTuple):
     below: int = 0
 
 
-def spread(level: Level, before: Sequence[int], within: Sequence[int], effects: Sequence[float]) -> Compared:
+def spread(level: Level, of: Windows, before: Sequence[int], within: Sequence[int]) -> tuple[Compared, list[float]]:
     """Compares how far values lie from the median of their side, and from that of both sides; the lesser of the two
     counts. The first alone would take another median among few different values for another spread, the second alone
     values that lie elsewhere.
+
+    Args:
+        level: The metric.
+        of: The window.
+        before: The values of the weeks before by bin.
+        within: Those of the window.
+
+    Returns:
+        The comparison, and the design effects of the distances before and within.
     """
     both = middle(level.values, [a + b for a, b in zip(before, within, strict=True)]).median
     own = [middle(level.values, counts).median for counts in (before, within)]
-    found = []
-    for medians in (own, (both, both)):
-        then, now = (
-            _distances(level, counts, median) for counts, median in zip((before, within), medians, strict=True)
-        )
-        found.append(compare(*_in_bins(now, then), effects[1], effects[0]))
-    if found[0].delta * found[1].delta <= 0:
-        return NOTHING
-    return min(found, key=lambda test: abs(test.z))
+    found = [_apart(level, of, before, within, medians) for medians in (own, [both, both])]
+    (first, _), (second, _) = found
+    if first.delta * second.delta <= 0:
+        return NOTHING, [1.0, 1.0]
+    return min(found, key=lambda test: abs(test[0].z))
+
+
+def _apart(
+    level: Level, of: Windows, before: Sequence[int], within: Sequence[int], medians: Sequence[float]
+) -> tuple[Compared, list[float]]:
+    """Compares how far the values of both sides lie from a median each."""
+    away = [[_distance(value, median, ratios=level.ratios) for value in level.values] for median in medians]
+    counted: dict[float, list[int]] = {}
+    for side, (distances, counts) in enumerate(zip(away, (before, within), strict=True)):
+        for distance, count in zip(distances, counts, strict=True):
+            counted.setdefault(distance, [0, 0])[side] += count
+    ordered = sorted(counted)
+    then, now = ([counted[distance][side] for distance in ordered] for side in range(2))
+    ranks = dict(zip(ordered, ranked([a + b for a, b in zip(then, now, strict=True)]), strict=True))
+    weeks = ((of.reference, of.before), (of.first, of.last))
+    sums = [
+        level.together.sums(*ends, [ranks[distance] for distance in distances])
+        for ends, distances in zip(weeks, away, strict=True)
+    ]
+    effects = design_effects(sums)
+    return compare(now, then, effects[1], effects[0]), effects
+
+
+def ranked(counts: Sequence[int]) -> list[int]:
+    """The mean rank of the values of each bin, in thousandths of all: so no sum of squares is too great for a whole
+    number of 64 bits.
+    """
+    whole, below, ranks = sum(counts), 0, []
+    for count in counts:
+        ranks.append((2 * below + count) * _RANKS // (2 * whole))
+        below += count
+    return ranks
 
 
 def middle(values: Sequence[float], counts: Sequence[int]) -> Middle:
@@ -113,17 +155,3 @@ def _distance(value: float, median: float, *, ratios: bool) -> float:
         return abs(value - median)
     # Zeros are no multiple of anything.
     return max(value / median, median / value) if value > 0 and median > 0 else inf
-
-
-def _distances(level: Level, counts: Sequence[int], median: float) -> dict[float, int]:
-    found: dict[float, int] = {}
-    for value, count in zip(level.values, counts, strict=True):
-        if count:
-            apart = _distance(value, median, ratios=level.ratios)
-            found[apart] = found.get(apart, 0) + count
-    return found
-
-
-def _in_bins(first: Mapping[float, int], second: Mapping[float, int]) -> tuple[list[int], list[int]]:
-    every = sorted({*first, *second})
-    return [first.get(of, 0) for of in every], [second.get(of, 0) for of in every]

@@ -336,10 +336,16 @@ class TestVolume:
     def test_many_more_and_many_fewer_are_high(self) -> None:
         more = only(self.surging([20] * 14 + [400]))
         assert (more.subject, more.score, more.reasons) == ("week", 0.95, ["more_decisions_than_usual"])
-        assert more.summary == "400 decisions in 1 week; such weeks have 20."
+        assert more.summary == "400 decisions in 1 week, where 20 are usual."
         fewer = only(self.surging([90] * 14 + [0]))
         assert (fewer.score, fewer.reasons) == (0.9, ["fewer_decisions_than_usual"])
-        assert fewer.summary == "0 decisions in 1 week; such weeks have 90."
+        assert fewer.summary == "0 decisions in 1 week, where 90 are usual."
+
+    def test_several_cells_are_told_with_what_is_usual_of_all_of_them(self) -> None:
+        (gap,) = found(self.surging([30] * 14 + [0, 0, 0]))
+        assert gap.summary == "0 decisions in 3 weeks, where 90 are usual."
+        (one,) = found(self.surging([40] * 14 + [1]))
+        assert one.summary == "1 decision in 1 week, where 40 are usual."
 
     def test_as_many_times_as_many_of_few_decisions_a_week_is_little(self) -> None:
         weeks = weeks_of([1_000] * 9)
@@ -352,17 +358,17 @@ class TestVolume:
         weeks = weeks_of([40] * 9)
         counts = [6] * 56 + [600]
         scattered, together = (
-            counted(weeks, as_of=AS_OF, cells=[Cells(weeks.starts(0), [0]), Cells(weeks.starts(0), counts, squares)])
-            for squares in (None, [6] * 56 + [600**2])
+            counted(weeks, as_of=AS_OF, cells=[Cells(weeks.starts(0), [0]), Cells(weeks.starts(0), counts, arrivals)])
+            for arrivals in (None, [6] * 56 + [1])
         )
         assert severity(only(scattered).score) == "high"
         assert found(together) == []
 
     def test_what_comes_together_and_stands_out_all_the_same_is_told_by_its_decisions(self) -> None:
         weeks = weeks_of([40] * 9)
-        counts, pairs = [6] * 56 + [600], [6] * 56 + [1200]
+        counts, arrivals = [6] * 56 + [600], [6] * 56 + [425]
         anomaly = only(
-            counted(weeks, as_of=AS_OF, cells=[Cells(weeks.starts(0), [0]), Cells(weeks.starts(0), counts, pairs)])
+            counted(weeks, as_of=AS_OF, cells=[Cells(weeks.starts(0), [0]), Cells(weeks.starts(0), counts, arrivals)])
         )
         assert (anomaly.numbers["decisions"], anomaly.numbers["arrivals"]) == (600, 425)
         assert anomaly.effect == Effect(594, None, False, None)
@@ -374,7 +380,7 @@ class TestVolume:
         assert empty.numbers["p_value"] > empty.numbers["required_p"]
 
     def test_several_are_told_in_the_plural(self) -> None:
-        assert only(self.surging([20] * 14 + [400, 400])).summary == "800 decisions in 2 weeks; such weeks have 40."
+        assert only(self.surging([20] * 14 + [400, 400])).summary == "800 decisions in 2 weeks, where 40 are usual."
 
     def test_a_grain_with_too_few_is_not_looked_at(self) -> None:
         assert found(self.surging([4] * 14 + [400])) == []

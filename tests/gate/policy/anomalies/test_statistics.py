@@ -17,6 +17,7 @@ from gate.policy.anomalies.statistics import (
     LEAST_P,
     NORMAL_MAD,
     Share,
+    binomial_test,
     chance_index,
     chi_squared,
     cohens_h,
@@ -27,7 +28,6 @@ from gate.policy.anomalies.statistics import (
     median_test,
     modified_z,
     nearest_h,
-    poisson_tail,
     required_z,
     stability_index,
     standard_distance,
@@ -391,15 +391,23 @@ class TestChiSquared:
         assert chi_squared(less, degrees) <= chi_squared(less, degrees + 1) * (1 + NEAR)
 
 
-class TestPoisson:
+class TestBinomial:
     @tried
-    @given(st.integers(0, 3_000), st.floats(0.5, 3_000))
-    def test_it_is_the_tail_of_poissons_distribution(self, stats: Any, count: int, mean: float) -> None:
-        told = stats.poisson.cdf(count, mean) if count < mean else stats.poisson.sf(count - 1, mean)
-        assert poisson_tail(count, mean) == pytest.approx(max(told, LEAST_P), rel=1e-6)
+    @given(st.integers(0, 3_000), st.integers(0, 3_000), st.integers(1, 20), st.integers(1, 20))
+    def test_it_is_twice_the_lesser_tail(self, stats: Any, count: int, other: int, cells: int, others: int) -> None:
+        share = cells / (cells + others)
+        tails = stats.binom.cdf(count, count + other, share), stats.binom.sf(count - 1, count + other, share)
+        assert binomial_test(count, other, share) == pytest.approx(min(1, max(LEAST_P, 2 * min(tails))), rel=1e-6)
 
-    def test_what_such_cells_never_have_is_taken_for_half_of_one(self) -> None:
-        assert poisson_tail(3, 0) == poisson_tail(3, 0.5) > 0.01
+    def test_nothing_is_divided_evenly(self) -> None:
+        assert binomial_test(0, 0, 0.1) == 1
+
+    def test_of_as_many_as_are_due_anything_is_as_likely(self) -> None:
+        assert binomial_test(100, 800, 1 / 9) == 1
+
+    def test_many_are_divided_in_a_moment_and_never_below_the_least(self) -> None:
+        assert binomial_test(0, 24_000_000, 1 / 9) == binomial_test(3_000_000, 0, 1 / 9) == LEAST_P
+        assert 0.9 < binomial_test(3_000_000, 24_000_000, 1 / 9) <= 1
 
 
 class TestNearestEnds:

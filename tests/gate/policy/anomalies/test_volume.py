@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gate.policy.anomalies.statistics import required_z
-from gate.policy.anomalies.volume import GRAINS, Surge, find_surges, grain_of
+from gate.policy.anomalies.volume import GRAINS, Surge, find_surges, grain_of, most_arrivals
 from tests.gate.policy.counting import tried
 
 HOUR, DAY, WEEK = GRAINS
@@ -37,6 +38,35 @@ class TestGrain:
     )
     def test_it_is_the_finest_whose_lower_median_holds_five(self, counts: list[list[int]], grain: int | None) -> None:
         assert grain_of(counts) == grain
+
+
+class TestArrivals:
+    @pytest.mark.parametrize(
+        ("others", "most"), [(0, 1), (1, 1), (5, 1), (6, 2), (25, 3), (59, 5), (118, 7), (590, 20), (59 * 400, 461)]
+    )
+    def test_of_a_minute_as_many_count_as_chance_puts_there(self, others: int, most: int) -> None:
+        assert most_arrivals(others) == most
+
+    @tried
+    @given(st.integers(0, 10**12))
+    def test_it_is_one_more_than_the_mean_and_three_deviations(self, others: int) -> None:
+        above = most_arrivals(others) - 1
+        # floor(mean + 3 sqrt mean), squared so that it stays whole: the next is beyond, this one is not.
+        assert above * 59 <= others or (above * 59 - others) ** 2 <= 9 * 59 * others
+        assert ((above + 1) * 59 - others) ** 2 > 9 * 59 * others
+
+    @pytest.mark.parametrize("mean", [0.02, 0.5, 2, 5, 20])
+    def test_where_decisions_come_by_chance_nearly_all_count(self, mean: float) -> None:
+        chance = random.Random(7)  # noqa: S311 - for tests to be the same each time
+        came = counted = 0
+        for _ in range(400):
+            # As many in an hour as Poisson's distribution gives about, each in any of its minutes.
+            minutes = [0] * 60
+            for _ in range(round(max(0, chance.gauss(60 * mean, math.sqrt(60 * mean))))):
+                minutes[chance.randrange(60)] += 1
+            came += sum(minutes)
+            counted += sum(min(size, most_arrivals(sum(minutes) - size)) for size in minutes)
+        assert counted >= 0.96 * came
 
 
 class TestSurges:
@@ -90,6 +120,43 @@ class TestSurges:
 
     def test_cells_with_one_as_usual_between_them_are_two(self) -> None:
         assert [surge.cells for surge in weekly([40] * 12 + [300, 40, 300])] == [1, 1]
+
+    def test_a_lack_that_few_weeks_before_it_say_is_not_certain(self) -> None:
+        # A year in which nothing is the matter, and one week of 48 by chance has one decision.
+        before = [14, 12, 17, 10, 16, 13, 15, 14] * 5 + [17, 15, 11, 11, 21, 16, 8, 16]
+        (lack,) = weekly([*before, 1, 14, 15, 13])
+        assert (lack.decisions, lack.usual, lack.like_cells, lack.like_arrivals) == (1, 15, 8, 115)
+        assert lack.p_value == pytest.approx(2 * (8 / 9) ** 116 * (1 + 116 / 8), rel=1e-9)
+        assert not lack.is_certain
+
+    @pytest.mark.parametrize("counts", [[20] * 12 + [200], [90] * 12 + [0], [30] * 12 + [0, 0, 0], [4] * 12 + [40]])
+    def test_what_is_many_times_as_many_or_as_few_is_certain(self, counts: list[int]) -> None:
+        (surge,) = weekly(counts)
+        assert surge.is_certain
+
+    def test_a_run_is_compared_with_the_cells_before_it_and_not_with_its_own(self) -> None:
+        (lack,) = weekly([30] * 20 + [0, 0, 0])
+        assert (lack.cells, lack.like_cells, lack.like_arrivals) == (3, 8, 240)
+        days = [40, 40, 40, 40, 40, 8, 8] * 9
+        days[7 * 8 : 7 * 8 + 2] = [0, 0]
+        (lack,) = find_surges(DAY, START, days)
+        assert (lack.cells, lack.like_cells, lack.like_arrivals) == (2, 16, 640)
+
+    def test_a_surge_before_it_makes_no_lack_certain(self) -> None:
+        calm = [20, 19, 21, 20, 20] * 4
+        (alone,) = (of for of in weekly([*calm, 5]) if not of.rose)
+        (after,) = (of for of in weekly([*calm, 300, 310, 290, *calm[:5], 5]) if not of.rose)
+        assert not alone.is_certain
+        assert (after.like_arrivals, after.is_certain) == (alone.like_arrivals, False)
+
+    def test_years_of_chance_alone_have_no_certain_surge(self) -> None:
+        chance = random.Random(12)  # noqa: S311 - for tests to be the same each time
+        certain = 0
+        for _ in range(400):
+            # Weeks of 12 decisions on average.
+            counts = [sum(chance.random() < 0.05 for _ in range(240)) for _ in range(52)]
+            certain += any(surge.is_certain for surge in weekly(counts))
+        assert certain == 0
 
     @tried
     @given(st.lists(st.integers(0, 3_000_000), max_size=60))

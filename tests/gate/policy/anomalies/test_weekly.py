@@ -13,7 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gate.policy.anomalies.statistics import Share
-from gate.policy.anomalies.weekly.groups import Groups, GroupSums, are_few, design_effect, mean_effect, singly
+from gate.policy.anomalies.weekly.groups import (
+    BinGroups,
+    Groups,
+    GroupSums,
+    are_few,
+    design_effect,
+    mean_effect,
+    singly,
+)
 from gate.policy.anomalies.weekly.ranks import compare, stratified
 from tests.gate.policy.counting import tried
 
@@ -131,6 +139,27 @@ class TestGroups:
         assert [are_few(sums_of([[1, 0]] * number)) for number in (1, 4, 5)] == [True, True, False]
         assert not are_few(sums_of([[1]] * 2))
         assert are_few(GroupSums())
+
+    @tried
+    @given(
+        st.lists(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=4), max_size=5), min_size=1, max_size=4),
+        st.lists(st.integers(0, 1000), min_size=4, max_size=4),
+    )
+    def test_groups_of_bins_have_the_sums_of_any_numbers(
+        self, weeks: list[list[list[int]]], numbers: list[int]
+    ) -> None:
+        counts = [[sum(group.count(place) for group in week) for place in range(4)] for week in weeks]
+        shared = [
+            (at, minute, place, group.count(place))
+            for at, week in enumerate(weeks)
+            for minute, group in enumerate(week)
+            for place in {*group}
+            if len(group) > 1
+        ]
+        for first in range(len(weeks)):
+            groups = [[numbers[place] for place in group] for week in weeks[first:] for group in week]
+            found = BinGroups(counts, shared).sums(first, len(weeks) - 1, numbers)
+            assert found == sums_of(groups)
 
     def test_weeks_are_added(self) -> None:
         weeks = [sums_of([[1, 0]]), sums_of([[1]] * 3), sums_of([[0, 0, 1]])]
