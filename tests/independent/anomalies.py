@@ -27,6 +27,7 @@ Moment = datetime
 Groups = Sequence[tuple[int, Sequence[float]]]
 
 DAY, WEEK = timedelta(days=1), timedelta(weeks=1)
+MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC)
 MOST_WEEKS = 104
 MOST_REASONS = 50
 MOST_FACTS = 32
@@ -72,6 +73,14 @@ TOO_FEW = "There are too few decisions to compare anything with."
 THIN = (
     "Some weeks have fewer than min_sample decisions, and are compared only together with the weeks beside them; "
     "decisions that arrive in one minute count as far as they differ."
+)
+UNTIMED = (
+    "Nearly all decisions are dated to a whole day, hour or quarter of an hour: their minute is not known, and each "
+    "counts as if it came alone."
+)
+FAR_AWAY = (
+    "{:,} of {:,} decisions lie more than 104 weeks from the others, as that of {}: they stand in no week that is "
+    "compared. Where such a date stands for none, leave it out."
 )
 TAKEN = "What is usual for facts and metrics was learned from one of {} decisions."
 EARLIER_LEFT_OUT = "Earlier decisions were left out, as limit asked."
@@ -129,6 +138,7 @@ class Case:
     receipts: list[Mapping[str, Any]] = field(default_factory=list)
     outcomes: list[Mapping[str, Any]] = field(default_factory=list)
     erased: bool = False
+    alone: bool = False
 
     @cached_property
     def made(self) -> Moment:
@@ -523,7 +533,30 @@ def same(one: Moved, other: Moved) -> bool:
 
 
 def minute_of(case: Case) -> int:
-    return int(case.made.timestamp()) // 60
+    """The minute of a case; a number of its own where it has none."""
+    return 2**40 + case.position if case.alone else int(case.made.timestamp()) // 60
+
+
+def are_untimed(cases: Sequence[Case]) -> bool:
+    """Whether 19 of 20 cases are dated to a whole quarter of an hour, and two of these to one."""
+    whole = Counter(case.made for case in cases if is_whole(case))
+    return 20 * sum(whole.values()) >= 19 * len(cases) and max(whole.values(), default=0) > 1
+
+
+def is_whole(case: Case) -> bool:
+    return (case.made - MIDNIGHT) % timedelta(minutes=15) == timedelta(0)
+
+
+def part_of(cases: Sequence[Case]) -> list[Case]:
+    """The latest cases of at least four weeks, else the most, between which and others are 104 weeks without any."""
+    parts: list[list[Case]] = []
+    for case in sorted(cases, key=lambda case: case.made):
+        if parts and monday(case.made) - monday(parts[-1][-1].made) <= MOST_WEEKS * WEEK:
+            parts[-1].append(case)
+        else:
+            parts.append([case])
+    long = [part for part in parts if len({monday(case.made) for case in part}) >= 4]
+    return long[-1] if long else max(reversed(parts), key=len)
 
 
 def minutes_of(numbered: Iterable[tuple[Case, float]]) -> Groups:
@@ -677,23 +710,38 @@ class Recount:
         self.min_sample = min_sample
         self.facts = facts
         self.fields = fields
+        self.untimed = are_untimed(chosen)
+        for case in chosen:
+            case.alone = self.untimed and is_whole(case)
+        near = part_of(chosen)
+        self.near = {case.position for case in near}
+        self.far = sorted((case for case in chosen if case.position not in self.near), key=lambda case: case.made)
         self.as_of = dated(entries[-1])
+        self.farthest_date = self.far[0].made if self.far else None
+        if self.far and self.far[-1].made > near[-1].made:
+            self.farthest_date = self.far[-1].made
+        if self.far and (self.far[-1].made > near[-1].made or self.as_of < near[0].made):
+            self.as_of = near[-1].made
         self.one_of = 1
         while len(chosen) > self.one_of * most_sampled:
             self.one_of *= 2
         self.thin = 1 if self.one_of == 1 else 2 * self.one_of
         self.looked_at: list[str] = []
         self.metrics = 0
-        made = [case.made for case in chosen]
+        made = [case.made for case in near]
         latest = monday(max(made))
         last = min(max(monday(self.as_of), latest), latest + (MOST_WEEKS - 1) * WEEK)
         self.start = max(monday(min(made)), last - (MOST_WEEKS - 1) * WEEK)
         self.weeks = (last - self.start) // WEEK + 1
-        self.seen = [case for case in chosen if case.made >= self.start]
+        self.seen = [case for case in chosen if self.is_seen(case)]
         self.until = max(self.as_of, max(made))
 
     def week(self, case: Case) -> int:
         return (case.made - self.start) // WEEK
+
+    def is_seen(self, case: Case) -> bool:
+        """Whether it stands in a week."""
+        return case.position in self.near and case.made >= self.start
 
     def is_taken(self, case: Case) -> bool:
         """Whether it is in the sample."""
@@ -1463,7 +1511,7 @@ class Recount:
         """Where the values of metrics lie otherwise than they did, or farther or less far apart."""
         tests, found = 0, []
         for name, all_values in self.by_metric.items():
-            values = [of for of in all_values if self.is_taken_thinly(of[0]) and of[0].made >= self.start]
+            values = [of for of in all_values if self.is_taken_thinly(of[0]) and self.is_seen(of[0])]
             if not values:
                 continue
             level = Level(values, ratios=self.by_ratio(name))
@@ -1619,7 +1667,7 @@ class Recount:
         shown = [
             case
             for case, _ in self.by_metric[name]
-            if case.made >= self.start
+            if self.is_seen(case)
             and self.week(case) in window.within
             and (days >= ALL_AGES or case.age < days)
             and version in (None, version_of(case))
@@ -1975,6 +2023,10 @@ def anomalies(
         notes.append(TOO_FEW)
     if recount is not None and recount.has_thin_weeks():
         notes.append(THIN)
+    if recount is not None and recount.untimed:
+        notes.append(UNTIMED)
+    if recount is not None and recount.farthest_date is not None:
+        notes.append(FAR_AWAY.format(len(recount.far), len(chosen), stamp(recount.farthest_date)[:10]))
     if recount is not None and recount.one_of > 1:
         notes.append(TAKEN.format(recount.one_of))
     if is_truncated:
@@ -2020,7 +2072,7 @@ def anomalies(
             "decisions": len(chosen),
             "from": made[0] if made else None,
             "to": made[-1] if made else None,
-            "as_of": stamp(dated(entries[-1])) if entries else None,
+            "as_of": stamp(recount.as_of if recount else dated(entries[-1])) if entries else None,
             "weeks": 0 if recount is None else recount.weeks,
             "sampled_one_of": 1 if recount is None else recount.one_of,
             "facts": [] if recount is None else recount.looked_at,

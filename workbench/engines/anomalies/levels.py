@@ -18,7 +18,7 @@ from gate.policy.anomalies.counted import MAX_AGE, Weeks
 from gate.policy.anomalies.scores import DELTA
 from gate.policy.anomalies.weekly.levels import BINS, LOCATION, MetricShift, find_metric_shifts
 from gate.policy.anomalies.weekly.values import Level, Middle
-from workbench.engines.anomalies.groups import MINUTE, groups_of_ranks, week_of
+from workbench.engines.anomalies.groups import groups_of_ranks, in_weeks
 from workbench.engines.slicing import lower_quantiles
 from workbench.values import exact_sums
 
@@ -36,8 +36,13 @@ class Era(NamedTuple):
 
 
 def dated(metrics: pl.LazyFrame, cases: pl.LazyFrame) -> pl.LazyFrame:
-    """Values with the week and minute of their decisions, and how many days after it their outcomes came."""
-    made = cases.select("position", "created_at", "week", MINUTE)
+    """Values with the week and minute of their decisions, and how many days after it their outcomes came.
+
+    Args:
+        metrics: The values.
+        cases: The decisions: {position, created_at, week, minute}.
+    """
+    made = cases.select("position", "created_at", "week", "minute")
     days = (pl.col("reported_at") - pl.col("created_at")).dt.total_days().clip(0, MAX_AGE).fill_null(MAX_AGE)
     age = days.cast(pl.Int16).alias("age")
     return metrics.select(*_NAMES).join(made, on="position").select(*_NAMES, "week", "minute", age)
@@ -55,7 +60,7 @@ def shifted(
         min_sample: As how many single values a window says as much at least.
         valued: The metric whose means are asked for; None for none.
     """
-    rows = values.with_columns(week_of(weeks)).filter(pl.col("at") >= 0)
+    rows = in_weeks(values, weeks)
     of_metrics = {name: rows.filter(pl.col("name") == name) for name, _ in names}
     levels = [_level(name, of_metrics[name], weeks, ratios=ratios) for name, ratios in names if of_metrics[name].height]
     found = find_metric_shifts(levels, len(weeks.decisions), weeks.horizons, min_sample)

@@ -24,7 +24,7 @@ from gate.policy.anomalies.outliers import Outliers
 from gate.policy.anomalies.weekly.levels import MetricShift
 from gate.policy.questions import AnomaliesQuestion
 from gate.policy.reports import MAX_METRICS
-from workbench.engines.anomalies.groups import groups_of_bins, thinned, week_of
+from workbench.engines.anomalies.groups import groups_of_bins, in_weeks, thinned, week_of
 from workbench.engines.anomalies.levels import Era, dated, eras, shifted
 from workbench.engines.anomalies.reading import Samples
 from workbench.engines.slicing import lower_quantiles, taken
@@ -120,11 +120,11 @@ def learn(
     every = samples.values
     few = every.lazy() if one_of == 1 else every.lazy().filter(taken(thinned(one_of)))
     values = dated(few, samples.made.lazy()).with_columns(week_of(weeks)).collect()
-    in_weeks, of_all = ({name: rows.filter(pl.col("name") == name) for name in known} for rows in (values, every))
+    of_weeks, of_all = ({name: rows.filter(pl.col("name") == name) for name in known} for rows in (values, every))
     by_ratio = [(name, _ratios(of, known[name][1])) for name, of in of_all.items()]
     shifts = shifted(values, by_ratio, weeks, min_sample, question.value)
     measures = []
-    for name, of in in_weeks.items():
+    for name, of in of_weeks.items():
         of_eras = eras(shifts, name, len(weeks.decisions))
         parts: list[tuple[Era | None, pl.DataFrame]] = [(None, of_all[name])]
         if of_eras:
@@ -144,7 +144,7 @@ def learn(
 
 def _histograms(facts: pl.DataFrame, fields: Sequence[str], weeks: Weeks) -> list[Histogram | None]:
     shared = pl.col("minute").is_duplicated().alias("shared")
-    seen = facts.with_columns(week_of(weeks), shared).filter(pl.col("at") >= 0)
+    seen = in_weeks(facts.with_columns(shared), weeks)
     return [_histogram(seen, field, len(weeks.decisions)) for field in fields]
 
 

@@ -68,7 +68,8 @@ class Base:
         that ran backwards dated that later.
         """
         last = timestamp(self._weeks.starts(windows.last + 1))
-        known = [moment for moment in (self._counted.as_of, self._counted.last) if moment is not None]
+        latest = self._weeks.last or self._counted.last
+        known = [moment for moment in (self._counted.as_of, latest) if moment is not None]
         return timestamp(self._weeks.starts(windows.first)), min(last, max(known, default=last))
 
     def _shown(self, windows: Windows) -> Shown:
