@@ -365,11 +365,13 @@ class Found:
     harm: bool | None = None
     value: float | None = None
     goes_on: bool = False
+    until: str = ""
+    is_costed: bool = False
     named: list[str] | None = None
 
     @property
     def lasting(self) -> bool:
-        lasts = self.goes_on or moment(self.last) - moment(self.first) >= 2 * WEEK
+        lasts = self.goes_on or moment(self.until or self.last) - moment(self.first) >= 2 * WEEK
         return lasts and self.kind != "metric_outlier"
 
     def told(self, policy_id: str) -> Json:
@@ -390,7 +392,13 @@ class Found:
             "window": {"from": self.first, "to": self.last},
             "decisions": len(self.shown),
             "decision_ids": ids,
-            "effect": {"cases": self.cases, "value": self.value, "lasting": self.lasting, "harm": self.harm},
+            "effect": {
+                "cases": self.cases,
+                "value": self.value,
+                "until": self.until or self.last,
+                "lasting": self.lasting,
+                "harm": self.harm,
+            },
             "numbers": self.numbers,
             "look_at_next": [{"what": what, "href": href} for what, href in steps],
         }
@@ -444,6 +452,8 @@ class Moved:
     effects: tuple[float, float] = (1.0, 1.0)
     version: str | None = None
     sides: Any = None
+    until: int = -1
+    cases: int = 0
 
     @property
     def stands_alone(self) -> bool:
@@ -663,6 +673,12 @@ def dominance(value: float, ordered: Sequence[float], number: int) -> float:
     return (bisect_left(ordered, value) - (number - bisect_right(ordered, value))) / number
 
 
+def surplus(first: Sequence[int], second: Sequence[int]) -> int:
+    """How many more pairs have the greater one on the first side than on the second."""
+    ordered = sorted(second)
+    return sum(bisect_left(ordered, of) - (len(ordered) - bisect_right(ordered, of)) for of in first)
+
+
 def ranked_delta(first: Sequence[float], second: Sequence[float]) -> float:
     ordered = sorted(second)
     return math.fsum(dominance(of, ordered, len(second)) for of in first) / len(first)
@@ -794,7 +810,7 @@ class Recount:
             *self.outliers(),
         ]
         for of in found:
-            of.value = self.cost(of) if of.value is None else of.value
+            of.value = of.value if of.is_costed else self.mean_times(of.cases, of.first, of.last)
         self.in_order(found)
         return found
 
@@ -809,9 +825,9 @@ class Recount:
         found.sort(key=lambda of: of.harm is not True)
         found.sort(key=lambda of: ("high", "medium", "low").index(severity_of(of.score)))
 
-    def cost(self, of: Found) -> float | None:
+    def mean_times(self, cases: int, first: str, last: str) -> float | None:
         """The mean of the metric in the weeks of its time, so many times as it has cases."""
-        weeks = range((moment(of.first) - self.start) // WEEK, (moment(of.last) - self.start) // WEEK + 1)
+        weeks = range((moment(first) - self.start) // WEEK, (moment(last) - self.start) // WEEK + 1)
         by_week: dict[int, list[float]] = {}
         for case in self.chosen:
             for name, value in (case.latest.get("observed_metrics") or {}).items():
@@ -821,7 +837,7 @@ class Recount:
         number = sum(map(len, by_week.values()))
         if not number:
             return None
-        return round(of.cases * math.fsum(float(sum(map(Fraction, of))) for of in by_week.values()) / number, 6)
+        return round(cases * math.fsum(float(sum(map(Fraction, of))) for of in by_week.values()) / number, 6)
 
     def is_measured(self) -> bool:
         """Whether some outcome that was reported in these weeks measured the named metric."""
@@ -964,7 +980,33 @@ class Recount:
             else:
                 test.needed = 0.0005 / (of_outcomes if test.of == "outcome" else tests - of_outcomes)
         most_p = kept([test.p for test in found], tests)
-        return without_echoes(test for test in found if test.p <= most_p)
+        shifts = without_echoes(test for test in found if test.p <= most_p)
+        for shift in shifts:
+            self.follow(shift)
+        return shifts
+
+    def follow(self, of: Moved) -> None:
+        """How long a rate stays as it is in its window, and how many cases went otherwise."""
+        (whole, has) = next((whole, has) for value, whole, has in self.rates(of.of) if value == of.value)
+        by_week: dict[int, list[tuple[int, bool]]] = {}
+        for case in whole:
+            by_week.setdefault(self.week(case), []).append((case.age if of.of == "outcome" else 0, has(case)))
+
+        def more(weeks: Sequence[int], *, half: bool) -> Fraction:
+            days = self.days_since(Window(0, weeks[-1], 0)) if of.of == "outcome" else ALL_AGES
+            most = math.inf if days >= ALL_AGES else days
+            (a, n), (b, m), (c, k) = (
+                counted(by_week, of_weeks, most) for of_weeks in (weeks, of.window.before, of.window.within)
+            )
+            if not (days and m and k):
+                return Fraction(0)
+            usual = Fraction(b, m)
+            return a - ((usual + Fraction(c, k)) / 2 if half else usual) * n
+
+        sign = 1 if of.strength > 0 else -1
+        of.until = self.last_beyond(of.window, lambda week: sign * more((week,), half=True))
+        after = [(week,) for week in range(of.window.last + 1, of.until + 1)]
+        of.cases = round(abs(sum((more(weeks, half=False) for weeks in [of.window.within, *after]), Fraction(0))))
 
     def is_judged(self, test: Moved, sides: Sequence[Sequence[tuple[Case, bool]]]) -> bool:
         """Whether as many single decisions as say as much are enough, and may be a discovery."""
@@ -1024,9 +1066,69 @@ class Recount:
         grown = {version: gain for version, gain in gained.items() if gain > 0}
         return sorted(grown) if 2 * sum(grown.values()) >= 1 else []
 
-    def goes_on(self, window: Window) -> bool:
-        """Whether it has the week of the chain's last entry."""
-        return self.start + (window.last + 1) * WEEK >= self.as_of
+    def costed(self, of: Moved, cases: int, valued: bool = False) -> Json:
+        """What a shift costs, to where it lasts.
+
+        Args:
+            of: The shift.
+            cases: The cases that went otherwise.
+            valued: Whether it is one of the named metric.
+        """
+        week = max(of.until, of.window.last)
+        first, end = self.ends(of.window)[0], self.ends(Window(week, week, week))[1]
+        costs = [self.came_to_more(of.window, week, valued), None if valued else self.mean_times(cases, first, end)]
+        return {
+            "cases": cases,
+            "value": max((cost for cost in costs if cost is not None), key=abs, default=None),
+            "is_costed": True,
+            "until": end,
+            "goes_on": self.start + (week + 1) * WEEK >= self.as_of,
+        }
+
+    def came_to_more(self, window: Window, until: int, valued: bool) -> float | None:
+        """What the named metric came to since the window began, less what it would have by its mean before."""
+        if self.valued is None:
+            return None
+        parts = []
+        for weeks in [window.within, *((week,) for week in range(window.last + 1, until + 1))]:
+            days = self.days_since(Window(0, weeks[-1], 0))
+            now, then = self.known_values(weeks, days), self.known_values(window.before, days)
+            if days and now and then:
+                n, m = (len(now), len(then)) if valued else (self.made_in(weeks), self.made_in(window.before))
+                parts.append(sum(now) - sum(then) / m * n)
+        return round(float(sum(parts)), 6) if parts else None
+
+    @cached_property
+    def valued_by_week(self) -> dict[int, list[tuple[int, Fraction]]]:
+        """Of each week of decisions the ages and values of the named metric."""
+        found: dict[int, list[tuple[int, Fraction]]] = {}
+        for case in self.seen:
+            metrics = case.latest.get("observed_metrics") or {}
+            if self.valued in metrics:
+                found.setdefault(self.week(case), []).append((case.age, Fraction(float(metrics[self.valued]))))
+        return found
+
+    def known_values(self, weeks: Iterable[int], days: int) -> list[Fraction]:
+        """The values of the named metric that were known so many days after their decision."""
+        every = (of for week in weeks for of in self.valued_by_week.get(week, ()))
+        return [value for age, value in every if days >= ALL_AGES or age < days]
+
+    @cached_property
+    def in_each_week(self) -> Counter[int]:
+        return Counter(map(self.week, self.seen))
+
+    def made_in(self, weeks: Iterable[int]) -> int:
+        return sum(self.in_each_week[week] for week in weeks)
+
+    def last_beyond(self, window: Window, excess: Callable[[int], Fraction]) -> int:
+        """The week up to which what comes after a window lies farthest on its side of the middle in all."""
+        sums = [(Fraction(0), window.last)]
+        for week in range(window.last + 1, self.weeks):
+            sums.append((sums[-1][0] + excess(week), week))
+            best = max(sums, key=lambda of: of[0])
+            if week + 1 - best[1] > 8:
+                return best[1]
+        return max(sums, key=lambda of: of[0])[1]
 
     def reference(self, window: Window) -> Json:
         first, last = window.before[0], window.before[-1]
@@ -1083,10 +1185,7 @@ class Recount:
                 "changes": [self.change(of) for of in group],
                 **({"new_versions": versions} if versions else {}),
             },
-            cases=max(
-                round(abs(of.within[0] / of.within[1] - of.before[0] / of.before[1]) * of.within[1]) for of in group
-            ),
-            goes_on=self.goes_on(leader.window),
+            **self.costed(leader, max(of.cases for of in group)),
             **more,
         )
 
@@ -1192,11 +1291,25 @@ class Recount:
                     continue
                 of = Moved("fact", name, window, before, within, 0.0, 1.0, [names[at] for at in used])
                 if self.is_drift(of, sides):
+                    of.until = self.drifts_to(of, by_week)
                     found.append(of)
         for of in found:
             of.needed = 0.001 / tests
         most = kept([of.p for of in found], tests) if tests else -1
         return without_echoes(of for of in found if of.p <= most)
+
+    def drifts_to(self, of: Moved, by_week: Mapping[int, Sequence[tuple[Case, int]]]) -> int:
+        """The week up to which the bins are more as in the window than as before."""
+        p, q = ([Fraction(count, sum(counts)) for count in counts] for counts in (of.before, of.within))
+
+        def excess(week: int) -> Fraction:
+            bins = [at for _, at in by_week.get(week, ())]
+            return sum(
+                ((q[at] - p[at]) * (bins.count(at) - len(bins) * (p[at] + q[at]) / 2) for at in range(len(p))),
+                Fraction(0),
+            )
+
+        return self.last_beyond(of.window, excess)
 
     def is_drift(self, of: Moved, sides: Sequence[Sequence[tuple[Case, int]]]) -> bool:
         """Whether a fact drifted, each side counted for as many decisions as it says."""
@@ -1257,15 +1370,14 @@ class Recount:
                 ("See which bins grew: a caller that sends something else, or other customers?", None),
                 (READ_THEM, search(self.policy_id, *self.whole(group[0].window))),
             ],
-            cases=self.moved_bins(group[0]),
-            goes_on=self.goes_on(group[0].window),
+            **self.costed(group[0], self.moved_bins(group[0])),
         )
 
     def moved_bins(self, of: Moved) -> int:
         """How many decisions of the window are in another bin than before: half of how far the shares differ."""
         n, m = sum(of.before), sum(of.within)
         differ = math.fsum(abs(a / n - b / m) for a, b in zip(of.before, of.within, strict=True)) / 2
-        return round(differ * sum(self.week(case) in of.window.within for case in self.seen))
+        return round(differ * self.made_in(range(of.window.first, of.until + 1)))
 
     # Volume.
 
@@ -1674,10 +1786,16 @@ class Recount:
         ]
         numbers = {"metric": name, "levels": [self.level_told(of) for of in group]}
         chosen = {} if version is None else {"policy_version": version}
-        value = None
-        if name == self.valued:
+        cost: Json = {"is_costed": True, "until": last, "goes_on": self.start + (window.last + 1) * WEEK >= self.as_of}
+        cost["cases"] = len(shown)
+        if version is None:
+            until = self.level_lasts_to(top) if top.value[1] == "location" else window.last
+            top.until = until
+            later = [case for case, _ in self.by_metric[name] if window.last < self.seen_in(case) <= until]
+            cost = self.costed(top, len(shown) + len(later), name == self.valued)
+        elif name == self.valued:
             means = [sum((Fraction(of) for _, of in side), Fraction(0)) / len(side) for side in top.sides]
-            value = round((float(means[1]) - float(means[0])) * len(shown), 6)
+            cost["value"] = round((float(means[1]) - float(means[0])) * len(shown), 6)
         return Found(
             "metric_shift",
             name,
@@ -1690,13 +1808,40 @@ class Recount:
             {**numbers, **({"new_versions": versions} if versions else {})},
             [
                 ("See what is measured now and was not before: another source, another unit, or other cases?", None),
-                ("Compare the metric's means by version.", about(self.policy_id, "effectiveness")),
+                ("Compare the metric's medians by version and week.", about(self.policy_id, "effectiveness")),
                 (READ_THEM, search(self.policy_id, *self.whole(window), **chosen)),
             ],
-            cases=len(shown),
-            value=value,
-            goes_on=self.goes_on(window),
+            **cost,
         )
+
+    def seen_in(self, case: Case) -> int:
+        """Its week; one before all where it stands in none."""
+        return self.week(case) if self.is_seen(case) else -1
+
+    def level_lasts_to(self, of: Moved) -> int:
+        """The week up to which values lie more than half as far from those before as in the window."""
+        name = of.value[0]
+        values = [at for at in self.by_metric[name] if self.is_taken_thinly(at[0]) and self.is_seen(at[0])]
+        level = Level(values, ratios=False)
+        by_week = apart_by(values, lambda at: self.week(at[0]))
+
+        def excess(week: int) -> Fraction:
+            days = self.days_since(Window(0, week, 0))
+            then, window, now = (
+                [
+                    level.bin(value)
+                    for at in weeks
+                    for case, value in by_week.get(at, ())
+                    if days >= ALL_AGES or case.age < days
+                ]
+                for weeks in (of.window.before, of.window.within, (week,))
+            )
+            if not (days and then and window):
+                return Fraction(0)
+            half = Fraction(surplus(window, then), 2 * len(window) * len(then)) * len(now)
+            return (1 if of.strength > 0 else -1) * (Fraction(surplus(now, then), len(then)) - half)
+
+        return self.last_beyond(of.window, excess)
 
     def level_told(self, of: Moved) -> Json:
         first, last = self.ends(of.window)

@@ -10,6 +10,7 @@ from typing import Final
 from gate.policy.anomalies.breaks import Broken
 from gate.policy.anomalies.drift import Histogram
 from gate.policy.anomalies.outliers import Outliers
+from gate.policy.anomalies.weekly.costs import Measured
 from gate.policy.anomalies.weekly.groups import Groups, design_effect
 from gate.policy.anomalies.weekly.levels import MetricShift
 from gate.policy.anomalies.weekly.stretch import moved
@@ -136,7 +137,9 @@ class Counted:
         truncated: Whether a limit left earlier decisions out.
         advisory: How many decisions with the policy's id were left out because they are advisory.
         imported: Whether these are imported cases, of which the service has no record.
-        value: Of each week the values of the metric that the question names, and their sum; None where it names none.
+        value: Of each week the values of the metric that the question names which were reported in it, and their sum;
+            None where it names none.
+        measured: The same values by the week of their decision, and by age.
         far: The decisions that lie far from all others, and stand in no week.
         untimed: Whether moments say the day or the hour of decisions and not their minute.
     """
@@ -158,6 +161,7 @@ class Counted:
     advisory: int = 0
     metric_shifts: Sequence[MetricShift] = ()
     value: Sequence[tuple[int, float]] | None = None
+    measured: Measured | None = None
     far: Far | None = None
     untimed: bool = False
     imported: bool = False

@@ -142,12 +142,43 @@ def test_all_decisions_that_a_shift_counts_are_given(tmp_path: Path) -> None:
     report = seen(readings(draw, **much), tmp_path)
     at = next(at for at, of in enumerate(report.body["anomalies"]) if of["kind"] == "metric_shift")
     told, cases = report.body["anomalies"][at], report.decisions(at).collect()
-    assert cases.height == told["decisions"] == told["effect"]["cases"]
+    assert cases.height == told["decisions"]
+    # It lasts to the last week of which outcomes are known, and costs as long.
+    until = datetime.fromisoformat(told["effect"]["until"])
+    assert until == MONDAY + 23 * WEEK > datetime.fromisoformat(told["window"]["to"])
+    assert told["effect"]["cases"] == (23 - week) * 60
     assert set(told["decision_ids"]) <= set(cases["decision_id"])
     assert cases["created_at"].min() >= MONDAY + week * WEEK  # type: ignore[operator]
     (chart,) = (report.plot(at).to_dict(),)
     assert chart["layer"]
     assert report.beside(at).columns == ["week", "values", "low", "median", "high"]
+
+
+def failing(weeks: int, *, losing: float = 100.0) -> MadeUp:
+    """Failures, which alone lose something, of one case in twenty; of seven for ten weeks from the twentieth on."""
+    chance, chain = random.Random(4), MadeUp()  # noqa: S311 - for tests to be the same each time
+    for week in range(weeks):
+        for minute in sorted(chance.sample(range(7 * 24 * 60), 40)):
+            at = MONDAY + week * WEEK + minute * timedelta(minutes=1)
+            bad = chance.random() < (0.35 if 20 <= week < 30 else 0.05)
+            lost = {METRIC: losing if bad else 0.0}
+            chain.outcome(chain.decide(at), at + HOUR, "failed" if bad else "succeeded", observed_metrics=lost)
+    return chain
+
+
+def test_failures_that_cost_are_valued_by_what_they_cost_as_long_as_they_last(tmp_path: Path) -> None:
+    chain = failing(44)
+    every: dict[str, Any] = {"threshold": 0, "max_items": 200, "value": METRIC}
+    body = answer(chain.snapshot(tmp_path), AnomaliesQuestion(POLICY, **every)).body
+    assert body == independent.anomalies(chain.entries, chain.requests, POLICY, **every)
+    outcomes, metric = (
+        next(of for of in body["anomalies"] if of["kind"] == kind) for kind in ("outcome_shift", "metric_shift")
+    )
+    assert outcomes["window"]["from"] == metric["window"]["from"] == timestamp(MONDAY + 20 * WEEK)
+    assert outcomes["effect"]["until"] == metric["effect"]["until"] == timestamp(MONDAY + 30 * WEEK)
+    # 400 cases, of which about 140 fail and 20 would have: 100 each.
+    assert outcomes["effect"]["value"] == pytest.approx(metric["effect"]["value"]) == pytest.approx(12_000, rel=0.15)
+    assert outcomes["effect"]["value"] == pytest.approx(100 * outcomes["effect"]["cases"], rel=0.01)
 
 
 def test_what_creeps_is_told_against_half_a_year_before(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
+from fractions import Fraction
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -18,6 +19,7 @@ import polars as pl
 from gate.ids import timestamp
 from gate.policy.anomalies.counted import MAX_AGE, MAX_REASONS, MAX_WEEKS, TERMINAL, Cells, Counted, Far, Weeks
 from gate.policy.anomalies.volume import GRAINS
+from gate.policy.anomalies.weekly.costs import Measured
 from gate.policy.anomalies.weekly.levels import MetricShift
 from gate.policy.anomalies.weekly.stretch import stretch
 from gate.policy.means import Sums
@@ -25,7 +27,7 @@ from workbench.columns import NO_VERDICT
 from workbench.engines.anomalies.broken import breaks_of, breaks_of_advice, broken_by, totals_of_breaks
 from workbench.engines.anomalies.choice import Choice
 from workbench.engines.anomalies.groups import groups_of, week_of, with_great
-from workbench.engines.anomalies.levels import condition, dated
+from workbench.engines.anomalies.levels import after, condition, dated
 from workbench.engines.anomalies.minutes import MINUTE, are_untimed, hours_of
 from workbench.engines.anomalies.reading import Reading
 from workbench.engines.anomalies.samples import (
@@ -120,6 +122,7 @@ def count(snapshot: Snapshot, choice: Choice, kept: Kept) -> Found:
         metrics=learned.metrics,
         metric_shifts=learned.shifts if one_of == 1 else _of_all(learned.shifts, in_weeks),
         value=_values(metrics, weeks, choice.question.value),
+        measured=_measured(in_weeks, weeks, choice.question.value),
         far=far,
         untimed=untimed,
     )
@@ -129,10 +132,16 @@ def count(snapshot: Snapshot, choice: Choice, kept: Kept) -> Found:
 def _of_all(shifts: Sequence[MetricShift], metrics: pl.LazyFrame) -> Sequence[MetricShift]:
     """The shifts, with how many decisions they are of among all, and not only among those that were taken."""
     plans = [
-        metrics.filter(pl.col("name") == shift.metric).filter(condition(shift)).select(pl.len()) for shift in shifts
+        metrics.filter(pl.col("name") == shift.metric).select(
+            condition(shift).sum().alias("decisions"), after(shift).sum().alias("later")
+        )
+        for shift in shifts
     ]
     found = pl.collect_all(plans, engine="streaming")
-    return [replace(shift, decisions=int(of.item())) for shift, of in zip(shifts, found, strict=True)]
+    numbers = (of.row(0) for of in found)
+    return [
+        replace(of, decisions=decisions, later=later) for of, (decisions, later) in zip(shifts, numbers, strict=True)
+    ]
 
 
 def _counted(snapshot: Snapshot, choice: Choice, as_of: datetime | None) -> Counted:
@@ -169,6 +178,21 @@ def _values(metrics: pl.LazyFrame, weeks: Weeks, name: str | None) -> list[tuple
             sums[int(at)] = sums.get(int(at), Sums()) + of
     of_weeks = (sums.get(week, Sums()) for week in range(len(weeks.decisions)))
     return [(of.values, float(of.total)) for of in of_weeks]
+
+
+def _measured(metrics: pl.LazyFrame, weeks: Weeks, name: str | None) -> Measured | None:
+    """The values of a metric by the week of their decision and the age of their outcome, exact."""
+    if name is None:
+        return None
+    number = len(weeks.decisions)
+    of_weeks = metrics.filter((pl.col("name") == name) & pl.col("at").is_between(0, number - 1))
+    rows = of_weeks.select("at", "age", "value").collect(engine="streaming")
+    found: list[dict[int, tuple[int, Fraction]]] = [{} for _ in range(number)]
+    for part in rows.iter_slices(_STRETCH):
+        for (at, age), of in exact_sums(part, ["at", "age"]).items():
+            values, total = found[int(at)].get(int(age), (0, Fraction(0)))
+            found[int(at)][int(age)] = (values + of.values, total + of.total)
+    return Measured(name, found)
 
 
 def _near(counts: pl.DataFrame) -> tuple[pl.DataFrame, Far | None]:

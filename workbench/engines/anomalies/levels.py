@@ -58,13 +58,16 @@ def shifted(
         names: The metrics that are looked at, and of each whether distances are ratios.
         weeks: The weeks.
         min_sample: As how many single values a window says as much at least.
-        valued: The metric whose means are asked for; None for none.
+        valued: The metric whose means are asked for, where versions are compared; None for none.
     """
     rows = in_weeks(values, weeks)
     of_metrics = {name: rows.filter(pl.col("name") == name) for name, _ in names}
     levels = [_level(name, of_metrics[name], weeks, ratios=ratios) for name, ratios in names if of_metrics[name].height]
     found = find_metric_shifts(levels, len(weeks.decisions), weeks.horizons, min_sample)
-    return [_measured(shift, of_metrics[shift.metric], means=shift.metric == valued) for shift in found]
+    return [
+        _measured(shift, of_metrics[shift.metric], means=shift.metric == valued and shift.version is not None)
+        for shift in found
+    ]
 
 
 def eras(shifts: Sequence[MetricShift], metric: str, weeks: int) -> list[Era]:
@@ -101,6 +104,12 @@ def condition(shift: MetricShift) -> pl.Expr:
     if shift.version is not None:
         return within & (pl.col("policy_version") == shift.version)
     return within & (pl.col("age") <= shift.horizon)
+
+
+def after(shift: MetricShift) -> pl.Expr:
+    """Whether a value is in the weeks that a shift lasts after its window."""
+    last = shift.windows.last
+    return pl.col("at").is_between(last + 1, last if shift.until is None else shift.until)
 
 
 def _level(metric: str, rows: pl.DataFrame, weeks: Weeks, *, ratios: bool) -> Level:
@@ -164,7 +173,8 @@ def _measured(shift: MetricShift, rows: pl.DataFrame, *, means: bool) -> MetricS
         before, within = weeks.filter(~mine), weeks.filter(mine)
     usual = lower_quantiles(before["value"], 2)[0]
     sides = [_middle(side, usual, means=means) for side in (before, within)]
-    return replace(shift, before=sides[0], within=sides[1], decisions=rows.filter(condition(shift)).height)
+    decisions, later = rows.filter(condition(shift)).height, rows.filter(after(shift)).height
+    return replace(shift, before=sides[0], within=sides[1], decisions=decisions, later=later)
 
 
 def _middle(rows: pl.DataFrame, usual: float, *, means: bool) -> Middle:

@@ -51,7 +51,7 @@ class Metrics(Base):
             last=last,
             decisions=top.decisions,
             shown=shown,
-            effect=self._metric_effect(top, first, last),
+            effect=self._metric_effect(top),
             numbers={
                 "metric": top.metric,
                 "levels": levels,
@@ -59,13 +59,13 @@ class Metrics(Base):
             },
             next=[
                 Next("See what is measured now and was not before: another source, another unit, or other cases?"),
-                Next("Compare the metric's means by version.", report_of(self._policy_id, "effectiveness")),
+                Next("Compare the metric's medians by version and week.", report_of(self._policy_id, "effectiveness")),
                 *self._searches(shown, **search),
             ],
         )
 
-    def _metric_effect(self, shift: MetricShift, first: str, last: str) -> Effect:
-        told = self._effect(shift.decisions, first, last, goes_on=self._goes_on(shift.windows))
+    def _metric_effect(self, shift: MetricShift) -> Effect:
+        told = self._lasting_effect(shift.windows, shift.until, shift.decisions + shift.later, of=shift.metric)
         then, now = shift.before.mean, shift.within.mean
         if then is None or now is None:
             return told

@@ -1,5 +1,6 @@
 """What is compared week by week besides rates: values of observed metrics, and how far decisions come in groups.
 
+costs    to which week a shift lasts, and what a metric came to meanwhile
 stretch  which weeks are looked at where a few dates lie far from all others
 windows  windows of weeks, and which of what is found in them is the echo of another
 groups   how many decisions that come together say as much as one that comes alone

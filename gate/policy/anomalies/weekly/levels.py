@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import accumulate
 from typing import Final
 
 from gate.policy.anomalies.scores import DELTA
 from gate.policy.anomalies.statistics import discoveries, required_p
+from gate.policy.anomalies.weekly.costs import lasts_to
 from gate.policy.anomalies.weekly.groups import GroupSums, are_few, design_effect
-from gate.policy.anomalies.weekly.ranks import Compared, compare, stratified
+from gate.policy.anomalies.weekly.ranks import Compared, compare, dominance, stratified
 from gate.policy.anomalies.weekly.values import Level, Middle, is_wider, middle, spread
 from gate.policy.anomalies.weekly.windows import ALARM_CHANCE, FALSE_DISCOVERIES, Windows, windows, without_echoes
 
@@ -56,6 +58,8 @@ class MetricShift:
         decisions: How many decisions have a value within, of all and not only of a sample.
         ratios: Whether distances between values are ratios.
         distance: How many standard errors the effect lies from none: it tells apart what has the least p-value.
+        until: The last week that it lasts; None for that of the window.
+        later: How many decisions have a value in the weeks that it lasts after the window.
     """
 
     metric: str
@@ -74,6 +78,8 @@ class MetricShift:
     decisions: int = 0
     ratios: bool = False
     distance: float = 0.0
+    until: int | None = None
+    later: int = 0
 
     @property
     def what(self) -> tuple[str, str]:
@@ -92,7 +98,7 @@ class MetricShift:
 
 
 def find_metric_shifts(
-    levels: Iterable[Level], weeks: int, horizons: Sequence[int], min_sample: int
+    levels: Sequence[Level], weeks: int, horizons: Sequence[int], min_sample: int
 ) -> list[MetricShift]:
     """The metrics that shifted, the windows of one of them without a week in common.
 
@@ -128,13 +134,39 @@ def find_metric_shifts(
     found = [replace(shift, required_p=required_p(tests, ALARM_CHANCE)) for shift in found]
     greatest = discoveries([shift.p_value for shift in found], FALSE_DISCOVERIES, of=tests)
     kept = [shift for shift in found if shift.p_value <= greatest]
-    return _with_versions(
+    level_of = {level.metric: level for level in levels}
+    listed = _with_versions(
         _between_weeks([shift for shift in kept if shift.version is None]),
         # Two versions differ from one another alike: the later one is named.
         sorted(
             sorted((of for of in kept if of.version), key=lambda of: of.version or "", reverse=True), key=_certain_first
         ),
     )
+    return [replace(shift, until=_until(shift, level_of[shift.metric], weeks, horizons)) for shift in listed]
+
+
+def _until(shift: MetricShift, level: Level, weeks: int, horizons: Sequence[int]) -> int | None:
+    """The last week that a shift of location lasts: its weeks have more than half of the window's delta together."""
+    if shift.version is not None or shift.of != LOCATION:
+        return None
+    of = shift.windows
+
+    def excess(week: int) -> Fraction:
+        if horizons[week] < 0:
+            return Fraction(0)
+        aged = level.aged[horizons[week]]
+        then, window, now = (
+            [sum(column) for column in zip(*aged[first : last + 1], strict=True)]
+            for first, last in ((of.reference, of.before), (of.first, of.last), (week, week))
+        )
+        if not (sum(then) and sum(window)):
+            return Fraction(0)
+        sign = 1 if shift.rose else -1
+        half = Fraction(dominance(window, then), 2 * sum(window) * sum(then)) * sum(now)
+        beyond: Fraction = Fraction(dominance(now, then), sum(then)) - half
+        return sign * beyond
+
+    return lasts_to(of.last, weeks, excess)
 
 
 def _between_weeks(shifts: Sequence[MetricShift]) -> list[MetricShift]:
