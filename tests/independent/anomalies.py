@@ -454,6 +454,9 @@ class Moved:
     sides: Any = None
     until: int = -1
     cases: int = 0
+    cut: float = 0.0
+    delta: Sequence[float] = ()
+    has: Any = None
 
     @property
     def stands_alone(self) -> bool:
@@ -598,7 +601,7 @@ def are_few(groups: Groups) -> bool:
 
 def grouped(moved: Iterable[Moved]) -> list[list[Moved]]:
     groups: list[list[Moved]] = []
-    for of in sorted(moved, key=lambda of: (-round(abs(of.strength), 6), *names_of(of))):
+    for of in sorted(moved, key=lambda of: (of.has is not None, -round(abs(of.strength), 6), *names_of(of))):
         for group in groups:
             leader = group[0]
             apart = of.version != leader.version or (of.of == "metric" and of.value[0] != leader.value[0])
@@ -1638,7 +1641,7 @@ class Recount:
                 ]
                 if min(map(len, sides)) < self.min_sample:
                     continue
-                tests += 2
+                tests += 4
                 groups = [
                     [of for of in values if self.week(of[0]) in weeks] for weeks in (window.before, window.within)
                 ]
@@ -1662,6 +1665,15 @@ class Recount:
                 (of.window.echoes(step) or step.echoes(of.window)) and of.window.first != step.first for step in steps
             )
         )
+        for of in without_echoes(of for of in real if of.value[1].startswith("tail")):
+            beside = [
+                other
+                for other in kept_weeks
+                if other.value[0] == of.value[0] and not other.value[1].startswith("tail")
+                if other.window.echoes(of.window) or of.window.echoes(other.window)
+            ]
+            if not any(other.least >= 0.33 or other.score(DELTA) >= of.score(EFFECT) for other in beside):
+                kept_weeks.append(of)
         versions = sorted((of for of in real if of.version is not None), key=lambda of: str(of.version), reverse=True)
         versions.sort(
             key=lambda of: (
@@ -1690,7 +1702,8 @@ class Recount:
         rough = [[level.middle[at] for at in side] for side in (before, within)]
         far, wide = abs(z) >= 2 and abs(delta) >= 0.0735, level.is_wider(*rough)
         ranks = [minutes_of((case, level.rank(value)) for case, value in side) for side in groups]
-        if not (far or wide) or any(map(are_few, ranks)):
+        ends = [] if any(map(are_few, ranks)) else list(self.tails(name, window, level, sides))
+        if not (far or wide or ends) or any(map(are_few, ranks)):
             return []
         effects = effects_of(ranks)
         if min(len(before) / effects[0], len(within) / effects[1]) < self.min_sample:
@@ -1705,7 +1718,16 @@ class Recount:
             tests = [ranked(apart[1], apart[0], effects[1], effects[0]) for apart in (own, together)]
             if tests[0][0] * tests[1][0] > 0:
                 found.append(("spread", min(tests, key=lambda of: abs(of[1]))))
-        return [
+        for of in ends:
+            (b, m), (a, n) = (
+                [math.floor(count / by) for count in counts]
+                for counts, by in zip((of.before, of.within), effects, strict=True)
+            )
+            of.p, of.distance = fisher(a, n, b, m), apart_by_errors(a, n, b, m)
+            of.least = max(0.0, abs(of.strength) - NORMAL * math.sqrt(1 / n + 1 / m))
+            of.groups, of.effects = (number_of_groups(ranks[0]), number_of_groups(ranks[1])), (effects[0], effects[1])
+            of.delta = ranked(within, before, effects[1], effects[0])[::2]
+        return ends + [
             Moved(
                 "metric", (name, what), window, None, None, delta, normal_p(z), (), 0.0, abs(z), least,
                 (number_of_groups(ranks[0]), number_of_groups(ranks[1])), (effects[0], effects[1]), None, sides,
@@ -1713,6 +1735,30 @@ class Recount:
             for what, (delta, z, least) in found
             if abs(z) >= 2 and abs(delta) >= 0.0735
         ]  # fmt: skip
+
+    @staticmethod
+    def tails(
+        name: str, window: Window, level: Level, sides: Sequence[Sequence[tuple[Case, float]]]
+    ) -> Iterator[Moved]:
+        """What lies above and below the commonest bin where it has half of all, else a twentieth at each end."""
+        before, within = ([level.bin(value) for _, value in side] for side in sides)
+        both = sorted([*before, *within])
+        common, times = Counter(both).most_common(1)[0]
+        if 2 * times >= len(both):
+            above, below = common + 1, common - 1
+        else:
+            # The outermost bins: to that of the value with which they have a twentieth.
+            place = -(-len(both) // 20) - 1
+            above, below = both[-1 - place], both[place]
+        for what, has in (("tail_above", lambda at: at >= above), ("tail_below", lambda at: at <= below)):
+            (b, m), (a, n) = ((sum(map(has, side)), len(side)) for side in (before, within))
+            strength = effect(a / n, b / m)
+            if apart_by_errors(a, n, b, m) >= 2 and abs(strength) >= 0.1:
+                of = Moved("metric", (name, what), window, (b, m), (a, n), strength, 1.0, sides=sides)
+                inside = above - 1 if what == "tail_above" else below
+                of.cut = max(value for _, value in level.values if level.bin(value) <= inside)
+                of.has = has
+                yield of
 
     def version_moved(self, name: str, level: Level, version: str) -> list[Moved] | None:
         """How a version differs from others in the same weeks; None where it is not tested."""
@@ -1771,6 +1817,10 @@ class Recount:
             ("location", False): "fell",
             ("spread", True): "spread_grew",
             ("spread", False): "spread_shrank",
+            ("tail_above", True): "upper_tail_grew",
+            ("tail_above", False): "upper_tail_shrank",
+            ("tail_below", True): "lower_tail_grew",
+            ("tail_below", False): "lower_tail_shrank",
         }
         reasons = [f"metric_{told[of.value[1], of.strength > 0]}:{name}" for of in group]
         reasons += ["policy_version_changed"] if versions else []
@@ -1789,7 +1839,7 @@ class Recount:
         cost: Json = {"is_costed": True, "until": last, "goes_on": self.start + (window.last + 1) * WEEK >= self.as_of}
         cost["cases"] = len(shown)
         if version is None:
-            until = self.level_lasts_to(top) if top.value[1] == "location" else window.last
+            until = window.last if top.value[1] == "spread" else self.level_lasts_to(top)
             top.until = until
             later = [case for case, _ in self.by_metric[name] if window.last < self.seen_in(case) <= until]
             cost = self.costed(top, len(shown) + len(later), name == self.valued)
@@ -1799,7 +1849,7 @@ class Recount:
         return Found(
             "metric_shift",
             name,
-            max(of.score(DELTA) for of in group),
+            max(of.score(EFFECT if of.has else DELTA) for of in group),
             reasons,
             f"{self.level_called(top, versions)}{', compared with half a year before' if window.slow else ''}.",
             first,
@@ -1829,7 +1879,7 @@ class Recount:
             days = self.days_since(Window(0, week, 0))
             then, window, now = (
                 [
-                    level.bin(value)
+                    int(of.has(level.bin(value))) if of.has else level.bin(value)
                     for at in weeks
                     for case, value in by_week.get(at, ())
                     if days >= ALL_AGES or case.age < days
@@ -1869,18 +1919,30 @@ class Recount:
             "before": sides[0],
             "within": sides[1],
             **self.differs(of, sides),
-            "cliffs_delta": round(of.strength, 6),
-            "least_delta": round(of.least, 6),
+            "cliffs_delta": round(of.delta[0] if of.has else of.strength, 6),
+            "least_delta": round(of.delta[1] if of.has else of.least, 6),
+            **({"tail": self.tail_told(of)} if of.has else {}),
             "groups": {"before": of.groups[0], "within": of.groups[1]},
             "design_effect": {"before": of.effects[0], "within": of.effects[1]},
             "p_value": float(f"{of.p:.6g}"),
             "required_p": float(f"{of.needed:.6g}"),
         }
 
+    @staticmethod
+    def tail_told(of: Moved) -> Json:
+        (b, m), (a, n) = of.before, of.within
+        return {
+            "cut": of.cut,
+            "before": {"count": b, "of": m, "rate": round(b / m, 6)},
+            "within": {"count": a, "of": n, "rate": round(a / n, 6)},
+            "cohens_h": round(of.strength, 6),
+            "least_h": round(of.least, 6),
+        }
+
     def differs(self, of: Moved, sides: Sequence[Json]) -> Json:
         """By how much the medians differ, or the widths of the middle half."""
         name, what = of.value
-        if what == "location":
+        if what != "spread":
             return {"difference": float(f"{cap(sides[1]['median'] - sides[0]['median']):.6g}")}
         widths = []
         for side in sides:
@@ -1908,6 +1970,12 @@ class Recount:
             return (
                 f"The metric {name} is {'greater' if rose else 'less'} with version {of.version} than with others in "
                 f"the same weeks: {beside}"
+            )
+        if of.has:
+            where = "above" if of.value[1] == "tail_above" else "of at most"
+            return (
+                f"The share of values of the metric {name} {where} {of.cut:,.6g} {'rose' if rose else 'fell'} from "
+                f"{of.before[0] / of.before[1]:.1%} to {of.within[0] / of.within[1]:.1%}{since}"
             )
         if of.value[1] == "spread":
             ratios = ", measured by ratios" if told["scale"] == "ratio" else ""

@@ -242,9 +242,10 @@ def _are_together(leader: Shift | Drift | MetricShift, item: Shift | Drift | Met
     return leader.windows.goes_with(item.windows)
 
 
-def _strongest_first(item: Shift | Drift | MetricShift) -> tuple[float, str, str]:
-    # Two rates that add up to 1 change equally, except in the last digit of an arc sine.
-    return -_rounded(abs(item.effect)), *item.what
+def _strongest_first(item: Shift | Drift | MetricShift) -> tuple[bool, float, str, str]:
+    # A tail is a part of the values, and its effect is no measure of all of them. Two rates that add up to 1 change
+    # equally, except in the last digit of an arc sine.
+    return isinstance(item, MetricShift) and item.tail is not None, -_rounded(abs(item.effect)), *item.what
 
 
 def _rounded(value: float) -> float:

@@ -181,6 +181,46 @@ def test_failures_that_cost_are_valued_by_what_they_cost_as_long_as_they_last(tm
     assert outcomes["effect"]["value"] == pytest.approx(100 * outcomes["effect"]["cases"], rel=0.01)
 
 
+def rare(share: float, then: float, *, sign: int = 1) -> Draw:
+    """A loss of 500 in few cases; in more of them from the twentieth week on."""
+    return lambda of, week: sign * 500.0 if of.random() < (share if week >= 20 else then) else 0.0
+
+
+def a_tail(of: random.Random, week: int) -> float:
+    """Great values that come to be many from the twentieth week on, among others that stay."""
+    return of.gauss(100, 10) + (of.uniform(200, 900) if of.random() < (0.13 if week >= 20 else 0.01) else 0.0)
+
+
+TAILS: Final[dict[str, tuple[Draw, str]]] = {
+    "a loss": (rare(0.2, 0.03), "upper_tail_grew"),
+    "a negative loss": (rare(0.2, 0.03, sign=-1), "lower_tail_grew"),
+    "great values": (a_tail, "upper_tail_grew"),
+}
+
+
+@pytest.mark.parametrize("name", TAILS)
+def test_a_tail_that_grows_is_found_and_lasts(name: str, tmp_path: Path) -> None:
+    draw, reason = TAILS[name]
+    chain = readings(draw, weeks=32, per_week=60)
+    every: dict[str, Any] = {"max_items": 200, "value": METRIC}
+    report = answer(chain.snapshot(tmp_path), AnomaliesQuestion(POLICY, **every))
+    assert report.body == independent.anomalies(chain.entries, chain.requests, POLICY, **every)
+    found, *_ = shifts(report)
+    assert f"metric_{reason}:{METRIC}" in found["reasons"]
+    assert found["window"]["from"] == timestamp(MONDAY + 20 * WEEK)
+    assert found["effect"]["lasting"]
+    level = next(of for of in found["numbers"]["levels"] if "tail" in of)
+    assert level["tail"]["within"]["rate"] > 2 * level["tail"]["before"]["rate"]
+    assert surroundings(found)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_tails_of_what_stays_are_no_alarm(seed: int, tmp_path: Path) -> None:
+    draw = rare(0.1, 0.1) if seed % 2 else (lambda of, _: of.lognormvariate(5, 1.5))
+    report = seen(readings(draw, weeks=32, per_week=60, seed=seed), tmp_path)
+    assert shifts(report) == []
+
+
 def test_what_creeps_is_told_against_half_a_year_before(tmp_path: Path) -> None:
     # By two standard deviations in a year, a third of one in eight weeks.
     chain = readings(lambda of, week: of.gauss(100, 10) + week * 20 / 52, weeks=52)

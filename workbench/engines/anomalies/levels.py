@@ -117,7 +117,11 @@ def _level(metric: str, rows: pl.DataFrame, weeks: Weeks, *, ratios: bool) -> Le
     edges = sorted(set(lower_quantiles(rows["value"], BINS)))
     place = pl.Series(edges, dtype=pl.Float64).search_sorted(rows["value"], side="left")
     binned = rows.select("at", "minute", "age", "policy_version", "value", pl.Series("place", place))
-    middles = binned.group_by("place").agg(pl.col("value").sort().get((pl.len() - 1) // 2), pl.len()).sort("place")
+    middles = (
+        binned.group_by("place")
+        .agg(pl.col("value").sort().get((pl.len() - 1) // 2), pl.len(), (pl.col("value").max() + 0.0).alias("greatest"))
+        .sort("place")
+    )
     below, ranks = 0, []
     for count in middles["len"]:
         ranks.append((2 * below + count) * _RANKS // (2 * rows.height))
@@ -142,6 +146,7 @@ def _level(metric: str, rows: pl.DataFrame, weeks: Weeks, *, ratios: bool) -> Le
         metric=metric,
         values=middles["value"].to_list(),
         ratios=ratios,
+        greatest=middles["greatest"].to_list(),
         aged=aged,
         groups=groups_of_ranks(binned.select("at", "minute", "rank"), number),
         versions={

@@ -6,5 +6,6 @@ windows  windows of weeks, and which of what is found in them is the echo of ano
 groups   how many decisions that come together say as much as one that comes alone
 ranks    Mann and Whitney's test, van Elteren's, and Cliff's delta, of values in bins
 values   the values of a metric in bins: where they lie, and how far apart
+tails    how many of its values lie above or below most of them
 levels   the metrics that shifted
 """

@@ -26,6 +26,7 @@ class Level:
         aged: By horizon, of each week of decisions the number of values in each bin whose outcomes came so early.
         groups: The groups in which values of every age came; a value's number is its rank.
         versions: Of each version the values of every age, by week and bin.
+        greatest: Of each bin the greatest of its values.
     """
 
     metric: str
@@ -34,6 +35,7 @@ class Level:
     aged: Mapping[int, Sequence[Sequence[int]]]
     groups: Groups
     versions: Mapping[str, Sequence[Sequence[int]]]
+    greatest: Sequence[float] = ()
 
 
 class Middle(NamedTuple):
