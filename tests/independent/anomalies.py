@@ -457,6 +457,7 @@ class Moved:
     cut: float = 0.0
     delta: Sequence[float] = ()
     has: Any = None
+    mixed: Sequence[str] = ()
 
     @property
     def stands_alone(self) -> bool:
@@ -1811,6 +1812,7 @@ class Recount:
         name, window, version = top.value[0], top.window, top.version
         first, last = self.ends(window)
         versions = [] if version is not None else self.new_versions(window)
+        top.mixed = self.mixed(window, version)
         days = ALL_AGES if version is not None else self.days_since(window)
         told = {
             ("location", True): "rose",
@@ -1825,6 +1827,7 @@ class Recount:
         reasons = [f"metric_{told[of.value[1], of.strength > 0]}:{name}" for of in group]
         reasons += ["policy_version_changed"] if versions else []
         reasons += [f"version_differs:{version}"] if version is not None else []
+        reasons += [f"cases_differ:{fact}" for fact in top.mixed]
         reasons += ["slow"] if window.slow else []
         shown = [
             case
@@ -1849,20 +1852,42 @@ class Recount:
         return Found(
             "metric_shift",
             name,
-            max(of.score(EFFECT if of.has else DELTA) for of in group),
+            max(min(of.score(EFFECT if of.has else DELTA), 0.79 if top.mixed else 1) for of in group),
             reasons,
-            f"{self.level_called(top, versions)}{', compared with half a year before' if window.slow else ''}.",
+            f"{self.level_called(top, versions)}"
+            f"{'; its cases are others, by ' + ', '.join(top.mixed[:3]) if top.mixed else ''}"
+            f"{', compared with half a year before' if window.slow else ''}.",
             first,
             last,
             shown,
             {**numbers, **({"new_versions": versions} if versions else {})},
             [
+                *([(f"Compare like cases: those of version {version} are others.", None)] if top.mixed else []),
                 ("See what is measured now and was not before: another source, another unit, or other cases?", None),
                 ("Compare the metric's medians by version and week.", about(self.policy_id, "effectiveness")),
                 (READ_THEM, search(self.policy_id, *self.whole(window), **chosen)),
             ],
             **cost,
         )
+
+    def mixed(self, window: Window, version: str | None) -> list[str]:
+        """The facts in which the cases of a version differ from others' in the same weeks."""
+        found = []
+        for name in self.fields if version is not None else ():
+            held = [
+                (version_of(case) == version, value_of(self.facts[case.record["decision_id"]], name))
+                for case in self.seen
+                if self.week(case) in window.within and self.is_taken(case)
+                if self.facts.get(case.record["decision_id"]) is not None
+            ]
+            _, bin_of = bins_of([value for _, value in held])
+            used = sorted({bin_of(value) for _, value in held})
+            own, others = (Counter(bin_of(value) for mine, value in held if mine is side) for side in (True, False))
+            sides = [others[at] for at in used], [own[at] for at in used]
+            differ = len(used) > 1 and all(map(sum, sides)) and stability(*sides) >= 0.1
+            if differ and histograms_differ(*sides)[1] <= 0.001 / len(self.fields):
+                found.append(name)
+        return found
 
     def seen_in(self, case: Case) -> int:
         """Its week; one before all where it stands in none."""

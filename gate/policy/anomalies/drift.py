@@ -90,6 +90,19 @@ class Drift:
         return self.p_value <= self.required_p
 
 
+def are_others(one: Sequence[int], other: Sequence[int], tests: int) -> bool:
+    """Whether the cases of two versions noticeably differ in a fact, and certainly among so many facts.
+
+    Args:
+        one: The cases of one version in each bin of the fact.
+        other: Those of the other versions.
+        tests: How many facts there are.
+    """
+    if stability_index(other, one) < INDEX.noticeable:
+        return False
+    return homogeneity(other, one).p_value <= required_p(tests, ALARM_CHANCE)
+
+
 def find_drift(histograms: Sequence[Histogram], weeks: int, min_sample: int) -> list[Drift]:
     """The facts that drifted, the windows of one fact without a week in common.
 

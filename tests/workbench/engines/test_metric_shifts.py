@@ -14,7 +14,7 @@ import pytest
 from gate.ids import timestamp
 from gate.policy.questions import AnomaliesQuestion
 from tests.independent import anomalies as independent
-from tests.workbench.made_up import DAY, HOUR, MONDAY, POLICY, WEEK, MadeUp
+from tests.workbench.made_up import DAY, HOUR, MONDAY, POLICY, WEEK, MadeUp, rulebook_of
 from tests.workbench.readings import METRIC, Draw, read, readings
 from workbench.engines.anomalies import samples
 from workbench.engines.anomalies.report import AnomalyReport, anomalies, answer
@@ -285,6 +285,32 @@ def test_a_version_whose_readings_differ_in_the_same_weeks_is_named(tmp_path: Pa
     assert (level["version"], found["decisions"], level["within"]["values"]) == ("2", 640, 640)
     at = report.body["anomalies"].index(found)
     assert report.decisions(at).collect()["policy_version"].unique().to_list() == ["2"]
+
+
+def routed(lower: float) -> MadeUp:
+    """Two versions in the same weeks: the second reads so much less in each kind of case, and has most of the hard."""
+    chance, chain = random.Random(9), MadeUp()  # noqa: S311 - for tests to be the same each time
+    for week in range(20):
+        for minute in sorted(chance.sample(range(7 * 24 * 60), 40)):
+            hard = chance.random() < 0.5
+            version = "2" if chance.random() < (0.8 if hard else 0.2) else "1"
+            kind, at = "hard" if hard else "easy", MONDAY + week * WEEK + minute * timedelta(minutes=1)
+            decision_id = chain.decide(at, version=version, facts={"kind": kind}, rulebook=rulebook_of("kind"))
+            value = chance.gauss(150 if hard else 90, 10) - lower * (version == "2")
+            chain.outcome(decision_id, at + HOUR, observed_metrics={METRIC: round(value, 3)})
+    return chain
+
+
+def test_a_version_that_met_other_cases_is_no_alarm_and_the_report_says_so(tmp_path: Path) -> None:
+    chain = routed(3)
+    every: dict[str, Any] = {"threshold": 0, "max_items": 200}
+    body = answer(chain.snapshot(tmp_path), AnomaliesQuestion(POLICY, **every)).body
+    found = next(of for of in body["anomalies"] if "version_differs:2" in of["reasons"])
+    assert (found["severity"], found["anomaly_score"]) == ("medium", 0.79)
+    assert "cases_differ:kind" in found["reasons"]
+    assert found["summary"].endswith("; its cases are others, by kind.")
+    assert found["look_at_next"][0]["what"] == "Compare like cases: those of version 2 are others."
+    assert body == independent.anomalies(chain.entries, chain.requests, POLICY, **every)
 
 
 def test_versions_that_read_the_same_are_not_told_apart(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ class Samples(NamedTuple):
         grouped: Those of one of so many minutes, as `groups.grouped` gives them.
         made: When those were made of which metrics are looked at week by week: {position, created_at, week, minute}.
         values: What their outcomes measured.
-        facts: Their facts: the week, the minute, and the columns of some fields.
+        facts: Their facts: the week, the minute, the version, and the columns of some fields.
     """
 
     grouped: pl.DataFrame
@@ -120,7 +120,7 @@ class Reading:
                 self._asked(
                     "facts",
                     (tuple(fields), one_of, untimed),
-                    lambda part: known(part).select(week, minute, *columns),
+                    lambda part: known(part).select(week, minute, "policy_version", *columns),
                 ),
             ],
         )
@@ -130,7 +130,7 @@ class Reading:
             withheld = Personal.of(self._snapshot.manifest.personal).facts
             every = known(self._snapshot)
             read = with_fields(every, fields, withheld, typed=find_typed(every, fields, pl.col("known")))
-            facts = read.select(week, minute, *columns).collect(engine="streaming")
+            facts = read.select(week, minute, "policy_version", *columns).collect(engine="streaming")
         return Samples(grouped_, made_, values, facts)
 
     def _of_cases(self, name: Hashable, query: Callable[[pl.LazyFrame], pl.LazyFrame]) -> Asked:

@@ -19,7 +19,7 @@ import polars as pl
 from gate.ids import timestamp
 from gate.policy.anomalies import outliers
 from gate.policy.anomalies.counted import Weeks
-from gate.policy.anomalies.drift import Histogram
+from gate.policy.anomalies.drift import Histogram, are_others
 from gate.policy.anomalies.outliers import Outliers
 from gate.policy.anomalies.weekly.levels import MetricShift
 from gate.policy.questions import AnomaliesQuestion
@@ -134,6 +134,7 @@ def learn(
             replace(measure, era=era) for measure, (era, _) in zip(found, parts, strict=True) if measure is not None
         ]
     histograms = _histograms(samples.facts, fields, weeks)
+    shifts = [_with_mixes(shift, samples.facts, fields, weeks) for shift in shifts]
     return Learned(
         histograms=[histogram for histogram in histograms if histogram is not None],
         measures=measures,
@@ -146,6 +147,18 @@ def _histograms(facts: pl.DataFrame, fields: Sequence[str], weeks: Weeks) -> lis
     shared = pl.col("minute").is_duplicated().alias("shared")
     seen = in_weeks(facts.with_columns(shared), weeks)
     return [_histogram(seen, field, len(weeks.decisions)) for field in fields]
+
+
+def _with_mixes(shift: MetricShift, facts: pl.DataFrame, fields: Sequence[str], weeks: Weeks) -> MetricShift:
+    """A shift of a version with the facts in which its cases differ from those of others in the same weeks."""
+    if shift.version is None:
+        return shift
+    within = pl.col("at").is_between(shift.windows.first, shift.windows.last)
+    own = (pl.col("policy_version").cast(pl.String) == shift.version).cast(pl.Int32)
+    rows = in_weeks(facts, weeks).filter(within).with_columns(own.alias("at"), pl.lit(value=False).alias("shared"))
+    sides = ((field, _histogram(rows, field, 2)) for field in fields)
+    mixed = [field for field, of in sides if of is not None and are_others(of.weeks[1], of.weeks[0], len(fields))]
+    return replace(shift, mixed=tuple(mixed))
 
 
 def far_values(metrics: pl.LazyFrame, measures: Sequence[Measure]) -> list[pl.LazyFrame]:

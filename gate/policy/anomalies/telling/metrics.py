@@ -25,6 +25,8 @@ _MOVED: Final = {
     (BELOW, False): "lower_tail_shrank",
 }
 
+_NAMED: Final = 3
+
 
 class Metrics(Base):
     """Makes anomalies of metrics that shifted."""
@@ -37,6 +39,7 @@ class Metrics(Base):
         reasons = [f"metric_{_MOVED[shift.of, shift.rose]}:{shift.metric}" for shift in group]
         reasons += ["policy_version_changed"] if versions else []
         reasons += [f"{DIFFERS}{top.version}"] if top.version is not None else []
+        reasons += [f"cases_differ:{fact}" for fact in top.mixed]
         reasons += [SLOW] if windows.slow else []
         levels = [self._level(shift) for shift in group]
         shown = self._shown(windows)
@@ -46,7 +49,7 @@ class Metrics(Base):
             subject=top.metric,
             score=max(shift.score for shift in group),
             reasons=reasons,
-            summary=f"{called(top.metric, levels[0], versions)}{since_half_a_year(windows)}.",
+            summary=f"{called(top.metric, levels[0], versions)}{_mixed(top)}{since_half_a_year(windows)}.",
             first=first,
             last=last,
             decisions=top.decisions,
@@ -58,6 +61,7 @@ class Metrics(Base):
                 **({"new_versions": versions} if versions else {}),
             },
             next=[
+                *([Next(f"Compare like cases: those of version {top.version} are others.")] if top.mixed else []),
                 Next("See what is measured now and was not before: another source, another unit, or other cases?"),
                 Next("Compare the metric's medians by version and week.", report_of(self._policy_id, "effectiveness")),
                 *self._searches(shown, **search),
@@ -106,6 +110,11 @@ class Metrics(Base):
             "p_value": significant(shift.p_value),
             "required_p": significant(shift.required_p),
         }
+
+
+def _mixed(shift: MetricShift) -> str:
+    """What a sentence adds of a version that met other cases."""
+    return f"; its cases are others, by {', '.join(shift.mixed[:_NAMED])}" if shift.mixed else ""
 
 
 def _beyond(shift: MetricShift) -> dict[str, object]:

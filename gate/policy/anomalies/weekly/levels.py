@@ -63,6 +63,7 @@ class MetricShift:
         later: How many decisions have a value in the weeks that it lasts after the window.
         tail: Which tail, where it is one, and how many values lie in it.
         cut: The greatest value below a tail above, or in one below.
+        mixed: Of a version, the facts by which its cases are others than those that it is compared with.
         delta: Of a tail, Cliff's delta of all values, and the end of its interval that is nearer to none.
     """
 
@@ -87,12 +88,13 @@ class MetricShift:
     tail: Tail | None = None
     cut: float = 0.0
     delta: tuple[float, float] = (0.0, 0.0)
+    mixed: tuple[str, ...] = ()
 
     @property
     def score(self) -> float:
-        """Its score; below high where chance alone could have made it."""
+        """Its score; below high where chance alone could have made it, or where a version met other cases."""
         of = score(self.least_effect, DELTA if self.tail is None else EFFECT)
-        return of if self.is_certain else min(of, BELOW_HIGH)
+        return of if self.is_certain and not self.mixed else min(of, BELOW_HIGH)
 
     @property
     def what(self) -> tuple[str, str]:
