@@ -27,6 +27,7 @@ Moment = datetime
 Groups = Sequence[tuple[int, Sequence[float]]]
 
 DAY, WEEK = timedelta(days=1), timedelta(weeks=1)
+MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC)
 MOST_WEEKS = 104
 MOST_REASONS = 50
 MOST_FACTS = 32
@@ -72,6 +73,14 @@ TOO_FEW = "There are too few decisions to compare anything with."
 THIN = (
     "Some weeks have fewer than min_sample decisions, and are compared only together with the weeks beside them; "
     "decisions that arrive in one minute count as far as they differ."
+)
+UNTIMED = (
+    "Nearly all decisions are dated to a whole day, hour or quarter of an hour: their minute is not known, and each "
+    "counts as if it came alone."
+)
+FAR_AWAY = (
+    "{:,} of {:,} decisions lie more than 104 weeks from the others, as that of {}: they stand in no week that is "
+    "compared. Where such a date stands for none, leave it out."
 )
 TAKEN = "What is usual for facts and metrics was learned from one of {} decisions."
 EARLIER_LEFT_OUT = "Earlier decisions were left out, as limit asked."
@@ -129,6 +138,7 @@ class Case:
     receipts: list[Mapping[str, Any]] = field(default_factory=list)
     outcomes: list[Mapping[str, Any]] = field(default_factory=list)
     erased: bool = False
+    alone: bool = False
 
     @cached_property
     def made(self) -> Moment:
@@ -355,11 +365,13 @@ class Found:
     harm: bool | None = None
     value: float | None = None
     goes_on: bool = False
+    until: str = ""
+    is_costed: bool = False
     named: list[str] | None = None
 
     @property
     def lasting(self) -> bool:
-        lasts = self.goes_on or moment(self.last) - moment(self.first) >= 2 * WEEK
+        lasts = self.goes_on or moment(self.until or self.last) - moment(self.first) >= 2 * WEEK
         return lasts and self.kind != "metric_outlier"
 
     def told(self, policy_id: str) -> Json:
@@ -380,7 +392,13 @@ class Found:
             "window": {"from": self.first, "to": self.last},
             "decisions": len(self.shown),
             "decision_ids": ids,
-            "effect": {"cases": self.cases, "value": self.value, "lasting": self.lasting, "harm": self.harm},
+            "effect": {
+                "cases": self.cases,
+                "value": self.value,
+                "until": self.until or self.last,
+                "lasting": self.lasting,
+                "harm": self.harm,
+            },
             "numbers": self.numbers,
             "look_at_next": [{"what": what, "href": href} for what, href in steps],
         }
@@ -434,6 +452,12 @@ class Moved:
     effects: tuple[float, float] = (1.0, 1.0)
     version: str | None = None
     sides: Any = None
+    until: int = -1
+    cases: int = 0
+    cut: float = 0.0
+    delta: Sequence[float] = ()
+    has: Any = None
+    mixed: Sequence[str] = ()
 
     @property
     def stands_alone(self) -> bool:
@@ -523,7 +547,30 @@ def same(one: Moved, other: Moved) -> bool:
 
 
 def minute_of(case: Case) -> int:
-    return int(case.made.timestamp()) // 60
+    """The minute of a case; a number of its own where it has none."""
+    return 2**40 + case.position if case.alone else int(case.made.timestamp()) // 60
+
+
+def are_untimed(cases: Sequence[Case]) -> bool:
+    """Whether 19 of 20 cases are dated to a whole quarter of an hour, and two of these to one."""
+    whole = Counter(case.made for case in cases if is_whole(case))
+    return 20 * sum(whole.values()) >= 19 * len(cases) and max(whole.values(), default=0) > 1
+
+
+def is_whole(case: Case) -> bool:
+    return (case.made - MIDNIGHT) % timedelta(minutes=15) == timedelta(0)
+
+
+def part_of(cases: Sequence[Case]) -> list[Case]:
+    """The latest cases of at least four weeks, else the most, between which and others are 104 weeks without any."""
+    parts: list[list[Case]] = []
+    for case in sorted(cases, key=lambda case: case.made):
+        if parts and monday(case.made) - monday(parts[-1][-1].made) <= MOST_WEEKS * WEEK:
+            parts[-1].append(case)
+        else:
+            parts.append([case])
+    long = [part for part in parts if len({monday(case.made) for case in part}) >= 4]
+    return long[-1] if long else max(reversed(parts), key=len)
 
 
 def minutes_of(numbered: Iterable[tuple[Case, float]]) -> Groups:
@@ -555,7 +602,7 @@ def are_few(groups: Groups) -> bool:
 
 def grouped(moved: Iterable[Moved]) -> list[list[Moved]]:
     groups: list[list[Moved]] = []
-    for of in sorted(moved, key=lambda of: (-round(abs(of.strength), 6), *names_of(of))):
+    for of in sorted(moved, key=lambda of: (of.has is not None, -round(abs(of.strength), 6), *names_of(of))):
         for group in groups:
             leader = group[0]
             apart = of.version != leader.version or (of.of == "metric" and of.value[0] != leader.value[0])
@@ -630,6 +677,12 @@ def dominance(value: float, ordered: Sequence[float], number: int) -> float:
     return (bisect_left(ordered, value) - (number - bisect_right(ordered, value))) / number
 
 
+def surplus(first: Sequence[int], second: Sequence[int]) -> int:
+    """How many more pairs have the greater one on the first side than on the second."""
+    ordered = sorted(second)
+    return sum(bisect_left(ordered, of) - (len(ordered) - bisect_right(ordered, of)) for of in first)
+
+
 def ranked_delta(first: Sequence[float], second: Sequence[float]) -> float:
     ordered = sorted(second)
     return math.fsum(dominance(of, ordered, len(second)) for of in first) / len(first)
@@ -677,23 +730,38 @@ class Recount:
         self.min_sample = min_sample
         self.facts = facts
         self.fields = fields
+        self.untimed = are_untimed(chosen)
+        for case in chosen:
+            case.alone = self.untimed and is_whole(case)
+        near = part_of(chosen)
+        self.near = {case.position for case in near}
+        self.far = sorted((case for case in chosen if case.position not in self.near), key=lambda case: case.made)
         self.as_of = dated(entries[-1])
+        self.farthest_date = self.far[0].made if self.far else None
+        if self.far and self.far[-1].made > near[-1].made:
+            self.farthest_date = self.far[-1].made
+        if self.far and (self.far[-1].made > near[-1].made or self.as_of < near[0].made):
+            self.as_of = near[-1].made
         self.one_of = 1
         while len(chosen) > self.one_of * most_sampled:
             self.one_of *= 2
         self.thin = 1 if self.one_of == 1 else 2 * self.one_of
         self.looked_at: list[str] = []
         self.metrics = 0
-        made = [case.made for case in chosen]
+        made = [case.made for case in near]
         latest = monday(max(made))
         last = min(max(monday(self.as_of), latest), latest + (MOST_WEEKS - 1) * WEEK)
         self.start = max(monday(min(made)), last - (MOST_WEEKS - 1) * WEEK)
         self.weeks = (last - self.start) // WEEK + 1
-        self.seen = [case for case in chosen if case.made >= self.start]
+        self.seen = [case for case in chosen if self.is_seen(case)]
         self.until = max(self.as_of, max(made))
 
     def week(self, case: Case) -> int:
         return (case.made - self.start) // WEEK
+
+    def is_seen(self, case: Case) -> bool:
+        """Whether it stands in a week."""
+        return case.position in self.near and case.made >= self.start
 
     def is_taken(self, case: Case) -> bool:
         """Whether it is in the sample."""
@@ -746,7 +814,7 @@ class Recount:
             *self.outliers(),
         ]
         for of in found:
-            of.value = self.cost(of) if of.value is None else of.value
+            of.value = of.value if of.is_costed else self.mean_times(of.cases, of.first, of.last)
         self.in_order(found)
         return found
 
@@ -761,9 +829,9 @@ class Recount:
         found.sort(key=lambda of: of.harm is not True)
         found.sort(key=lambda of: ("high", "medium", "low").index(severity_of(of.score)))
 
-    def cost(self, of: Found) -> float | None:
+    def mean_times(self, cases: int, first: str, last: str) -> float | None:
         """The mean of the metric in the weeks of its time, so many times as it has cases."""
-        weeks = range((moment(of.first) - self.start) // WEEK, (moment(of.last) - self.start) // WEEK + 1)
+        weeks = range((moment(first) - self.start) // WEEK, (moment(last) - self.start) // WEEK + 1)
         by_week: dict[int, list[float]] = {}
         for case in self.chosen:
             for name, value in (case.latest.get("observed_metrics") or {}).items():
@@ -773,7 +841,7 @@ class Recount:
         number = sum(map(len, by_week.values()))
         if not number:
             return None
-        return round(of.cases * math.fsum(float(sum(map(Fraction, of))) for of in by_week.values()) / number, 6)
+        return round(cases * math.fsum(float(sum(map(Fraction, of))) for of in by_week.values()) / number, 6)
 
     def is_measured(self) -> bool:
         """Whether some outcome that was reported in these weeks measured the named metric."""
@@ -916,7 +984,33 @@ class Recount:
             else:
                 test.needed = 0.0005 / (of_outcomes if test.of == "outcome" else tests - of_outcomes)
         most_p = kept([test.p for test in found], tests)
-        return without_echoes(test for test in found if test.p <= most_p)
+        shifts = without_echoes(test for test in found if test.p <= most_p)
+        for shift in shifts:
+            self.follow(shift)
+        return shifts
+
+    def follow(self, of: Moved) -> None:
+        """How long a rate stays as it is in its window, and how many cases went otherwise."""
+        (whole, has) = next((whole, has) for value, whole, has in self.rates(of.of) if value == of.value)
+        by_week: dict[int, list[tuple[int, bool]]] = {}
+        for case in whole:
+            by_week.setdefault(self.week(case), []).append((case.age if of.of == "outcome" else 0, has(case)))
+
+        def more(weeks: Sequence[int], *, half: bool) -> Fraction:
+            days = self.days_since(Window(0, weeks[-1], 0)) if of.of == "outcome" else ALL_AGES
+            most = math.inf if days >= ALL_AGES else days
+            (a, n), (b, m), (c, k) = (
+                counted(by_week, of_weeks, most) for of_weeks in (weeks, of.window.before, of.window.within)
+            )
+            if not (days and m and k):
+                return Fraction(0)
+            usual = Fraction(b, m)
+            return a - ((usual + Fraction(c, k)) / 2 if half else usual) * n
+
+        sign = 1 if of.strength > 0 else -1
+        of.until = self.last_beyond(of.window, lambda week: sign * more((week,), half=True))
+        after = [(week,) for week in range(of.window.last + 1, of.until + 1)]
+        of.cases = round(abs(sum((more(weeks, half=False) for weeks in [of.window.within, *after]), Fraction(0))))
 
     def is_judged(self, test: Moved, sides: Sequence[Sequence[tuple[Case, bool]]]) -> bool:
         """Whether as many single decisions as say as much are enough, and may be a discovery."""
@@ -976,9 +1070,69 @@ class Recount:
         grown = {version: gain for version, gain in gained.items() if gain > 0}
         return sorted(grown) if 2 * sum(grown.values()) >= 1 else []
 
-    def goes_on(self, window: Window) -> bool:
-        """Whether it has the week of the chain's last entry."""
-        return self.start + (window.last + 1) * WEEK >= self.as_of
+    def costed(self, of: Moved, cases: int, valued: bool = False) -> Json:
+        """What a shift costs, to where it lasts.
+
+        Args:
+            of: The shift.
+            cases: The cases that went otherwise.
+            valued: Whether it is one of the named metric.
+        """
+        week = max(of.until, of.window.last)
+        first, end = self.ends(of.window)[0], self.ends(Window(week, week, week))[1]
+        costs = [self.came_to_more(of.window, week, valued), None if valued else self.mean_times(cases, first, end)]
+        return {
+            "cases": cases,
+            "value": max((cost for cost in costs if cost is not None), key=abs, default=None),
+            "is_costed": True,
+            "until": end,
+            "goes_on": self.start + (week + 1) * WEEK >= self.as_of,
+        }
+
+    def came_to_more(self, window: Window, until: int, valued: bool) -> float | None:
+        """What the named metric came to since the window began, less what it would have by its mean before."""
+        if self.valued is None:
+            return None
+        parts = []
+        for weeks in [window.within, *((week,) for week in range(window.last + 1, until + 1))]:
+            days = self.days_since(Window(0, weeks[-1], 0))
+            now, then = self.known_values(weeks, days), self.known_values(window.before, days)
+            if days and now and then:
+                n, m = (len(now), len(then)) if valued else (self.made_in(weeks), self.made_in(window.before))
+                parts.append(sum(now) - sum(then) / m * n)
+        return round(float(sum(parts)), 6) if parts else None
+
+    @cached_property
+    def valued_by_week(self) -> dict[int, list[tuple[int, Fraction]]]:
+        """Of each week of decisions the ages and values of the named metric."""
+        found: dict[int, list[tuple[int, Fraction]]] = {}
+        for case in self.seen:
+            metrics = case.latest.get("observed_metrics") or {}
+            if self.valued in metrics:
+                found.setdefault(self.week(case), []).append((case.age, Fraction(float(metrics[self.valued]))))
+        return found
+
+    def known_values(self, weeks: Iterable[int], days: int) -> list[Fraction]:
+        """The values of the named metric that were known so many days after their decision."""
+        every = (of for week in weeks for of in self.valued_by_week.get(week, ()))
+        return [value for age, value in every if days >= ALL_AGES or age < days]
+
+    @cached_property
+    def in_each_week(self) -> Counter[int]:
+        return Counter(map(self.week, self.seen))
+
+    def made_in(self, weeks: Iterable[int]) -> int:
+        return sum(self.in_each_week[week] for week in weeks)
+
+    def last_beyond(self, window: Window, excess: Callable[[int], Fraction]) -> int:
+        """The week up to which what comes after a window lies farthest on its side of the middle in all."""
+        sums = [(Fraction(0), window.last)]
+        for week in range(window.last + 1, self.weeks):
+            sums.append((sums[-1][0] + excess(week), week))
+            best = max(sums, key=lambda of: of[0])
+            if week + 1 - best[1] > 8:
+                return best[1]
+        return max(sums, key=lambda of: of[0])[1]
 
     def reference(self, window: Window) -> Json:
         first, last = window.before[0], window.before[-1]
@@ -1035,10 +1189,7 @@ class Recount:
                 "changes": [self.change(of) for of in group],
                 **({"new_versions": versions} if versions else {}),
             },
-            cases=max(
-                round(abs(of.within[0] / of.within[1] - of.before[0] / of.before[1]) * of.within[1]) for of in group
-            ),
-            goes_on=self.goes_on(leader.window),
+            **self.costed(leader, max(of.cases for of in group)),
             **more,
         )
 
@@ -1144,11 +1295,25 @@ class Recount:
                     continue
                 of = Moved("fact", name, window, before, within, 0.0, 1.0, [names[at] for at in used])
                 if self.is_drift(of, sides):
+                    of.until = self.drifts_to(of, by_week)
                     found.append(of)
         for of in found:
             of.needed = 0.001 / tests
         most = kept([of.p for of in found], tests) if tests else -1
         return without_echoes(of for of in found if of.p <= most)
+
+    def drifts_to(self, of: Moved, by_week: Mapping[int, Sequence[tuple[Case, int]]]) -> int:
+        """The week up to which the bins are more as in the window than as before."""
+        p, q = ([Fraction(count, sum(counts)) for count in counts] for counts in (of.before, of.within))
+
+        def excess(week: int) -> Fraction:
+            bins = [at for _, at in by_week.get(week, ())]
+            return sum(
+                ((q[at] - p[at]) * (bins.count(at) - len(bins) * (p[at] + q[at]) / 2) for at in range(len(p))),
+                Fraction(0),
+            )
+
+        return self.last_beyond(of.window, excess)
 
     def is_drift(self, of: Moved, sides: Sequence[Sequence[tuple[Case, int]]]) -> bool:
         """Whether a fact drifted, each side counted for as many decisions as it says."""
@@ -1209,15 +1374,14 @@ class Recount:
                 ("See which bins grew: a caller that sends something else, or other customers?", None),
                 (READ_THEM, search(self.policy_id, *self.whole(group[0].window))),
             ],
-            cases=self.moved_bins(group[0]),
-            goes_on=self.goes_on(group[0].window),
+            **self.costed(group[0], self.moved_bins(group[0])),
         )
 
     def moved_bins(self, of: Moved) -> int:
         """How many decisions of the window are in another bin than before: half of how far the shares differ."""
         n, m = sum(of.before), sum(of.within)
         differ = math.fsum(abs(a / n - b / m) for a, b in zip(of.before, of.within, strict=True)) / 2
-        return round(differ * sum(self.week(case) in of.window.within for case in self.seen))
+        return round(differ * self.made_in(range(of.window.first, of.until + 1)))
 
     # Volume.
 
@@ -1486,7 +1650,7 @@ class Recount:
         """Where the values of metrics lie otherwise than they did, or farther or less far apart."""
         tests, found = 0, []
         for name, all_values in self.by_metric.items():
-            values = [of for of in all_values if self.is_taken_thinly(of[0]) and of[0].made >= self.start]
+            values = [of for of in all_values if self.is_taken_thinly(of[0]) and self.is_seen(of[0])]
             if not values:
                 continue
             level = Level(values, ratios=self.by_ratio(name))
@@ -1501,7 +1665,7 @@ class Recount:
                 ]
                 if min(map(len, sides)) < self.min_sample:
                     continue
-                tests += 2
+                tests += 4
                 groups = [
                     [of for of in values if self.week(of[0]) in weeks] for weeks in (window.before, window.within)
                 ]
@@ -1525,6 +1689,15 @@ class Recount:
                 (of.window.echoes(step) or step.echoes(of.window)) and of.window.first != step.first for step in steps
             )
         )
+        for of in without_echoes(of for of in real if of.value[1].startswith("tail")):
+            beside = [
+                other
+                for other in kept_weeks
+                if other.value[0] == of.value[0] and not other.value[1].startswith("tail")
+                if other.window.echoes(of.window) or of.window.echoes(other.window)
+            ]
+            if not any(other.least >= 0.33 or other.score(DELTA) >= of.score(EFFECT) for other in beside):
+                kept_weeks.append(of)
         versions = sorted((of for of in real if of.version is not None), key=lambda of: str(of.version), reverse=True)
         versions.sort(
             key=lambda of: (
@@ -1553,7 +1726,8 @@ class Recount:
         rough = [[level.middle[at] for at in side] for side in (before, within)]
         far, wide = abs(z) >= 2 and abs(delta) >= 0.0735, level.is_wider(*rough)
         ranks = [minutes_of((case, level.rank(value)) for case, value in side) for side in groups]
-        if not (far or wide) or any(map(are_few, ranks)):
+        ends = [] if any(map(are_few, ranks)) else list(self.tails(name, window, level, sides))
+        if not (far or wide or ends) or any(map(are_few, ranks)):
             return []
         found = []
         if far:
@@ -1566,7 +1740,19 @@ class Recount:
             ]
             if tests[0][1][0] * tests[1][1][0] > 0:
                 found.append(("spread", *min(tests, key=lambda of: abs(of[1][1]))))
-        return [
+        effects = effects_of(ranks)
+        if min(len(before) / effects[0], len(within) / effects[1]) < self.min_sample:
+            ends = []
+        for of in ends:
+            (b, m), (a, n) = (
+                [math.floor(count / by) for count in counts]
+                for counts, by in zip((of.before, of.within), effects, strict=True)
+            )
+            of.p, of.distance = fisher(a, n, b, m), apart_by_errors(a, n, b, m)
+            of.least = max(0.0, abs(of.strength) - NORMAL * math.sqrt(1 / n + 1 / m))
+            of.groups, of.effects = (number_of_groups(ranks[0]), number_of_groups(ranks[1])), (effects[0], effects[1])
+            of.delta = ranked(within, before, effects[1], effects[0])[::2]
+        return ends + [
             Moved(
                 "metric", (name, what), window, None, None, delta, normal_p(z), (), 0.0, abs(z), least,
                 (number_of_groups(ranks[0]), number_of_groups(ranks[1])), (effects[0], effects[1]), None, sides,
@@ -1598,6 +1784,30 @@ class Recount:
             ]
         )
         return effects, ranked(now, then, effects[1], effects[0])
+
+    @staticmethod
+    def tails(
+        name: str, window: Window, level: Level, sides: Sequence[Sequence[tuple[Case, float]]]
+    ) -> Iterator[Moved]:
+        """What lies above and below the commonest bin where it has half of all, else a twentieth at each end."""
+        before, within = ([level.bin(value) for _, value in side] for side in sides)
+        both = sorted([*before, *within])
+        common, times = Counter(both).most_common(1)[0]
+        if 2 * times >= len(both):
+            above, below = common + 1, common - 1
+        else:
+            # The outermost bins: to that of the value with which they have a twentieth.
+            place = -(-len(both) // 20) - 1
+            above, below = both[-1 - place], both[place]
+        for what, has in (("tail_above", lambda at: at >= above), ("tail_below", lambda at: at <= below)):
+            (b, m), (a, n) = ((sum(map(has, side)), len(side)) for side in (before, within))
+            strength = effect(a / n, b / m)
+            if apart_by_errors(a, n, b, m) >= 2 and abs(strength) >= 0.1:
+                of = Moved("metric", (name, what), window, (b, m), (a, n), strength, 1.0, sides=sides)
+                inside = above - 1 if what == "tail_above" else below
+                of.cut = max(value for _, value in level.values if level.bin(value) <= inside)
+                of.has = has
+                yield of
 
     def version_moved(self, name: str, level: Level, version: str) -> list[Moved] | None:
         """How a version differs from others in the same weeks; None where it is not tested."""
@@ -1650,50 +1860,111 @@ class Recount:
         name, window, version = top.value[0], top.window, top.version
         first, last = self.ends(window)
         versions = [] if version is not None else self.new_versions(window)
+        top.mixed = self.mixed(window, version)
         days = ALL_AGES if version is not None else self.days_since(window)
         told = {
             ("location", True): "rose",
             ("location", False): "fell",
             ("spread", True): "spread_grew",
             ("spread", False): "spread_shrank",
+            ("tail_above", True): "upper_tail_grew",
+            ("tail_above", False): "upper_tail_shrank",
+            ("tail_below", True): "lower_tail_grew",
+            ("tail_below", False): "lower_tail_shrank",
         }
         reasons = [f"metric_{told[of.value[1], of.strength > 0]}:{name}" for of in group]
         reasons += ["policy_version_changed"] if versions else []
         reasons += [f"version_differs:{version}"] if version is not None else []
+        reasons += [f"cases_differ:{fact}" for fact in top.mixed]
         reasons += ["slow"] if window.slow else []
         shown = [
             case
             for case, _ in self.by_metric[name]
-            if case.made >= self.start
+            if self.is_seen(case)
             and self.week(case) in window.within
             and (days >= ALL_AGES or case.age < days)
             and version in (None, version_of(case))
         ]
         numbers = {"metric": name, "levels": [self.level_told(of) for of in group]}
         chosen = {} if version is None else {"policy_version": version}
-        value = None
-        if name == self.valued:
+        cost: Json = {"is_costed": True, "until": last, "goes_on": self.start + (window.last + 1) * WEEK >= self.as_of}
+        cost["cases"] = len(shown)
+        if version is None:
+            until = window.last if top.value[1] == "spread" else self.level_lasts_to(top)
+            top.until = until
+            later = [case for case, _ in self.by_metric[name] if window.last < self.seen_in(case) <= until]
+            cost = self.costed(top, len(shown) + len(later), name == self.valued)
+        elif name == self.valued:
             means = [sum((Fraction(of) for _, of in side), Fraction(0)) / len(side) for side in top.sides]
-            value = round((float(means[1]) - float(means[0])) * len(shown), 6)
+            cost["value"] = round((float(means[1]) - float(means[0])) * len(shown), 6)
         return Found(
             "metric_shift",
             name,
-            max(of.score(DELTA) for of in group),
+            max(min(of.score(EFFECT if of.has else DELTA), 0.79 if top.mixed else 1) for of in group),
             reasons,
-            f"{self.level_called(top, versions)}{', compared with half a year before' if window.slow else ''}.",
+            f"{self.level_called(top, versions)}"
+            f"{'; its cases are others, by ' + ', '.join(top.mixed[:3]) if top.mixed else ''}"
+            f"{', compared with half a year before' if window.slow else ''}.",
             first,
             last,
             shown,
             {**numbers, **({"new_versions": versions} if versions else {})},
             [
+                *([(f"Compare like cases: those of version {version} are others.", None)] if top.mixed else []),
                 ("See what is measured now and was not before: another source, another unit, or other cases?", None),
-                ("Compare the metric's means by version.", about(self.policy_id, "effectiveness")),
+                ("Compare the metric's medians by version and week.", about(self.policy_id, "effectiveness")),
                 (READ_THEM, search(self.policy_id, *self.whole(window), **chosen)),
             ],
-            cases=len(shown),
-            value=value,
-            goes_on=self.goes_on(window),
+            **cost,
         )
+
+    def mixed(self, window: Window, version: str | None) -> list[str]:
+        """The facts in which the cases of a version differ from others' in the same weeks."""
+        found = []
+        for name in self.fields if version is not None else ():
+            held = [
+                (version_of(case) == version, value_of(self.facts[case.record["decision_id"]], name))
+                for case in self.seen
+                if self.week(case) in window.within and self.is_taken(case)
+                if self.facts.get(case.record["decision_id"]) is not None
+            ]
+            _, bin_of = bins_of([value for _, value in held])
+            used = sorted({bin_of(value) for _, value in held})
+            own, others = (Counter(bin_of(value) for mine, value in held if mine is side) for side in (True, False))
+            sides = [others[at] for at in used], [own[at] for at in used]
+            differ = len(used) > 1 and all(map(sum, sides)) and stability(*sides) >= 0.1
+            if differ and histograms_differ(*sides)[1] <= 0.001 / len(self.fields):
+                found.append(name)
+        return found
+
+    def seen_in(self, case: Case) -> int:
+        """Its week; one before all where it stands in none."""
+        return self.week(case) if self.is_seen(case) else -1
+
+    def level_lasts_to(self, of: Moved) -> int:
+        """The week up to which values lie more than half as far from those before as in the window."""
+        name = of.value[0]
+        values = [at for at in self.by_metric[name] if self.is_taken_thinly(at[0]) and self.is_seen(at[0])]
+        level = Level(values, ratios=False)
+        by_week = apart_by(values, lambda at: self.week(at[0]))
+
+        def excess(week: int) -> Fraction:
+            days = self.days_since(Window(0, week, 0))
+            then, window, now = (
+                [
+                    int(of.has(level.bin(value))) if of.has else level.bin(value)
+                    for at in weeks
+                    for case, value in by_week.get(at, ())
+                    if days >= ALL_AGES or case.age < days
+                ]
+                for weeks in (of.window.before, of.window.within, (week,))
+            )
+            if not (days and then and window):
+                return Fraction(0)
+            half = Fraction(surplus(window, then), 2 * len(window) * len(then)) * len(now)
+            return (1 if of.strength > 0 else -1) * (Fraction(surplus(now, then), len(then)) - half)
+
+        return self.last_beyond(of.window, excess)
 
     def level_told(self, of: Moved) -> Json:
         first, last = self.ends(of.window)
@@ -1721,18 +1992,30 @@ class Recount:
             "before": sides[0],
             "within": sides[1],
             **self.differs(of, sides),
-            "cliffs_delta": round(of.strength, 6),
-            "least_delta": round(of.least, 6),
+            "cliffs_delta": round(of.delta[0] if of.has else of.strength, 6),
+            "least_delta": round(of.delta[1] if of.has else of.least, 6),
+            **({"tail": self.tail_told(of)} if of.has else {}),
             "groups": {"before": of.groups[0], "within": of.groups[1]},
             "design_effect": {"before": of.effects[0], "within": of.effects[1]},
             "p_value": float(f"{of.p:.6g}"),
             "required_p": float(f"{of.needed:.6g}"),
         }
 
+    @staticmethod
+    def tail_told(of: Moved) -> Json:
+        (b, m), (a, n) = of.before, of.within
+        return {
+            "cut": of.cut,
+            "before": {"count": b, "of": m, "rate": round(b / m, 6)},
+            "within": {"count": a, "of": n, "rate": round(a / n, 6)},
+            "cohens_h": round(of.strength, 6),
+            "least_h": round(of.least, 6),
+        }
+
     def differs(self, of: Moved, sides: Sequence[Json]) -> Json:
         """By how much the medians differ, or the widths of the middle half."""
         name, what = of.value
-        if what == "location":
+        if what != "spread":
             return {"difference": float(f"{cap(sides[1]['median'] - sides[0]['median']):.6g}")}
         widths = []
         for side in sides:
@@ -1760,6 +2043,12 @@ class Recount:
             return (
                 f"The metric {name} is {'greater' if rose else 'less'} with version {of.version} than with others in "
                 f"the same weeks: {beside}"
+            )
+        if of.has:
+            where = "above" if of.value[1] == "tail_above" else "of at most"
+            return (
+                f"The share of values of the metric {name} {where} {of.cut:,.6g} {'rose' if rose else 'fell'} from "
+                f"{of.before[0] / of.before[1]:.1%} to {of.within[0] / of.within[1]:.1%}{since}"
             )
         if of.value[1] == "spread":
             ratios = ", measured by ratios" if told["scale"] == "ratio" else ""
@@ -2020,6 +2309,10 @@ def anomalies(
         notes.append(TOO_FEW)
     if recount is not None and recount.has_thin_weeks():
         notes.append(THIN)
+    if recount is not None and recount.untimed:
+        notes.append(UNTIMED)
+    if recount is not None and recount.farthest_date is not None:
+        notes.append(FAR_AWAY.format(len(recount.far), len(chosen), stamp(recount.farthest_date)[:10]))
     if recount is not None and recount.one_of > 1:
         notes.append(TAKEN.format(recount.one_of))
     if is_truncated:
@@ -2065,7 +2358,7 @@ def anomalies(
             "decisions": len(chosen),
             "from": made[0] if made else None,
             "to": made[-1] if made else None,
-            "as_of": stamp(dated(entries[-1])) if entries else None,
+            "as_of": stamp(recount.as_of if recount else dated(entries[-1])) if entries else None,
             "weeks": 0 if recount is None else recount.weeks,
             "sampled_one_of": 1 if recount is None else recount.one_of,
             "facts": [] if recount is None else recount.looked_at,

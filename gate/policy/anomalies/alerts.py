@@ -15,6 +15,7 @@ from gate.ids import parse_timestamp, timestamp
 from gate.labels import ALERTS
 from gate.policy.anomalies.anomaly import AnomalyDocument, order, report_of
 from gate.policy.anomalies.scores import HIGH
+from gate.policy.anomalies.weekly.stretch import moved
 from gate.policy.questions import OPEN_DAYS, AlertsQuestion
 
 MAX_ALERTS: Final = 100
@@ -60,7 +61,7 @@ def still_open(report: Mapping[str, Any], open_days: int = OPEN_DAYS) -> list[An
     as_of = report["coverage"]["as_of"]
     if as_of is None:
         return []
-    since = timestamp(parse_timestamp(as_of) - timedelta(days=open_days))
+    since = timestamp(moved(parse_timestamp(as_of), -timedelta(days=open_days)))
     return [anomaly for anomaly in report["anomalies"] if anomaly["window"]["to"] >= since]
 
 

@@ -71,15 +71,18 @@ class Effect:
 
     Attributes:
         cases: How many decisions went otherwise than they would have before, or are concerned.
-        value: What the metric that was asked for comes to in so many cases; None where none was, or none is known.
+        value: What the metric that was asked for came to more or less than before, or comes to in so many cases; None
+            where none was asked for, or none is known.
         lasting: Whether it goes on, or lasted two weeks or more.
         harm: Whether it is for the worse; None where nobody can tell from counts.
+        until: To when it is counted: the end of the window, or of what lasts beyond it; UTC timestamp.
     """
 
     cases: int
     value: float | None = None
     lasting: bool = False
     harm: bool | None = None
+    until: str = ""
 
 
 class EffectDocument(TypedDict):
@@ -87,6 +90,7 @@ class EffectDocument(TypedDict):
 
     cases: int
     value: float | None
+    until: str
     lasting: bool
     harm: bool | None
 
@@ -184,6 +188,7 @@ class Anomaly:
             "effect": {
                 "cases": self.effect.cases,
                 "value": self.effect.value,
+                "until": self.effect.until or self.last,
                 "lasting": self.effect.lasting,
                 "harm": self.effect.harm,
             },

@@ -10,8 +10,10 @@ from typing import Final
 from gate.policy.anomalies.breaks import Broken
 from gate.policy.anomalies.drift import Histogram
 from gate.policy.anomalies.outliers import Outliers
+from gate.policy.anomalies.weekly.costs import Measured
 from gate.policy.anomalies.weekly.groups import Groups, design_effect
 from gate.policy.anomalies.weekly.levels import MetricShift
+from gate.policy.anomalies.weekly.stretch import moved
 
 MAX_WEEKS: Final = 104
 """How many weeks are looked at for shifts, drift and volume, the latest."""
@@ -52,6 +54,7 @@ class Weeks:
             value, and by the horizon, which is 0 for verdicts and reasons; each alone where it is not there.
         horizons: Of each week, the index of the age at which outcomes of a window that ends with it are compared; -1
             where the window ended less than a day ago.
+        last: When the last of the decisions was made; UTC timestamp, None where it is not known.
     """
 
     first: date
@@ -62,6 +65,7 @@ class Weeks:
     outcomes: Mapping[str, Sequence[Sequence[int]]]
     horizons: Sequence[int]
     groups: Mapping[tuple[str, str], Mapping[int, Groups]] = field(default_factory=dict)
+    last: str | None = None
 
     def has_thin(self, least: int) -> bool:
         """Whether some weeks say less than so many single decisions of the rate of which groups are most alike."""
@@ -78,8 +82,8 @@ class Weeks:
         return counts[(len(counts) - 1) // 2] if counts else 0
 
     def starts(self, week: int) -> datetime:
-        """When a week begins, by its index, UTC."""
-        return datetime.combine(self.first, time(), UTC) + timedelta(weeks=week)
+        """When a week begins, by its index, UTC; the last moment of the calendar where that ends before."""
+        return moved(datetime.combine(self.first, time(), UTC), timedelta(weeks=week))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,19 @@ class Cells:
 
 
 @dataclass(frozen=True, slots=True)
+class Far:
+    """Decisions that lie more than 104 weeks from all others.
+
+    Attributes:
+        decisions: How many there are.
+        date: The date of one of them: the last where it lies after the others, else the first; UTC timestamp.
+    """
+
+    decisions: int
+    date: str
+
+
+@dataclass(frozen=True, slots=True)
 class Counted:
     """What was counted of some decisions of a policy.
 
@@ -105,7 +122,8 @@ class Counted:
         decisions: How many there are.
         first: When the first was made; UTC timestamp, None without any.
         last: When the last was.
-        as_of: The date of the chain's last entry, to which everything is counted; None for an empty chain.
+        as_of: The date to which everything is counted: that of the chain's last entry, or of the last decision of the
+            weeks where others lie far after them; None for an empty chain.
         weeks: By week; None without decisions.
         cells: By hour, day and week, as `volume.GRAINS`.
         histograms: The facts.
@@ -119,7 +137,11 @@ class Counted:
         truncated: Whether a limit left earlier decisions out.
         advisory: How many decisions with the policy's id were left out because they are advisory.
         imported: Whether these are imported cases, of which the service has no record.
-        value: Of each week the values of the metric that the question names, and their sum; None where it names none.
+        value: Of each week the values of the metric that the question names which were reported in it, and their sum;
+            None where it names none.
+        measured: The same values by the week of their decision, and by age.
+        far: The decisions that lie far from all others, and stand in no week.
+        untimed: Whether moments say the day or the hour of decisions and not their minute.
     """
 
     decisions: int
@@ -139,4 +161,7 @@ class Counted:
     advisory: int = 0
     metric_shifts: Sequence[MetricShift] = ()
     value: Sequence[tuple[int, float]] | None = None
+    measured: Measured | None = None
+    far: Far | None = None
+    untimed: bool = False
     imported: bool = False

@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import accumulate
 from typing import Final
 
 from gate.policy.anomalies.scores import INDEX
 from gate.policy.anomalies.statistics import chance_index, discoveries, homogeneity, required_p, stability_index
+from gate.policy.anomalies.weekly.costs import lasts_to
 from gate.policy.anomalies.weekly.groups import Groups, are_few, mean_effect
 from gate.policy.anomalies.weekly.windows import ALARM_CHANCE, FALSE_DISCOVERIES, Windows, windows, without_echoes
 
@@ -56,6 +58,7 @@ class Drift:
         design_effect: How many decisions of the window say as much as one that came alone.
         required_p: How small it has to be for the drift to be certain.
         distance: The statistic of the test, chi-squared: it tells apart what has the least p-value.
+        until: The last week that it lasts; not known of what is not kept.
     """
 
     fact: str
@@ -69,6 +72,7 @@ class Drift:
     design_effect: float = 1.0
     required_p: float = 0.0
     distance: float = 0.0
+    until: int | None = None
 
     @property
     def effect(self) -> float:
@@ -84,6 +88,19 @@ class Drift:
     def is_certain(self) -> bool:
         """Whether it stands alone, whatever else was found."""
         return self.p_value <= self.required_p
+
+
+def are_others(one: Sequence[int], other: Sequence[int], tests: int) -> bool:
+    """Whether the cases of two versions noticeably differ in a fact, and certainly among so many facts.
+
+    Args:
+        one: The cases of one version in each bin of the fact.
+        other: Those of the other versions.
+        tests: How many facts there are.
+    """
+    if stability_index(other, one) < INDEX.noticeable:
+        return False
+    return homogeneity(other, one).p_value <= required_p(tests, ALARM_CHANCE)
 
 
 def find_drift(histograms: Sequence[Histogram], weeks: int, min_sample: int) -> list[Drift]:
@@ -112,7 +129,21 @@ def find_drift(histograms: Sequence[Histogram], weeks: int, min_sample: int) -> 
                 found.append(drift)
     found = [replace(drift, required_p=required_p(tests, ALARM_CHANCE)) for drift in found]
     greatest = discoveries([drift.p_value for drift in found], FALSE_DISCOVERIES, of=tests)
-    return without_echoes([drift for drift in found if drift.p_value <= greatest], _most_certain_first)
+    kept = without_echoes([drift for drift in found if drift.p_value <= greatest], _most_certain_first)
+    counted = {histogram.fact: histogram.weeks for histogram in histograms}
+    return [replace(drift, until=_until(drift, counted[drift.fact])) for drift in kept]
+
+
+def _until(drift: Drift, weeks: Sequence[Sequence[int]]) -> int:
+    """The last week that a drift lasts: weeks belong to it whose shares lie nearer to its window than to before."""
+    usual, other = ([Fraction(count, sum(counts)) for count in counts] for counts in (drift.before, drift.within))
+
+    def excess(week: int) -> Fraction:
+        whole = sum(weeks[week])
+        terms = ((q - p) * (count - whole * (p + q) / 2) for count, p, q in zip(weeks[week], usual, other, strict=True))
+        return sum(terms, Fraction(0))
+
+    return lasts_to(drift.windows.last, len(weeks), excess)
 
 
 def _drift(

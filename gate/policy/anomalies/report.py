@@ -32,6 +32,7 @@ from gate.policy.questions import AnomaliesQuestion
 
 _DAY: Final = timedelta(days=1)
 _DIGITS: Final = 6
+_DATE: Final = "2026-01-31"
 _NOTES: Final = (
     "Nothing here is a model's prediction: every anomaly follows from counts by the formulas in docs/anomalies.md.",
     "An anomaly says that something is not as before, or not as the protocol asks, and not why: windows and versions "
@@ -53,6 +54,14 @@ _THIN: Final = (
 )
 _FEW: Final = "There are too few decisions to compare anything with."
 _UNMEASURED: Final = "No outcome of these weeks measured {metric}, the metric that value names: no effect has a value."
+_UNTIMED: Final = (
+    "Nearly all decisions are dated to a whole day, hour or quarter of an hour: their minute is not known, and each "
+    "counts as if it came alone."
+)
+_FAR: Final = (
+    "{decisions:,} of {all:,} decisions lie more than 104 weeks from the others, as that of {date}: they stand in no "
+    "week that is compared. Where such a date stands for none, leave it out."
+)
 _MORE: Final = "More were found than are listed: ask with a greater max_items."
 
 
@@ -173,6 +182,10 @@ def _notes(
         yield _FEW
     if counted.weeks is not None and counted.weeks.has_thin(question.min_sample):
         yield _THIN
+    if counted.untimed:
+        yield _UNTIMED
+    if counted.far is not None:
+        yield _FAR.format(decisions=counted.far.decisions, all=counted.decisions, date=counted.far.date[: len(_DATE)])
     if counted.sampled_one_of > 1:
         yield _SAMPLED.format(one_of=counted.sampled_one_of)
     if counted.truncated:
@@ -229,9 +242,10 @@ def _are_together(leader: Shift | Drift | MetricShift, item: Shift | Drift | Met
     return leader.windows.goes_with(item.windows)
 
 
-def _strongest_first(item: Shift | Drift | MetricShift) -> tuple[float, str, str]:
-    # Two rates that add up to 1 change equally, except in the last digit of an arc sine.
-    return -_rounded(abs(item.effect)), *item.what
+def _strongest_first(item: Shift | Drift | MetricShift) -> tuple[bool, float, str, str]:
+    # A tail is a part of the values, and its effect is no measure of all of them. Two rates that add up to 1 change
+    # equally, except in the last digit of an arc sine.
+    return isinstance(item, MetricShift) and item.tail is not None, -_rounded(abs(item.effect)), *item.what
 
 
 def _rounded(value: float) -> float:

@@ -17,7 +17,8 @@ not taken for one. What creeps is listed where no such shift explains half of it
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import accumulate
 from typing import Final, NamedTuple
 
@@ -30,6 +31,7 @@ from gate.policy.anomalies.statistics import (
     required_p,
     standard_distance,
 )
+from gate.policy.anomalies.weekly.costs import Block, Lasting, blocks, lasts_to
 from gate.policy.anomalies.weekly.groups import Groups, are_few, design_effect, singly
 from gate.policy.anomalies.weekly.windows import ALARM_CHANCE, FALSE_DISCOVERIES, Windows, windows, without_echoes
 
@@ -120,6 +122,7 @@ class Shift:
         now: The window.
         p_value: Fisher's, of these.
         required_p: How small it has to be for the shift to be certain.
+        lasting: To where it lasts; not known of what is not kept.
     """
 
     of: str
@@ -129,6 +132,7 @@ class Shift:
     now: Side
     p_value: float
     required_p: float
+    lasting: Lasting | None = None
 
     @property
     def before(self) -> Share:
@@ -221,12 +225,36 @@ def find_shifts(
     of_outcomes = required_p(outcomes, ALARM_CHANCE * OUTCOMES_PART)
     of_verdicts = required_p(tests - outcomes, ALARM_CHANCE * (1 - OUTCOMES_PART))
     of_rollouts = required_p(since_rollouts, ROLLOUT_CHANCE)
-    shifts = []
+    shifts, rate_of = [], {(rate.of, rate.value): rate for rate in rates}
     for rate, of, then, now in found:
         required = of_verdicts if rate.of != "outcome" else of_rollouts if of.first in rollouts else of_outcomes
         shifts.append(Shift(rate.of, rate.value, of, then, now, fisher_exact(now.singly, then.singly), required))
     greatest = discoveries([shift.p_value for shift in shifts], FALSE_DISCOVERIES, of=tests)
-    return without_echoes([shift for shift in shifts if shift.p_value <= greatest], _certain_first)
+    kept = without_echoes([shift for shift in shifts if shift.p_value <= greatest], _certain_first)
+    return [replace(shift, lasting=_lasting(shift, rate_of[shift.what], weeks, horizons)) for shift in kept]
+
+
+def _lasting(shift: Shift, rate: Rate, weeks: int, horizons: Sequence[int]) -> Lasting:
+    """To where a shift lasts, each week after its window compared at its own age."""
+    of, ages = shift.windows, horizons if rate.of == "outcome" else [0] * weeks
+
+    def beyond(first: int, last: int, horizon: int, *, half: bool) -> Fraction:
+        """How many more of some weeks have the value than would have it before; or halfway to the window."""
+        now, then, window = (
+            rate.share(*ends, horizon) for ends in ((first, last), (of.reference, of.before), (of.first, of.last))
+        )
+        if not (then.whole and window.whole):
+            return Fraction(0)
+        usual, other = Fraction(then.part, then.whole), Fraction(window.part, window.whole)
+        return now.part - ((usual + other) / 2 if half else usual) * now.whole
+
+    def excess(week: int) -> Fraction:
+        sign = 1 if shift.rose else -1
+        return sign * beyond(week, week, ages[week], half=True) if ages[week] >= 0 else Fraction(0)
+
+    until = lasts_to(of.last, weeks, excess)
+    more: Iterable[Block] = blocks(of, until, ages)
+    return Lasting(until, round(abs(sum((beyond(*block, half=False) for block in more), Fraction(0)))))
 
 
 def _sides(rate: Rate, of: Windows, before: Share, within: Share, horizon: int) -> tuple[Side, Side]:

@@ -14,7 +14,7 @@ import pytest
 from gate.ids import timestamp
 from gate.policy.questions import AnomaliesQuestion
 from tests.independent import anomalies as independent
-from tests.workbench.made_up import DAY, HOUR, MONDAY, POLICY, WEEK, MadeUp
+from tests.workbench.made_up import DAY, HOUR, MONDAY, POLICY, WEEK, MadeUp, rulebook_of
 from tests.workbench.readings import METRIC, Draw, read, readings
 from workbench.engines.anomalies import samples
 from workbench.engines.anomalies.report import AnomalyReport, anomalies, answer
@@ -142,12 +142,83 @@ def test_all_decisions_that_a_shift_counts_are_given(tmp_path: Path) -> None:
     report = seen(readings(draw, **much), tmp_path)
     at = next(at for at, of in enumerate(report.body["anomalies"]) if of["kind"] == "metric_shift")
     told, cases = report.body["anomalies"][at], report.decisions(at).collect()
-    assert cases.height == told["decisions"] == told["effect"]["cases"]
+    assert cases.height == told["decisions"]
+    # It lasts to the last week of which outcomes are known, and costs as long.
+    until = datetime.fromisoformat(told["effect"]["until"])
+    assert until == MONDAY + 23 * WEEK > datetime.fromisoformat(told["window"]["to"])
+    assert told["effect"]["cases"] == (23 - week) * 60
     assert set(told["decision_ids"]) <= set(cases["decision_id"])
     assert cases["created_at"].min() >= MONDAY + week * WEEK  # type: ignore[operator]
     (chart,) = (report.plot(at).to_dict(),)
     assert chart["layer"]
     assert report.beside(at).columns == ["week", "values", "low", "median", "high"]
+
+
+def failing(weeks: int, *, losing: float = 100.0) -> MadeUp:
+    """Failures, which alone lose something, of one case in twenty; of seven for ten weeks from the twentieth on."""
+    chance, chain = random.Random(4), MadeUp()  # noqa: S311 - for tests to be the same each time
+    for week in range(weeks):
+        for minute in sorted(chance.sample(range(7 * 24 * 60), 40)):
+            at = MONDAY + week * WEEK + minute * timedelta(minutes=1)
+            bad = chance.random() < (0.35 if 20 <= week < 30 else 0.05)
+            lost = {METRIC: losing if bad else 0.0}
+            chain.outcome(chain.decide(at), at + HOUR, "failed" if bad else "succeeded", observed_metrics=lost)
+    return chain
+
+
+def test_failures_that_cost_are_valued_by_what_they_cost_as_long_as_they_last(tmp_path: Path) -> None:
+    chain = failing(44)
+    every: dict[str, Any] = {"threshold": 0, "max_items": 200, "value": METRIC}
+    body = answer(chain.snapshot(tmp_path), AnomaliesQuestion(POLICY, **every)).body
+    assert body == independent.anomalies(chain.entries, chain.requests, POLICY, **every)
+    outcomes, metric = (
+        next(of for of in body["anomalies"] if of["kind"] == kind) for kind in ("outcome_shift", "metric_shift")
+    )
+    assert outcomes["window"]["from"] == metric["window"]["from"] == timestamp(MONDAY + 20 * WEEK)
+    assert outcomes["effect"]["until"] == metric["effect"]["until"] == timestamp(MONDAY + 30 * WEEK)
+    # 400 cases, of which about 140 fail and 20 would have: 100 each.
+    assert outcomes["effect"]["value"] == pytest.approx(metric["effect"]["value"]) == pytest.approx(12_000, rel=0.15)
+    assert outcomes["effect"]["value"] == pytest.approx(100 * outcomes["effect"]["cases"], rel=0.01)
+
+
+def rare(share: float, then: float, *, sign: int = 1) -> Draw:
+    """A loss of 500 in few cases; in more of them from the twentieth week on."""
+    return lambda of, week: sign * 500.0 if of.random() < (share if week >= 20 else then) else 0.0
+
+
+def a_tail(of: random.Random, week: int) -> float:
+    """Great values that come to be many from the twentieth week on, among others that stay."""
+    return of.gauss(100, 10) + (of.uniform(200, 900) if of.random() < (0.13 if week >= 20 else 0.01) else 0.0)
+
+
+TAILS: Final[dict[str, tuple[Draw, str]]] = {
+    "a loss": (rare(0.2, 0.03), "upper_tail_grew"),
+    "a negative loss": (rare(0.2, 0.03, sign=-1), "lower_tail_grew"),
+    "great values": (a_tail, "upper_tail_grew"),
+}
+
+
+@pytest.mark.parametrize("name", TAILS)
+def test_a_tail_that_grows_is_found_and_lasts(name: str, tmp_path: Path) -> None:
+    draw, reason = TAILS[name]
+    chain = readings(draw, weeks=32, per_week=60)
+    every: dict[str, Any] = {"max_items": 200, "value": METRIC}
+    report = answer(chain.snapshot(tmp_path), AnomaliesQuestion(POLICY, **every))
+    assert report.body == independent.anomalies(chain.entries, chain.requests, POLICY, **every)
+    found, *_ = shifts(report)
+    assert f"metric_{reason}:{METRIC}" in found["reasons"]
+    assert found["window"]["from"] == timestamp(MONDAY + 20 * WEEK)
+    assert found["effect"]["lasting"]
+    level = next(of for of in found["numbers"]["levels"] if "tail" in of)
+    assert level["tail"]["within"]["rate"] > 2 * level["tail"]["before"]["rate"]
+    assert surroundings(found)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_tails_of_what_stays_are_no_alarm(seed: int, tmp_path: Path) -> None:
+    draw = rare(0.1, 0.1) if seed % 2 else (lambda of, _: of.lognormvariate(5, 1.5))
+    report = seen(readings(draw, weeks=32, per_week=60, seed=seed), tmp_path)
+    assert shifts(report) == []
 
 
 def test_what_creeps_is_told_against_half_a_year_before(tmp_path: Path) -> None:
@@ -214,6 +285,32 @@ def test_a_version_whose_readings_differ_in_the_same_weeks_is_named(tmp_path: Pa
     assert (level["version"], found["decisions"], level["within"]["values"]) == ("2", 640, 640)
     at = report.body["anomalies"].index(found)
     assert report.decisions(at).collect()["policy_version"].unique().to_list() == ["2"]
+
+
+def routed(lower: float) -> MadeUp:
+    """Two versions in the same weeks: the second reads so much less in each kind of case, and has most of the hard."""
+    chance, chain = random.Random(9), MadeUp()  # noqa: S311 - for tests to be the same each time
+    for week in range(20):
+        for minute in sorted(chance.sample(range(7 * 24 * 60), 40)):
+            hard = chance.random() < 0.5
+            version = "2" if chance.random() < (0.8 if hard else 0.2) else "1"
+            kind, at = "hard" if hard else "easy", MONDAY + week * WEEK + minute * timedelta(minutes=1)
+            decision_id = chain.decide(at, version=version, facts={"kind": kind}, rulebook=rulebook_of("kind"))
+            value = chance.gauss(150 if hard else 90, 10) - lower * (version == "2")
+            chain.outcome(decision_id, at + HOUR, observed_metrics={METRIC: round(value, 3)})
+    return chain
+
+
+def test_a_version_that_met_other_cases_is_no_alarm_and_the_report_says_so(tmp_path: Path) -> None:
+    chain = routed(3)
+    every: dict[str, Any] = {"threshold": 0, "max_items": 200}
+    body = answer(chain.snapshot(tmp_path), AnomaliesQuestion(POLICY, **every)).body
+    found = next(of for of in body["anomalies"] if "version_differs:2" in of["reasons"])
+    assert (found["severity"], found["anomaly_score"]) == ("medium", 0.79)
+    assert "cases_differ:kind" in found["reasons"]
+    assert found["summary"].endswith("; its cases are others, by kind.")
+    assert found["look_at_next"][0]["what"] == "Compare like cases: those of version 2 are others."
+    assert body == independent.anomalies(chain.entries, chain.requests, POLICY, **every)
 
 
 def test_versions_that_read_the_same_are_not_told_apart(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@
     choice      which decisions it looks at
     reading     what is read of the lake, and kept of its files
     broken      lifecycle breaks
+    minutes     in which minute decisions were made, and whether that is known
     groups      in how large groups decisions arrive
     levels      where the values of metrics lie, week by week
     shown       which decisions show an anomaly

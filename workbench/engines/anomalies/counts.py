@@ -10,20 +10,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
+from fractions import Fraction
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 import polars as pl
 
-from gate.policy.anomalies.counted import MAX_AGE, MAX_REASONS, MAX_WEEKS, TERMINAL, Cells, Counted, Weeks
+from gate.ids import timestamp
+from gate.policy.anomalies.counted import MAX_AGE, MAX_REASONS, MAX_WEEKS, TERMINAL, Cells, Counted, Far, Weeks
 from gate.policy.anomalies.volume import GRAINS
+from gate.policy.anomalies.weekly.costs import Measured
 from gate.policy.anomalies.weekly.levels import MetricShift
+from gate.policy.anomalies.weekly.stretch import stretch
 from gate.policy.means import Sums
 from workbench.columns import NO_VERDICT
 from workbench.engines.anomalies.broken import breaks_of, breaks_of_advice, broken_by, totals_of_breaks
 from workbench.engines.anomalies.choice import Choice
-from workbench.engines.anomalies.groups import groups_of, hours_of, week_of, with_great
-from workbench.engines.anomalies.levels import condition, dated
+from workbench.engines.anomalies.groups import groups_of, week_of, with_great
+from workbench.engines.anomalies.levels import after, condition, dated
+from workbench.engines.anomalies.minutes import MINUTE, are_untimed, hours_of
 from workbench.engines.anomalies.reading import Reading
 from workbench.engines.anomalies.samples import (
     Measure,
@@ -79,20 +84,26 @@ def count(snapshot: Snapshot, choice: Choice, kept: Kept) -> Found:
     metrics = choice.of(snapshot.metrics(policy_id))
     if not decisions:
         return Found(replace(_counted(snapshot, choice, as_of), broken=breaks_of_advice(choice, as_of)), metrics, ())
-    one_of = sampled_one_of(decisions)
+    one_of, untimed = sampled_one_of(decisions), are_untimed(minutes)
     fields = fields_of_policy(snapshot, policy_id)
-    samples = reading.samples(fields, one_of)
-    weeks = _weeks(counts, as_of)
-    weeks = replace(weeks, groups=groups_of(with_great(samples.grouped, minutes, choice.cases, one_of), weeks))
+    samples = reading.samples(fields, one_of, untimed=untimed)
+    near, far = _near(counts)
+    earliest, latest = min(near["first"].to_list()), max(near["last"].to_list())
+    if as_of is None or (far is not None and (far.date > timestamp(latest) or as_of < earliest)):
+        # The chain's last entry then is one of those that lie far from the others, or as far.
+        as_of = latest
+    weeks = _weeks(near, as_of)
+    rows = with_great(samples.grouped, minutes, choice.cases, one_of, untimed=untimed)
+    weeks = replace(weeks, groups=groups_of(rows, weeks))
     learned = learn(names, samples, fields, weeks, one_of, choice.question)
-    in_weeks = dated(metrics, choice.cases).with_columns(week_of(weeks))
+    in_weeks = dated(metrics, choice.cases.with_columns(MINUTE)).with_columns(week_of(weeks))
     measured = metrics if all(measure.era is None for measure in learned.measures) else in_weeks
     # At once, so that no processor is idle.
-    totals, *far = pl.collect_all(
+    totals, *out_far = pl.collect_all(
         [totals_of_breaks(choice, as_of), *far_values(measured, learned.measures)], engine="streaming"
     )
     total = totals.row(0, named=True)
-    out = [measure for measure, told in zip(learned.measures, far, strict=True) if told.item(0, "count")]
+    out = [measure for measure, told in zip(learned.measures, out_far, strict=True) if told.item(0, "count")]
     broken, *farthest = pl.collect_all(
         [broken_by(choice, total, as_of), *farthest_values(measured, out)], engine="streaming"
     )
@@ -102,15 +113,18 @@ def count(snapshot: Snapshot, choice: Choice, kept: Kept) -> Found:
         first=date_of(first),
         last=date_of(last),
         weeks=weeks,
-        cells=_cells(hours_of(minutes), weeks, as_of),
+        cells=_cells(hours_of(minutes, untimed=untimed), weeks, as_of),
         histograms=learned.histograms,
-        outliers=outliers_of(out, [told for told in far if told.item(0, "count")], farthest),
+        outliers=outliers_of(out, [told for told in out_far if told.item(0, "count")], farthest),
         # No receipts are imported, so their want breaks nothing.
         broken=() if snapshot.imported is not None else breaks_of(broken.row(0, named=True), total),
         sampled_one_of=one_of,
         metrics=learned.metrics,
         metric_shifts=learned.shifts if one_of == 1 else _of_all(learned.shifts, in_weeks),
         value=_values(metrics, weeks, choice.question.value),
+        measured=_measured(in_weeks, weeks, choice.question.value),
+        far=far,
+        untimed=untimed,
     )
     return Found(counted, in_weeks, learned.measures)
 
@@ -118,10 +132,16 @@ def count(snapshot: Snapshot, choice: Choice, kept: Kept) -> Found:
 def _of_all(shifts: Sequence[MetricShift], metrics: pl.LazyFrame) -> Sequence[MetricShift]:
     """The shifts, with how many decisions they are of among all, and not only among those that were taken."""
     plans = [
-        metrics.filter(pl.col("name") == shift.metric).filter(condition(shift)).select(pl.len()) for shift in shifts
+        metrics.filter(pl.col("name") == shift.metric).select(
+            condition(shift).sum().alias("decisions"), after(shift).sum().alias("later")
+        )
+        for shift in shifts
     ]
     found = pl.collect_all(plans, engine="streaming")
-    return [replace(shift, decisions=int(of.item())) for shift, of in zip(shifts, found, strict=True)]
+    numbers = (of.row(0) for of in found)
+    return [
+        replace(of, decisions=decisions, later=later) for of, (decisions, later) in zip(shifts, numbers, strict=True)
+    ]
 
 
 def _counted(snapshot: Snapshot, choice: Choice, as_of: datetime | None) -> Counted:
@@ -160,13 +180,42 @@ def _values(metrics: pl.LazyFrame, weeks: Weeks, name: str | None) -> list[tuple
     return [(of.values, float(of.total)) for of in of_weeks]
 
 
+def _measured(metrics: pl.LazyFrame, weeks: Weeks, name: str | None) -> Measured | None:
+    """The values of a metric by the week of their decision and the age of their outcome, exact."""
+    if name is None:
+        return None
+    number = len(weeks.decisions)
+    of_weeks = metrics.filter((pl.col("name") == name) & pl.col("at").is_between(0, number - 1))
+    rows = of_weeks.select("at", "age", "value").collect(engine="streaming")
+    found: list[dict[int, tuple[int, Fraction]]] = [{} for _ in range(number)]
+    for part in rows.iter_slices(_STRETCH):
+        for (at, age), of in exact_sums(part, ["at", "age"]).items():
+            values, total = found[int(at)].get(int(age), (0, Fraction(0)))
+            found[int(at)][int(age)] = (values + of.values, total + of.total)
+    return Measured(name, found)
+
+
+def _near(counts: pl.DataFrame) -> tuple[pl.DataFrame, Far | None]:
+    """The counts of the decisions that are looked at together, and those that lie far from them."""
+    part = stretch(dict(counts.group_by("week").agg(pl.col("decisions").sum()).iter_rows()))
+    within = pl.col("week").is_between(*part)
+    near, beyond = counts.filter(within), counts.filter(~within)
+    if beyond.is_empty():
+        return near, None
+    decisions, first, last = beyond.select(pl.col("decisions").sum(), pl.col("first").min(), pl.col("last").max()).row(
+        0
+    )
+    return near, Far(decisions, timestamp(first if last.date() < part.first else last))
+
+
 def _weeks(counts: pl.DataFrame, as_of: datetime) -> Weeks:
-    found = counts["week"].unique().to_list()
+    found = counts["week"].to_list()
+    earliest, latest = min(found), max(found)
     # A clock that ran backwards can have dated decisions after the chain's last entry. One that ran far ahead, or a
     # policy by which nobody decides any more, would leave weeks without any decision.
-    last = min(max(_monday(as_of), *found), max(found) + (MAX_WEEKS - 1) * _WEEK)
-    first = max(min(found), last - (MAX_WEEKS - 1) * _WEEK)
-    number = (last - first) // _WEEK + 1
+    last = latest + min(max(0, (_monday(as_of) - latest) // _WEEK), MAX_WEEKS - 1) * _WEEK
+    number = min((last - earliest) // _WEEK + 1, MAX_WEEKS)
+    first = last - (number - 1) * _WEEK
     at = ((pl.col("week") - first).dt.total_days() // 7).alias("at")
     rows = counts.filter(pl.col("week") >= first).with_columns(at)
     reasons = _series(rows, "reason_code", number)
@@ -179,7 +228,8 @@ def _weeks(counts: pl.DataFrame, as_of: datetime) -> Weeks:
         verdicts=verdicts,
         reasons={name: reasons[name] for name in kept},
         outcomes=_ages(rows.filter(pl.col("age").is_not_null()), number),
-        horizons=[_horizon(first + (week + 1) * _WEEK, as_of) for week in range(number)],
+        horizons=[_horizon(first, week, as_of) for week in range(number)],
+        last=timestamp(max(counts["last"].to_list())),
     )
 
 
@@ -206,9 +256,10 @@ def _ages(rows: pl.DataFrame, weeks: int) -> dict[str, list[list[int]]]:
     return found
 
 
-def _horizon(end: date, as_of: datetime) -> int:
-    """The horizon to which outcomes of a window that ended with a day are known; -1 where there is none yet."""
-    return max(-1, min((as_of - datetime.combine(end, time(), UTC)) // _DAY - 1, MAX_AGE))
+def _horizon(first: date, week: int, as_of: datetime) -> int:
+    """The horizon to which outcomes of a window that ends with a week are known; -1 where there is none yet."""
+    since = as_of - datetime.combine(first, time(), UTC) - (week + 1) * _WEEK
+    return max(-1, min(since // _DAY - 1, MAX_AGE))
 
 
 def _monday(moment: datetime) -> date:
@@ -218,7 +269,7 @@ def _monday(moment: datetime) -> date:
 def _cells(hours: pl.DataFrame, weeks: Weeks, as_of: datetime) -> list[Cells]:
     """The decisions in each whole hour, day and week of those weeks, to where the chain ends."""
     end = min(as_of, weeks.starts(len(weeks.decisions)))
-    rows = hours.filter(pl.col("hour") >= weeks.starts(0))
+    rows = hours.filter(pl.col("hour").is_between(weeks.starts(0), weeks.starts(len(weeks.decisions))))
     cells = []
     for grain, every in zip(GRAINS, _EVERY, strict=True):
         counted = rows.group_by(pl.col("hour").dt.truncate(every)).agg(pl.col("decisions", "arrivals").sum())

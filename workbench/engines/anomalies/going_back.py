@@ -19,6 +19,7 @@ import polars as pl
 from gate.encoding.strict_json import parse_document
 from gate.errors import RulebookRefused
 from gate.policy.anomalies.anomaly import AnomalyDocument
+from gate.policy.anomalies.weekly.stretch import moved
 from gate.policy.questions import CounterfactualsQuestion
 from workbench.engines.counterfactuals import CounterfactualReport, answer
 from workbench.engines.rendering import cut
@@ -100,7 +101,7 @@ def going_back(snapshot: Snapshot, policy_id: str, anomaly: AnomalyDocument) -> 
         return None
     before, body = replaced
     # A window that goes on ends with the chain's last entry, which may be one of its decisions.
-    until = first + max(1, -((first - last) // _WEEK)) * _WEEK
+    until = moved(first, max(1, -((first - last) // _WEEK)) * _WEEK)
     question = CounterfactualsQuestion(policy_id, rulebook=body, since=first, until=until)
     try:
         report = answer(snapshot.slice(first, until), question)

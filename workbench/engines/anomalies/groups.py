@@ -12,16 +12,12 @@ from typing import Final
 import polars as pl
 
 from gate.policy.anomalies.counted import MAX_AGE, TERMINAL, Weeks
-from gate.policy.anomalies.volume import most_arrivals
 from gate.policy.anomalies.weekly.groups import Groups, GroupSums
-from workbench.columns import NO_VERDICT, TIME
+from workbench.columns import NO_VERDICT
 from workbench.engines.anomalies.broken import ACTED, ENDED
+from workbench.engines.anomalies.minutes import minute_of
 from workbench.engines.slicing import scattered
 
-MINUTE: Final = (pl.col("created_at").cast(pl.Int64) // 60_000).alias("minute")
-"""The minute in which a decision was made, since 1970: those of one minute are a group."""
-
-_HOUR_MS: Final = 3_600_000
 _NAMES: Final = GroupSums._fields
 _THINNED: Final = 2
 _NOTHING: Final = GroupSums()
@@ -46,33 +42,26 @@ def week_of(weeks: Weeks) -> pl.Expr:
     return ((pl.col("week") - pl.lit(weeks.first)).dt.total_days() // 7).cast(pl.Int32).alias("at")
 
 
-def by_minute(cases: pl.LazyFrame) -> pl.LazyFrame:
-    """The decisions of each minute."""
-    return cases.group_by(MINUTE).agg(pl.len().cast(pl.Int64).alias("decisions"))
+def in_weeks(rows: pl.DataFrame, weeks: Weeks) -> pl.DataFrame:
+    """The rows of the weeks that are looked at, with the index of theirs as `at`."""
+    return rows.with_columns(week_of(weeks)).filter(pl.col("at").is_between(0, len(weeks.decisions) - 1))
 
 
-def hours_of(minutes: pl.DataFrame) -> pl.DataFrame:
-    """The decisions of each hour, and as how many arrivals they count."""
-    hour = (pl.col("minute") // 60 * _HOUR_MS).cast(TIME).alias("hour")
-    decisions, others = pl.col("decisions"), pl.col("others")
-    of_hours = minutes.select(hour, decisions).with_columns((decisions.sum().over("hour") - decisions).alias("others"))
-    most = {of: most_arrivals(of) for of in of_hours["others"].unique()}
-    arrivals = pl.min_horizontal(decisions, others.replace_strict(most, return_dtype=pl.Int64)).alias("arrivals")
-    return of_hours.group_by("hour").agg(decisions.sum(), arrivals.sum())
-
-
-def grouped(cases: pl.LazyFrame, one_of: int) -> pl.LazyFrame:
+def grouped(cases: pl.LazyFrame, one_of: int, *, untimed: bool) -> pl.LazyFrame:
     """The decisions with their minute, and with their outcome and its age where it is one that is counted.
 
     Args:
         cases: The decisions.
         one_of: Of so many decisions one is taken elsewhere.
+        untimed: Whether minutes are not known.
     """
-    one_of = thinned(one_of)
-    return _told(cases if one_of == 1 else cases.filter(scattered(MINUTE) % one_of == 0), one_of)
+    one_of, minute = thinned(one_of), minute_of(untimed=untimed)
+    return _told(cases if one_of == 1 else cases.filter(scattered(minute) % one_of == 0), one_of, minute)
 
 
-def with_great(taken: pl.DataFrame, minutes: pl.DataFrame, cases: pl.LazyFrame, one_of: int) -> pl.DataFrame:
+def with_great(
+    taken: pl.DataFrame, minutes: pl.DataFrame, cases: pl.LazyFrame, one_of: int, *, untimed: bool
+) -> pl.DataFrame:
     """The decisions that are taken, and all of the minutes that have many.
 
     Args:
@@ -80,18 +69,21 @@ def with_great(taken: pl.DataFrame, minutes: pl.DataFrame, cases: pl.LazyFrame, 
         minutes: As `by_minute` gives them.
         cases: The decisions.
         one_of: Of so many decisions one is taken elsewhere.
+        untimed: Whether minutes are not known.
     """
-    great = minutes.filter(pl.col("decisions") > thinned(one_of))["minute"]
+    together = pl.col("decisions") - pl.col("round") if untimed else pl.col("decisions")
+    great = minutes.filter(together > thinned(one_of))["minute"]
     if one_of == 1 or not great.len():
         return taken
-    rows = _told(cases.filter(MINUTE.is_in(great.implode())), 1).collect(engine="streaming")
+    minute = minute_of(untimed=untimed)
+    rows = _told(cases.filter(minute.is_in(great.implode())), 1, minute).collect(engine="streaming")
     return pl.concat([taken.filter(~pl.col("minute").is_in(great.implode())), rows])
 
 
-def _told(cases: pl.LazyFrame, weight: int) -> pl.LazyFrame:
+def _told(cases: pl.LazyFrame, weight: int, minute: pl.Expr) -> pl.LazyFrame:
     return cases.select(
         "week",
-        MINUTE,
+        minute,
         "verdict",
         "reason_code",
         age_in_days().alias("age"),
@@ -109,7 +101,7 @@ def groups_of(decided: pl.DataFrame, weeks: Weeks) -> dict[tuple[str, str], dict
         weeks: The weeks.
     """
     number = len(weeks.decisions)
-    seen = decided.with_columns(week_of(weeks)).filter(pl.col("at") >= 0)
+    seen = in_weeks(decided, weeks)
     rows = seen.group_by("at", "minute", "verdict", "reason_code", "w").agg(pl.len().cast(pl.Int64).alias("x"))
     outcomes = seen.filter("ended").select("at", "minute", "age", "outcome_status", "w")
     found: dict[tuple[str, str], dict[int, Groups]] = {}

@@ -19,7 +19,7 @@ from gate.policy.anomalies.scores import DELTA
 from gate.policy.anomalies.weekly.groups import BinGroups
 from gate.policy.anomalies.weekly.levels import BINS, LOCATION, MetricShift, find_metric_shifts
 from gate.policy.anomalies.weekly.values import Level, Middle, ranked
-from workbench.engines.anomalies.groups import MINUTE, groups_of_ranks, week_of
+from workbench.engines.anomalies.groups import groups_of_ranks, in_weeks
 from workbench.engines.slicing import lower_quantiles
 from workbench.values import exact_sums
 
@@ -35,8 +35,13 @@ class Era(NamedTuple):
 
 
 def dated(metrics: pl.LazyFrame, cases: pl.LazyFrame) -> pl.LazyFrame:
-    """Values with the week and minute of their decisions, and how many days after it their outcomes came."""
-    made = cases.select("position", "created_at", "week", MINUTE)
+    """Values with the week and minute of their decisions, and how many days after it their outcomes came.
+
+    Args:
+        metrics: The values.
+        cases: The decisions: {position, created_at, week, minute}.
+    """
+    made = cases.select("position", "created_at", "week", "minute")
     days = (pl.col("reported_at") - pl.col("created_at")).dt.total_days().clip(0, MAX_AGE).fill_null(MAX_AGE)
     age = days.cast(pl.Int16).alias("age")
     return metrics.select(*_NAMES).join(made, on="position").select(*_NAMES, "week", "minute", age)
@@ -52,13 +57,16 @@ def shifted(
         names: The metrics that are looked at, and of each whether distances are ratios.
         weeks: The weeks.
         min_sample: As how many single values a window says as much at least.
-        valued: The metric whose means are asked for; None for none.
+        valued: The metric whose means are asked for, where versions are compared; None for none.
     """
-    rows = values.with_columns(week_of(weeks)).filter(pl.col("at") >= 0)
+    rows = in_weeks(values, weeks)
     of_metrics = {name: rows.filter(pl.col("name") == name) for name, _ in names}
     levels = [_level(name, of_metrics[name], weeks, ratios=ratios) for name, ratios in names if of_metrics[name].height]
     found = find_metric_shifts(levels, len(weeks.decisions), weeks.horizons, min_sample)
-    return [_measured(shift, of_metrics[shift.metric], means=shift.metric == valued) for shift in found]
+    return [
+        _measured(shift, of_metrics[shift.metric], means=shift.metric == valued and shift.version is not None)
+        for shift in found
+    ]
 
 
 def eras(shifts: Sequence[MetricShift], metric: str, weeks: int) -> list[Era]:
@@ -97,12 +105,22 @@ def condition(shift: MetricShift) -> pl.Expr:
     return within & (pl.col("age") <= shift.horizon)
 
 
+def after(shift: MetricShift) -> pl.Expr:
+    """Whether a value is in the weeks that a shift lasts after its window."""
+    last = shift.windows.last
+    return pl.col("at").is_between(last + 1, last if shift.until is None else shift.until)
+
+
 def _level(metric: str, rows: pl.DataFrame, weeks: Weeks, *, ratios: bool) -> Level:
     number = len(weeks.decisions)
     edges = sorted(set(lower_quantiles(rows["value"], BINS)))
     place = pl.Series(edges, dtype=pl.Float64).search_sorted(rows["value"], side="left")
     binned = rows.select("at", "minute", "age", "policy_version", "value", pl.Series("place", place))
-    middles = binned.group_by("place").agg(pl.col("value").sort().get((pl.len() - 1) // 2), pl.len()).sort("place")
+    middles = (
+        binned.group_by("place")
+        .agg(pl.col("value").sort().get((pl.len() - 1) // 2), pl.len(), (pl.col("value").max() + 0.0).alias("greatest"))
+        .sort("place")
+    )
     ranks = ranked(middles["len"].to_list())
     used = {at: place for place, at in enumerate(middles["place"])}
     told = {"place": middles["place"], "bin": [*used.values()], "rank": ranks}
@@ -125,6 +143,7 @@ def _level(metric: str, rows: pl.DataFrame, weeks: Weeks, *, ratios: bool) -> Le
         metric=metric,
         values=middles["value"].to_list(),
         ratios=ratios,
+        greatest=middles["greatest"].to_list(),
         aged=aged,
         groups=groups_of_ranks(binned.select("at", "minute", "rank"), number),
         together=BinGroups(aged[MAX_AGE], shared.rows()),
@@ -157,7 +176,8 @@ def _measured(shift: MetricShift, rows: pl.DataFrame, *, means: bool) -> MetricS
         before, within = weeks.filter(~mine), weeks.filter(mine)
     usual = lower_quantiles(before["value"], 2)[0]
     sides = [_middle(side, usual, means=means) for side in (before, within)]
-    return replace(shift, before=sides[0], within=sides[1], decisions=rows.filter(condition(shift)).height)
+    decisions, later = rows.filter(condition(shift)).height, rows.filter(after(shift)).height
+    return replace(shift, before=sides[0], within=sides[1], decisions=decisions, later=later)
 
 
 def _middle(rows: pl.DataFrame, usual: float, *, means: bool) -> Middle:

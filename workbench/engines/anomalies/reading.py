@@ -10,7 +10,8 @@ import polars as pl
 
 from workbench.engines.anomalies.broken import ACTED, ENDED
 from workbench.engines.anomalies.choice import Choice
-from workbench.engines.anomalies.groups import MINUTE, age_in_days, by_minute, grouped
+from workbench.engines.anomalies.groups import age_in_days, grouped
+from workbench.engines.anomalies.minutes import by_minute, minute_of
 from workbench.engines.slicing import taken
 from workbench.facts import find_typed, number_of, string_of, type_of, with_fields
 from workbench.kept import Asked, Kept, Query
@@ -35,7 +36,7 @@ class Totals(NamedTuple):
         counts: {week, policy_version, verdict, reason_code, outcome_status, age, decisions, first, last}: of actions
             that were let through, by how many days after the decision a terminal outcome came; of others, status and
             age are null.
-        minutes: The decisions of each minute.
+        minutes: The decisions of each minute, and how many are dated to a whole quarter of an hour.
         names: Of each metric how many values it has, and the least.
     """
 
@@ -49,9 +50,9 @@ class Samples(NamedTuple):
 
     Attributes:
         grouped: Those of one of so many minutes, as `groups.grouped` gives them.
-        made: When those were made of which metrics are looked at week by week: {position, created_at, week}.
+        made: When those were made of which metrics are looked at week by week: {position, created_at, week, minute}.
         values: What their outcomes measured.
-        facts: Their facts: the week, the minute, and the columns of some fields.
+        facts: Their facts: the week, the minute, the version, and the columns of some fields.
     """
 
     grouped: pl.DataFrame
@@ -92,14 +93,16 @@ class Reading:
             names=names.group_by("name").agg(pl.col("values").sum(), pl.col("least").min()),
         )
 
-    def samples(self, fields: Sequence[str], one_of: int) -> Samples:
+    def samples(self, fields: Sequence[str], one_of: int, *, untimed: bool) -> Samples:
         """What is taken of one of so many decisions.
 
         Args:
             fields: The fields of facts.
             one_of: Of how many decisions one is taken.
+            untimed: Whether minutes are not known.
         """
-        made = ("position", "created_at", "week")
+        minute = minute_of(untimed=untimed)
+        made = ("position", "created_at", "week", minute)
         measured = ("position", "name", "value", "reported_at", "policy_version")
         columns = [column for of in fields for column in (type_of(of), number_of(of), string_of(of))]
         week = pl.col("created_at").dt.truncate("1w").dt.date().alias("week")
@@ -111,10 +114,14 @@ class Reading:
         grouped_, made_, values, facts = self._kept.several(
             self._snapshot,
             [
-                self._of_cases(("grouped", one_of), lambda cases: grouped(cases, one_of)),
-                self._of_cases(("made", one_of), lambda cases: cases.filter(taken(one_of)).select(made)),
+                self._of_cases(("grouped", one_of, untimed), lambda cases: grouped(cases, one_of, untimed=untimed)),
+                self._of_cases(("made", one_of, untimed), lambda cases: cases.filter(taken(one_of)).select(made)),
                 self._of_metrics(("values", one_of), lambda metrics: metrics.filter(taken(one_of)).select(measured)),
-                self._asked("facts", (tuple(fields), one_of), lambda part: known(part).select(week, MINUTE, *columns)),
+                self._asked(
+                    "facts",
+                    (tuple(fields), one_of, untimed),
+                    lambda part: known(part).select(week, minute, "policy_version", *columns),
+                ),
             ],
         )
         if any(facts.select(type_of(of)).to_series().null_count() for of in fields):
@@ -123,7 +130,7 @@ class Reading:
             withheld = Personal.of(self._snapshot.manifest.personal).facts
             every = known(self._snapshot)
             read = with_fields(every, fields, withheld, typed=find_typed(every, fields, pl.col("known")))
-            facts = read.select(week, MINUTE, *columns).collect(engine="streaming")
+            facts = read.select(week, minute, "policy_version", *columns).collect(engine="streaming")
         return Samples(grouped_, made_, values, facts)
 
     def _of_cases(self, name: Hashable, query: Callable[[pl.LazyFrame], pl.LazyFrame]) -> Asked:
@@ -140,11 +147,11 @@ def _together(minutes: pl.DataFrame) -> pl.DataFrame:
     """The decisions of each minute, of the minutes of several files: only those where two of them overlap are added."""
     ends = sorted(minutes.select("low", "high").unique().iter_rows())
     shared = [(of[0], before[1]) for before, of in pairwise(_reaching(ends)) if of[0] <= before[1]]
-    columns = ("minute", "decisions")
+    columns = ("minute", "decisions", "round")
     if not shared:
         return minutes.select(columns)
     inside = pl.any_horizontal(*(pl.col("minute").is_between(low, high) for low, high in shared))
-    twice = minutes.filter(inside).group_by("minute").agg(pl.col("decisions").sum())
+    twice = minutes.filter(inside).group_by("minute").agg(pl.col("decisions", "round").sum())
     return pl.concat([minutes.filter(~inside).select(columns), twice.select(columns)])
 
 

@@ -22,6 +22,7 @@ from gate.policy.anomalies.anomaly import AnomalyDocument
 from gate.policy.anomalies.counted import Counted
 from gate.policy.anomalies.report import anomaly_report, find, strongest
 from gate.policy.anomalies.scores import THRESHOLD
+from gate.policy.anomalies.weekly.stretch import moved
 from gate.policy.bounds import refusal
 from gate.policy.confidence import MIN_SAMPLE
 from gate.policy.questions import MAX_ITEMS, AnomaliesQuestion
@@ -287,7 +288,7 @@ def answer(snapshot: Snapshot, question: AnomaliesQuestion, kept: Kept | None = 
 
 def _near(column: str, anomaly: AnomalyDocument) -> pl.Expr:
     first, last = (datetime.fromisoformat(anomaly["window"][end]) for end in ("from", "to"))
-    return pl.col(column).is_between(first - BESIDE, last + BESIDE)
+    return pl.col(column).is_between(moved(first, -BESIDE), moved(last, BESIDE))
 
 
 def _rates_beside(anomaly: AnomalyDocument, weekly: pl.DataFrame) -> pl.DataFrame:
@@ -302,7 +303,7 @@ def _levels_beside(anomaly: AnomalyDocument, metrics: pl.LazyFrame, cases: pl.La
     """Where the values of a metric lie, in the weeks around the window and of what it is compared with."""
     level = anomaly["numbers"]["levels"][0]
     since, until = (datetime.fromisoformat(of) for of in (level["reference_from"], level["to"]))
-    near = cases.filter(pl.col("created_at").is_between(since - BESIDE, until + BESIDE))
+    near = cases.filter(pl.col("created_at").is_between(moved(since, -BESIDE), moved(until, BESIDE)))
     if level["version"] is not None:
         near = near.filter(pl.col("policy_version") == level["version"])
     values = metrics.filter(pl.col("name") == anomaly["subject"]).select("position", "value")

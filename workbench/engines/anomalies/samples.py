@@ -19,12 +19,12 @@ import polars as pl
 from gate.ids import timestamp
 from gate.policy.anomalies import outliers
 from gate.policy.anomalies.counted import Weeks
-from gate.policy.anomalies.drift import Histogram
+from gate.policy.anomalies.drift import Histogram, are_others
 from gate.policy.anomalies.outliers import Outliers
 from gate.policy.anomalies.weekly.levels import MetricShift
 from gate.policy.questions import AnomaliesQuestion
 from gate.policy.reports import MAX_METRICS
-from workbench.engines.anomalies.groups import groups_of_bins, thinned, week_of
+from workbench.engines.anomalies.groups import groups_of_bins, in_weeks, thinned, week_of
 from workbench.engines.anomalies.levels import Era, dated, eras, shifted
 from workbench.engines.anomalies.reading import Samples
 from workbench.engines.slicing import lower_quantiles, taken
@@ -125,11 +125,11 @@ def learn(
     known = {name: (count, least) for name, count, least in sorted(looked_at.iter_rows())}
     every = dated(samples.values.lazy(), samples.made.lazy()).with_columns(week_of(weeks)).collect()
     values = every if one_of == 1 else every.filter(taken(thinned(one_of)))
-    in_weeks, of_all = ({name: rows.filter(pl.col("name") == name) for name in known} for rows in (values, every))
+    of_weeks, of_all = ({name: rows.filter(pl.col("name") == name) for name in known} for rows in (values, every))
     by_ratio = [(name, _ratios(of, known[name][1])) for name, of in of_all.items()]
     shifts = shifted(values, by_ratio, weeks, min_sample, question.value)
     measures = []
-    for name, of in in_weeks.items():
+    for name, of in of_weeks.items():
         of_eras = eras(shifts, name, len(weeks.decisions))
         parts: list[tuple[Era | None, pl.DataFrame]] = [(None, of_all[name])]
         if of_eras:
@@ -139,6 +139,7 @@ def learn(
             replace(measure, era=era) for measure, (era, _) in zip(found, parts, strict=True) if measure is not None
         ]
     histograms = _histograms(samples.facts, fields, weeks)
+    shifts = [_with_mixes(shift, samples.facts, fields, weeks) for shift in shifts]
     return Learned(
         histograms=[histogram for histogram in histograms if histogram is not None],
         measures=measures,
@@ -149,8 +150,20 @@ def learn(
 
 def _histograms(facts: pl.DataFrame, fields: Sequence[str], weeks: Weeks) -> list[Histogram | None]:
     shared = pl.col("minute").is_duplicated().alias("shared")
-    seen = facts.with_columns(week_of(weeks), shared).filter(pl.col("at") >= 0)
+    seen = in_weeks(facts.with_columns(shared), weeks)
     return [_histogram(seen, field, len(weeks.decisions)) for field in fields]
+
+
+def _with_mixes(shift: MetricShift, facts: pl.DataFrame, fields: Sequence[str], weeks: Weeks) -> MetricShift:
+    """A shift of a version with the facts in which its cases differ from those of others in the same weeks."""
+    if shift.version is None:
+        return shift
+    within = pl.col("at").is_between(shift.windows.first, shift.windows.last)
+    own = (pl.col("policy_version").cast(pl.String) == shift.version).cast(pl.Int32)
+    rows = in_weeks(facts, weeks).filter(within).with_columns(own.alias("at"), pl.lit(value=False).alias("shared"))
+    sides = ((field, _histogram(rows, field, 2)) for field in fields)
+    mixed = [field for field, of in sides if of is not None and are_others(of.weeks[1], of.weeks[0], len(fields))]
+    return replace(shift, mixed=tuple(mixed))
 
 
 def far_values(metrics: pl.LazyFrame, measures: Sequence[Measure]) -> list[pl.LazyFrame]:

@@ -19,7 +19,8 @@ from gate.policy.anomalies.breaks import RULES
 from gate.policy.anomalies.counted import ENDED, WORSE
 from gate.policy.anomalies.scores import HIGH, INDEX, MEDIUM, SEVERITIES
 from gate.policy.anomalies.telling.levels import QUARTILES, SHARES, differing
-from gate.policy.anomalies.weekly.levels import LOCATION
+from gate.policy.anomalies.weekly.levels import LOCATION, SPREAD
+from gate.policy.anomalies.weekly.tails import ABOVE, TAILS
 from gate.policy.questions import OPEN_DAYS
 from workbench.engines.rendering import cut, on_one_line
 from workbench.engines.wording import amount, counted, day, described, in_words, joined, phrase, whole_percent
@@ -173,7 +174,7 @@ def surroundings(anomaly: AnomalyDocument) -> str:
             )
         case "metric_shift":
             level = numbers["levels"][0]
-            what = "" if level["of"] == LOCATION else "the middle half of "
+            what = "the middle half of " if level["of"] == SPREAD else ""
             before, within = _levels(level)
             others = "with other versions" if level["version"] is not None else "before"
             return f"{what.capitalize()}{cut(described(numbers['metric']))}: {within}, {before} {others}"
@@ -240,6 +241,12 @@ def grown(then: str, then_score: float, now: AnomalyDocument) -> str:
 
 def _levels(level: Mapping[str, Any]) -> list[str]:
     """What differs, before and within: medians, quartiles or shares."""
+    if level["of"] in TAILS:
+        tail, where = level["tail"], "above" if level["of"] == ABOVE else "of at most"
+        return [
+            f"{whole_percent(tail[when]['rate'])} of values {where} {amount(tail['cut'])}"
+            for when in ("before", "within")
+        ]
     if level["of"] != LOCATION:
         ends = (level["before"], level["within"])
         return [f"{amount(of['lower_quartile'])} to {amount(of['upper_quartile'])}" for of in ends]

@@ -27,15 +27,47 @@ class Base:
         self._counted = counted
         self._policy_id = policy_id
 
-    def _effect(self, cases: int, first: str, last: str, *, harm: bool | None = None, goes_on: bool = False) -> Effect:
+    def _effect(self, cases: int, first: str, last: str, *, harm: bool | None = None) -> Effect:
         """What something costs that was from one moment to another."""
         began, ended = parse_timestamp(first), parse_timestamp(last)
-        return Effect(cases, self._value(cases, began, ended), goes_on or ended - began >= LASTING, harm)
+        return Effect(cases, self._value(cases, began, ended), ended - began >= LASTING, harm, last)
 
-    def _goes_on(self, windows: Windows) -> bool:
-        """Whether a window has the week in which the chain ends."""
-        as_of = self._counted.as_of
-        return as_of is not None and timestamp(self._weeks.starts(windows.last + 1)) >= as_of
+    def _lasting_effect(
+        self, windows: Windows, until: int | None, cases: int, *, harm: bool | None = None, of: str = ""
+    ) -> Effect:
+        """What a shift costs that lasts to a week, its window's last one where None.
+
+        Args:
+            windows: Its weeks.
+            until: The week.
+            cases: How many decisions went otherwise.
+            harm: Whether it is for the worse.
+            of: The metric whose values shifted, where they did.
+        """
+        last = windows.last if until is None else until
+        first, _ = self._ends(windows)
+        end, as_of = self._end(last), self._counted.as_of
+        goes_on = as_of is not None and timestamp(self._weeks.starts(last + 1)) >= as_of
+        lasting = goes_on or parse_timestamp(end) - parse_timestamp(first) >= LASTING
+        costs = [self._cost(windows, last, of)]
+        if self._counted.measured is not None and of != self._counted.measured.metric:
+            # What cases are worth that went otherwise need not be another sum: of the two the one that tells more.
+            costs.append(self._value(cases, parse_timestamp(first), parse_timestamp(end)))
+        value = max((cost for cost in costs if cost is not None), key=abs, default=None)
+        return Effect(cases, value, lasting, harm, end)
+
+    def _cost(self, windows: Windows, until: int, of: str) -> float | None:
+        """What the metric that was asked for came to in the weeks of a shift, less what it would have come to by its
+        mean before: that of a value where its own values shifted, else that of a decision.
+        """
+        measured, weeks = self._counted.measured, self._weeks
+        if measured is None:
+            return None
+        cost = measured.cost(windows, until, weeks.horizons, None if of == measured.metric else weeks.decisions)
+        try:
+            return None if cost is None else rounded(float(cost))
+        except OverflowError:
+            return None
 
     def _value(self, cases: int, began: datetime, ended: datetime) -> float | None:
         """What the metric comes to in so many cases: its mean in the weeks of that time, so many times."""
@@ -64,12 +96,17 @@ class Base:
         return weeks
 
     def _ends(self, windows: Windows) -> tuple[str, str]:
-        """Where a window begins and ends; one that goes on ends with the chain, or with the last decision where a clock
-        that ran backwards dated that later.
+        """Where a window begins and ends."""
+        return timestamp(self._weeks.starts(windows.first)), self._end(windows.last)
+
+    def _end(self, week: int) -> str:
+        """Where a week ends; the last one with the chain, or with the last decision where a clock that ran backwards
+        dated that later.
         """
-        last = timestamp(self._weeks.starts(windows.last + 1))
-        known = [moment for moment in (self._counted.as_of, self._counted.last) if moment is not None]
-        return timestamp(self._weeks.starts(windows.first)), min(last, max(known, default=last))
+        last = timestamp(self._weeks.starts(week + 1))
+        latest = self._weeks.last or self._counted.last
+        known = [moment for moment in (self._counted.as_of, latest) if moment is not None]
+        return min(last, max(known, default=last))
 
     def _shown(self, windows: Windows) -> Shown:
         """The decisions of a window: those of whole weeks, for the chain's last entry can be one of them."""

@@ -39,7 +39,7 @@ class Facts(Base):
             last=last,
             decisions=self._decided(group[0].windows),
             shown=shown,
-            effect=self._effect(self._moved(group[0]), first, last, goes_on=self._goes_on(group[0].windows)),
+            effect=self._lasting_effect(group[0].windows, group[0].until, self._moved(group[0])),
             numbers={"facts": [self._fact(drift) for drift in group]},
             next=[
                 Next("See which bins grew: a caller that sends something else, or other customers?"),
@@ -48,12 +48,13 @@ class Facts(Base):
         )
 
     def _moved(self, drift: Drift) -> int:
-        """How many decisions of the window have another value of a fact than they would have had before: the total
-        variation distance, so many times.
+        """How many decisions since the window began, as long as it lasts, have another value of a fact than they would
+        have had before: the total variation distance, so many times.
         """
         n, m = sum(drift.before), sum(drift.within)
         distance = math.fsum(abs(a / n - b / m) for a, b in zip(drift.before, drift.within, strict=True)) / 2
-        return round(distance * self._decided(drift.windows))
+        last = drift.windows.last if drift.until is None else drift.until
+        return round(distance * sum(self._weeks.decisions[drift.windows.first : last + 1]))
 
     def _fact(self, drift: Drift) -> dict[str, object]:
         first, last = self._ends(drift.windows)

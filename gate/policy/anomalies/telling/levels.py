@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from gate.policy.anomalies.weekly.levels import SPREAD
+from gate.policy.anomalies.weekly.tails import ABOVE, TAILS
 
 MEDIAN: Final = "median"
 ORDER: Final = "order"
@@ -63,6 +64,8 @@ def called(metric: str, level: Mapping[str, Any], versions: Sequence[str]) -> st
         return _beside_others(metric, level)
     if level["of"] == SPREAD:
         return _spread(metric, level, since)
+    if level["of"] in TAILS:
+        return _tail(metric, level, since)
     found, moved = differing(level), "rose" if level["cliffs_delta"] > 0 else "fell"
     then, now = level["before"][MEDIAN], level["within"][MEDIAN]
     if found.name == MEDIAN:
@@ -79,6 +82,13 @@ def called(metric: str, level: Mapping[str, Any], versions: Sequence[str]) -> st
 
 def _moved(then: float, now: float, *, rose: bool) -> bool:
     return now > then if rose else now < then
+
+
+def _tail(metric: str, level: Mapping[str, Any], since: str) -> str:
+    tail, where = level["tail"], "above" if level["of"] == ABOVE else "of at most"
+    then, now = tail["before"]["rate"], tail["within"]["rate"]
+    moved = f"{'rose' if now > then else 'fell'} from {then:.1%} to {now:.1%}{since}"
+    return f"The share of values of the metric {metric} {where} {tail['cut']:,.6g} {moved}"
 
 
 def _beside_others(metric: str, level: Mapping[str, Any]) -> str:

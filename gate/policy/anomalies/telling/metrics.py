@@ -8,14 +8,10 @@ from typing import Final
 
 from gate.policy.anomalies.anomaly import DIFFERS, SLOW, Anomaly, Effect, Next, report_of
 from gate.policy.anomalies.outliers import GREATEST
-from gate.policy.anomalies.scores import (
-    BELOW_HIGH,
-    DELTA,
-    score,
-)
 from gate.policy.anomalies.telling.base import Base, days_of, rounded, significant, since_half_a_year
 from gate.policy.anomalies.telling.levels import called
 from gate.policy.anomalies.weekly.levels import LOCATION, SPREAD, MetricShift
+from gate.policy.anomalies.weekly.tails import ABOVE, BELOW
 from gate.policy.anomalies.weekly.values import width
 
 _MOVED: Final = {
@@ -23,7 +19,13 @@ _MOVED: Final = {
     (LOCATION, False): "fell",
     (SPREAD, True): "spread_grew",
     (SPREAD, False): "spread_shrank",
+    (ABOVE, True): "upper_tail_grew",
+    (ABOVE, False): "upper_tail_shrank",
+    (BELOW, True): "lower_tail_grew",
+    (BELOW, False): "lower_tail_shrank",
 }
+
+_NAMED: Final = 3
 
 
 class Metrics(Base):
@@ -37,6 +39,7 @@ class Metrics(Base):
         reasons = [f"metric_{_MOVED[shift.of, shift.rose]}:{shift.metric}" for shift in group]
         reasons += ["policy_version_changed"] if versions else []
         reasons += [f"{DIFFERS}{top.version}"] if top.version is not None else []
+        reasons += [f"cases_differ:{fact}" for fact in top.mixed]
         reasons += [SLOW] if windows.slow else []
         levels = [self._level(shift) for shift in group]
         shown = self._shown(windows)
@@ -44,28 +47,29 @@ class Metrics(Base):
         return Anomaly(
             kind="metric_shift",
             subject=top.metric,
-            score=max(_metric_score(shift) for shift in group),
+            score=max(shift.score for shift in group),
             reasons=reasons,
-            summary=f"{called(top.metric, levels[0], versions)}{since_half_a_year(windows)}.",
+            summary=f"{called(top.metric, levels[0], versions)}{_mixed(top)}{since_half_a_year(windows)}.",
             first=first,
             last=last,
             decisions=top.decisions,
             shown=shown,
-            effect=self._metric_effect(top, first, last),
+            effect=self._metric_effect(top),
             numbers={
                 "metric": top.metric,
                 "levels": levels,
                 **({"new_versions": versions} if versions else {}),
             },
             next=[
+                *([Next(f"Compare like cases: those of version {top.version} are others.")] if top.mixed else []),
                 Next("See what is measured now and was not before: another source, another unit, or other cases?"),
-                Next("Compare the metric's means by version.", report_of(self._policy_id, "effectiveness")),
+                Next("Compare the metric's medians by version and week.", report_of(self._policy_id, "effectiveness")),
                 *self._searches(shown, **search),
             ],
         )
 
-    def _metric_effect(self, shift: MetricShift, first: str, last: str) -> Effect:
-        told = self._effect(shift.decisions, first, last, goes_on=self._goes_on(shift.windows))
+    def _metric_effect(self, shift: MetricShift) -> Effect:
+        told = self._lasting_effect(shift.windows, shift.until, shift.decisions + shift.later, of=shift.metric)
         then, now = shift.before.mean, shift.within.mean
         if then is None or now is None:
             return told
@@ -98,8 +102,9 @@ class Metrics(Base):
             "before": before,
             "within": within,
             **_difference(shift),
-            "cliffs_delta": rounded(shift.effect),
-            "least_delta": rounded(shift.least_effect),
+            "cliffs_delta": rounded(shift.effect if shift.tail is None else shift.delta[0]),
+            "least_delta": rounded(shift.least_effect if shift.tail is None else shift.delta[1]),
+            **_beyond(shift),
             "groups": {"before": shift.groups[0], "within": shift.groups[1]},
             "design_effect": {"before": shift.design_effects[0], "within": shift.design_effects[1]},
             "p_value": significant(shift.p_value),
@@ -107,16 +112,27 @@ class Metrics(Base):
         }
 
 
+def _mixed(shift: MetricShift) -> str:
+    """What a sentence adds of a version that met other cases."""
+    return f"; its cases are others, by {', '.join(shift.mixed[:_NAMED])}" if shift.mixed else ""
+
+
+def _beyond(shift: MetricShift) -> dict[str, object]:
+    """Of a tail, where it begins and how many values lie in it."""
+    if shift.tail is None:
+        return {}
+    then, now = (
+        {"count": of.part, "of": of.whole, "rate": rounded(of.rate)} for of in (shift.tail.before, shift.tail.within)
+    )
+    told = {"cut": shift.cut, "before": then, "within": now}
+    return {"tail": {**told, "cohens_h": rounded(shift.effect), "least_h": rounded(shift.least_effect)}}
+
+
 def _difference(shift: MetricShift) -> dict[str, object]:
     """By how much what is compared differs: the medians, or the widths of the middle half."""
-    if shift.of == LOCATION:
+    if shift.of != SPREAD:
         difference, scale = shift.within.median - shift.before.median, {}
     else:
         then, now = (width(of, ratios=shift.ratios) for of in (shift.before, shift.within))
         difference, scale = now - then, {"scale": "ratio" if shift.ratios else "difference"}
     return {**scale, "difference": significant(max(-GREATEST, min(GREATEST, difference)))}
-
-
-def _metric_score(shift: MetricShift) -> float:
-    of = score(shift.least_effect, DELTA)
-    return of if shift.is_certain else min(of, BELOW_HIGH)

@@ -114,12 +114,11 @@ class Rates(Base):
             last=last,
             decisions=top.within.whole,
             shown=replace(self._shown(group[0].windows), column=column if rose else None, values=rose),
-            effect=self._effect(
-                max(round(abs(shift.within.rate - shift.before.rate) * shift.within.whole) for shift in group),
-                first,
-                last,
+            effect=self._lasting_effect(
+                top.windows,
+                None if top.lasting is None else top.lasting.until,
+                max(_cases(shift) for shift in group),
                 harm=harm,
-                goes_on=self._goes_on(group[0].windows),
             ),
             numbers=numbers,
             next=[],
@@ -153,6 +152,13 @@ class Rates(Base):
     def _age(self, shift: Shift) -> int | None:
         """How many days after their decision outcomes came at most that are compared; None where they are all."""
         return days_of(self._weeks.horizons[shift.windows.last])
+
+
+def _cases(shift: Shift) -> int:
+    """How many cases went otherwise than they would have before."""
+    if shift.lasting is not None:
+        return shift.lasting.cases
+    return round(abs(shift.within.rate - shift.before.rate) * shift.within.whole)
 
 
 def _called(shift: Shift) -> str:

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import accumulate
 from typing import Final
 
-from gate.policy.anomalies.scores import DELTA
-from gate.policy.anomalies.statistics import discoveries, required_p
-from gate.policy.anomalies.weekly.groups import GroupSums, are_few, design_effects
-from gate.policy.anomalies.weekly.ranks import Compared, compare, stratified
+from gate.policy.anomalies.scores import BELOW_HIGH, DELTA, EFFECT, score
+from gate.policy.anomalies.statistics import discoveries, fisher_exact, nearest_h, required_p, standard_distance
+from gate.policy.anomalies.weekly.costs import lasts_to
+from gate.policy.anomalies.weekly.groups import GroupSums, are_few, design_effects, singly
+from gate.policy.anomalies.weekly.ranks import Compared, compare, dominance, stratified
+from gate.policy.anomalies.weekly.tails import ABOVE, TAILS, Tail, tails
 from gate.policy.anomalies.weekly.values import Level, Middle, is_wider, middle, spread
 from gate.policy.anomalies.weekly.windows import ALARM_CHANCE, FALSE_DISCOVERIES, Windows, windows, without_echoes
 
@@ -41,7 +44,7 @@ class MetricShift:
 
     Attributes:
         metric: Its name.
-        of: location or spread.
+        of: location, spread, tail_above or tail_below.
         windows: The weeks; where a version is compared, those in which others decided too, and no others before.
         horizon: The horizon of its outcomes.
         version: The version that is compared with the others; None for weeks.
@@ -49,13 +52,19 @@ class MetricShift:
         within: Those of the window, or of the version.
         groups: In how many groups the values came that are before, and those within.
         design_effects: How many of these say as much as one that came alone.
-        effect: Cliff's delta.
+        effect: Cliff's delta; of a tail Cohen's h.
         least_effect: The end of its 95% interval that is nearer to none, without its sign.
-        p_value: Mann and Whitney's, or van Elteren's.
+        p_value: Mann and Whitney's, van Elteren's, or of a tail Fisher's.
         required_p: How small it has to be for the shift to be certain.
         decisions: How many decisions have a value within, of all and not only of a sample.
         ratios: Whether distances between values are ratios.
         distance: How many standard errors the effect lies from none: it tells apart what has the least p-value.
+        until: The last week that it lasts; None for that of the window.
+        later: How many decisions have a value in the weeks that it lasts after the window.
+        tail: Which tail, where it is one, and how many values lie in it.
+        cut: The greatest value below a tail above, or in one below.
+        mixed: Of a version, the facts by which its cases are others than those that it is compared with.
+        delta: Of a tail, Cliff's delta of all values, and the end of its interval that is nearer to none.
     """
 
     metric: str
@@ -74,6 +83,18 @@ class MetricShift:
     decisions: int = 0
     ratios: bool = False
     distance: float = 0.0
+    until: int | None = None
+    later: int = 0
+    tail: Tail | None = None
+    cut: float = 0.0
+    delta: tuple[float, float] = (0.0, 0.0)
+    mixed: tuple[str, ...] = ()
+
+    @property
+    def score(self) -> float:
+        """Its score; below high where chance alone could have made it, or where a version met other cases."""
+        of = score(self.least_effect, DELTA if self.tail is None else EFFECT)
+        return of if self.is_certain and not self.mixed else min(of, BELOW_HIGH)
 
     @property
     def what(self) -> tuple[str, str]:
@@ -92,7 +113,7 @@ class MetricShift:
 
 
 def find_metric_shifts(
-    levels: Iterable[Level], weeks: int, horizons: Sequence[int], min_sample: int
+    levels: Sequence[Level], weeks: int, horizons: Sequence[int], min_sample: int
 ) -> list[MetricShift]:
     """The metrics that shifted, the windows of one of them without a week in common.
 
@@ -120,7 +141,7 @@ def find_metric_shifts(
             )
             if min(sum(before), sum(within)) < min_sample:
                 continue
-            tests += len((LOCATION, SPREAD))
+            tests += len((LOCATION, SPREAD, *TAILS))
             found += _moved(level, of, horizon, before, within, min_sample)
         for version in _versions(level, min_sample):
             tests += 1
@@ -128,13 +149,46 @@ def find_metric_shifts(
     found = [replace(shift, required_p=required_p(tests, ALARM_CHANCE)) for shift in found]
     greatest = discoveries([shift.p_value for shift in found], FALSE_DISCOVERIES, of=tests)
     kept = [shift for shift in found if shift.p_value <= greatest]
-    return _with_versions(
+    level_of = {level.metric: level for level in levels}
+    listed = _with_versions(
         _between_weeks([shift for shift in kept if shift.version is None]),
         # Two versions differ from one another alike: the later one is named.
         sorted(
             sorted((of for of in kept if of.version), key=lambda of: of.version or "", reverse=True), key=_certain_first
         ),
     )
+    return [replace(shift, until=_until(shift, level_of[shift.metric], weeks, horizons)) for shift in listed]
+
+
+def _until(shift: MetricShift, level: Level, weeks: int, horizons: Sequence[int]) -> int | None:
+    """The last week that a shift of location lasts: its weeks have more than half of the window's delta together."""
+    if shift.version is not None or shift.of == SPREAD:
+        return None
+    of, tail = shift.windows, shift.tail
+
+    def lying(counts: Sequence[int]) -> list[int]:
+        """The values by bin; of a tail, those outside it and those in it."""
+        if tail is None:
+            return list(counts)
+        inside = sum(counts[tail.first : tail.last + 1])
+        return [sum(counts) - inside, inside]
+
+    def excess(week: int) -> Fraction:
+        if horizons[week] < 0:
+            return Fraction(0)
+        aged = level.aged[horizons[week]]
+        then, window, now = (
+            lying([sum(column) for column in zip(*aged[first : last + 1], strict=True)])
+            for first, last in ((of.reference, of.before), (of.first, of.last), (week, week))
+        )
+        if not (sum(then) and sum(window)):
+            return Fraction(0)
+        sign = 1 if shift.rose else -1
+        half = Fraction(dominance(window, then), 2 * sum(window) * sum(then)) * sum(now)
+        beyond: Fraction = Fraction(dominance(now, then), sum(then)) - half
+        return sign * beyond
+
+    return lasts_to(of.last, weeks, excess)
 
 
 def _between_weeks(shifts: Sequence[MetricShift]) -> list[MetricShift]:
@@ -147,7 +201,16 @@ def _between_weeks(shifts: Sequence[MetricShift]) -> list[MetricShift]:
         if shift.of == SPREAD
         and not any(shift.windows.is_linked_to(of) and shift.windows.first != of.first for of in moved)
     ]
-    return [*locations, *without_echoes(spreads, _certain_first)]
+    others = [*locations, *without_echoes(spreads, _certain_first)]
+    found = without_echoes((shift for shift in shifts if shift.tail is not None), _certain_first)
+    return [*others, *(tail for tail in found if not any(_explains(of, tail) for of in others))]
+
+
+def _explains(shift: MetricShift, tail: MetricShift) -> bool:
+    """Whether a shift of location or spread says of the same weeks as much as that of a tail, or more."""
+    if shift.metric != tail.metric or not shift.windows.is_linked_to(tail.windows):
+        return False
+    return shift.least_effect >= DELTA.considerable or shift.score >= tail.score
 
 
 def _certain_first(shift: MetricShift) -> tuple[bool, float, float, float, tuple[int, int], str, str]:
@@ -184,25 +247,47 @@ def _moved(
     found = compare(within, before)
     middles = [middle(level.values, counts) for counts in (before, within)]
     far = abs(found.z) >= _NEAR and abs(found.delta) >= _LEAST
-    wide = is_wider(level, *middles)
-    if not far and not wide:
+    wide, ends = is_wider(level, *middles), list(tails(before, within))
+    if not far and not wide and not ends:
         return []
     sums = [level.groups.sums(of.reference, of.before), level.groups.sums(of.first, of.last)]
     if any(map(are_few, sums)):
         return []
-    compared = []
-    if far:
-        effects = design_effects(sums)
-        compared.append((LOCATION, compare(within, before, effects[1], effects[0]), effects))
+    effects = design_effects(sums)
+
+    def is_enough(effects: Sequence[float]) -> bool:
+        return min(sum(before) / effects[0], sum(within) / effects[1]) >= min_sample
+
+    ranked = compare(within, before, effects[1], effects[0])
+    compared = [(LOCATION, ranked, effects)] if far else []
     if wide:
         compared.append((SPREAD, *spread(level, of, before, within)))
-    return [
-        _shift(level, what, of, horizon, None, middles, sums, effects, test)
-        for what, test, effects in compared
-        if abs(test.z) >= _NEAR
-        and abs(test.delta) >= _LEAST
-        and min(sum(before) / effects[0], sum(within) / effects[1]) >= min_sample
+    moved = [
+        _shift(level, what, of, horizon, None, middles, sums, own, test)
+        for what, test, own in compared
+        if abs(test.z) >= _NEAR and abs(test.delta) >= _LEAST and is_enough(own)
     ]
+    if is_enough(effects):
+        whole = (_shift(level, tail.of, of, horizon, None, middles, sums, effects, ranked) for tail in ends)
+        moved += [_tail(shift, level, tail) for shift, tail in zip(whole, ends, strict=True)]
+    return moved
+
+
+def _tail(shift: MetricShift, level: Level, tail: Tail) -> MetricShift:
+    """The shift of a tail, from that of all values in the same weeks."""
+    then, now = (
+        singly(share, effect) for share, effect in zip((tail.before, tail.within), shift.design_effects, strict=True)
+    )
+    return replace(
+        shift,
+        effect=tail.effect,
+        least_effect=nearest_h(tail.effect, now.whole, then.whole),
+        p_value=fisher_exact(now, then),
+        distance=standard_distance(now, then),
+        tail=tail,
+        cut=level.greatest[tail.first - 1 if tail.of == ABOVE else tail.last],
+        delta=(shift.effect, shift.least_effect),
+    )
 
 
 def _shift(

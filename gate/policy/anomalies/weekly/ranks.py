@@ -84,6 +84,16 @@ def compare(
     return Compared(delta, variance, max(spread, 1 / (alone * beside)))
 
 
+def dominance(first: Sequence[int], second: Sequence[int]) -> int:
+    """How many more pairs of two sides, by bin, have the greater value on the first than on the second."""
+    found = below_first = below_second = 0
+    for a, b in zip(first, second, strict=True):
+        found += a * below_second - b * below_first
+        below_first += a
+        below_second += b
+    return found
+
+
 def stratified(strata: Iterable[tuple[Sequence[int], Sequence[int]]], effect: float = 1.0) -> Compared:
     """Compares two sides stratum by stratum: van Elteren's test, which weighs each by nm / (n + m + 1).
 

@@ -30,6 +30,7 @@ class Level:
         groups: The groups in which values of every age came; a value's number is its rank.
         together: The same groups, by bin.
         versions: Of each version the values of every age, by week and bin.
+        greatest: Of each bin the greatest of its values.
     """
 
     metric: str
@@ -39,6 +40,7 @@ class Level:
     groups: Groups
     together: BinGroups
     versions: Mapping[str, Sequence[Sequence[int]]]
+    greatest: Sequence[float] = ()
 
 
 class Middle(NamedTuple):

@@ -371,7 +371,7 @@ class TestVolume:
             counted(weeks, as_of=AS_OF, cells=[Cells(weeks.starts(0), [0]), Cells(weeks.starts(0), counts, arrivals)])
         )
         assert (anomaly.numbers["decisions"], anomaly.numbers["arrivals"]) == (600, 425)
-        assert anomaly.effect == Effect(594, None, False, None)
+        assert anomaly.effect == Effect(594, None, False, None, until=anomaly.last)
 
     def test_an_empty_week_that_chance_alone_can_make_is_no_alarm(self) -> None:
         # One of a thousand weeks that have 7 has none; in a year one of them is no certainty.

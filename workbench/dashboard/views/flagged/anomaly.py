@@ -318,7 +318,8 @@ def _levels(levels: Sequence[Mapping[str, Any]]) -> Table:
         "#Certain up to",
     )
     whom = " Before are the other versions, in the same weeks." if levels[0]["version"] is not None else ""
-    caption = f"Effect is Cliff's delta. Chance is the p-value of a test by ranks.{whom}"
+    tails = " Of tails, they are Cohen's h and Fisher's test." if any("tail" in level for level in levels) else ""
+    caption = f"Effect is Cliff's delta. Chance is the p-value of a test by ranks.{tails}{whom}"
     return table("Numbers of the metric", caption, columns, map(tuple, map(_level, levels)))
 
 
@@ -328,7 +329,7 @@ def _level(level: Mapping[str, Any]) -> Iterator[str]:
         yield number(level[when]["median"])
     for when in ("before", "within"):
         yield f"{number(level[when]['lower_quartile'])} to {number(level[when]['upper_quartile'])}"
-    yield f"{level['cliffs_delta']:+.2f}"
+    yield f"{level['tail']['cohens_h'] if 'tail' in level else level['cliffs_delta']:+.2f}"
     yield f"{level['p_value']:.1e}"
     yield f"{level['required_p']:.1e}"
 

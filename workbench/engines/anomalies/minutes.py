@@ -1,0 +1,71 @@
+"""In which minute decisions were made, and whether that is known.
+
+Where nearly all decisions are dated to a whole quarter of an hour, as where files have dates without a time of day,
+their minutes are not known: each stands alone.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from gate.policy.anomalies.volume import most_arrivals
+from workbench.columns import TIME
+
+MINUTE: Final = (pl.col("created_at").cast(pl.Int64) // 60_000).alias("minute")
+"""The minute in which a decision was made, since 1970: those of one minute are a group."""
+
+_HOUR_MS: Final = 3_600_000
+_QUARTER_MS: Final = 900_000
+_ROUND: Final = (pl.col("created_at").cast(pl.Int64) % _QUARTER_MS == 0).alias("round")
+# Beyond any minute of the calendar.
+_ALONE: Final = 2**40
+# Nearly all: 19 of 20.
+_NEARLY: Final = (19, 20)
+
+
+def by_minute(cases: pl.LazyFrame) -> pl.LazyFrame:
+    """The decisions of each minute, and how many of them are dated to a whole quarter of an hour."""
+    return cases.group_by(MINUTE).agg(pl.len().cast(pl.Int64).alias("decisions"), _ROUND.cast(pl.Int64).sum())
+
+
+def are_untimed(minutes: pl.DataFrame) -> bool:
+    """Whether nearly all decisions are dated to a whole quarter of an hour, and several to one: no clock does that.
+
+    Args:
+        minutes: As `by_minute` gives them.
+    """
+    part, of = _NEARLY
+    decisions, whole = minutes.select("decisions", "round").sum().row(0)
+    return of * whole >= part * decisions and bool((minutes["round"] > 1).any())
+
+
+def minute_of(*, untimed: bool) -> pl.Expr:
+    """The minute in which a decision was made; where minutes are not known, a number of its own.
+
+    Args:
+        untimed: Whether they are not; see `are_untimed`.
+    """
+    if not untimed:
+        return MINUTE
+    return pl.when(_ROUND).then(_ALONE + pl.col("position").cast(pl.Int64)).otherwise(MINUTE).alias("minute")
+
+
+def hours_of(minutes: pl.DataFrame, *, untimed: bool) -> pl.DataFrame:
+    """The decisions of each hour, and as how many arrivals they count.
+
+    Args:
+        minutes: As `by_minute` gives them.
+        untimed: Whether minutes are not known.
+    """
+    hour = (pl.col("minute") // 60 * _HOUR_MS).cast(TIME).alias("hour")
+    alone = (pl.col("round") if untimed else pl.lit(0, pl.Int64)).alias("alone")
+    together = (pl.col("decisions") - alone).alias("together")
+    of_hours = minutes.select(hour, "decisions", alone, together).with_columns(
+        (pl.col("together").sum().over("hour") - pl.col("together")).alias("others")
+    )
+    most = {of: most_arrivals(of) for of in of_hours["others"].unique()}
+    at_most = pl.col("others").replace_strict(most, return_dtype=pl.Int64)
+    arrivals = (pl.col("alone") + pl.min_horizontal("together", at_most)).alias("arrivals")
+    return of_hours.group_by("hour").agg(pl.col("decisions").sum(), arrivals.sum())
