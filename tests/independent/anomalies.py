@@ -1194,7 +1194,7 @@ class Recount:
         )
 
     def outcome_shift(self, group: Sequence[Moved]) -> Found:
-        scores, harm = [], False
+        scores, harm, is_costly = [], False, False
         window = group[0].window
         for of in group:
             is_worse = (of.strength < 0) if of.value == "succeeded" else (of.strength > 0)
@@ -1202,8 +1202,7 @@ class Recount:
             scores.append(by if is_worse else min(by, 0.59))
             harm = harm or is_worse
             is_great = abs(of.strength) >= 0.35 and of.least >= 0.2 and of.stands_alone
-            if is_worse and is_great and self.new_versions(window):
-                scores.append(0.8)
+            is_costly = is_costly or (is_worse and is_great)
         rose = [of.value for of in group if of.strength > 0] or list(TERMINAL)
         days = self.days_since(window)
         shown = [
@@ -1221,7 +1220,10 @@ class Recount:
         if self.new_versions(window):
             steps.append(("Replay them under the version before: which would not have been let through?", None))
         named = latest_of([case for case in shown if case.latest["outcome_status"] in rose])
-        return self.shifted("outcome_shift", group, max(scores), shown=shown, named=named, steps=steps, harm=harm)
+        found = self.shifted("outcome_shift", group, max(scores), shown=shown, named=named, steps=steps, harm=harm)
+        if is_costly and (found.lasting or self.new_versions(window)):
+            found.score = max(found.score, 0.8)
+        return found
 
     def verdict_shift(self, group: Sequence[Moved]) -> Found:
         score = max(of.score(EFFECT) for of in group)

@@ -40,8 +40,8 @@ class Rates(Base):
             shift.is_certain and abs(shift.effect) >= HARM.considerable and shift.least_effect >= HARM.noticeable
             for shift in worse
         )
-        if "new_versions" in told.numbers and harms:
-            # The effect of a change of one's own can be undone today.
+        if harms and ("new_versions" in told.numbers or told.effect.lasting):
+            # The effect of a change of one's own can be undone today, and what lasts costs more each week.
             told = with_steps(told, [], score=max(told.score, HIGH))
         return with_steps(
             told,

@@ -174,12 +174,12 @@ class TestOutcomes:
     @pytest.mark.parametrize(("left", "told"), [(36, "high"), (40, "medium"), (46, "low")])
     def test_fewer_successes_are_harm_and_high_where_the_effect_is_medium_at_least(self, left: int, told: str) -> None:
         # h of succeeded, from 0.9, is -0.73, -0.55 and -0.36; 0.15 less at the near end of its interval.
-        anomaly = only(outcomes(succeeded=steady(54, left, 4), failed=steady(6, 60 - left, 4)))
+        anomaly = only(outcomes(succeeded=steady(54, 4 * left), failed=steady(6, 4 * (60 - left))))
         assert severity(anomaly.score) == told
 
     def test_of_few_decisions_the_same_effect_scores_less(self) -> None:
-        many = only(outcomes(succeeded=steady(54, 36, 4), failed=steady(6, 24, 4)))
-        few = only(outcomes(succeeded=steady(18, 12, 4), failed=steady(2, 8, 4)))
+        many = only(outcomes(succeeded=steady(54, 4 * 36), failed=steady(6, 4 * 24)))
+        few = only(outcomes(succeeded=steady(18, 4 * 12), failed=steady(2, 4 * 8)))
         assert few.numbers["changes"][0]["cohens_h"] == many.numbers["changes"][0]["cohens_h"]
         assert (severity(many.score), severity(few.score)) == ("high", "medium")
 
@@ -203,15 +203,23 @@ class TestOutcomes:
         assert better.score == 0.59
 
     @pytest.mark.parametrize(
-        ("left", "alone", "changed"), [(47, "low", "low"), (46, "low", "high"), (41, "medium", "high")]
+        ("left", "changed", "severities"),
+        [
+            (47, 4, ("low", "low")),
+            (46, 4, ("high", "high")),
+            (41, 4, ("high", "high")),
+            (35, 1, ("medium", "high")),
+        ],
     )
-    def test_what_got_considerably_worse_with_a_new_version_is_high(self, left: int, alone: str, changed: str) -> None:
-        # h of succeeded, from 0.9, is -0.33, -0.36 and -0.56; 0.15 less at the near end of its interval.
-        of = outcomes(succeeded=steady(54, left, 4), failed=steady(6, 60 - left, 4))
+    def test_what_got_considerably_worse_is_high_if_it_lasts_or_came_with_a_new_version(
+        self, left: int, changed: int, severities: tuple[str, str]
+    ) -> None:
+        # h of succeeded, from 0.9, is -0.33, -0.36, -0.56 and -0.76; the less weeks, the farther the near end.
+        of = outcomes(succeeded=steady(54, left, changed), failed=steady(6, 60 - left, changed))
         assert of.weeks is not None
-        versions = {"1": steady(60, 0, 4), "2": steady(0, 60, 4)}
+        versions = {"1": steady(60, 0, changed), "2": steady(0, 60, changed)}
         found_alone, found_changed = only(of), only(replace(of, weeks=replace(of.weeks, versions=versions)))
-        assert (severity(found_alone.score), severity(found_changed.score)) == (alone, changed)
+        assert (severity(found_alone.score), severity(found_changed.score)) == severities
 
     @pytest.mark.parametrize("versions", [{}, {"1": steady(60, 0, 2), "2": steady(0, 60, 2)}])
     def test_what_others_vouch_for_and_chance_alone_could_make_stays_below_high(
