@@ -10,7 +10,7 @@
     row_sources  JSON Lines and Parquet, likewise
     values       the cells of a stretch, typed or refused
     tables       what was typed, as tables of the lake
-    account      what was understood and what was refused, for the report
+    accounts     what was understood and what was refused, for the report
     ids          whether an id was seen before, in bounded memory
     importing    the import: stretch by stretch, resumable, visible only when it is whole
     sets         the manifests of sets, and their hashes

@@ -1,6 +1,6 @@
 """The cells of some rows, typed as the map says, or refused with a reason.
 
-    typed = read_values(batch.frame, map_, "2023.csv")
+    typed = read_values(batch.frame, map_, "2023.csv", now)
     typed.frame        # a column for each member of the map, of the rows that are whole
     typed.refused      # the others, each with its first fault
 
@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 import polars as pl
 
 from gate.encoding.strict_json import MAX_SAFE_INTEGER
-from gate.ids import timestamp
+from gate.ids import AHEAD, timestamp
 from workbench.columns import OUTCOME_STATUS, VERDICT
 from workbench.history.mapping import Map, Member
 from workbench.history.sources import LINE, ROW, Refused
@@ -35,10 +35,15 @@ _WHOLE: Final = r"^-?[0-9]+$"
 _CONTROL: Final = r"[\x00-\x1f\x7f-\x9f\u{200b}-\u{200f}\u{2028}-\u{202e}\u{2060}-\u{2069}\u{feff}]"
 _TRUTHS: Final = {"true": True, "false": False}
 _ID: Final = "id"
-_NEEDED: Final = (_ID, "occurred_at")
+_DECIDED: Final = "occurred_at"
+_NEEDED: Final = (_ID, _DECIDED)
 _UNREPORTED: Final = "unreported"
 _PLAIN: Final = "Remove thousands separators, units and spaces, and write a decimal comma as a point."
 _BEYOND: Final = "or it is beyond 2^53 - 1, which JSON does not keep exactly."
+_LATER: Final = (
+    "It lies in the future, and a past case does not. Correct it, or the format or the zone in the map; leave the row "
+    "out if it has no date."
+)
 _BAD: Final = ":bad:"
 _EMPTY: Final = ":empty:"
 _CELL: Final = ":cell:"
@@ -89,13 +94,14 @@ class Typed:
         return replace(self, tallies={**self.tallies, _ID: counted})
 
 
-def read_values(frame: pl.DataFrame, map_: Map, file: str) -> Typed:
+def read_values(frame: pl.DataFrame, map_: Map, file: str, now: datetime) -> Typed:
     """The rows of a batch as the map has them.
 
     Args:
         frame: The cells as texts.
         map_: The map.
         file: What messages call the file.
+        now: The moment of the import. No past case was decided later.
     """
     empty = pl.Series(list(map_.null_values), dtype=pl.String)
     blanked = frame.lazy().with_columns(
@@ -110,7 +116,7 @@ def read_values(frame: pl.DataFrame, map_: Map, file: str) -> Typed:
     checks: list[pl.Expr] = []
     for number, member in enumerate(map_.members):
         cell, value = pl.col(f"{_CELL}{member.column}"), pl.col(member.name)
-        checks.append(_bad(member, cell, value).fill_null(value=False).alias(f"{_BAD}{number}"))
+        checks.append(_bad(member, cell, value, now).fill_null(value=False).alias(f"{_BAD}{number}"))
         checks.append(cell.is_null().alias(f"{_EMPTY}{number}"))
     read = typed.with_columns(checks)
     bad = [f"{_BAD}{number}" for number in range(len(map_.members))]
@@ -150,7 +156,7 @@ def _number(cell: pl.Expr) -> pl.Expr:
     return pl.when(number.is_finite()).then(number)
 
 
-def _bad(member: Member, cell: pl.Expr, value: pl.Expr) -> pl.Expr:
+def _bad(member: Member, cell: pl.Expr, value: pl.Expr, now: datetime) -> pl.Expr:
     there = cell.is_not_null()
     if member.kind == "id":
         return ~there | (cell.str.len_chars() > MAX_TEXT) | cell.str.contains(_CONTROL)
@@ -166,8 +172,9 @@ def _bad(member: Member, cell: pl.Expr, value: pl.Expr) -> pl.Expr:
         return there & (value.is_null() | rounded)
     if member.kind == "string":
         return pl.lit(value=False)
-    missing = ~there if member.name in _NEEDED else pl.lit(value=False)
-    return missing | (there & value.is_null())
+    if member.name == _DECIDED:
+        return ~there | value.is_null() | (value > now + AHEAD)
+    return there & value.is_null()
 
 
 def _time_faults(read: pl.DataFrame, map_: Map) -> dict[int, pl.Series]:
@@ -177,7 +184,13 @@ def _time_faults(read: pl.DataFrame, map_: Map) -> dict[int, pl.Series]:
         bad = read[f"{_BAD}{number}"]
         if member.time is not None and bad.any():
             cells = read.select(pl.when(bad).then(pl.col(f"{_CELL}{member.column}"))).to_series()
-            found[number] = member.time.faults(cells)
+            # A time that was read is refused for the moment that it means alone.
+            later = bad & read[member.name].is_not_null()
+            found[number] = (
+                cells.to_frame()
+                .select(pl.when(later).then(pl.lit(_LATER)).otherwise(member.time.faults(cells)).alias(cells.name))
+                .to_series()
+            )
     return found
 
 

@@ -16,7 +16,7 @@ from gate.encoding.canonical import content_hash
 from gate.errors import OperatorError
 from gate.ids import timestamp
 from tests.workbench.history.importing import DATA, imported, plan_of, rehearsed, small_map, write_csv
-from workbench.history.account import warnings_of
+from workbench.history.accounts.summary import warnings_of
 from workbench.history.importing import rehearse
 from workbench.history.mapping import load_map, read_map
 from workbench.history.times import TimeFormat

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from gate.errors import OperatorError
 from tests.support.torture import size
 from tests.workbench.history.importing import imported, plan_of, refusals, rehearsed, small_map, write_csv
-from workbench.history.account import columns_of
+from workbench.history.accounts.summary import columns_of
 from workbench.history.csv_source import CsvSource
 from workbench.history.importing import rehearse
 from workbench.history.mapping import load_map
