@@ -23,7 +23,7 @@ from gate.ledger.access.authority import Scope
 from gate.rulebooks.evaluation import ABSENT, NEEDS_INPUT, Explained, value_at
 from gate.rulebooks.explanation import shown as shown_value
 from gate.rulebooks.rulebook import Rulebook
-from workbench.engines.findings import failing
+from workbench.engines.findings import approvals, failing
 from workbench.engines.wording import amount, decided_by, without_verdict
 from workbench.lake.entries import Personal
 from workbench.lake.fresh import fresh
@@ -426,7 +426,7 @@ def _print_slice(
 
 
 def _found(redecided: Redecided) -> list[str]:
-    """How many decisions would go another way, and what cases without a verdict would get."""
+    """How many decisions would go another way or be approved, and what cases without a verdict would get."""
     body, told, lines = redecided.body, redecided.told, []
     if "history" not in body["coverage"]:
         lines = [
@@ -436,7 +436,7 @@ def _found(redecided: Redecided) -> list[str]:
     elif told or not body["redecided"]:
         cases = counted(told, "imported case")
         lines = [f"{body['verdict_changed']:,} of {cases} would get another verdict than the file has."]
-    return [*lines, *filter(None, [without_verdict(body)])]
+    return [*lines, *filter(None, [without_verdict(body)]), *approvals(body)]
 
 
 def _print_tables(redecided: Redecided) -> None:
