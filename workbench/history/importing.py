@@ -323,7 +323,7 @@ def _stretch(
     erased: frozenset[str],
 ) -> _Stretch:
     read, rows = before
-    typed = read_values(batch.frame, plan.map_, source.name, plan.now)
+    typed = read_values(batch.frame, plan.map_.typed(batch.typed), source.name, plan.now)
     # Numbers that grow over all files, whatever their rows are called.
     first = batch.cursor.row - batch.rows
     numbers = (typed.frame[ROW] + (read - first)).to_list()
