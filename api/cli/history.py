@@ -16,7 +16,8 @@ from gate.clock import utc_now
 from gate.errors import OperatorError
 from gate.instance.instance import Instance
 from workbench.history import sets, upkeep
-from workbench.history.account import FIRST, Account, columns_of, range_of, warnings_of
+from workbench.history.accounts.account import FIRST, Account
+from workbench.history.accounts.summary import columns_of, range_of, warnings_of
 from workbench.history.importing import Imported, Plan, foreseen, import_history, rehearse
 from workbench.history.mapping import read_map
 from workbench.history.sets import HistorySet
@@ -59,8 +60,8 @@ def import_(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Import files of past cases as a history of a scope. Exit code 1 where rows are refused and nothing is imported;
-    with --check, where an import would be refused.
+    """Import files of past cases as a history of a scope. Exit code 1 where rows are refused, or there are none, and
+    nothing is imported; with --check, where an import would be refused.
 
     The same command goes on with an import that was broken off, and does nothing where the history is there already.
     Rehearse with --check first.
@@ -72,7 +73,7 @@ def import_(
         of = instance.ledger.directory.scope(scope)
         settings = instance.settings
         personal = Personal.of(settings.personal_fields)
-        plan = Plan(settings.lake_directory, of.scope_id, of.name, name, map_, sources, personal)
+        plan = Plan(settings.lake_directory, of.scope_id, of.name, name, map_, sources, personal, utc_now())
         total = sum(source.bytes for source in sources)
         would = None
         with _refused_file(refused) as target, progress("Reading", total, as_json=as_json) as told:
@@ -84,7 +85,7 @@ def import_(
         if done.found is not None and not done.already:
             _log(instance, "history.imported", done.found)
     _report(plan, done, would=would, refused=refused, as_json=as_json)
-    stopped = would in ("refuse_name", "refuse_rows") if check else done.found is None
+    stopped = done.found is None if would is None else would.startswith("refuse")
     raise typer.Exit(1 if stopped else 0)
 
 
@@ -178,6 +179,7 @@ def _print_foreseen(plan: Plan, account: Account, would: str) -> None:
         "nothing": f"An import would do nothing: the history {plan.name} of {plan.scope} holds these files already.",
         "refuse_name": f"An import would be refused: {plan.scope} has another history of the name {plan.name}. Choose "
         f"another name, or remove that one first: `gate history remove {plan.name} --scope {plan.scope}`.",
+        "refuse_empty": f"An import would be refused: {_nothing(account)}",
         "refuse_rows": "An import would be refused, because rows are refused. Mend the files or the map, or add "
         f"--allow-refused to import {counted(account.rows, 'row')} without them.",
         "import": f"An import would import {counted(account.rows, 'row')}.",
@@ -192,12 +194,21 @@ def _print_end(plan: Plan, done: Imported) -> None:
     elif done.found is not None:
         say(f"Imported the history {plan.name} of {plan.scope}: {done.found.history_hash}", style="green")
         say(f"In Python it is open_lake(...).scope({plan.scope!r}).history({plan.name!r}).")
+    elif done.account is not None and not done.account.rows:
+        say(f"Nothing was imported: {_nothing(done.account)}", style="red")
     else:
         say(
             "Nothing was imported, because rows were refused. Mend the files or the map, or add --allow-refused to "
             "import the other rows.",
             style="red",
         )
+
+
+def _nothing(account: Account) -> str:
+    """Why there is nothing to import."""
+    if account.read:
+        return "no row was understood. Mend the files or the map."
+    return "there are no rows in the files. Give files with past cases."
 
 
 @app.command("list")

@@ -23,7 +23,7 @@ from gate.ledger.access.authority import Scope
 from gate.rulebooks.evaluation import ABSENT, NEEDS_INPUT, Explained, value_at
 from gate.rulebooks.explanation import shown as shown_value
 from gate.rulebooks.rulebook import Rulebook
-from workbench.engines.findings import failing
+from workbench.engines.findings import approvals, failing
 from workbench.engines.wording import amount, decided_by, without_verdict
 from workbench.lake.entries import Personal
 from workbench.lake.fresh import fresh
@@ -47,6 +47,13 @@ class Verdict(Enum):
     REVIEW = "review"
 
 
+class Clock(Enum):
+    """By which dates decisions are chosen."""
+
+    RECORDED = "recorded"
+    OCCURRED = "occurred"
+
+
 @dataclass(frozen=True, slots=True)
 class _Slice:
     """Which past decisions are looked at, as the command line says it, and what is summed over them."""
@@ -55,6 +62,7 @@ class _Slice:
     verdict: str | None
     since: str | None
     until: str | None
+    clock: str | None
     metrics: Sequence[str]
     history: str | None
 
@@ -62,7 +70,7 @@ class _Slice:
     def given(self) -> list[str]:
         """The options that were given."""
         names = {"--version": self.version, "--verdict": self.verdict, "--since": self.since, "--until": self.until}
-        names |= {"--metric": next(iter(self.metrics), None), "--history": self.history}
+        names |= {"--clock": self.clock, "--metric": next(iter(self.metrics), None), "--history": self.history}
         return [name for name, value in names.items() if value is not None]
 
 
@@ -123,6 +131,14 @@ def whatif(
             show_default=False,
         ),
     ] = None,
+    clock: Annotated[
+        Clock | None,
+        typer.Option(
+            help="By which dates --since and --until choose: when decisions were recorded, which is the default, or "
+            "when they happened as callers said.",
+            show_default=False,
+        ),
+    ] = None,
     metrics: Annotated[
         list[str],
         typer.Option(
@@ -149,7 +165,7 @@ def whatif(
     """Decide past decisions anew with other facts, or by another version: how many would go another way. With
     --decision, what that one decision would be. Nothing is stored, and nothing authorizes an action.
     """
-    asked = _Slice(version, None if verdict is None else verdict.value, since, until, metrics, history)
+    asked = _Slice(version, _word(verdict), since, until, _word(clock), metrics, history)
     lines = _lines(set_, leave_out)
     _require_asked(lines, by, decision, flip, asked)
     period = _moment("--since", since, begin), _moment("--until", until, end)
@@ -161,6 +177,10 @@ def whatif(
             _one(instance, of, policy, decision, lines, by, flip, as_json=as_json)
         else:
             _many(instance, of, policy, lines, by, asked, period, as_json=as_json)
+
+
+def _word(chosen: Enum | None) -> str | None:
+    return None if chosen is None else str(chosen.value)
 
 
 def _require_asked(
@@ -357,6 +377,7 @@ def _many(
         since=period[0],
         until=period[1],
         metrics=asked.metrics,
+        clock=asked.clock or Clock.RECORDED.value,
     )
     if as_json:
         verdicts = [
@@ -404,6 +425,7 @@ def _print_slice(
         *([f"that were {asked.verdict}"] if asked.verdict else []),
         *([f"from {asked.since} on" if asked.until is None else f"from {asked.since}"] if asked.since else []),
         *([f"until {asked.until}"] if asked.until else []),
+        *(["by when they happened"] if asked.clock == Clock.OCCURRED.value and (asked.since or asked.until) else []),
     ]
     changes = [f"{name} {'left out' if value is ABSENT else f'= {_said(value)}'}" for name, value in changed.items()]
     others = [f"with {' and '.join(changes)}"] if changes else []
@@ -426,7 +448,7 @@ def _print_slice(
 
 
 def _found(redecided: Redecided) -> list[str]:
-    """How many decisions would go another way, and what cases without a verdict would get."""
+    """How many decisions would go another way or be approved, and what cases without a verdict would get."""
     body, told, lines = redecided.body, redecided.told, []
     if "history" not in body["coverage"]:
         lines = [
@@ -436,7 +458,7 @@ def _found(redecided: Redecided) -> list[str]:
     elif told or not body["redecided"]:
         cases = counted(told, "imported case")
         lines = [f"{body['verdict_changed']:,} of {cases} would get another verdict than the file has."]
-    return [*lines, *filter(None, [without_verdict(body)])]
+    return [*lines, *filter(None, [without_verdict(body)]), *approvals(body)]
 
 
 def _print_tables(redecided: Redecided) -> None:

@@ -261,7 +261,8 @@ def query_choice(name: str, choices: Sequence[str]) -> str | None:
     text = query_text(name)
     if text is None or text in choices:
         return text
-    raise _unusable(name, "enum", f"must be one of {', '.join(choices)}; send one of them, or leave it out.")
+    must = f"one of {', '.join(choices)}; send one of them" if len(choices) > 1 else f"{choices[0]} here; send that"
+    raise _unusable(name, "enum", f"must be {must}, or leave it out.")
 
 
 def query_time(name: str) -> datetime | None:

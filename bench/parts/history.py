@@ -52,13 +52,14 @@ _MAP: Final[Mapping[str, Any]] = {
 _IMPORT: Final = """
 import json, resource, sys, time
 from pathlib import Path
+from gate.clock import utc_now
 from workbench.history.importing import Plan, import_history
 from workbench.history.mapping import load_map
 from workbench.history.sources import examine
 from workbench.lake.entries import Personal
 file, lake, map_ = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3])
 started = time.perf_counter()
-plan = Plan(lake, "scope", "acme", "past", load_map(map_, "map"), [examine(file, None)], Personal())
+plan = Plan(lake, "scope", "acme", "past", load_map(map_, "map"), [examine(file, None)], Personal(), utc_now())
 rows = import_history(plan).found.rows
 seconds = time.perf_counter() - started
 print(json.dumps([rows, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))

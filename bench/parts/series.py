@@ -84,7 +84,8 @@ def found_in(directory: Path, name: str | None, seed: int) -> dict[str, bool]:
     last = _WEEKS if weeks is None else first + weeks
     file = directory / "readings.csv"
     _drawn(chance, None if name is None else CHANGES[name], first, last).write_csv(file)
-    plan = Plan(directory / "lake", "scope", "acme", "series", load_map(_MAP, "map"), [examine(file, None)], Personal())
+    sources, now = [examine(file, None)], _START + timedelta(weeks=_WEEKS)
+    plan = Plan(directory / "lake", "scope", "acme", "series", load_map(_MAP, "map"), sources, Personal(), now)
     import_history(plan)
     snapshot = open_lake(directory / "lake").scope("acme").history("series")
     begins, ends = (_START + timedelta(weeks=week) for week in (first, last))

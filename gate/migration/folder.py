@@ -361,7 +361,7 @@ def _require_kind(found: os.stat_result, path: str, is_of_kind: Any) -> None:
 
 
 def _reason(error: OSError | ValueError) -> str:
-    return (isinstance(error, OSError) and error.strerror) or "it is no name of a file"
+    return (isinstance(error, OSError) and error.strerror) or "it is not the name of a file"
 
 
 def _unreadable(path: str, why: str) -> OperatorError:

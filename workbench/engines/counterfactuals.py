@@ -32,7 +32,7 @@ from gate.rulebooks.evaluation import Outcome
 from gate.rulebooks.rulebook import Rulebook, load
 from workbench.columns import NO_VERDICT
 from workbench.engines.arguments import require_decided, require_known_values, require_snapshot
-from workbench.engines.findings import failing, redecided, worth
+from workbench.engines.findings import approvals, failing, redecided
 from workbench.engines.rendering import cut, listed, page, prompt
 from workbench.engines.slicing import date_of, latest, looked_at
 from workbench.engines.wording import decided_by, stated, without_verdict
@@ -99,7 +99,7 @@ class CounterfactualReport:
             f"{body['verdict_changed']:,} would get another verdict, {body['changed']:,} changed in anything; "
             f"{failing(body) or 'none would fail the schema check'}"
         )
-        said = (self._asked(), counts, without_verdict(body), *self._sums(), self._unread())
+        said = (self._asked(), counts, without_verdict(body), *approvals(body), self._unread())
         return prompt("Counterfactuals", body["policy_id"], self.scope, *said)
 
     def _repr_html_(self) -> str:
@@ -109,7 +109,7 @@ class CounterfactualReport:
         said = (
             f"{self._changed()}.",
             without_verdict(self.body),
-            *self._sums(),
+            *approvals(self.body),
             f"Under {self._asked()}.",
             self._unread(),
         )
@@ -127,10 +127,6 @@ class CounterfactualReport:
     def _told(self) -> int:
         """How many of the redecided have a verdict."""
         return int(self.body["redecided"] - self.body["verdicts"]["before"].get(NO_VERDICT, 0))
-
-    def _sums(self) -> list[str]:
-        """What each metric comes to; nothing where no verdict can be another."""
-        return worth(self.body) if self._told() or not self.body["redecided"] else []
 
     def _asked(self) -> str:
         """Of what slice, under which rulebook and patch."""

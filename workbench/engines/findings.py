@@ -23,6 +23,7 @@ from gate.ids import parse_timestamp
 from gate.policy.confidence import MIN_SAMPLE, Counts
 from gate.policy.effectiveness import LET_THROUGH, Standing, below_others, together
 from gate.policy.questions import VERDICTS
+from workbench.columns import NO_VERDICT
 from workbench.engines.rendering import cut, on_one_line, percent
 from workbench.engines.wording import (
     amount,
@@ -36,6 +37,7 @@ from workbench.engines.wording import (
     span,
     whole_percent,
 )
+from workbench.values import FACT
 
 FEW: Final = MIN_SAMPLE
 """With fewer cases than this a rate is drawn in grey."""
@@ -380,31 +382,53 @@ def _lacking(of: Mapping[str, Any]) -> str:
     return " and ".join(f"{kind} in {number:,}" for kind, number in kinds.items() if number)
 
 
-def worth(body: Mapping[str, Any]) -> list[str]:
-    """What each metric comes to in the decisions that would be let through besides, and in those no more, a sentence
-    each; none where no metric was asked for.
+def approvals(body: Mapping[str, Any]) -> list[str]:
+    """How many more would be approved and how many no longer, and what each metric comes to in them, as sentences; none
+    where no case has a verdict that could be another.
 
     Args:
         body: A counterfactual report.
     """
-    told = []
+    if body["redecided"] == body["verdicts"]["before"].get(NO_VERDICT, 0):
+        return []
+    more, fewer = body["let_through"]["more"], body["let_through"]["fewer"]
+    changes = f"{more:,} more would be approved, and {fewer:,} would no longer be."
+    told = [changes if more or fewer else "No approval would begin or end."]
     for metric in body["metrics"]:
         moved = [of for of in body["worth"] if of["metric"] == metric]
-        more = _comes_to([of for of in moved if of["then_verdict"] == "yes"])
-        fewer = _comes_to([of for of in moved if of["verdict"] == "yes"])
-        numbers = body["let_through"]
-        told.append(
-            f"{cut(metric)}: {numbers['more']:,} more would be let through ({more}), and {numbers['fewer']:,} no more "
-            f"({fewer})."
-        )
+        told += worth(metric, more, [of for of in moved if of["then_verdict"] == "yes"], "would be approved")
+        told += worth(metric, fewer, [of for of in moved if of["verdict"] == "yes"], "would no longer be approved")
+    measured = (of for of in body["worth"] if of["then_verdict"] == "yes" and of["values"])
+    if any(not of["metric"].startswith(FACT) for of in measured):
+        told.append("A decision that was not approved has a metric only if its action happened all the same.")
     return told
 
 
-def _comes_to(moved: Sequence[Mapping[str, Any]]) -> str:
-    values, sums = sum(of["values"] for of in moved), [of["sum"] for of in moved]
+def worth(metric: str, cases: int, moved: Sequence[Mapping[str, Any]], would: str) -> list[str]:
+    """What a metric comes to in cases that would be decided otherwise, and how many of them have no value, as a
+    sentence; none where there are no such cases.
+
+    Args:
+        metric: The metric.
+        cases: How many cases there are.
+        moved: Their parts, each with how many `values` it has, and their `sum`, null where it is too great.
+        would: What would become of the cases.
+    """
+    if not cases:
+        return []
+    name, values, rest = cut(metric), sum(of["values"] for of in moved), cases - sum(of["values"] for of in moved)
+    sums = [of["sum"] for of in moved if of["values"]]
+    total = "more than can be shown" if None in sums else amount(sum(sums))
+    if not values and cases == 1:
+        return [f"The one that {would} has no value of {name}."]
     if not values:
-        return "none has a value"
-    return "too great a sum" if None in sums else f"{amount(sum(sums))} in {counted(values, 'value')}"
+        return [f"None of the {cases:,} that {would} has a value of {name}."]
+    if not rest:
+        return [f"{name} of the {'one' if cases == 1 else f'{cases:,}'} that {would} comes to {total}."]
+    some = f"1 has a value of {name}, which is" if values == 1 else f"{values:,} have values of {name}, which come to"
+    return [
+        f"Of the {cases:,} that {would}, {some} {total}; the other {'one has' if rest == 1 else f'{rest:,} have'} none."
+    ]
 
 
 def verdicts(rows: pl.DataFrame) -> str:

@@ -9,8 +9,9 @@
     csv_source   CSV, cut into whole records in bounded memory
     row_sources  JSON Lines and Parquet, likewise
     values       the cells of a stretch, typed or refused
+    reasons      why cells are refused
     tables       what was typed, as tables of the lake
-    account      what was understood and what was refused, for the report
+    accounts     what was understood and what was refused, for the report
     ids          whether an id was seen before, in bounded memory
     importing    the import: stretch by stretch, resumable, visible only when it is whole
     sets         the manifests of sets, and their hashes

@@ -29,8 +29,6 @@ _BOM: Final = b"\xef\xbb\xbf"
 _MAGIC: Final = {
     b"\xff\xfe": "is UTF-16, and not UTF-8; save it as UTF-8",
     b"\xfe\xff": "is UTF-16, and not UTF-8; save it as UTF-8",
-    b"PK\x03\x04": "is a workbook or an archive; save its rows as CSV",
-    b"\x1f\x8b": "is packed with gzip; unpack it",
     b"PAR1": "is a Parquet file; name it .parquet, or say `format: parquet` in the map",
 }
 _QUOTE, _COMMA, _LF, _CR = b'",\n\r'
@@ -127,7 +125,7 @@ class CsvSource:
     def _records(self, block: bytes, line: int, *, final: bool) -> _Records:
         """The whole records at the beginning of a block."""
         if (nul := block.find(b"\0")) >= 0:
-            self._fail(block, nul, line, "has a NUL byte: it is no text, or is UTF-16; save it as UTF-8")
+            self._fail(block, nul, line, "has a NUL byte: it is not text, or is UTF-16; save it as UTF-8")
         codes = np.frombuffer(block, np.uint8)
         quotes = np.flatnonzero(codes == _QUOTE)
         feeds = np.flatnonzero(codes == _LF)

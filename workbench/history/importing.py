@@ -13,7 +13,8 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, Final, TypeAlias
 
@@ -22,8 +23,10 @@ import polars as pl
 
 from gate.encoding.canonical import content_hash
 from gate.errors import OperatorError
+from gate.ids import parse_timestamp, timestamp
 from workbench.history import sets
-from workbench.history.account import Account, account_of, read_account, shown_refused
+from workbench.history.accounts.account import Account, account_of, read_account
+from workbench.history.accounts.cells import shown_refused
 from workbench.history.csv_source import CsvSource
 from workbench.history.ids import SeenIds, seen_ids
 from workbench.history.mapping import Map
@@ -57,6 +60,7 @@ class Plan:
         map_: The map.
         sources: The files, in order.
         personal: What is left out.
+        now: The moment of the import, in UTC.
     """
 
     lake: Path
@@ -66,6 +70,7 @@ class Plan:
     map_: Map
     sources: Sequence[Source]
     personal: Personal
+    now: datetime
 
     @property
     def directory(self) -> Path:
@@ -112,7 +117,7 @@ class Imported:
 
     Attributes:
         account: What was understood; None where the set was there already and nothing was read.
-        found: The set; None for a rehearsal, and where refused rows stopped the import.
+        found: The set; None for a rehearsal, and where refused rows stopped the import or no row was understood.
         already: Whether it was there already.
         resumed: How many rows an earlier, broken-off import had read.
     """
@@ -135,8 +140,17 @@ class _Stretch:
 
 @dataclass(slots=True)
 class _Done:
-    """The stretches so far."""
+    """The stretches so far.
 
+    Attributes:
+        now: When the import began.
+        cursor: How far the sources were read.
+        account: What was understood.
+        stretches: How many there are.
+        files: What they wrote.
+    """
+
+    now: datetime
     cursor: Cursor = field(default_factory=Cursor)
     account: Account = field(default_factory=Account)
     stretches: int = 0
@@ -160,7 +174,7 @@ def rehearse(
     """
     account = Account()
     with seen_ids(None) as seen:
-        for stretch in _stretches(plan, _Done(), seen, frozenset(), tabled=False):
+        for stretch in _stretches(plan, _Done(plan.now), seen, frozenset(), tabled=False):
             account = account.plus(stretch.account)
             if refused_to is not None:
                 refused_to.write(_lines(stretch.refused))
@@ -179,7 +193,7 @@ def import_history(
 
     Args:
         plan: What is imported.
-        allow_refused: Whether it is imported although rows are refused.
+        allow_refused: Whether it is imported although rows are refused, as long as some are understood.
         refused_to: As `rehearse` takes it.
         told: As `rehearse` takes it.
 
@@ -204,7 +218,7 @@ def import_history(
                 told(_bytes_read(plan, done.cursor))
         if refused_to is not None:
             _copy_refused(plan, refused_to)
-        if done.account.refused and not allow_refused:
+        if not done.account.rows or (done.account.refused and not allow_refused):
             # Cells of the sources are not left lying about.
             shutil.rmtree(plan.staging)
             return Imported(done.account, None, resumed=resumed)
@@ -223,7 +237,7 @@ def _writing(folder: Path) -> Iterator[None]:
 
 def foreseen(plan: Plan, account: Account, *, allow_refused: bool) -> str:
     """What an import would do after this rehearsal: `nothing`, where the history is there already; `refuse_name`, where
-    the name has another content; `refuse_rows`; or `import`.
+    the name has another content; `refuse_empty`, where no row was understood; `refuse_rows`; or `import`.
 
     Args:
         plan: What was rehearsed.
@@ -238,6 +252,8 @@ def foreseen(plan: Plan, account: Account, *, allow_refused: bool) -> str:
         return "refuse_name"
     if there is not None and _is_whole(plan.lake, there):
         return "nothing"
+    if not account.rows:
+        return "refuse_empty"
     return "refuse_rows" if account.refused and not allow_refused else "import"
 
 
@@ -272,6 +288,8 @@ def _is_whole(lake: Path, there: HistorySet) -> bool:
 
 
 def _stretches(plan: Plan, done: _Done, seen: SeenIds, erased: frozenset[str], *, tabled: bool) -> Iterator[_Stretch]:
+    # An import that goes on reads the rest as of the moment when it began, for the same bytes.
+    plan = replace(plan, now=done.now)
     tables = Tables(plan.map_, plan.scope_id, plan.personal)
     begun, read, rows = done.cursor, done.account.read, done.account.rows
     for number, source in enumerate(plan.sources):
@@ -305,7 +323,7 @@ def _stretch(
     erased: frozenset[str],
 ) -> _Stretch:
     read, rows = before
-    typed = read_values(batch.frame, plan.map_, source.name)
+    typed = read_values(batch.frame, plan.map_.typed(batch.typed), source.name, plan.now)
     # Numbers that grow over all files, whatever their rows are called.
     first = batch.cursor.row - batch.rows
     numbers = (typed.frame[ROW] + (read - first)).to_list()
@@ -313,7 +331,7 @@ def _stretch(
     duplicates = _duplicates(typed.frame.filter(twice), source, plan.map_)
     frame = typed.frame.filter(~twice)
     others = [*batch.refused, *duplicates]
-    account = account_of(typed.without(len(duplicates)), others, frame)
+    account = account_of(typed.without(len(duplicates)), others, frame, source.name)
     refused = sorted((*typed.refused, *others), key=lambda of: of.row)
     made = {}
     if tables is not None:
@@ -343,17 +361,19 @@ def _bytes_read(plan: Plan, cursor: Cursor) -> int:
 
 def _begin(plan: Plan) -> _Done:
     """What an earlier import of the same left behind; nothing where it was of another, or there was none."""
-    staging, done = plan.staging, _Done()
+    staging, done = plan.staging, _Done(plan.now)
     state = staging / _STATE
-    if not state.is_file() or orjson.loads(state.read_bytes()) != {"key": plan.key}:
+    kept = orjson.loads(state.read_bytes()) if state.is_file() else {}
+    if kept.get("key") != plan.key or "began" not in kept:
         if staging.exists():
             shutil.rmtree(staging)
         staging.mkdir(mode=0o700)
-        write_durably(state, orjson.dumps({"key": plan.key}))
+        write_durably(state, orjson.dumps({"key": plan.key, "began": timestamp(plan.now)}))
         sync_directory(staging)
         return done
-    while (kept := _stretch_file(plan, done.stretches + 1)).is_file():
-        body = orjson.loads(kept.read_bytes())
+    done.now = parse_timestamp(kept["began"])
+    while (stretch := _stretch_file(plan, done.stretches + 1)).is_file():
+        body = orjson.loads(stretch.read_bytes())
         done.stretches += 1
         done.cursor = Cursor(**body["cursor"])
         done.account = done.account.plus(read_account(body["account"]))

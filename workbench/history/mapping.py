@@ -14,8 +14,8 @@ schemas/history-map-v1.schema.json; what a schema cannot say is added here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from gate.encoding.canonical import content_hash
@@ -23,7 +23,7 @@ from gate.encoding.shapes import shape
 from gate.encoding.yaml_text import read_yaml
 from gate.errors import FieldError, MaterialRefused, OperatorError, member
 from workbench.columns import IMPORTED
-from workbench.history.times import TimeFormat, fault_of
+from workbench.history.times import TYPED, TimeFormat, fault_of
 
 MAP_VERSION: Final = "decision_history_map_v1"
 
@@ -88,6 +88,14 @@ class Map:
         """The paths of the facts."""
         return [of.name.removeprefix(FACTS) for of in self.members if of.name.startswith(FACTS)]
 
+    def typed(self, columns: Collection[str]) -> Map:
+        """The map of a file that has some columns as dates or times: how these are written is known."""
+        members = (
+            replace(of, time=TimeFormat(TYPED, of.time.zone)) if of.time is not None and of.column in columns else of
+            for of in self.members
+        )
+        return replace(self, members=tuple(members)) if columns else self
+
     def has(self, name: str) -> bool:
         """Whether a member is read from a column."""
         return any(of.name == name for of in self.members)
@@ -115,9 +123,7 @@ def read_map(content: bytes, where: str) -> Map:
         document = read_yaml(content).value
     except MaterialRefused as error:
         line = f", line {error.details['line']}" if "line" in error.details else ""
-        raise OperatorError(
-            "HISTORY_MAP_INVALID", f"{where}{line} is no map that can be read. {error.message}"
-        ) from error
+        raise OperatorError("HISTORY_MAP_INVALID", f"{where}{line} cannot be read as a map. {error.message}") from error
     return load_map(document, where)
 
 
@@ -129,7 +135,7 @@ def load_map(document: Any, where: str) -> Map:
     """
     errors = shape("history-map-v1").errors(document) or list(_faults(document))
     if errors:
-        raise OperatorError("HISTORY_MAP_INVALID", f"{where} is no valid map of a history.", errors=errors)
+        raise OperatorError("HISTORY_MAP_INVALID", f"{where} is not a valid map of a history.", errors=errors)
     return Map(
         document=document,
         members=tuple(_members(document)),
@@ -178,7 +184,7 @@ def _faults(document: Mapping[str, Any]) -> Iterator[FieldError]:
     for path in paths:
         at = member("facts", path)
         if not all(path.split(".")):
-            yield FieldError(at, "pattern", "It is no path: a name is missing before or after a dot.")
+            yield FieldError(at, "pattern", "It is not a path: a name is missing before or after a dot.")
         if any(other.startswith(f"{path}.") for other in paths):
             yield FieldError(at, "conflict", "Another fact lies within it; a fact of a column holds one value.")
         of = document["facts"][path]

@@ -148,7 +148,7 @@ class ParquetSource:
             )
             types = self._file.schema_arrow
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise unusable(path, "is no whole Parquet file") from error
+            raise unusable(path, "is not a whole Parquet file") from error
         if len(set(types.names)) != len(types.names):
             twice = next(name for name in types.names if types.names.count(name) > 1)
             raise unusable(path, f"has the column {shown(twice)} twice; name each column once")
@@ -156,6 +156,11 @@ class ParquetSource:
         for name in columns:
             if pa.types.is_nested(types.field(name).type):
                 raise unusable(path, f"has in the column {shown(name)} lists or structs; a column holds one value")
+        self._typed = frozenset(
+            name
+            for name in columns
+            if pa.types.is_date(types.field(name).type) or pa.types.is_timestamp(types.field(name).type)
+        )
         texts = [name for name in columns if _is_text(types.field(name).type)]
         # As dictionaries a text that is repeated stands once, until it is known how much all of it takes.
         file.seek(0)
@@ -172,7 +177,7 @@ class ParquetSource:
         file.seek(max(0, size - 8))
         end = file.read(8)
         if not end.endswith(b"PAR1"):
-            raise unusable(self._path, "is no whole Parquet file")
+            raise unusable(self._path, "is not a whole Parquet file")
         length = int.from_bytes(end[:4], "little")
         if length > _MAX_FOOTER:
             raise unusable(self._path, f"has a footer of {length:,} bytes; at most {_MAX_FOOTER:,} are read")
@@ -232,7 +237,8 @@ class ParquetSource:
         frame = pl.concat(parts)
         rows = pl.int_range(first + 1, first + frame.height + 1, dtype=pl.Int64, eager=True).alias(ROW)
         end = first + frame.height
-        return Batch(frame.with_columns(rows, pl.lit(None, pl.Int64).alias(LINE)), (), Cursor(source, end, end, 0))
+        frame = frame.with_columns(rows, pl.lit(None, pl.Int64).alias(LINE))
+        return Batch(frame, (), Cursor(source, end, end, 0), self._typed)
 
     def _texts(self, read: pa.RecordBatch, row: int) -> pl.DataFrame:
         total = 0

@@ -135,7 +135,7 @@ def require_name(name: str) -> None:
     if _NAME.fullmatch(name) is None:
         raise OperatorError(
             "HISTORY_NAME_INVALID",
-            f"{shown(name)} is no name of a history; use 1 to 80 characters of a-z 0-9 _ . -, a letter first.",
+            f"{shown(name)} is not the name of a history; use 1 to 80 characters of a-z 0-9 _ . -, a letter first.",
         )
 
 

@@ -33,6 +33,15 @@ LINE: Final = ":line"
 
 _KINDS: Final = {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 _PIECE: Final = 1024 * 1024
+_OTHERS: Final = {
+    b"PK\x03\x04": "is a workbook or a zip archive, which are not read: save each sheet as CSV in UTF-8, or unpack it",
+    b"\xd0\xcf\x11\xe0": "is an old workbook of Excel, which is not read: save each sheet as CSV in UTF-8",
+    b"\x1f\x8b": "is compressed with gzip; unpack it first",
+    b"\x28\xb5\x2f\xfd": "is compressed with zstd; unpack it first",
+    b"\xfd7zXZ": "is compressed with xz; unpack it first",
+}
+"""How files begin that are neither text nor Parquet, and what to do with them."""
+_LONGEST_MARK: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +116,13 @@ class Batch:
         frame: Their cells as texts, the mapped columns by name, with `ROW` and `LINE`.
         refused: Rows that are no rows of such a file.
         cursor: How far the source is read with them.
+        typed: The columns that the file has as dates or times, whose texts have one form.
     """
 
     frame: pl.DataFrame
     refused: tuple[Refused, ...]
     cursor: Cursor
+    typed: frozenset[str] = frozenset()
 
     @property
     def rows(self) -> int:
@@ -130,14 +141,23 @@ def examine(path: Path, kind: str | None) -> Source:
         OperatorError: HISTORY_SOURCE_UNUSABLE.
     """
     kind = kind or _KINDS.get(path.suffix.lower())
-    if kind is None:
-        raise unusable(path, f"has a name that does not end in {', '.join(_KINDS)}; say `format:` in the map")
     digest = hashlib.sha256()
     with opened(path) as file:
+        _require_rows(path, file.read(_LONGEST_MARK))
+        file.seek(0)
         while piece := file.read(_PIECE):
             digest.update(piece)
         known = os.fstat(file.fileno())
+    if kind is None:
+        raise unusable(path, f"has a name that does not end in {', '.join(_KINDS)}; say `format:` in the map")
     return Source(path, kind, known.st_size, digest.hexdigest(), known.st_mtime_ns)
+
+
+def _require_rows(path: Path, start: bytes) -> None:
+    """Refuses a workbook or a compressed file, whatever its name or the map says."""
+    for mark, why in _OTHERS.items():
+        if start.startswith(mark):
+            raise unusable(path, why)
 
 
 @contextmanager
@@ -151,11 +171,11 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         # A pipe in the file's place would wait for its other end for ever.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "it is no name of a file"
+        why = getattr(error, "strerror", None) or "it is not the name of a file"
         raise unusable(path, f"cannot be read: {why}") from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise unusable(path, "is no regular file; give a file of rows")
+        raise unusable(path, "is not a regular file; give a file of rows")
     with os.fdopen(descriptor, "rb") as file:
         try:
             yield file

@@ -37,6 +37,9 @@ _NAMED: Final = {
     ),
     "date": r"(?<y>[0-9]{4})-(?<m>[0-9]{2})-(?<d>[0-9]{2})",
 }
+TYPED: Final = "typed"
+"""The format of cells that their file has as dates or times, as `row_sources` writes these as texts."""
+_TYPED: Final = f"{_NAMED['date']}(?:{_NAMED['iso8601'].removeprefix(_NAMED['date'])})?"
 _UNIX: Final = {"unix_seconds": (r"^-?[0-9]{1,11}$", 1000), "unix_milliseconds": (r"^-?[0-9]{1,14}$", 1)}
 _EXAMPLES: Final = {
     "iso8601": "2024-06-30T12:00:00Z",
@@ -81,6 +84,9 @@ class TimeFormat:
         """
         example = _EXAMPLES.get(self.format) or _DIRECTIVE.sub(lambda of: _WRITTEN[of[1]], self.format)
         unfit = pl.lit(f"It does not fit the format {self.format}, for example {example}.")
+        if self.format == TYPED:
+            # Whatever does not fit has another year.
+            unfit = pl.lit(_NONE_SUCH)
         if self.format in _UNIX:
             parts, fits, fault = cells.to_frame(), pl.first().str.contains(_UNIX[self.format][0]), pl.lit(_NONE_SUCH)
         else:
@@ -104,7 +110,8 @@ class TimeFormat:
 
     @cached_property
     def _regex(self) -> str:
-        return f"^{_NAMED.get(self.format) or _translated(self.format)}$"
+        known = {**_NAMED, TYPED: _TYPED}
+        return f"^{known.get(self.format) or _translated(self.format)}$"
 
     def read(self, cells: pl.Expr) -> pl.Expr:
         """The moments of a column of texts; null where a cell is none of them."""
@@ -160,7 +167,7 @@ def fault_of(format_: str, zone: str) -> tuple[str, str]:
     try:
         ZoneInfo(zone)
     except (KeyError, ValueError, OSError):
-        return "zone", "It is no zone of the IANA database; write one such as Europe/Lisbon, or UTC."
+        return "zone", "It is not a zone of the IANA database; write one such as Europe/Lisbon, or UTC."
     if format_ in _NAMED or format_ in _UNIX:
         return "", ""
     if "%" not in format_:

@@ -1,6 +1,6 @@
 """The cells of some rows, typed as the map says, or refused with a reason.
 
-    typed = read_values(batch.frame, map_, "2023.csv")
+    typed = read_values(batch.frame, map_, "2023.csv", now)
     typed.frame        # a column for each member of the map, of the rows that are whole
     typed.refused      # the others, each with its first fault
 
@@ -19,26 +19,22 @@ from typing import Any, Final, TypeAlias
 import polars as pl
 
 from gate.encoding.strict_json import MAX_SAFE_INTEGER
-from gate.ids import timestamp
+from gate.ids import AHEAD, timestamp
 from workbench.columns import OUTCOME_STATUS, VERDICT
 from workbench.history.mapping import Map, Member
+from workbench.history.reasons import MAX_TEXT, NUMBER, reason_of, sentences_of
 from workbench.history.sources import LINE, ROW, Refused
 
 Bound: TypeAlias = float | str | None
 """The end of a range: a number, or a time as text."""
 
-MAX_TEXT: Final = 200
-"""How many characters an id, a version, an action or a reason code has at most."""
-
-_NUMBER: Final = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$"
 _WHOLE: Final = r"^-?[0-9]+$"
 _CONTROL: Final = r"[\x00-\x1f\x7f-\x9f\u{200b}-\u{200f}\u{2028}-\u{202e}\u{2060}-\u{2069}\u{feff}]"
 _TRUTHS: Final = {"true": True, "false": False}
 _ID: Final = "id"
-_NEEDED: Final = (_ID, "occurred_at")
+_DECIDED: Final = "occurred_at"
+_NEEDED: Final = (_ID, _DECIDED)
 _UNREPORTED: Final = "unreported"
-_PLAIN: Final = "Remove thousands separators, units and spaces, and write a decimal comma as a point."
-_BEYOND: Final = "or it is beyond 2^53 - 1, which JSON does not keep exactly."
 _BAD: Final = ":bad:"
 _EMPTY: Final = ":empty:"
 _CELL: Final = ":cell:"
@@ -89,13 +85,14 @@ class Typed:
         return replace(self, tallies={**self.tallies, _ID: counted})
 
 
-def read_values(frame: pl.DataFrame, map_: Map, file: str) -> Typed:
+def read_values(frame: pl.DataFrame, map_: Map, file: str, now: datetime) -> Typed:
     """The rows of a batch as the map has them.
 
     Args:
         frame: The cells as texts.
         map_: The map.
         file: What messages call the file.
+        now: The moment of the import. No past case was decided later.
     """
     empty = pl.Series(list(map_.null_values), dtype=pl.String)
     blanked = frame.lazy().with_columns(
@@ -110,7 +107,7 @@ def read_values(frame: pl.DataFrame, map_: Map, file: str) -> Typed:
     checks: list[pl.Expr] = []
     for number, member in enumerate(map_.members):
         cell, value = pl.col(f"{_CELL}{member.column}"), pl.col(member.name)
-        checks.append(_bad(member, cell, value).fill_null(value=False).alias(f"{_BAD}{number}"))
+        checks.append(_bad(member, cell, value, now).fill_null(value=False).alias(f"{_BAD}{number}"))
         checks.append(cell.is_null().alias(f"{_EMPTY}{number}"))
     read = typed.with_columns(checks)
     bad = [f"{_BAD}{number}" for number in range(len(map_.members))]
@@ -118,9 +115,9 @@ def read_values(frame: pl.DataFrame, map_: Map, file: str) -> Typed:
     read = read.with_columns(first.alias(_FAULT))
     whole = read if not read[_FAULT].count() else read.filter(pl.col(_FAULT).is_null())
     kept = whole.select(ROW, LINE, *(of.name for of in map_.members))
-    times = _time_faults(read, map_)
-    refused = tuple(_refused(read, frame, map_, file, times))
-    return Typed(kept, refused, _tallies(read, frame, map_), _reasons(read, map_, times))
+    sentences = _sentences(read, map_)
+    refused = tuple(_refused(read, frame, map_, file, sentences))
+    return Typed(kept, refused, _tallies(read, frame, map_), _reasons(read, map_, sentences))
 
 
 def _value(member: Member) -> pl.Expr:
@@ -146,11 +143,11 @@ def _meaning(cell: pl.Expr, values: Any, dtype: Any) -> pl.Expr:
 
 def _number(cell: pl.Expr) -> pl.Expr:
     # Adding 0 leaves no -0, which JSON's canonical text does not have.
-    number = pl.when(cell.str.contains(_NUMBER)).then(cell).cast(pl.Float64, strict=False) + 0.0
+    number = pl.when(cell.str.contains(NUMBER)).then(cell).cast(pl.Float64, strict=False) + 0.0
     return pl.when(number.is_finite()).then(number)
 
 
-def _bad(member: Member, cell: pl.Expr, value: pl.Expr) -> pl.Expr:
+def _bad(member: Member, cell: pl.Expr, value: pl.Expr, now: datetime) -> pl.Expr:
     there = cell.is_not_null()
     if member.kind == "id":
         return ~there | (cell.str.len_chars() > MAX_TEXT) | cell.str.contains(_CONTROL)
@@ -166,50 +163,27 @@ def _bad(member: Member, cell: pl.Expr, value: pl.Expr) -> pl.Expr:
         return there & (value.is_null() | rounded)
     if member.kind == "string":
         return pl.lit(value=False)
-    missing = ~there if member.name in _NEEDED else pl.lit(value=False)
-    return missing | (there & value.is_null())
+    if member.name == _DECIDED:
+        return ~there | value.is_null() | (value > now + AHEAD)
+    return there & value.is_null()
 
 
-def _time_faults(read: pl.DataFrame, map_: Map) -> dict[int, pl.Series]:
-    """Why times are refused, row by row, by the place of each member that has such."""
+def _sentences(read: pl.DataFrame, map_: Map) -> dict[int, pl.Series]:
+    """Why cells are refused, row by row, by the place of each member that has more than one reason."""
     found = {}
     for number, member in enumerate(map_.members):
         bad = read[f"{_BAD}{number}"]
-        if member.time is not None and bad.any():
-            cells = read.select(pl.when(bad).then(pl.col(f"{_CELL}{member.column}"))).to_series()
-            found[number] = member.time.faults(cells)
+        if not bad.any():
+            continue
+        cells = read.select(pl.when(bad).then(pl.col(f"{_CELL}{member.column}"))).to_series()
+        sentences = sentences_of(member, cells, read[member.name])
+        if sentences is not None:
+            found[number] = sentences
     return found
 
 
-def reason_of(member: Member, *, empty: bool, time: str = "") -> tuple[str, str]:
-    """Why a cell of a member is refused: a stable word, and the same for a person.
-
-    Args:
-        member: The member.
-        empty: Whether the cell is empty.
-        time: What is wrong with it, where it should be a time.
-    """
-    if empty:
-        return "missing", f"The cell is empty, and every row needs {member.name}."
-    if member.time is not None:
-        return "time", time
-    return {
-        "id": ("id", f"An id has at most {MAX_TEXT} characters, all of which print."),
-        "text": ("text", f"A text has at most {MAX_TEXT} characters."),
-        "choice": ("value", "The map gives it no meaning; add it to values, or to null_values."),
-        "boolean": (
-            "boolean",
-            "It is neither true nor false; say in values what it means."
-            if member.values is None
-            else "The map gives it no meaning; add it to values, or to null_values.",
-        ),
-        "number": ("number", f"It is not a number like 1250.5, {_BEYOND} {_PLAIN}"),
-        "integer": ("integer", f"It is not a whole number like 1250, {_BEYOND} {_PLAIN}"),
-    }[member.kind]
-
-
 def _refused(
-    read: pl.DataFrame, frame: pl.DataFrame, map_: Map, file: str, times: Mapping[int, pl.Series]
+    read: pl.DataFrame, frame: pl.DataFrame, map_: Map, file: str, sentences: Mapping[int, pl.Series]
 ) -> Iterator[Refused]:
     at = read[_FAULT].is_not_null().arg_true()
     if not len(at):
@@ -217,12 +191,12 @@ def _refused(
     faults = read.select(ROW, LINE, _FAULT)[at]
     for place, (row, line, fault) in zip(at, faults.iter_rows(), strict=True):
         member = map_.members[fault]
-        time = times[fault][place] if fault in times else ""
-        code, reason = reason_of(member, empty=read[f"{_EMPTY}{fault}"][place], time=time)
+        sentence = sentences[fault][place] or "" if fault in sentences else ""
+        code, reason = reason_of(member, empty=read[f"{_EMPTY}{fault}"][place], sentence=sentence)
         yield Refused(file, row, line, member.column, frame[member.column][place], code, reason)
 
 
-def _reasons(read: pl.DataFrame, map_: Map, times: Mapping[int, pl.Series]) -> Counter[tuple[str | None, str, str]]:
+def _reasons(read: pl.DataFrame, map_: Map, sentences: Mapping[int, pl.Series]) -> Counter[tuple[str | None, str, str]]:
     found: Counter[tuple[str | None, str, str]] = Counter()
     for number, member in enumerate(map_.members):
         bad, is_empty = read[f"{_BAD}{number}"], read[f"{_EMPTY}{number}"]
@@ -230,10 +204,10 @@ def _reasons(read: pl.DataFrame, map_: Map, times: Mapping[int, pl.Series]) -> C
             if rows := int((bad & (is_empty if empty else ~is_empty)).sum()):
                 # Members that read one column and refuse a cell for the same reason refuse the same rows.
                 whys = [("", rows)]
-                if member.time is not None and not empty:
-                    whys = times[number].drop_nulls().value_counts().rows()
+                if number in sentences and not empty:
+                    whys = sentences[number].drop_nulls().value_counts().rows()
                 for why, of in whys:
-                    found[(member.column, *reason_of(member, empty=empty, time=why))] = of
+                    found[(member.column, *reason_of(member, empty=empty, sentence=why))] = of
     return found
 
 

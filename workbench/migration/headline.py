@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from workbench.columns import NO_VERDICT
-from workbench.engines.wording import amount, counted, decided_by, joined
+from workbench.engines.findings import worth
+from workbench.engines.wording import counted, decided_by, joined
 from workbench.migration.sentences import percent, rate
 
 Level: TypeAlias = Literal["danger", "warning", "good", "note"]
@@ -147,13 +148,16 @@ def _how_many(of: _Part) -> Iterator[Line]:
 
 def _worth(history: _Part) -> Iterator[Line]:
     """What the metric comes to in the decisions that would be approved besides, and in those that no more would be."""
+    if not history["money"]:
+        return
     moved = [of for of in history["money"] if of["verdict"] != of["then_verdict"]]
-    for would, side in (("would be approved", "then_verdict"), ("would no longer be approved", "verdict")):
+    sides = (
+        ("would be approved", "then_verdict", "newly_approved"),
+        ("would no longer be approved", "verdict", "newly_blocked"),
+    )
+    for would, side, cases in sides:
         of = [each for each in moved if each[side] == "yes"]
-        values, sums = sum(each["values"] for each in of), [each["sum"] for each in of]
-        if values and None not in sums:
-            comes_to = f"comes to {amount(sum(sums))}, in {counted(values, 'value')}"
-            yield Line(f"{history['metric']} of those that {would} {comes_to}.")
+        yield from map(Line, worth(history["metric"], history[cases]["decisions"], of, would))
 
 
 def _window(history: _Part) -> str:

@@ -94,6 +94,29 @@ def test_refused_rows_are_shown_written_and_stop_the_import(gate: Gate, tmp_path
     assert printed(gate(*command, "--allow-refused", "--json"))["rows"] == 1
 
 
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        ([], "there are no rows in the files. Give files with past cases."),
+        ([("a", "tomorrow", "1")], "no row was understood. Mend the files or the map."),
+    ],
+)
+def test_an_import_without_a_row_that_is_understood_is_refused(
+    gate: Gate, home: Path, tmp_path: Path, rows: list[tuple[str, str, str]], why: str
+) -> None:
+    file, map_ = write_csv(tmp_path / "x.csv", rows), tmp_path / "map.json"
+    map_.write_text(json.dumps(small_map()))
+    command = ("history", "import", str(file), "--map", str(map_), "--scope", "acme", "--name", "x")
+    for more in ([], ["--allow-refused"]):
+        checked = gate(*command, *more, "--check")
+        assert (checked.returncode, checked.stdout.splitlines()[-1]) == (1, f"An import would be refused: {why}")
+        done = gate(*command, *more)
+        assert (done.returncode, done.stdout.splitlines()[-1]) == (1, f"Nothing was imported: {why}")
+        assert printed(gate(*command, *more, "--check", "--json"), 1)["import_would"] == "refuse_empty"
+    assert printed(gate("history", "list", "--json")) == {"histories": []}
+    assert not [file for file in (home / "lake" / "history").rglob("*") if file.name.endswith((".json", ".parquet"))]
+
+
 def test_a_rehearsal_says_what_an_import_would_do(gate: Gate, tmp_path: Path) -> None:
     file, map_ = tmp_path / "x.csv", tmp_path / "map.json"
     map_.write_text(json.dumps(small_map()))

@@ -25,13 +25,14 @@ from workbench.lake.manifest import FILE_NAME
 
 POLICY = "pricing_exception"
 OWN = str(sample_rulebook()["version"])
+HAPPENED = "2020-05-01T12:00:00.000Z"
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     """The home of an instance, and the decisions of `acme`: eight over `FACTS`, of which two are no since their margin
-    is below 15, four on each of two days; then one by a version whose floor is 20; then one whose facts were erased;
-    then one by another policy.
+    is below 15, four on each of two days, and of which the first happened long before; then one by a version whose
+    floor is 20; then one whose facts were erased; then one by another policy.
     """
     home = tmp_path_factory.mktemp("instance") / "home"
     create_instance(home, base_url="http://gate.example")
@@ -42,7 +43,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
         for number, facts in enumerate(FACTS):
             if number == 4:
                 chain.now = datetime(2090, 3, 6, tzinfo=UTC)
-            chain.decide(sample_request(**facts))
+            chain.decide(sample_request(**facts) | ({"occurred_at": HAPPENED} if number == 0 else {}))
         chain.decide({**sample_request(discount_percent=5, margin_percent=17), "rulebook": version("2", 20)})
         chain.erase(chain.decide(discount_percent=5, margin_percent=30))
         chain.decide(claim_request())
@@ -98,6 +99,9 @@ def test_a_slice_is_decided_anew_with_other_facts_and_adds_up_what_moves(made: t
     assert said(home, "--set", "discount_percent=20", "--metric", "revenue_eur") == [
         f"Decisions of {POLICY} in acme, with discount_percent = 20:",
         "6 of 9 decisions would get another verdict; 6 would change in verdict, action, reason or rule.",
+        "0 more would be approved, and 6 would no longer be.",
+        "Of the 6 that would no longer be approved, 2 have values of revenue_eur, which come to 350.5; the other 4 "
+        "have none.",
         "The facts of 1 more are not known.",
         "",
         "was  would be  decisions  with revenue_eur  sum",
@@ -122,7 +126,7 @@ def test_several_values_are_added_up_side_by_side(made: tuple[Path, list[str]]) 
         ("revenue_eur", 350.5),
         ("inputs.margin_percent", 138.0),
     ]
-    assert said(made[0], *change)[5].split() == ["yes", "review", "6", "2", "350.5", "6", "138"]
+    assert said(made[0], *change)[8].split() == ["yes", "review", "6", "2", "350.5", "6", "138"]
     many = [word for at in range(6) for word in ("--metric", f"m{at}")]
     assert refused(made[0], "--set", "discount_percent=20", *many)[0] == "ENGINE_ARGUMENT_INVALID"
     assert refused(made[0], *change, "--metric", "revenue_eur")[1].endswith("a list of at most 5 different names.")
@@ -136,6 +140,19 @@ def test_a_metric_that_nobody_measured_is_refused_with_those_that_are(made: tupl
     # Known, but of none of the decisions that would move.
     few = told(made[0], "--set", "discount_percent=20", "--metric", "revenue_eur", "--since", "2090-03-06")
     assert [each["worth"] for each in few["verdicts"]] == [[{"metric": "revenue_eur", "values": 0, "sum": None}]]
+
+
+def test_past_decisions_can_be_chosen_by_when_they_happened(made: tuple[Path, list[str]]) -> None:
+    home, early = made[0], ("--set", "discount_percent=20", "--until", "2020-12-31")
+    for clock, decisions in (([], 0), (["--clock", "recorded"], 0), (["--clock", "occurred"], 1)):
+        report = told(home, *early, *clock)["report"]
+        assert (report["decisions"], report["clock"]) == (decisions, "occurred" if decisions else "recorded")
+    assert said(home, *early, "--clock", "occurred")[0] == (
+        f"Decisions of {POLICY} in acme until 2020-12-31 by when they happened, with discount_percent = 20:"
+    )
+    assert refused(home, "--decision", made[1][0], "--by", "2", "--clock", "occurred")[1].startswith(
+        "--clock is about many decisions"
+    )
 
 
 def test_another_version_decides_with_and_without_other_facts(made: tuple[Path, list[str]]) -> None:

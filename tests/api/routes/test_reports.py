@@ -404,6 +404,7 @@ class TestEffectiveness:
         give_reports(client.application, FixedReports())
         response = get(client, key, BENCHMARKS, clock="occurred")
         assert [fault["field"] for fault in response.get_json()["errors"]] == ["clock"]
+        assert "must be recorded here; send that, or leave it out." in response.get_json()["message"]
 
     @pytest.mark.parametrize(
         "query", [{"since": "2026-06-08T00:00:00Z"}, {"until": "2026-06-08T00:00:00Z"}, {"clock": "occurred"}]

@@ -107,6 +107,15 @@ def test_refused_rows_are_shown_as_text_with_their_reasons(page: Channel) -> Non
     assert "Import the 1 other row" in shown
 
 
+def test_a_file_without_rows_has_nothing_to_import(site: Site, acme: Scope, page: Channel) -> None:
+    send(page, CONTENT.splitlines(keepends=True)[0])
+    shown = page.act("rehearse_history", name="none", map=MAP)["parts"]["rehearsal"]
+    assert "There are no rows in the file, so there is nothing to import." in shown
+    assert "<button" not in shown
+    assert "there are none" in page.act("import_history", history="none")["fault"]
+    assert sets.names_of(site.instance.settings.lake_directory, acme.scope_id) == []
+
+
 def test_a_map_at_fault_is_told_by_its_members(page: Channel) -> None:
     send(page, CONTENT)
     told = page.act("rehearse_history", name="mine", map=MAP.replace("policy_id: refund_policy\n", ""))

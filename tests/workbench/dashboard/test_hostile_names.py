@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import orjson
 import pytest
 
+from gate.clock import utc_now
 from tests.support.browser import browser
 from tests.support.samples import sample_request, sample_rulebook
 from tests.workbench.dashboard.browsing import Window
@@ -73,7 +74,8 @@ def bring_in(made: Shared, directory: Path) -> None:
         "facts": {"text": {"column": "text", "type": "string"}},
     }
     scope, map_ = made.scope, load_map(named, "the map")
-    plan = Plan(made.lake, scope.scope_id, scope.name, "hostile", map_, [examine(file, None)], Personal())
+    sources = [examine(file, None)]
+    plan = Plan(made.lake, scope.scope_id, scope.name, "hostile", map_, sources, Personal(), utc_now())
     found = import_history(plan, allow_refused=True).found
     assert found is not None
     assert found.rows

@@ -166,7 +166,7 @@ def test_the_what_if_over_cases_without_verdicts_says_what_the_version_would_dec
     said = ", ".join(f"{then[verdict]} {verdict}" for verdict in ("yes", "no", "review") if then[verdict])
     assert f"The file has no verdicts; this version would decide {said}." in found
     assert "than the file has" not in found
-    assert "more would be let through" not in found
+    assert "more would be approved" not in found
     assert set(re.findall(r'<td data-label="Was">(none)</td><td data-label="Would be">(\w+)</td>', found)) == {
         ("none", verdict) for verdict in then
     }

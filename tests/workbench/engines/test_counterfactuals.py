@@ -27,6 +27,7 @@ from tests.support.samples import sample_request, sample_rulebook
 from tests.support.torture import size
 from tests.workbench.support import Chain, bring_together, bring_up, claim_request, claim_rulebook, shared
 from workbench.engines.counterfactuals import MAX_TRANSITIONS, CounterfactualReport, answer, counterfactuals
+from workbench.engines.findings import approvals
 from workbench.lake.entries import Personal
 from workbench.lake.fresh import fresh
 from workbench.lake.manifest import Manifest
@@ -418,8 +419,10 @@ def test_what_changes_is_summed_by_transition_and_by_verdict(all_seen: Seen) -> 
     more = sum(len(values) for key, values in changed.items() if key[0] != "yes" and key[2] == "yes")
     fewer = sum(len(values) for key, values in changed.items() if key[0] == "yes" and key[2] != "yes")
     assert report.body["let_through"] == {"more": more, "fewer": fewer}
-    assert f"{fact}: {more} more would be let through (" in repr(report)
-    assert f"margin: {more} more would be let through (none has a value)" in repr(report)
+    changes = f"{more} more would be approved, and {fewer} would no longer be."
+    assert approvals(report.body)[0] == (changes if more or fewer else "No approval would begin or end.")
+    assert all(sentence in repr(report) for sentence in approvals(report.body))
+    assert (f"None of the {more} that would be approved has a value of margin." in repr(report)) == (more > 1)
 
 
 @pytest.mark.parametrize("metrics", ["margin", ["margin", "margin"], ["a", "b", "c", "d", "e", "f"], [""], [7]])

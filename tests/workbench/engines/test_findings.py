@@ -24,6 +24,7 @@ from tests.workbench.engines.edges import POLICY, chained, decision, outcome, sn
 from workbench.engines import findings
 from workbench.engines.confidence import confidence
 from workbench.engines.effectiveness import effectiveness
+from workbench.engines.findings import approvals, worth
 from workbench.engines.wording import amount, day, described, heading, in_words, moment, month, span, whole_percent
 
 GOOD, BAD = Standing(succeeded=86, failed=14), Standing(succeeded=63, failed=37)
@@ -408,3 +409,65 @@ def test_every_broken_promise_has_a_sentence_of_its_own() -> None:
 )
 def test_a_measured_number_is_written_whole_as_far_as_it_is_read(value: float, shown: str) -> None:
     assert amount(value) == shown
+
+
+def part(was: str, then: str, values: int, total: float | None, metric: str = "loss_eur") -> dict[str, Any]:
+    """What a metric comes to in the decisions that go from one verdict to another."""
+    return {"metric": metric, "verdict": was, "then_verdict": then, "values": values, "sum": total}
+
+
+@pytest.mark.parametrize(
+    ("cases", "parts", "sentence"),
+    [
+        (3, [(3, 7.5)], "loss_eur of the 3 that would be approved comes to 7.5."),
+        (1, [(1, 7.5)], "loss_eur of the one that would be approved comes to 7.5."),
+        (
+            13,
+            [(3, 600.0), (1, 10.36)],
+            "Of the 13 that would be approved, 4 have values of loss_eur, which come to 610.36; the other 9 have none.",
+        ),
+        (
+            2,
+            [(1, 5.0)],
+            "Of the 2 that would be approved, 1 has a value of loss_eur, which is 5; the other one has none.",
+        ),
+        (2, [(0, 0.0)], "None of the 2 that would be approved has a value of loss_eur."),
+        (1, [], "The one that would be approved has no value of loss_eur."),
+        (2, [(2, None)], "loss_eur of the 2 that would be approved comes to more than can be shown."),
+    ],
+)
+def test_a_sum_is_told_with_the_decisions_that_have_no_value(
+    cases: int, parts: list[tuple[int, float | None]], sentence: str
+) -> None:
+    moved = [part("no", "yes", values, total) for values, total in parts]
+    assert worth("loss_eur", cases, moved, "would be approved") == [sentence]
+
+
+def test_nothing_is_summed_over_no_decisions() -> None:
+    assert worth("loss_eur", 0, [], "would be approved") == []
+
+
+def test_approvals_that_would_begin_and_end_are_told_with_each_metric() -> None:
+    body: dict[str, Any] = {
+        "redecided": 400,
+        "verdicts": {"before": {"yes": 100, "no": 300}},
+        "let_through": {"more": 312, "fewer": 2},
+        "metrics": ["loss_eur", "inputs.amount"],
+        "worth": [
+            part("no", "yes", 300, 40_000.0),
+            part("yes", "review", 2, 9.0),
+            part("no", "yes", 312, 5.0, "inputs.amount"),
+        ],
+    }
+    assert approvals(body) == [
+        "312 more would be approved, and 2 would no longer be.",
+        "Of the 312 that would be approved, 300 have values of loss_eur, which come to 40,000; the other 12 have none.",
+        "loss_eur of the 2 that would no longer be approved comes to 9.",
+        "inputs.amount of the 312 that would be approved comes to 5.",
+        "None of the 2 that would no longer be approved has a value of inputs.amount.",
+        "A decision that was not approved has a metric only if its action happened all the same.",
+    ]
+    assert len(approvals({**body, "metrics": ["inputs.amount"], "worth": body["worth"][2:]})) == 3
+    assert approvals({**body, "verdicts": {"before": {"none": 400}}}) == []
+    same = {**body, "let_through": {"more": 0, "fewer": 0}, "worth": []}
+    assert approvals(same) == ["No approval would begin or end."]

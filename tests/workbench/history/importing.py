@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from workbench.lake.reader import Snapshot, history_of
 
 DATA = Path(__file__).parents[3] / "data" / "history"
 SCOPE_ID, SCOPE, NAME = "scope1", "acme", "past"
+NOW = datetime(2027, 1, 1, tzinfo=UTC)
+"""The moment of imports."""
 
 
 def small_map(**members: Any) -> dict[str, Any]:
@@ -43,13 +46,13 @@ def plan_of(
     """A plan to import files."""
     loaded = load_map(dict(map_ or small_map()), "map.yaml")
     sources = [examine(file, loaded.format) for file in files]
-    return Plan(lake, SCOPE_ID, SCOPE, name, loaded, sources, Personal.of(of.get("personal", ())))
+    return Plan(lake, SCOPE_ID, SCOPE, name, loaded, sources, Personal.of(of.get("personal", ())), of.get("now", NOW))
 
 
 def sample_plan(lake: Path) -> Plan:
     """The plan to import the sample history."""
     map_ = read_map((DATA / "refunds.map.yaml").read_bytes(), "refunds.map.yaml")
-    return Plan(lake, SCOPE_ID, SCOPE, NAME, map_, [examine(DATA / "refunds.csv", None)], Personal())
+    return Plan(lake, SCOPE_ID, SCOPE, NAME, map_, [examine(DATA / "refunds.csv", None)], Personal(), NOW)
 
 
 def imported(plan: Plan, **of: Any) -> Snapshot:
@@ -58,9 +61,9 @@ def imported(plan: Plan, **of: Any) -> Snapshot:
     return history_of(plan.lake, SCOPE_ID, SCOPE, plan.name)
 
 
-def rehearsed(tmp_path: Path, files: Sequence[Path], map_: Mapping[str, Any] | None = None) -> Imported:
+def rehearsed(tmp_path: Path, files: Sequence[Path], map_: Mapping[str, Any] | None = None, **of: Any) -> Imported:
     """What a rehearsal finds."""
-    return rehearse(plan_of(tmp_path / "lake", files, map_))
+    return rehearse(plan_of(tmp_path / "lake", files, map_, **of))
 
 
 def refusals(done: Imported) -> list[tuple[int, str | None, str | None, str]]:

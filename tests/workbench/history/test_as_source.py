@@ -180,7 +180,7 @@ def test_what_if_without_verdicts_says_what_the_version_would_decide_and_sums_it
     report = counterfactuals(untold, POLICY, rulebook=CANDIDATE.body, metrics=metrics)
     assert f"The file has no verdicts; this version would decide {said}." in repr(report)
     assert "None of 240" not in report._repr_html_()
-    assert "more would be let through" not in repr(report)
+    assert "more would be approved" not in repr(report)
 
 
 def test_what_if_over_some_verdicts_compares_these_and_tells_the_others(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from gate.encoding.canonical import content_hash
 from gate.errors import OperatorError
 from gate.ids import timestamp
 from tests.workbench.history.importing import DATA, imported, plan_of, rehearsed, small_map, write_csv
-from workbench.history.account import warnings_of
+from workbench.history.accounts.summary import warnings_of
 from workbench.history.importing import rehearse
 from workbench.history.mapping import load_map, read_map
 from workbench.history.times import TimeFormat
@@ -140,12 +140,28 @@ def test_each_reason_of_a_column_of_times_is_counted_by_itself(tmp_path: Path) -
     assert [of["reason"].split(" ")[0] for of in done.account.shown] == ["There", "It", "There", "The"]
 
 
-def test_a_number_that_is_none_is_refused_with_an_example_and_the_bound(tmp_path: Path) -> None:
-    done = rehearsed(tmp_path, [write_csv(tmp_path / "x.csv", [("a", "2024-01-01", "two")])])
+NO_VALUE = "If it stands for no value, add it to null_values in the map."
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell", "sentence"),
+    [
+        *(("number", cell, f"It is not a number like 1250.5. {NO_VALUE}") for cell in ("two", "NaN", "-inf", "N/A")),
+        *(("number", cell, "It is not a number like 1250.5. Remove") for cell in (".5", "5.", "+5", "7 ", "1,5", "01")),
+        ("integer", "NaN", f"It is not a whole number like 1250. {NO_VALUE}"),
+        ("integer", "1250.5", "It is not a whole number like 1250. Map it as a number if it may have decimals."),
+        ("integer", "5e-1", "It is not a whole number like 1250. Map it as a number"),
+        ("number", "9007199254740993", "It is beyond 2^53 - 1, which JSON does not keep exactly. Map it as a string"),
+        ("integer", "1e300", "It is beyond 2^53 - 1"),
+        ("number", "1e999", "It is beyond 2^53 - 1"),
+    ],
+)
+def test_a_number_is_refused_for_its_own_reason(kind: str, cell: str, sentence: str, tmp_path: Path) -> None:
+    map_ = small_map(facts={"n": {"column": "n", "type": kind}})
+    done = rehearsed(tmp_path, [write_csv(tmp_path / "x.csv", [("a", "2024-01-01", cell)])], map_)
     assert done.account is not None
-    assert done.account.shown[0]["reason"].startswith(
-        "It is not a number like 1250.5, or it is beyond 2^53 - 1, which JSON does not keep exactly."
-    )
+    (refused,) = done.account.shown
+    assert (refused["code"], refused["reason"][: len(sentence)]) == (kind, sentence)
 
 
 @pytest.mark.parametrize("kind", ["number", "integer"])

@@ -8,8 +8,10 @@ import json
 import os
 import subprocess
 import sys
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import polars as pl
 import pyarrow as pa
@@ -21,7 +23,7 @@ from hypothesis import strategies as st
 from gate.errors import OperatorError
 from tests.support.torture import size
 from tests.workbench.history.importing import imported, plan_of, refusals, rehearsed, small_map, write_csv
-from workbench.history.account import columns_of
+from workbench.history.accounts.summary import columns_of
 from workbench.history.csv_source import CsvSource
 from workbench.history.importing import rehearse
 from workbench.history.mapping import load_map
@@ -135,7 +137,7 @@ def test_a_cell_that_looks_like_a_formula_is_text_and_is_never_shown_raw(tmp_pat
 def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "folder.csv").mkdir()
-    for name, sentence in (("pipe.csv", "no regular file"), ("folder.csv", "."), ("none.csv", "cannot be read")):
+    for name, sentence in (("pipe.csv", "not a regular file"), ("folder.csv", "."), ("none.csv", "cannot be read")):
         with pytest.raises(OperatorError, match=sentence) as error:
             examine(tmp_path / name, None)
         assert error.value.code == "HISTORY_SOURCE_UNUSABLE"
@@ -213,6 +215,70 @@ def parquet(file: Path, **columns: Any) -> Path:
     return file
 
 
+DAY = date(2024, 6, 30)
+LATE = "2024-06-30T16:00:00.000Z"
+NOON = datetime(2024, 6, 30, 12, 0, 0, 250_000)  # noqa: DTZ001 - as a file without zones has it
+TWICE = datetime(2024, 10, 27, 1, 30)  # noqa: DTZ001
+
+
+@pytest.mark.parametrize("format_", [None, "iso8601", "date", "%d.%m.%Y", "unix_seconds"])
+@pytest.mark.parametrize(
+    ("cell", "type_", "moment"),
+    [
+        (DAY, pa.date32(), "2024-06-29T15:00:00.000Z"),
+        (DAY, pa.date64(), "2024-06-29T15:00:00.000Z"),
+        (NOON.replace(microsecond=0), pa.timestamp("s"), "2024-06-30T03:00:00.000Z"),
+        *((NOON, pa.timestamp(unit), "2024-06-30T03:00:00.250Z") for unit in ("ms", "us", "ns")),
+        *((NOON, pa.timestamp(unit, "UTC"), "2024-06-30T12:00:00.250Z") for unit in ("ms", "us", "ns")),
+        (
+            NOON.replace(microsecond=0, tzinfo=ZoneInfo("America/New_York")),
+            pa.timestamp("us", "America/New_York"),
+            LATE,
+        ),
+    ],
+)
+def test_dates_and_times_of_parquet_are_understood_whatever_their_unit_and_the_format(
+    cell: date, type_: pa.DataType, moment: str, format_: str | None, tmp_path: Path
+) -> None:
+    file = parquet(tmp_path / "past.parquet", id=["a", "b"], when=pa.array([cell, None], type_), n=[1, 2])
+    column = {"column": "when", "zone": "Asia/Tokyo", **({} if format_ is None else {"format": format_})}
+    done = rehearsed(tmp_path, [file], small_map(occurred_at=column))
+    assert done.account is not None
+    assert (done.account.first, done.account.last) == (moment, moment)
+    assert refusals(done) == [(2, "when", None, "missing")]
+
+
+def test_a_time_of_parquet_that_a_clock_showed_twice_or_that_has_no_year_is_refused(tmp_path: Path) -> None:
+    twice = parquet(tmp_path / "twice.parquet", id=["a"], when=pa.array([TWICE], pa.timestamp("us")), n=[1])
+    far = parquet(
+        tmp_path / "far.parquet", id=["a"], when=pa.array([253_402_300_800], pa.int64()).cast(pa.timestamp("s")), n=[1]
+    )
+    map_ = small_map(occurred_at={"column": "when", "zone": "Europe/Lisbon"})
+    for file, start in ((twice, "The clock in Europe/Lisbon showed this time twice."), (far, "There is no such day")):
+        done = rehearsed(tmp_path, [file], map_)
+        assert done.account is not None
+        assert [of["reason"][: len(start)] for of in done.account.shown] == [start]
+
+
+@pytest.mark.parametrize("kind", [None, "csv"])
+@pytest.mark.parametrize(
+    ("start", "sentence"),
+    [
+        (b"PK\x03\x04", "is a workbook or a zip archive, which are not read: save each sheet as CSV"),
+        (b"\xd0\xcf\x11\xe0", "is an old workbook of Excel"),
+        (b"\x1f\x8b", "is compressed with gzip; unpack it first"),
+    ],
+)
+def test_a_workbook_or_a_compressed_file_is_refused_with_what_to_do(
+    start: bytes, sentence: str, kind: str | None, tmp_path: Path
+) -> None:
+    file = tmp_path / "past.xlsx"
+    file.write_bytes(start + b"...")
+    with pytest.raises(OperatorError, match=sentence) as error:
+        examine(file, kind)
+    assert error.value.code == "HISTORY_SOURCE_UNUSABLE"
+
+
 def test_a_parquet_file_that_unpacks_to_too_much_is_refused_by_its_footer(tmp_path: Path) -> None:
     rows = 70_000
     texts = pa.array(["x" * 8_000] * rows, pa.large_string())
@@ -237,7 +303,7 @@ def test_a_parquet_file_cut_short_or_of_lists_is_refused(tmp_path: Path) -> None
     with pytest.raises(OperatorError, match="lists or structs"):
         rehearsed(tmp_path, [file])
     (tmp_path / "short.parquet").write_bytes(file.read_bytes()[:-20])
-    with pytest.raises(OperatorError, match="no whole Parquet file"):
+    with pytest.raises(OperatorError, match="not a whole Parquet file"):
         rehearsed(tmp_path, [tmp_path / "short.parquet"])
 
 

@@ -60,11 +60,14 @@ def test_the_metric_of_what_begins_and_ends_to_be_approved_is_told() -> None:
         {"verdict": "yes", "then_verdict": "no", "values": 1, "sum": -3.0},
         {"verdict": "yes", "then_verdict": "yes", "values": 900, "sum": 9e9},
     ]
-    lines = told(evidence(metric="loss_eur", money=money))
-    assert "loss_eur of those that would be approved comes to 41,000.5, in 312 values." in lines
-    assert "loss_eur of those that would no longer be approved comes to -3, in 1 value." in lines
-    too_great = [{"verdict": "no", "then_verdict": "yes", "values": 2, "sum": None}]
-    assert "comes to" not in " ".join(told(evidence(metric="loss_eur", money=too_great)))
+    approved = {"decisions": 340, "from_no": 300, "from_review": 40}
+    blocked = {"decisions": 1, "to_no": 1, "to_review": 0}
+    lines = told(evidence(metric="loss_eur", money=money, newly_approved=approved, newly_blocked=blocked))
+    assert any("312 have values of loss_eur, which come to 41,000.5; the other 28 have none." in of for of in lines)
+    assert "loss_eur of the one that would no longer be approved comes to -3." in lines
+    assert "None of the 340 that would be approved has a value of loss_eur." in told(
+        evidence(metric="loss_eur", money=money[2:], newly_approved=approved)
+    )
 
 
 def test_a_metric_that_no_decision_has_is_probably_misspelt() -> None:

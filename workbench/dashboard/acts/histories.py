@@ -68,7 +68,8 @@ def import_(turn: Turn) -> Answer:
     done = turn.store.histories.import_(turn.scope, turn.who.user, found, allow_refused=allowed)
     if done.imported.found is None:
         raise OperatorError(
-            "HISTORY_ROWS_REFUSED", "Nothing was imported: rows are refused. Mend the file or the map, and rehearse."
+            "HISTORY_ROWS_REFUSED",
+            "Nothing was imported: rows are refused, or there are none. Mend the file or the map, and rehearse.",
         )
     turn.seat.drop_upload()
     sets = listing.listed(turn.who.scope, turn.store.histories.of(turn.who.scope_id, turn.store.reports(turn.who)))

@@ -151,7 +151,7 @@ class Histories:
             source = examine(file, map_.format)
         except OperatorError as error:
             raise _without_folder(error, file) from error
-        return Plan(self._lake, scope.scope_id, scope.name, name, map_, [source], self._personal)
+        return Plan(self._lake, scope.scope_id, scope.name, name, map_, [source], self._personal, self._clock())
 
     def _listed(self, scope_id: str, name: str, reports: ScopeReports) -> Listed:
         try:

@@ -168,7 +168,7 @@ def many(redecided: Redecided, location: Location) -> Markup:
         "without_verdict": without_verdict(redecided.body),
         "verdicts": [*redecided.verdicts, *redecided.untold],
         "metric": next(iter(redecided.metrics), None),
-        "worth": findings.worth(redecided.body) if redecided.told or not redecided.body["redecided"] else [],
+        "approvals": findings.approvals(redecided.body),
         "failing": findings.failing(redecided.body),
     }
     return render("whatif_many.html", context)

@@ -7,7 +7,8 @@ from markupsafe import Markup
 from workbench.dashboard.store.histories import Rehearsal
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.imported.listing import policy_url
-from workbench.history.account import Account, columns_of, range_of, warnings_of
+from workbench.history.accounts.account import Account
+from workbench.history.accounts.summary import columns_of, range_of, warnings_of
 from workbench.history.importing import Imported
 
 _REASONS_SHOWN = 20
