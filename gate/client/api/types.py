@@ -1355,8 +1355,8 @@ class EffectivenessReportComparison(TypedDict):
     of: str
     """Which actions are compared."""
     facts: list[str]
-    """The facts that tell cases apart: of those that the policy's rulebooks test the six that the most rulebooks do,
-    without those that are alike in all cases; none where versions are compared as they are.
+    """The facts by which cases are alike: at most six of those that the policy's rulebooks test, or that an imported
+    history has, those that tell successes from failures best; none where versions are compared as they are.
     """
     decisions: int
     """How many decisions were looked at."""
@@ -1872,9 +1872,12 @@ class AnomalyEffect(TypedDict):
     cases: int
     """How many decisions went otherwise than they would have before, or are concerned."""
     value: float | None
-    """The mean of the metric that was asked for in the weeks of the window, times cases; null where none was asked
-    for or none is known.
+    """Of shifts and drift, what the metric that was asked for came to, less what it would have come to by its mean
+    before; of all others, its mean in the weeks of the window, times cases; null where none was asked for or none is
+    known.
     """
+    until: str
+    """To when both are counted, UTC: the end of the window, or of a shift or drift that lasts beyond it."""
     lasting: bool
     """Whether it goes on, or lasted two weeks or more; never of single values of a metric."""
     harm: bool | None
@@ -1973,11 +1976,25 @@ class AnomalyReportLevel(TypedDict):
     """How many are less than it."""
 
 
+class ShiftedMetricTail(TypedDict):
+    """Of a tail: how many values lie in it."""
+
+    cut: float
+    """The greatest value that is not in a tail above, or is in one below."""
+    before: CountedShare
+    within: CountedShare
+    cohens_h: float
+    """The effect size, with its sign."""
+    least_h: float
+    """The end of its 95% interval that is nearer to none, without its sign; the score follows from it."""
+
+
 ShiftedMetric = TypedDict(
     "ShiftedMetric",
     {
-        # location, where they lie; spread, how far they lie from their median.
-        "of": Literal["location", "spread"],
+        # location, where they lie; spread, how far they lie from their median; tail_above or tail_below, how many
+        # lie beyond most of them.
+        "of": Literal["location", "spread", "tail_above", "tail_below"],
         # The version that is compared with the others in the same weeks; null where weeks are compared.
         "version": str | None,
         # Where its own window begins, UTC.
@@ -2009,7 +2026,9 @@ ShiftedMetric = TypedDict(
         "groups": AnomalyReportSides,
         # .
         "design_effect": AnomalyReportSides,
-        # Mann and Whitney's test, of versions van Elteren's; 1e-40 stands for anything smaller.
+        # Of a tail: how many values lie in it.
+        "tail": NotRequired[ShiftedMetricTail],
+        # Mann and Whitney's test, of versions van Elteren's, of tails Fisher's; 1e-40 stands for anything smaller.
         "p_value": float,
         # The greatest p_value that is certain; with a greater one it scores below high.
         "required_p": float,
@@ -2097,6 +2116,10 @@ class AnomalyNumbers(TypedDict):
     """Of volume: as how many decisions that came singly the decisions say as much."""
     usual_arrivals: NotRequired[int]
     """Of volume: the arrivals that such cells have, by medians."""
+    like_cells: NotRequired[int]
+    """Of volume: how many cells of the same kinds before them they are compared with."""
+    like_arrivals: NotRequired[int]
+    """Of volume: the arrivals of these, or as many as are usual where that is nearer to theirs."""
     usual_week: NotRequired[int]
     """Of volume: the decisions of a usual week."""
     times: NotRequired[float]
@@ -2104,12 +2127,12 @@ class AnomalyNumbers(TypedDict):
     modified_z: NotRequired[float]
     """Of volume: how far out the farthest cell lies, in robust standard deviations."""
     p_value: NotRequired[float]
-    """Of volume: how likely chance alone makes as many, or as few, arrivals, by Poisson's distribution; 1e-40 stands
-    for anything smaller.
+    """Of volume: how likely chance alone divides all these arrivals as unevenly between the cells, by the binomial
+    test; 1e-40 stands for anything smaller.
     """
     required_p: NotRequired[float]
-    """Of volume: the greatest p_value that is certain: 0.01 by the number of all cells; with a greater one it scores
-    below high.
+    """Of volume: the greatest p_value that is certain: alarm_chance by the number of all cells; with a greater one
+    it scores below high.
     """
     required_z: NotRequired[float]
     """Of volume and metrics: how far one has to lie to stand out among so many."""
@@ -2163,10 +2186,11 @@ class Anomaly(TypedDict):
     """How strong it is."""
     reasons: list[str]
     """Why it is one, for machines: a break's name, outcome_fell:<status>, verdict_rose:<verdict>,
-    reason_rose:<reason code>, policy_version_changed, version_differs:<version>, slow (the window is compared with
-    weeks of half a year before), more_decisions_than_usual, fewer_decisions_than_usual, metric_rose:<metric>,
-    metric_fell:<metric>, metric_spread_grew:<metric>, metric_spread_shrank:<metric>, metric_far_from_usual,
-    fact_drifted:<path>.
+    reason_rose:<reason code>, policy_version_changed, version_differs:<version>, cases_differ:<fact> (that version
+    met other cases), slow (the window is compared with weeks of half a year before), more_decisions_than_usual,
+    fewer_decisions_than_usual, metric_rose:<metric>, metric_fell:<metric>, metric_spread_grew:<metric>,
+    metric_spread_shrank:<metric>, metric_upper_tail_grew:<metric>, metric_upper_tail_shrank:<metric>,
+    metric_lower_tail_grew:<metric>, metric_lower_tail_shrank:<metric>, metric_far_from_usual, fact_drifted:<path>.
     """
     summary: str
     """The same in a sentence."""
@@ -2227,8 +2251,9 @@ AnomalyCoverage = TypedDict(
         "from": str | None,
         # When the last was.
         "to": str | None,
-        # The date of the chain's last entry, or of an imported history's last case, to which everything is counted;
-        # null for an empty chain.
+        # The date to which everything is counted: that of the chain's last entry, or of an imported history's last
+        # case; of the last decision of the weeks where others lie more than 104 weeks after them; null for an empty
+        # chain.
         "as_of": str | None,
         # How many weeks were looked at, at most the latest 104.
         "weeks": int,
