@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from itertools import cycle, islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from gate.instance.instance import Instance
 from gate.ledger.reads import tail
 from gate.policy.questions import AnomaliesQuestion, EffectivenessQuestion
+from tests.support.torture import size
 from tests.workbench.growing import POLICIES, Lake, Site, compact, compact_a_part, export, export_a_part, shared
 from workbench.engines import effectiveness
 from workbench.engines.anomalies import report as anomalies
@@ -32,6 +34,11 @@ def go_on(site: Site, _: Lake) -> None:
 STAGES: Final[Sequence[Callable[[Site, Lake], None]]] = (
     *(export_a_part, export, compact_a_part, compact, go_on, export, go_on, compact, go_on, export, compact),
 )
+ASKED: Final[Sequence[tuple[dict[str, Any], dict[str, Any]]]] = (
+    ({}, {}),
+    ({"verdict": "yes"}, {"policy_version": "1", "limit": 9}),
+)
+"""What is asked besides of each report."""
 
 
 @pytest.mark.heavy
@@ -44,19 +51,18 @@ def test_reports_are_the_same_whatever_is_kept(
     site = Site(shared, ["kept", "beside"], random.Random(11))  # noqa: S311 - for tests to be the same each time
     lake, kept = Lake(site, tmp_path, 17), Kept(1 << 24)
     site.grow(20, 40)
+    asked = cycle((policy_id, *of) for of in ASKED for policy_id in POLICIES)
     for stage in STAGES:
         stage(site, lake)
         for reading in lake.readings():
-            for policy_id in POLICIES:
-                for question in (EffectivenessQuestion(policy_id), EffectivenessQuestion(policy_id, verdict="yes")):
-                    told = effectiveness.answer(reading.snapshot, question, kept).to_dict()
-                    assert told == effectiveness.answer(reading.snapshot, question).to_dict()
-                for asked in (
-                    AnomaliesQuestion(policy_id, min_sample=2, threshold=0),
-                    AnomaliesQuestion(policy_id, min_sample=2, threshold=0, policy_version="1", limit=9),
-                ):
-                    told = anomalies.answer(reading.snapshot, asked, kept).to_dict()
-                    assert told == anomalies.answer(reading.snapshot, asked).to_dict()
+            # In turn, for each asks for four reports.
+            for policy_id, well, odd in islice(asked, size(2, len(ASKED) * len(POLICIES))):
+                question = EffectivenessQuestion(policy_id, **well)
+                told = effectiveness.answer(reading.snapshot, question, kept).to_dict()
+                assert told == effectiveness.answer(reading.snapshot, question).to_dict()
+                other = AnomaliesQuestion(policy_id, min_sample=2, threshold=0, **odd)
+                told = anomalies.answer(reading.snapshot, other, kept).to_dict()
+                assert told == anomalies.answer(reading.snapshot, other).to_dict()
 
 
 def test_a_file_is_read_once_while_there_is_room(shared: Instance, tmp_path: Path) -> None:
@@ -67,8 +73,8 @@ def test_a_file_is_read_once_while_there_is_room(shared: Instance, tmp_path: Pat
     lake.compact()
     snapshot = open_lake(tmp_path).scope("read")
     files = [file.path for file in snapshot.manifest.of("cases")]
-    for size, again in ((1 << 24, []), (1, files), (0, files)):
-        kept = Kept(size)
+    for room, again in ((1 << 24, []), (1, files), (0, files)):
+        kept = Kept(room)
         first, second = list[str](), list[str]()
         expected = kept.of(snapshot, "cases", "count", _noting(first))
         assert kept.of(snapshot, "cases", "count", _noting(second)).equals(expected)

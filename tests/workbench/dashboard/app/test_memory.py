@@ -14,7 +14,7 @@ from tests.workbench.dashboard.serving import Site
 
 pytestmark = pytest.mark.heavy
 
-SESSIONS = size(12, 30)
+SESSIONS = size(6, 30)
 
 
 def discard(site: Site) -> None:
