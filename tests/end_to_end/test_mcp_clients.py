@@ -125,11 +125,24 @@ def served(request: pytest.FixtureRequest) -> Served:
     return Served(f"/{request.param}/api/mcp", server, {}, calls, refused=0)
 
 
+@pytest.fixture(scope="module")
+def sessions() -> dict[tuple[str, str], dict[str, dict[str, Any]]]:
+    """What all sessions of a line found of a server, once they were held."""
+    return {}
+
+
 @pytest.fixture(scope="module", params=SESSIONS, ids=lambda of: f"line {of[0]}, {of[1]}")
-def session(request: pytest.FixtureRequest, served: Served, url: str) -> dict[str, Any]:
+def session(
+    request: pytest.FixtureRequest,
+    served: Served,
+    url: str,
+    sessions: dict[tuple[str, str], dict[str, dict[str, Any]]],
+) -> dict[str, Any]:
     """What a session of a client found."""
     line, mode = request.param
-    found = converse(line, f"{url}{served.path}", served.headers, served.calls)[mode]
+    if (line, served.path) not in sessions:
+        sessions[line, served.path] = converse(line, f"{url}{served.path}", served.headers, served.calls)
+    found = sessions[line, served.path][mode]
     assert found["version"] == OPENED[line, mode]
     return found
 
