@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from types import MappingProxyType
 from typing import Any, Final
 
+from gate.policy.effectiveness import Standing
 from gate.policy.questions import VERDICTS
 from workbench.columns import NO_VERDICT
 
@@ -201,4 +202,22 @@ def without_verdict(body: Mapping[str, Any]) -> str:
             if each["verdict"] == NO_VERDICT:
                 thens[each["then_verdict"]] += each["decisions"]
     told = ", ".join(f"{thens[verdict]:,} {verdict}" for verdict in VERDICTS if thens[verdict])
-    return f"{subject}; this version would decide {told}."
+    return " ".join([f"{subject}; this version would decide {told}.", *_how_they_ended(body)])
+
+
+def _how_they_ended(body: Mapping[str, Any]) -> Iterator[str]:
+    """How cases without a verdict ended, by what they would get; nothing where not all of them are listed."""
+    if body["coverage"]["transitions"] > len(body["transitions"]):
+        return
+    ended: dict[str, Counter[str]] = {}
+    for each in body["transitions"]:
+        if each["verdict"] == NO_VERDICT:
+            ended.setdefault(each["then_verdict"], Counter()).update(each["outcomes"])
+    found = {verdict: Standing(**of).terminal for verdict, of in ended.items()}
+    told = [
+        f"{ended[verdict]['succeeded']:,} of the {found[verdict]:,} that would get {verdict}"
+        for verdict in VERDICTS
+        if found.get(verdict)
+    ]
+    if told:
+        yield f"Of those with a final outcome, {joined(told)} had succeeded."

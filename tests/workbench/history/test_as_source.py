@@ -31,7 +31,7 @@ from workbench import (
     policy_alerts,
     roll_up,
 )
-from workbench.engines.wording import without_verdict
+from workbench.engines.wording import joined, without_verdict
 from workbench.lake.reader import Snapshot
 from workbench.migration.history import LakeHistory, dry_run
 from workbench.whatif import decide_slice
@@ -179,6 +179,15 @@ def test_what_if_without_verdicts_says_what_the_version_would_decide_and_sums_it
     said = ", ".join(f"{counts[of]} {of}" for of in ("yes", "no", "review") if counts[of])
     report = counterfactuals(untold, POLICY, rulebook=CANDIDATE.body, metrics=metrics)
     assert f"The file has no verdicts; this version would decide {said}." in repr(report)
+    ended = Counter(
+        (to, row["result"]) for row, to in zip(ROWS, decided_by(CANDIDATE), strict=True) if row["result"] != ""
+    )
+    parts = [
+        f"{ended[of, 'kept']} of the {ended[of, 'kept'] + ended[of, 'disputed']} that would get {of}"
+        for of in ("yes", "no", "review")
+        if ended[of, "kept"] + ended[of, "disputed"]
+    ]
+    assert f"Of those with a final outcome, {joined(parts)} had succeeded." in repr(report)
     assert "None of 240" not in report._repr_html_()
     assert "more would be approved" not in repr(report)
 
