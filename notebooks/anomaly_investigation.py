@@ -366,4 +366,4 @@ pl.DataFrame(
 #   success.
 #
 # Each number above is in the report, with its hash, and can be counted again from the chain. The formulas, and where
-# each threshold comes from, are in [anomalies.md](../docs/anomalies.md).
+# each threshold comes from, are in [anomaly-formulas.md](../docs/anomaly-formulas.md).

@@ -1,4 +1,5 @@
-"""A second way to the anomaly report: one decision at a time, in plain Python, from the words of docs/anomalies.md.
+"""A second way to the anomaly report: one decision at a time, in plain Python, from the words of docs/anomalies.md and
+docs/anomaly-formulas.md.
 
 It reads what the service answered of a scope, in chain order, and the requests that were sent; facts stand nowhere
 else. Fisher's p-values are exact sums of whole numbers, those of chi-squared come from the incomplete gamma function,
@@ -59,7 +60,8 @@ NORMAL = 1.959963984540054
 ONE_SIDED = 1.6448536269514722
 
 NOTES = (
-    "Nothing here is a model's prediction: every anomaly follows from counts by the formulas in docs/anomalies.md.",
+    "Nothing here is a model's prediction: every anomaly follows from counts by the formulas in "
+    "docs/anomaly-formulas.md.",
     "An anomaly says that something is not as before, or not as the protocol asks, and not why: windows and versions "
     "met different cases.",
     "Outcomes are what callers reported, and are compared at equal age: those of the latest weeks are few, and "

@@ -34,7 +34,8 @@ _DAY: Final = timedelta(days=1)
 _DIGITS: Final = 6
 _DATE: Final = "2026-01-31"
 _NOTES: Final = (
-    "Nothing here is a model's prediction: every anomaly follows from counts by the formulas in docs/anomalies.md.",
+    "Nothing here is a model's prediction: every anomaly follows from counts by the formulas in "
+    "docs/anomaly-formulas.md.",
     "An anomaly says that something is not as before, or not as the protocol asks, and not why: windows and versions "
     "met different cases.",
     "Outcomes are what callers reported, and are compared at equal age: those of the latest weeks are few, and "

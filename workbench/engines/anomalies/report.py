@@ -6,7 +6,7 @@
     report.decisions(0).collect()      # the decisions that show it
     report.going_back(0)               # what the version before would have decided then
 
-What is counted here, `gate.policy.anomalies` judges; the formulas are in docs/anomalies.md.
+What is counted here, `gate.policy.anomalies` judges; the formulas are in docs/anomaly-formulas.md.
 """
 
 from __future__ import annotations

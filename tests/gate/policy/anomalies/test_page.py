@@ -1,4 +1,4 @@
-"""docs/anomalies.md: its worked example and its tables state what the code does."""
+"""docs/anomalies.md and docs/anomaly-formulas.md: the worked example and the tables state what the code does."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.end_to_end.support import ROOT
 from tests.support.documentation import rows, section
 from tests.support.reports import alerts_example, anomaly_example
 
-PAGE: Final = (ROOT / "docs" / "anomalies.md").read_text()
+PAGE: Final = "".join((ROOT / "docs" / f"{name}.md").read_text() for name in ("anomalies", "anomaly-formulas"))
 TOLD: Final = " ".join(PAGE.split())
 
 
