@@ -120,7 +120,7 @@ def test_a_map_at_fault_is_told_by_its_members(page: Channel) -> None:
     send(page, CONTENT)
     told = page.act("rehearse_history", name="mine", map=MAP.replace("policy_id: refund_policy\n", ""))
     assert "policy_id" in told["fault"]
-    assert "no name of a history" in page.act("rehearse_history", name="../mine", map=MAP)["fault"]
+    assert "not the name of a history" in page.act("rehearse_history", name="../mine", map=MAP)["fault"]
 
 
 def test_a_message_names_the_file_and_not_where_it_lies(page: Channel, uploads: Path) -> None:
