@@ -146,7 +146,8 @@ def find_surges(
         arrivals: As how many decisions that came singly those of each cell count; None where they did come singly.
     """
     arrivals = counts if arrivals is None else arrivals
-    usual, usual_arrivals = _usual(grain, counts), _usual(grain, arrivals)
+    usual = _usual(grain, counts)
+    usual_arrivals = usual if arrivals == counts else _usual(grain, arrivals)
     distances = {
         at: _stable(arrivals[at]) - _stable(expected)
         for at, expected in enumerate(usual_arrivals)
@@ -182,8 +183,12 @@ def _likes(grain: Grain, at: int) -> range:
 
 def _usual(grain: Grain, counts: Sequence[int]) -> list[int | None]:
     """What cells of the kind of each held before; None where there are too few of them."""
-    likes = ([counts[before] for before in _likes(grain, at)] for at in range(len(counts)))
-    return [_median(like) if len(like) >= _LEAST_LIKE else None for like in likes]
+    usual: list[int | None] = [None] * len(counts)
+    for kind in range(min(grain.period, len(counts))):
+        like = counts[kind :: grain.period]
+        for number in range(_LEAST_LIKE, len(like)):
+            usual[kind + number * grain.period] = _median(like[max(0, number - LIKE) : number])
+    return usual
 
 
 def _before(grain: Grain, run: Sequence[int], arrivals: Sequence[int], came: int, usual: int) -> tuple[int, int]:

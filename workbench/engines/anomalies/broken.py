@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
@@ -66,49 +66,45 @@ def break_conditions(as_of: datetime, policy_id: str) -> Mapping[str, tuple[pl.E
     }
 
 
-def totals_of_breaks(choice: Choice, as_of: datetime) -> pl.LazyFrame:
-    told = [
-        expression.sum().alias(name)
-        for kind, (has, could) in break_conditions(as_of, choice.question.policy_id).items()
-        for name, expression in ((kind, has), (f"{kind}:of", could))
-    ]
-    return choice.kept.select(told)
-
-
 def breaks_of_advice(choice: Choice, as_of: datetime | None) -> Sequence[Broken]:
     """The breaks where all decisions with the policy_id are advisory; none where there are none."""
     if as_of is None or choice.question.policy_id not in ADVISORY_POLICIES:
         return ()
-    total = totals_of_breaks(choice, as_of).collect(engine="streaming").row(0, named=True)
-    found = broken_by(choice, total, as_of).collect(engine="streaming").row(0, named=True)
-    return breaks_of(found, total)
+    return broken_in(choice, as_of)
 
 
-def broken_by(choice: Choice, total: Mapping[str, int], as_of: datetime) -> pl.LazyFrame:
-    """When each kind of break was that there is, and where its latest decisions stand."""
+def broken_in(choice: Choice, as_of: datetime) -> list[Broken]:
+    """Each kind of break that there is: how often, of how many, when, and where its latest decisions stand."""
+    conditions = break_conditions(as_of, choice.question.policy_id)
+    could = choice.kept.select(could.sum().alias(kind) for kind, (_, could) in conditions.items())
+    has = [has.alias(kind) for kind, (has, _) in conditions.items()]
+    broken = choice.kept.select("position", "created_at", *set(_BROKE_AT.values()), *has)
     told = [
         expression.alias(f"{kind}:{name}")
-        for kind, (has, _) in break_conditions(as_of, choice.question.policy_id).items()
-        if total[kind]
+        for kind in conditions
         for name, expression in (
-            ("first", pl.col("created_at").filter(has).min()),
-            ("last", pl.col(_BROKE_AT.get(kind, "created_at")).filter(has).max()),
-            ("positions", pl.col("position").filter(has).top_k(MOST_IDS).implode()),
+            ("count", pl.col(kind).sum()),
+            ("first", pl.col("created_at").filter(pl.col(kind)).min()),
+            ("last", pl.col(_BROKE_AT.get(kind, "created_at")).filter(pl.col(kind)).max()),
+            ("positions", pl.col("position").filter(pl.col(kind)).top_k(MOST_IDS).implode()),
         )
     ]
-    return choice.kept.select(told) if told else pl.LazyFrame({"none": [None]})
-
-
-def breaks_of(found: Mapping[str, Any], total: Mapping[str, int]) -> list[Broken]:
+    # Together, so that the cases are read once; what is broken is told of the few that are.
+    of, found = (
+        rows.row(0, named=True)
+        for rows in pl.collect_all(
+            [could, broken.filter(pl.any_horizontal(*conditions)).select(told)], engine="streaming"
+        )
+    )
     return [
         Broken(
             kind=kind,
-            count=total[kind],
-            of=total[f"{kind}:of"],
+            count=found[f"{kind}:count"],
+            of=of[kind],
             first=timestamp(found[f"{kind}:first"]),
             last=timestamp(found[f"{kind}:last"]),
             positions=tuple(sorted(found[f"{kind}:positions"], reverse=True)),
         )
         for kind in breaks.RULES
-        if total[kind]
+        if found[f"{kind}:count"]
     ]

@@ -8,6 +8,7 @@ samples of facts and metrics.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
@@ -24,7 +25,7 @@ from gate.policy.anomalies.weekly.levels import MetricShift
 from gate.policy.anomalies.weekly.stretch import stretch
 from gate.policy.means import Sums
 from workbench.columns import NO_VERDICT
-from workbench.engines.anomalies.broken import breaks_of, breaks_of_advice, broken_by, totals_of_breaks
+from workbench.engines.anomalies.broken import breaks_of_advice, broken_in
 from workbench.engines.anomalies.choice import Choice
 from workbench.engines.anomalies.groups import groups_of, week_of, with_great
 from workbench.engines.anomalies.levels import after, condition, dated
@@ -93,20 +94,17 @@ def count(snapshot: Snapshot, choice: Choice, kept: Kept) -> Found:
         # The chain's last entry then is one of those that lie far from the others, or as far.
         as_of = latest
     weeks = _weeks(near, as_of)
-    rows = with_great(samples.grouped, minutes, choice.cases, one_of, untimed=untimed)
-    weeks = replace(weeks, groups=groups_of(rows, weeks))
-    learned = learn(names, samples, fields, weeks, one_of, choice.question)
-    in_weeks = dated(metrics, choice.cases.with_columns(MINUTE)).with_columns(week_of(weeks))
-    measured = metrics if all(measure.era is None for measure in learned.measures) else in_weeks
-    # At once, so that no processor is idle.
-    totals, *out_far = pl.collect_all(
-        [totals_of_breaks(choice, as_of), *far_values(measured, learned.measures)], engine="streaming"
-    )
-    total = totals.row(0, named=True)
-    out = [measure for measure, told in zip(learned.measures, out_far, strict=True) if told.item(0, "count")]
-    broken, *farthest = pl.collect_all(
-        [broken_by(choice, total, as_of), *farthest_values(measured, out)], engine="streaming"
-    )
+    with ThreadPoolExecutor(1) as beside:
+        # Breaks need nothing of what is learned, which leaves a processor idle.
+        broken = beside.submit(broken_in, choice, as_of)
+        rows = with_great(samples.grouped, minutes, choice.cases, one_of, untimed=untimed)
+        weeks = replace(weeks, groups=groups_of(rows, weeks))
+        learned = learn(names, samples, fields, weeks, one_of, choice.question)
+        in_weeks = dated(metrics, choice.cases.with_columns(MINUTE)).with_columns(week_of(weeks))
+        measured = metrics if all(measure.era is None for measure in learned.measures) else in_weeks
+        out_far = pl.collect_all(far_values(measured, learned.measures), engine="streaming")
+        out = [measure for measure, told in zip(learned.measures, out_far, strict=True) if told.item(0, "count")]
+        farthest = pl.collect_all(farthest_values(measured, out), engine="streaming")
     counted = replace(
         _counted(snapshot, choice, as_of),
         decisions=decisions,
@@ -117,7 +115,7 @@ def count(snapshot: Snapshot, choice: Choice, kept: Kept) -> Found:
         histograms=learned.histograms,
         outliers=outliers_of(out, [told for told in out_far if told.item(0, "count")], farthest),
         # No receipts are imported, so their want breaks nothing.
-        broken=() if snapshot.imported is not None else breaks_of(broken.row(0, named=True), total),
+        broken=() if snapshot.imported is not None else broken.result(),
         sampled_one_of=one_of,
         metrics=learned.metrics,
         metric_shifts=learned.shifts if one_of == 1 else _of_all(learned.shifts, in_weeks),

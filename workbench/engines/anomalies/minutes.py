@@ -60,12 +60,15 @@ def hours_of(minutes: pl.DataFrame, *, untimed: bool) -> pl.DataFrame:
         untimed: Whether minutes are not known.
     """
     hour = (pl.col("minute") // 60 * _HOUR_MS).cast(TIME).alias("hour")
-    alone = (pl.col("round") if untimed else pl.lit(0, pl.Int64)).alias("alone")
+    alone = pl.col("round") if untimed else pl.lit(0, pl.Int64)
     together = (pl.col("decisions") - alone).alias("together")
-    of_hours = minutes.select(hour, "decisions", alone, together).with_columns(
-        (pl.col("together").sum().over("hour") - pl.col("together")).alias("others")
-    )
-    most = {of: most_arrivals(of) for of in of_hours["others"].unique()}
-    at_most = pl.col("others").replace_strict(most, return_dtype=pl.Int64)
-    arrivals = (pl.col("alone") + pl.min_horizontal("together", at_most)).alias("arrivals")
-    return of_hours.group_by("hour").agg(pl.col("decisions").sum(), arrivals.sum())
+    of_minutes = minutes.select(hour, "decisions", together)
+    found = of_minutes.group_by("hour").agg(pl.col("decisions", "together").sum())
+    # Of one decision in a minute there is nothing to leave out.
+    several = of_minutes.filter(pl.col("together") > 1).select("hour", of="together").join(found, on="hour")
+    others = several["together"] - several["of"]
+    most = {number: most_arrivals(number) for number in others.unique()}
+    beyond = several["of"] - others.replace_strict(most, return_dtype=pl.Int64)
+    left_out = several.select("hour", beyond.clip(lower_bound=0).alias("left_out")).group_by("hour").sum()
+    arrivals = (pl.col("decisions") - pl.col("left_out").fill_null(0)).alias("arrivals")
+    return found.join(left_out, on="hour", how="left").select("hour", "decisions", arrivals)

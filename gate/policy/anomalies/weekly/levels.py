@@ -258,7 +258,7 @@ def _moved(
     def is_enough(effects: Sequence[float]) -> bool:
         return min(sum(before) / effects[0], sum(within) / effects[1]) >= min_sample
 
-    ranked = compare(within, before, effects[1], effects[0])
+    ranked = compare(within, before, effects[1], effects[0]) if far or ends else found
     compared = [(LOCATION, ranked, effects)] if far else []
     if wide:
         compared.append((SPREAD, *spread(level, of, before, within)))
