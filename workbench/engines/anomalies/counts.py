@@ -95,8 +95,9 @@ def count(snapshot: Snapshot, choice: Choice, kept: Kept) -> Found:
         as_of = latest
     weeks = _weeks(near, as_of)
     with ThreadPoolExecutor(1) as beside:
-        # Breaks need nothing of what is learned, which leaves a processor idle.
+        # Neither needs what is learned, which leaves a processor idle.
         broken = beside.submit(broken_in, choice, as_of)
+        cells = beside.submit(_cells, minutes, weeks, as_of, untimed=untimed)
         rows = with_great(samples.grouped, minutes, choice.cases, one_of, untimed=untimed)
         weeks = replace(weeks, groups=groups_of(rows, weeks))
         learned = learn(names, samples, fields, weeks, one_of, choice.question)
@@ -111,7 +112,7 @@ def count(snapshot: Snapshot, choice: Choice, kept: Kept) -> Found:
         first=date_of(first),
         last=date_of(last),
         weeks=weeks,
-        cells=_cells(hours_of(minutes, untimed=untimed), weeks, as_of),
+        cells=cells.result(),
         histograms=learned.histograms,
         outliers=outliers_of(out, [told for told in out_far if told.item(0, "count")], farthest),
         # No receipts are imported, so their want breaks nothing.
@@ -264,10 +265,12 @@ def _monday(moment: datetime) -> date:
     return moment.date() - timedelta(days=moment.weekday())
 
 
-def _cells(hours: pl.DataFrame, weeks: Weeks, as_of: datetime) -> list[Cells]:
+def _cells(minutes: pl.DataFrame, weeks: Weeks, as_of: datetime, *, untimed: bool) -> list[Cells]:
     """The decisions in each whole hour, day and week of those weeks, to where the chain ends."""
     end = min(as_of, weeks.starts(len(weeks.decisions)))
-    rows = hours.filter(pl.col("hour").is_between(weeks.starts(0), weeks.starts(len(weeks.decisions))))
+    rows = hours_of(minutes, untimed=untimed).filter(
+        pl.col("hour").is_between(weeks.starts(0), weeks.starts(len(weeks.decisions)))
+    )
     cells = []
     for grain, every in zip(GRAINS, _EVERY, strict=True):
         counted = rows.group_by(pl.col("hour").dt.truncate(every)).agg(pl.col("decisions", "arrivals").sum())

@@ -13,6 +13,7 @@ from workbench.engines.anomalies.choice import Choice
 from workbench.engines.anomalies.counts import Found
 from workbench.engines.anomalies.groups import age_in_days
 from workbench.engines.anomalies.samples import far_rows
+from workbench.lake.reader import at_positions
 
 
 def decisions_shown(decided: Sequence[pl.LazyFrame], shown: Sequence[Shown]) -> list[list[str]]:
@@ -85,7 +86,7 @@ def _compared(anomaly: Anomaly) -> pl.Expr:
 
 def _condition(shown: Shown) -> pl.Expr:
     if shown.positions:
-        return pl.col("position").is_in(list(shown.positions))
+        return at_positions(pl.Series(shown.positions, dtype=pl.Int64))
     if shown.column is None:
         return pl.lit(value=True)
     return pl.col(shown.column).cast(pl.String).is_in(list(shown.values))
