@@ -90,11 +90,9 @@ class Compared:
 
     def described(self, describe: Callable[[str], str]) -> Compared:
         """The same, its worst kind of cases described."""
-        return (
-            self
-            if self.worst is None
-            else replace(self, worst=self.worst._replace(stratum=describe(self.worst.stratum)))
-        )
+        if self.worst is None:
+            return self
+        return replace(self, worst=self.worst._replace(stratum=describe(self.worst.stratum)))
 
     @property
     def is_below(self) -> bool:
@@ -156,16 +154,14 @@ def compare_versions(
 
 def _worst(cells: Cells, strata: Mapping[str, Share], design_effect: float, required: float) -> dict[str, Kind]:
     """Of each version the kind of cases in which it most certainly does worse than the others; none of one kind."""
-    tested = (
-        []
-        if len(strata) == 1
-        else [
-            (version, name, share, _less(strata[name], share))
-            for version, of in sorted(cells.items())
-            for name, share in sorted(of.items())
-            if min(share.whole, strata[name].whole - share.whole) >= required
-        ]
-    )
+    if len(strata) == 1:
+        return {}
+    tested = [
+        (version, name, share, _less(strata[name], share))
+        for version, of in sorted(cells.items())
+        for name, share in sorted(of.items())
+        if min(share.whole, strata[name].whole - share.whole) >= required
+    ]
     found: dict[str, Kind] = {}
     for version, name, share, others in tested:
         if share.rate > others.rate - LEAST_LOSS or standard_distance(share, others) < FAR:

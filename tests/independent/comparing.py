@@ -448,7 +448,7 @@ def worst_of(
 
 
 def worse_in(version: str, stratum: Sequence[Any], of: Json, facts: Mapping[str, Fact]) -> str:
-    """What is said of a kind of cases."""
+    """The sentence about a kind of cases."""
     names = [f"{name} {in_words(at, fact.cuts)}" for (name, fact), at in zip(facts.items(), stratum, strict=True)]
     return (
         f"Version {version} does worse in one kind of cases: with {in_a_row(names)}, it succeeded in "

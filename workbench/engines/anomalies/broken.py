@@ -89,7 +89,7 @@ def broken_in(choice: Choice, as_of: datetime) -> list[Broken]:
             ("positions", pl.col("position").filter(pl.col(kind)).top_k(MOST_IDS).implode()),
         )
     ]
-    # Together, so that the cases are read once; what is broken is told of the few that are.
+    # Together, so that the cases are read once; dates and positions are taken of the broken ones alone.
     of, found = (
         rows.row(0, named=True)
         for rows in pl.collect_all(
