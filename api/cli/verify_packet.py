@@ -26,7 +26,7 @@ from api.cli.verify import (
 )
 from gate.verify import PacketVerification, verify_packet
 from gate.verify.material import PACKETS, unusable
-from gate.verify.packet_result import flags_check, unlinked_check
+from gate.verify.packets.packet_result import flags_check, unlinked_check
 
 app = typer.Typer(add_completion=False)
 

@@ -10,7 +10,7 @@ from api.http.auth import authenticate, recognize, refusing
 from api.http.requests import json_response, parse_body, query_cursor, query_integer, read_body
 from api.http.state import operations, state
 from gate.decisions.lifecycle import Reported
-from gate.records.receipts import CRM_SYNCS, KINDS, Kind, text
+from gate.records.reports.receipts import CRM_SYNCS, KINDS, Kind, text
 
 blueprint = Blueprint("lifecycle", __name__)
 

@@ -28,7 +28,7 @@ from gate.encoding.strict_json import parse
 from gate.instance.instance import Instance, create_instance
 from gate.ledger.access.authority import FULL_ACCESS
 from gate.ledger.tables import chain_heads
-from gate.records.receipts import OUTCOMES
+from gate.records.reports.receipts import OUTCOMES
 from workbench.lake.entries import Personal
 from workbench.lake.upkeep import bring_up
 

@@ -31,7 +31,7 @@ from gate.instance.instance import Instance, create_instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS
 from gate.policy.peers import beginning, decided_in, earlier, folded
-from gate.records.receipts import OUTCOMES
+from gate.records.reports.receipts import OUTCOMES
 from workbench.lake.cohorts import frozen_months, keep_frozen, month_due
 from workbench.lake.entries import Personal
 from workbench.lake.upkeep import bring_up

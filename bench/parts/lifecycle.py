@@ -40,7 +40,7 @@ from gate.clock import utc_now
 from gate.encoding.strict_json import parse
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority
-from gate.records.receipts import EXECUTIONS
+from gate.records.reports.receipts import EXECUTIONS
 
 _ROUNDS: Final = 7
 _SECONDS: Final = 3.0

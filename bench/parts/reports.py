@@ -57,7 +57,7 @@ from gate.ledger.access.authority import FULL_ACCESS
 from gate.ledger.reads.tail import FollowedScope
 from gate.policy.effectiveness import Standing
 from gate.proof.chain import Head
-from gate.records.receipts import OUTCOMES
+from gate.records.reports.receipts import OUTCOMES
 from workbench.engines.roll_up import roll_up
 from workbench.lake.manifest import load
 from workbench.lake.reader import Lake, open_lake

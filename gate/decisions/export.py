@@ -30,8 +30,8 @@ from gate.proof.checkpoint import Checkpoint
 from gate.records.advisory import is_advisory
 from gate.records.documents import Packet, PolicyIntelligence, Record
 from gate.records.packet import build_packet, links_to_retain
-from gate.records.receipts import EXECUTIONS, OUTCOMES
 from gate.records.record import Signers
+from gate.records.reports.receipts import EXECUTIONS, OUTCOMES
 from gate.rulebooks.patterns import patterns
 from gate.verify import Trust, verify_packet
 

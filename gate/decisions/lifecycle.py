@@ -29,8 +29,8 @@ from gate.proof import chain
 from gate.records.advisory import is_advisory
 from gate.records.documents import Cited, Record, Report
 from gate.records.envelope import envelope, erased_members, output_material, receipt_material
-from gate.records.receipts import CITED, OUTCOMES, Kind, build, report_link, text
-from gate.records.report_request import check_request
+from gate.records.reports.receipts import CITED, OUTCOMES, Kind, build, report_link, text
+from gate.records.reports.report_request import check_request
 from gate.verify.members import uncovered_members
 
 _CACHED: Final = 8192

@@ -19,7 +19,7 @@ from gate.proof.chain import Linked, RecordLink, link_material
 from gate.records.advisory import is_advisory
 from gate.records.documents import DecisionBody, Record, Report
 from gate.records.envelope import compact_verdict, envelope, erased_members, output_material, receipt_material
-from gate.records.receipts import OUTCOMES, Kind, event_time_fault, report_hash
+from gate.records.reports.receipts import OUTCOMES, Kind, event_time_fault, report_hash
 from gate.verify.members import at, uncovered_members
 from gate.verify.reports import uncovered_members as uncovered_members_of_report
 

@@ -8,10 +8,9 @@
     advisory          what an advisory record derives from an upstream's answer
     explanation       why a decision came out as it did, in words and as data
     views             minimal, standard and full projections
-    receipts          execution receipts, outcomes and CRM syncs, with their hashes
+    reports           execution receipts, outcomes, CRM syncs and resolutions, with their hashes
     changes           the chain's entries about migrations and routes, with their hashes
     sandbox           what the sandbox answers: the members of a record, and no record
-    report_request    a report about a decision checked, before a receipt is made of it
     packet            the Decision Packet
 
 Pure: ids, moments and signers are handed in. Checking a finished document is `verify`, storing one `ledger`.

@@ -3,7 +3,7 @@
     packet = build_packet(record, executions, outcomes, exported_at="...", links=links)
     packet["packet_hash"] == packet_hash(packet)
 
-A packet verifies by itself, up to the key that signed its record; `gate.verify.packet` verifies one.
+A packet verifies by itself, up to the key that signed its record; `gate.verify.packets.packet` verifies one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from gate.encoding.canonical import content_hash
 from gate.labels import PACKET
-from gate.records.receipts import EXECUTIONS, OUTCOMES, Kind
+from gate.records.reports.receipts import EXECUTIONS, OUTCOMES, Kind
 
 if TYPE_CHECKING:
     from gate.proof.chain import Link

@@ -22,11 +22,10 @@ Of a record:
 
 Of a packet:
 
-    packet          the specification's four steps
+    packets         the specification's four steps, the retained links, and the result
     reports         execution receipts and outcomes held against their record
-    packet_chain    the retained links and the reports' places among them
+    resolution      the owner's resolution of a held decision held against its record
     checkpoint      a checkpoint that came with the packet, or that the verifier kept
-    packet_result   the result, by step
     faults          one place of a document that is wrong
 
 `material` reads the body of a verify request.
@@ -40,8 +39,8 @@ from gate.verify.result import Trust, Verification
 
 # Verifying records alone need not load what packets need.
 if TYPE_CHECKING:
-    from gate.verify.packet import verify_packet
-    from gate.verify.packet_result import PacketVerification
+    from gate.verify.packets.packet import verify_packet
+    from gate.verify.packets.packet_result import PacketVerification
 
 __all__ = [
     "AUTHENTICITY",
@@ -58,6 +57,6 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in ("PacketVerification", "verify_packet"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from gate.verify import packet, packet_result
+    from gate.verify.packets import packet, packet_result
 
     return getattr(packet if name == "verify_packet" else packet_result, name)

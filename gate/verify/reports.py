@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NotRequired, TypedDict, cast
 from gate.encoding.canonical import compact, content_hash, is_empty
 from gate.labels import CHAIN, PROTOCOL
 from gate.proof import chain
-from gate.records.receipts import (
+from gate.records.reports.receipts import (
     ACTION_TAKEN_MISMATCH,
     CRM_SYNCS,
     EXECUTIONS,

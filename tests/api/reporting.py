@@ -13,7 +13,7 @@ from gate.clock import utc_now
 from gate.encoding import resources
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Scope
-from gate.records.receipts import Kind
+from gate.records.reports.receipts import Kind
 from tests.api.deciding import decide
 from tests.support.samples import REPORTS, sample_request
 

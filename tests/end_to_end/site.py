@@ -34,7 +34,7 @@ from gate.instance.settings import load_settings
 from gate.ledger import Ledger, open_ledger
 from gate.ledger.chain.entries import StoredEntry
 from gate.proof import chain
-from gate.records.receipts import CRM_SYNCS, KINDS
+from gate.records.reports.receipts import CRM_SYNCS, KINDS
 from tests.end_to_end.support import Server, free_port, post_decide, running
 from tests.independent import verifier
 from tests.support.samples import REPORTS, sample_request

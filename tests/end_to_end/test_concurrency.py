@@ -31,7 +31,7 @@ from gate.labels import VIEWS
 from gate.ledger.access.authority import FULL_ACCESS, PLANS
 from gate.ledger.access.limits import WINDOW, open_limits
 from gate.proof import chain
-from gate.records.receipts import KINDS, Kind
+from gate.records.reports.receipts import KINDS, Kind
 from gate.verify import verify_record
 from tests.end_to_end.conftest import Databases
 from tests.end_to_end.processes import PART, Processes, append_many, ask_often, new_processes

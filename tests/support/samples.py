@@ -33,8 +33,8 @@ from gate.proof.signing import Ed25519Signer, KeyRegistry, PublicKey, Signer
 from gate.records.attestation import registration
 from gate.records.envelope import input_material
 from gate.records.packet import build_packet
-from gate.records.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind, build, report_link
 from gate.records.record import Identity, Signers, build_record
+from gate.records.reports.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind, build, report_link
 from gate.records.request import read_request
 from gate.rulebooks.facts import Facts, dependency_of
 from gate.rulebooks.patterns import find_pattern

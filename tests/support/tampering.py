@@ -13,7 +13,7 @@ from gate.proof.checkpoint import sign_checkpoint
 from gate.proof.signing import Ed25519Signer
 from gate.records.envelope import envelope, integrity, receipt_material, receipt_payload
 from gate.records.packet import REPORT_HASHES, packet_hash
-from gate.records.receipts import EXECUTIONS, OUTCOMES, Kind, flags, report_hash
+from gate.records.reports.receipts import EXECUTIONS, OUTCOMES, Kind, flags, report_hash
 
 Path = tuple[Any, ...]
 

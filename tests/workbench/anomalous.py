@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from gate.decisions.erasure import erase
 from gate.instance.instance import Instance
-from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
+from gate.records.reports.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
 from tests.support.samples import sample_request, sample_rulebook
 from tests.workbench.growing import Site
 from tests.workbench.support import SYNCED, claim_request, claim_rulebook

@@ -15,7 +15,7 @@ from gate.decisions.erasure import erase
 from gate.instance.instance import Instance, create_instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
-from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
+from gate.records.reports.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
 from tests.support.samples import REPORTS, sample_request, sample_rulebook
 from tests.workbench.support import SYNCED, claim_request, claim_rulebook
 from workbench.lake.compaction import Compactor

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from gate.records.receipts import KINDS
+from gate.records.reports.receipts import KINDS
 from tests.end_to_end.support import ROOT
 from tests.support.documentation import rows, section
 from workbench.columns import BENCHMARKS, ENTRY_TABLES, TABLES, TIME_COLUMNS, personal_columns, schema

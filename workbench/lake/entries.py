@@ -25,7 +25,7 @@ from gate.errors import OperatorError
 from gate.labels import ADVISORY_EVALUATOR
 from gate.ledger.packing import unpack
 from gate.ledger.reads.tail import FollowedEntry
-from gate.records.receipts import BINDING_MISMATCH, NOT_APPROVED
+from gate.records.reports.receipts import BINDING_MISMATCH, NOT_APPROVED
 from gate.rulebooks.documents import RulebookBody
 from workbench.columns import ADVISORY, ENTRY_TABLES, FACTS, OBSERVED, TIME, personal_columns, schema
 from workbench.facts import canonical_text, fact_series, fields_of, without

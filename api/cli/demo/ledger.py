@@ -29,7 +29,7 @@ from gate.instance.settings import FILE_NAME, load_settings
 from gate.ledger import Ledger
 from gate.ledger.access.authority import FULL_ACCESS
 from gate.ledger.stores.sqlite import SqliteLedgerStore
-from gate.records.receipts import KINDS
+from gate.records.reports.receipts import KINDS
 from gate.rulebooks import bundles
 
 _LEDGER: Final = "ledger.db"

@@ -14,7 +14,7 @@ from api.cli.demo.policies import Parts, Policy, Sync
 from api.cli.demo.requests import Decided
 from gate.encoding.strict_json import JsonObject
 from gate.ids import timestamp
-from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
+from gate.records.reports.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
 
 _SYNC_MINUTES: Final = (0.2, 10.0)
 _SYNCS: Final = {"written": 0.94, "failed": 0.04, "pending": 0.02}

@@ -21,7 +21,7 @@ from gate.errors import FieldError
 from gate.labels import VIEWS
 from gate.records.advisory import is_advisory
 from gate.records.explanation import explanation
-from gate.records.receipts import (
+from gate.records.reports.receipts import (
     ACTION_TAKEN_MISMATCH,
     BINDING_MISMATCH,
     EXECUTIONS,

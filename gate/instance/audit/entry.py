@@ -14,7 +14,7 @@ from gate.ledger.tables import claims, decisions
 from gate.proof import chain
 from gate.proof.chain import Head, Link
 from gate.records.changes import CHANGE_KINDS
-from gate.records.receipts import OUTCOMES
+from gate.records.reports.receipts import OUTCOMES
 
 
 def entry_finding(entry: Entry, before: Head, material: Material) -> Finding | None:

@@ -14,7 +14,7 @@ from gate.ledger.chain.writer import Claim
 from gate.ledger.reads.audited import AuditedEntry, ClaimRow
 from gate.proof.chain import Head, Link
 from gate.records.documents import Erasure
-from gate.records.receipts import KINDS
+from gate.records.reports.receipts import KINDS
 from gate.verify import Trust
 
 KIND_OF: Final = {kind.entry_type: kind for kind in KINDS}

@@ -14,7 +14,7 @@ from gate.proof import chain
 from gate.proof.chain import Link
 from gate.records.advisory import is_advisory
 from gate.records.documents import Record, Report
-from gate.records.receipts import CRM_SYNCS, OUTCOMES, Kind, event_time_fault, report_hash, report_link, text
+from gate.records.reports.receipts import CRM_SYNCS, OUTCOMES, Kind, event_time_fault, report_hash, report_link, text
 from gate.verify.reports import ReportedOn, member_faults, report_faults, uncovered_members, unknown_members
 
 

@@ -24,7 +24,7 @@ from gate.ledger import Ledger
 from gate.ledger.reads.audited import AuditedEntry, Snapshot
 from gate.ledger.stores.store import unheard_of
 from gate.proof.chain import Head
-from gate.records.receipts import CITED, OUTCOMES
+from gate.records.reports.receipts import CITED, OUTCOMES
 from gate.verify import Trust
 
 _PAGE_BYTES: Final = 2 * 1024 * 1024

@@ -26,8 +26,8 @@ from gate.adapters.worker import Workers
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.encoding.strict_json import parse
-from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, text
-from gate.records.report_request import check_request
+from gate.records.reports.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, text
+from gate.records.reports.report_request import check_request
 from gate.records.request import read_request
 from gate.rulebooks import bundles
 from gate.rulebooks.documents import Condition

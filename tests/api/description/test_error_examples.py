@@ -30,7 +30,7 @@ from gate.instance.pilots import MAX_PENDING
 from gate.ledger.access.authority import Scope
 from gate.ledger.chain.writer import Claim
 from gate.ledger.tables import entries
-from gate.records.receipts import KINDS, Kind
+from gate.records.reports.receipts import KINDS, Kind
 from gate.services.advisory.advisor import CALLS, Advisor
 from gate.services.advisory.upstream import Upstream
 from tests.gate.adapters.support import adapter as make_adapter

@@ -27,7 +27,7 @@ from gate.ledger.stores import postgres, sqlite
 from gate.ledger.stores.sqlite import SqliteLedgerStore
 from gate.ledger.stores.store import Store, read_object, unavailable
 from gate.ledger.tables import entries
-from gate.records.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind, report_hash
+from gate.records.reports.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind, report_hash
 from tests.api.reporting import Caller, refused
 from tests.support.faults import refused as database_refuses
 from tests.support.faults import refused_at_commit, table_gone

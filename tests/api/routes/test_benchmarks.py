@@ -20,7 +20,7 @@ from gate.instance.instance import Instance
 from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.policy.peers import Cohort, beginning, benchmark_report, earlier, month_of
 from gate.policy.questions import BenchmarksQuestion
-from gate.records.receipts import OUTCOMES
+from gate.records.reports.receipts import OUTCOMES
 from tests.independent import benchmarks as recount
 from tests.support.reports import OTHERS, OWN, AskedReports, FixedReports, LateReports, give_reports
 from tests.support.samples import sample_request

@@ -26,7 +26,7 @@ from gate.ledger.access.authority import ACCESS, FULL_ACCESS, Scope
 from gate.ledger.tables import latest_outcomes
 from gate.proof import chain
 from gate.proof.chain import link_material
-from gate.records.receipts import CRM_SYNCS, KINDS, OUTCOMES, Kind, build, report_link
+from gate.records.reports.receipts import CRM_SYNCS, KINDS, OUTCOMES, Kind, build, report_link
 from gate.rulebooks.patterns import patterns
 from tests.api.deciding import decide
 from tests.api.reporting import Caller, refused

@@ -11,7 +11,7 @@ from gate.adapters.registry import registered
 from gate.encoding import resources
 from gate.encoding.shapes import FORMATS, FORMS, Shape, shape, to_mend
 from gate.errors import FieldError
-from gate.records.receipts import KINDS
+from gate.records.reports.receipts import KINDS
 
 SCHEMAS = (
     "decision-request",

@@ -32,7 +32,7 @@ from gate.ledger.stores.copies import copy_pages
 from gate.ledger.stores.sqlite import SqliteLedgerStore
 from gate.ledger.stores.store import Store
 from gate.proof import chain
-from gate.records.receipts import OUTCOMES
+from gate.records.reports.receipts import OUTCOMES
 from gate.verify import verify_record
 from tests.support.entries import entry
 from tests.support.postgres import Postgres

@@ -26,7 +26,7 @@ from gate.instance.settings import load_settings
 from gate.ledger.access.authority import Authority, Scope
 from gate.ledger.tables import chain_heads, decisions, entries
 from gate.proof import chain
-from gate.records.receipts import OUTCOMES
+from gate.records.reports.receipts import OUTCOMES
 from gate.verify.checkpoint import is_checkpoint
 from tests.independent import verifier
 from tests.support.samples import sample_request

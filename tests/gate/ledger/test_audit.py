@@ -20,7 +20,7 @@ from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority, Scope
 from gate.ledger.packing import pack, unpack
 from gate.ledger.tables import claims, decisions, entries, latest_outcomes, outcome_counts
-from gate.records.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, report_hash
+from gate.records.reports.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, report_hash
 from tests.support.samples import sample_request
 from tests.support.torture import size
 

@@ -32,7 +32,7 @@ from gate.ledger.tables import (
 )
 from gate.policy.confidence import DecisionConfidence
 from gate.records.attestation import registration_hash
-from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES
+from gate.records.reports.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES
 from gate.rulebooks.rulebook import load
 from tests.gate.ledger.test_audit import (
     CRM_SYNC,

@@ -20,7 +20,7 @@ from gate.ledger.access.authority import Authority, Scope
 from gate.ledger.reads import audited
 from gate.ledger.stores.sqlite import SqliteLedgerStore
 from gate.ledger.tables import entries
-from gate.records.receipts import EXECUTIONS, OUTCOMES
+from gate.records.reports.receipts import EXECUTIONS, OUTCOMES
 from tests.end_to_end.site import wait_until
 from tests.support.samples import sample_request
 from tests.support.torture import size

@@ -21,7 +21,7 @@ from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority, Scope
 from gate.ledger.packing import pack, unpack
 from gate.ledger.tables import entries
-from gate.records.receipts import OUTCOMES
+from gate.records.reports.receipts import OUTCOMES
 from tests.independent import verifier
 from tests.support.samples import cases, sample_request, sqlite_file
 

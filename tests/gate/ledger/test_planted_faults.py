@@ -36,8 +36,8 @@ from gate.ledger.stores.sqlite import SqliteLedgerStore, _SqliteTransaction
 from gate.ledger.stores.store import Row, Statement, Transaction
 from gate.proof import chain
 from gate.proof.signing import Ed25519Signer
-from gate.records.receipts import KINDS, Kind
 from gate.records.record import Signers
+from gate.records.reports.receipts import KINDS, Kind
 from gate.verify import Verification
 from gate.verify.receipt import check_receipt
 from tests.support.entries import entry

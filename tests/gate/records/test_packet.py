@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gate.encoding.canonical import content_hash
 from gate.records.packet import build_packet, hidden_reports, links_to_retain, packet_hash
-from gate.records.receipts import EXECUTIONS, OUTCOMES
+from gate.records.reports.receipts import EXECUTIONS, OUTCOMES
 from tests.independent import verifier
 from tests.support.samples import RECEIPT_KEYS, make_packet, make_record, sample_request
 

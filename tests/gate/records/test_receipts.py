@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gate.encoding import resources
 from gate.errors import RequestRefused
-from gate.records.receipts import (
+from gate.records.reports.receipts import (
     ACTION_TAKEN_MISMATCH,
     BINDING_MISMATCH,
     KINDS,
@@ -22,7 +22,7 @@ from gate.records.receipts import (
     flags,
     report_hash,
 )
-from gate.records.report_request import check_request
+from gate.records.reports.report_request import check_request
 from tests.independent import verifier
 from tests.reference.strategies import json_values
 from tests.support.receipts import ELSEWHERE, MEMBERS, SCHEMAS

@@ -13,8 +13,8 @@ import pytest
 from gate.encoding import resources
 from gate.encoding.shapes import FORMS
 from gate.errors import RequestRefused
-from gate.records.receipts import KINDS, Kind
-from gate.records.report_request import check_request
+from gate.records.reports.receipts import KINDS, Kind
+from gate.records.reports.report_request import check_request
 from tests.support.samples import REPORTS, cases
 from tests.support.torture import size
 
@@ -110,8 +110,8 @@ _CHECK: Final = """
 import json, resource, sys
 from gate.encoding import resources
 from gate.errors import RequestRefused
-from gate.records.receipts import EXECUTIONS
-from gate.records.report_request import check_request
+from gate.records.reports.receipts import EXECUTIONS
+from gate.records.reports.report_request import check_request
 from gate.encoding.shapes import FORMS
 from gate.services.advisory.masking import mask
 

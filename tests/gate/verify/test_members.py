@@ -9,8 +9,8 @@ import pytest
 
 from gate.encoding.canonical import content_hash
 from gate.records.envelope import envelope
-from gate.records.receipts import KINDS, Kind, build
 from gate.records.record import Signers
+from gate.records.reports.receipts import KINDS, Kind, build
 from gate.verify.members import uncovered_members
 from gate.verify.reports import uncovered_members as uncovered_members_of_report
 from tests.gate.verify.test_record import make_adapter_record, make_erased

@@ -24,7 +24,7 @@ from gate.records.changes import MIGRATIONS, ROUTES, entry_link
 from gate.records.packet import packet_hash
 from gate.records.record import Signers
 from gate.verify import PacketVerification, Trust, verify_packet
-from gate.verify.packet_result import MAX_FAILURES, STEPS
+from gate.verify.packets.packet_result import MAX_FAILURES, STEPS
 from tests.independent import verifier
 from tests.reference.strategies import json_values
 from tests.support.migrations import Example

@@ -21,7 +21,7 @@ from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS, Authority
 from gate.policy.anomalies.breaks import RULES
 from gate.policy.questions import AnomaliesQuestion
-from gate.records.receipts import EXECUTIONS, OUTCOMES
+from gate.records.reports.receipts import EXECUTIONS, OUTCOMES
 from tests.independent import anomalies as independent
 from tests.support.samples import sample_request
 from tests.workbench.engines.edges import HOSTILE, TAGS, Seen, refused

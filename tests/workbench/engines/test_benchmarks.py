@@ -26,7 +26,7 @@ from gate.ledger import Ledger
 from gate.ledger.access.authority import Scope
 from gate.policy.peers import MonthCounts, beginning, earlier
 from gate.policy.questions import BenchmarksQuestion
-from gate.records.receipts import OUTCOMES
+from gate.records.reports.receipts import OUTCOMES
 from tests.independent import benchmarks as recount
 from tests.support.samples import sample_request
 from tests.support.torture import size

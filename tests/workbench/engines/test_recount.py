@@ -17,7 +17,7 @@ from gate.instance.instance import Instance
 from gate.ledger.reads import tail
 from gate.policy.questions import ConfidenceQuestion, EffectivenessQuestion
 from gate.policy.reports import confidence_report
-from gate.records.receipts import KINDS, Kind
+from gate.records.reports.receipts import KINDS, Kind
 from tests.independent import recount
 from tests.support.samples import REPORTS
 from tests.support.torture import size

@@ -22,7 +22,7 @@ from gate.errors import MaterialRefused, RequestRefused
 from gate.instance.instance import Instance
 from gate.ledger import Ledger
 from gate.ledger.access.authority import FULL_ACCESS
-from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
+from gate.records.reports.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
 from tests.reference.strategies import facts as any_facts
 from tests.reference.strategies import json_numbers, json_texts, json_values, rulebooks
 from tests.support.samples import sample_rulebook

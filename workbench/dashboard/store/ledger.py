@@ -27,7 +27,7 @@ from gate.policy.questions import Reports
 from gate.proof.chain import Head
 from gate.records.advisory import is_advisory
 from gate.records.documents import Record, Report
-from gate.records.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
+from gate.records.reports.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
 from gate.rulebooks.comparison import Comparison, compare
 from gate.rulebooks.documents import Annotations, RulebookBody
 from gate.rulebooks.explanation import ExplainedRule, explain_rules

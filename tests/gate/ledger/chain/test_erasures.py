@@ -26,7 +26,7 @@ from gate.ledger.access.authority import Authority, Scope
 from gate.ledger.chain import erasures
 from gate.ledger.stores import sqlite
 from gate.ledger.tables import entries
-from gate.records.receipts import EXECUTIONS, OUTCOMES, text
+from gate.records.reports.receipts import EXECUTIONS, OUTCOMES, text
 from gate.verify import verify_record
 from tests.independent import verifier
 from tests.support.samples import in_threads, ledger_url, rows_of, sample_request, sqlite_file

@@ -15,7 +15,7 @@ from gate.ledger import Ledger
 from gate.ledger.access.authority import Authority, Scope
 from gate.ledger.reads import decisions as searching
 from gate.ledger.reads.decisions import Criteria, Page
-from gate.records.receipts import OUTCOMES
+from gate.records.reports.receipts import OUTCOMES
 from tests.support.samples import sample_request
 from tests.support.torture import size
 

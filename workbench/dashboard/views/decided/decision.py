@@ -10,7 +10,7 @@ from typing import Any, Final
 from gate.ids import parse_timestamp
 from gate.ledger.drafts.drafts import DraftSummary
 from gate.records.advisory import is_advisory
-from gate.records.receipts import ACTION_TAKEN_MISMATCH, BINDING_MISMATCH, KINDS, NOT_APPROVED, Kind
+from gate.records.reports.receipts import ACTION_TAKEN_MISMATCH, BINDING_MISMATCH, KINDS, NOT_APPROVED, Kind
 from gate.verify.members import at
 from workbench.dashboard.store.ledger import Reported, Story
 from workbench.dashboard.views import links

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, TypedDict
 
-from gate.records.receipts import EXECUTIONS, OUTCOMES, Kind
+from gate.records.reports.receipts import EXECUTIONS, OUTCOMES, Kind
 from gate.verify.faults import Fault, shown
 from gate.verify.result import Verification, VerificationResult
 

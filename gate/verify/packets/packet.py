@@ -21,12 +21,12 @@ from gate.errors import MaterialRefused
 from gate.labels import PACKET
 from gate.records.envelope import erased_members, input_material
 from gate.records.packet import MAX_ITEMS, MAX_PATTERNS, REPORT_HASHES, packet_hash
-from gate.records.receipts import EXECUTIONS, Kind, text
+from gate.records.reports.receipts import EXECUTIONS, Kind, text
 from gate.verify.faults import Fault, differing
 from gate.verify.material import incomplete
 from gate.verify.members import ReadablePacket, ReadableRecord
-from gate.verify.packet_chain import Readable, check_chain, check_kept_checkpoint, check_signed
-from gate.verify.packet_result import COLLECTIONS, MAX_FAILURES, STEPS, PacketVerification
+from gate.verify.packets.packet_chain import Readable, check_chain, check_kept_checkpoint, check_signed
+from gate.verify.packets.packet_result import COLLECTIONS, MAX_FAILURES, STEPS, PacketVerification
 from gate.verify.record import AUTHENTICITY, verify_record
 from gate.verify.reports import UNBOUND, lacks_action_flag, member_faults, report_faults, unknown_members
 from gate.verify.result import MAX_UNKNOWN, Trust, Verification

@@ -12,11 +12,11 @@ from gate.proof import chain
 from gate.proof.chain import link_material
 from gate.proof.checkpoint import contradicts
 from gate.records.packet import MAX_ITEMS, hidden_reports, verification_hints
-from gate.records.receipts import Kind, report_link
+from gate.records.reports.receipts import Kind, report_link
 from gate.verify.checkpoint import is_checkpoint, judge_checkpoint
 from gate.verify.faults import Fault, differing
 from gate.verify.members import ReadableChain, ReadablePacket, ReadableRecord
-from gate.verify.packet_result import COLLECTIONS, STEPS, PacketVerification
+from gate.verify.packets.packet_result import COLLECTIONS, STEPS, PacketVerification
 from gate.verify.result import Trust
 
 if TYPE_CHECKING:

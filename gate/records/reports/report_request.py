@@ -15,7 +15,7 @@ from gate.encoding.shapes import MAX_ERRORS, shape, to_mend
 from gate.encoding.strict_json import Json, JsonObject
 from gate.errors import FieldError, RequestRefused, member
 from gate.ids import event_fault, parse_timestamp
-from gate.records.receipts import Kind
+from gate.records.reports.receipts import Kind
 
 
 def check_request(kind: Kind, body: object, now: datetime | None = None) -> JsonObject:
