@@ -48,6 +48,7 @@ from api.routes import (
     registries,
     replays,
     reports,
+    resolutions,
     sandbox,
     searches,
     service,
@@ -78,6 +79,7 @@ _PARENT_SECONDS: Final = 1.0
 _BLUEPRINTS: Final = (
     decisions.blueprint,
     lifecycle.blueprint,
+    resolutions.blueprint,
     verification.blueprint,
     agents.blueprint,
     packets.blueprint,
@@ -180,6 +182,7 @@ def attach(
         instance,
         instance.gate(),
         instance.lifecycle(),
+        instance.resolutions(),
         instance.limiter,
         instance.migrations(),
         reports,

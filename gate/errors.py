@@ -91,6 +91,10 @@ class IdempotencyConflict(GateError):
     """An idempotency key was used before with another payload."""
 
 
+class ReviewConflict(GateError):
+    """A decision cannot be resolved: it is not held for an owner, or was resolved before."""
+
+
 class LimitReached(GateError):
     """A rate limit or a monthly cap; details carry retry_after, in seconds."""
 

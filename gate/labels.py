@@ -14,6 +14,7 @@ EXECUTION: Final = "decision_execution_v1"
 OUTCOME: Final = "decision_outcome_v1"
 CRM_SYNC: Final = "decision_crm_sync_v1"
 ERASURE: Final = "decision_erasure_v1"
+RESOLUTION: Final = "decision_resolution_v1"
 MIGRATION_ENTRY: Final = "decision_migration_v1"
 ROUTE: Final = "decision_route_v1"
 CONFIDENCE: Final = "decision_confidence_v1"
@@ -59,7 +60,7 @@ DECISION_CONTRACT: Final = {
 """The decision_contract of every advisory record; no other record has one."""
 
 VIEWS: Final = ("minimal", "standard", "full")
-ENTRY_TYPES: Final = ("decision", "execution", "outcome", "crm_sync", "erasure", "migration", "route")
+ENTRY_TYPES: Final = ("decision", "execution", "outcome", "crm_sync", "erasure", "migration", "route", "resolution")
 
 OUTPUT_MATERIAL: Final = frozenset(
     {

@@ -26,7 +26,9 @@ KeyId = Annotated[str, typer.Argument(help="The id of the key, from `gate keys l
 def create(
     scope: Annotated[str, typer.Option(help="The scope. It is created if it does not exist.")],
     plan: Annotated[str | None, typer.Option(help=f"The plan of the scope from now on: {', '.join(PLANS)}.")] = None,
-    access: Annotated[list[str] | None, typer.Option(help=f"Repeatable: {', '.join(ACCESS)}. Default: all.")] = None,
+    access: Annotated[
+        list[str] | None, typer.Option(help=f"Repeatable: {', '.join(ACCESS)}. Default: all but resolve.")
+    ] = None,
     expires: Annotated[
         str | None,
         typer.Option(help="From when on the key is refused: a day (UTC), such as 2027-01-31, or 2027-01-31T09:30:00Z."),
@@ -66,7 +68,7 @@ def list_keys(
                 key.key_id,
                 names[key.scope_id],
                 key.status(utc_now()),
-                "all" if key.access == FULL_ACCESS else ", ".join(sorted(key.access)),
+                "full" if key.access == FULL_ACCESS else ", ".join(sorted(key.access)),
                 minute(key.expires_at),
                 minute(key.last_used_at),
             ]

@@ -16,6 +16,7 @@ from api.http.readiness import Readiness
 from gate.decisions.decide import DecisionGate
 from gate.decisions.lifecycle import Lifecycle
 from gate.decisions.migrations.reading import Migrations
+from gate.decisions.resolutions import Resolutions
 from gate.errors import ServiceUnavailable
 from gate.instance.instance import Instance
 from gate.ledger.access.limits import RateLimiter
@@ -45,6 +46,7 @@ class State:
         instance: The instance.
         gate: Decides over it.
         lifecycle: Takes what callers report of decisions.
+        resolutions: Resolves held decisions.
         limiter: Counts requests.
         migrations: The migrations of scopes, which the service only reads.
         reports: Answers what is counted elsewhere.
@@ -55,6 +57,7 @@ class State:
     instance: Instance
     gate: DecisionGate
     lifecycle: Lifecycle
+    resolutions: Resolutions
     limiter: RateLimiter
     migrations: Migrations
     reports: Reports

@@ -3,6 +3,7 @@
     decisions, searches          POST /api/decide, a stored record, finding decisions
     sandbox                      the shape of a decision, without a key
     lifecycle                    execution receipts, outcomes, CRM syncs
+    resolutions                  the owner's answer to a held decision
     replays                      replay, diff, counterfactuals
     verification, packets        proof for those who hold a record, and everything of a decision in one document
     agents                       the gate over MCP

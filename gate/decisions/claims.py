@@ -15,7 +15,7 @@ that the action was decided.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Generic, TypeAlias, TypeVar
@@ -24,7 +24,8 @@ from gate.errors import GateError, IdempotencyConflict, LimitReached, RequestRef
 from gate.ids import month_end, parse_timestamp
 from gate.ledger.access.caller import Caller
 from gate.ledger.chain.entries import Entries, StoredEntry
-from gate.ledger.chain.writer import Appended, CapReached, Claim, Claimed, NewEntry, RouteMoved
+from gate.ledger.chain.writer import Appended, CapReached, Claim, Claimed, NewEntry, ReviewMoved, RouteMoved
+from gate.records.reports.receipts import Kind
 
 MAX_IDEMPOTENCY_KEY: Final = 300
 """How many characters a key may have."""
@@ -37,7 +38,7 @@ class Operation:
     """An operation whose requests may carry a key.
 
     Attributes:
-        name: decide, execution, outcome or crm-sync.
+        name: decide, execution, outcome, crm-sync or resolution.
         code: In its error codes: SVC_<code>_IDEMPOTENCY_CONFLICT.
         id_member: What its errors call the id of the entry that a key stands for.
         noun: What sentences call that entry.
@@ -50,6 +51,11 @@ class Operation:
 
 
 DECIDE: Final = Operation("decide", "API", "decision_id", "record")
+
+
+def operation_of(kind: Kind) -> Operation:
+    """The operation that records something about a decision."""
+    return Operation(kind.name, kind.code, kind.id_member, kind.noun)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +124,7 @@ def settle(
         caller: Who asks.
         claim: The request's key.
         prepare: Makes the entry, and the document in it; raises GateError where the request cannot be answered. It is
-            called again where a route that it went by has moved.
+            called again where a route that it went by has moved, or a review was resolved.
 
     Raises:
         AccessForbidden: The key may no longer do this.
@@ -139,7 +145,7 @@ def settle(
             return Used(claim, outcome)
         if isinstance(outcome, CapReached):
             raise cap_reached(outcome.cap, parse_timestamp(entry.link.created_at))
-        if isinstance(outcome, RouteMoved):
+        if isinstance(outcome, RouteMoved | ReviewMoved):
             prepared = _prepared(entries, caller, claim, prepare)
         else:
             # Access changed. If the key still holds, the same entry is offered again under the new epoch.
@@ -194,6 +200,27 @@ def entry_of(entries: Entries, scope_id: str, operation: Operation, used: Used) 
             },
         )
     return entry
+
+
+def require_free(kind: Kind, idempotency_key: str | None, *, free: bool) -> None:
+    """Requires that no other request with a key is in progress.
+
+    Raises:
+        IdempotencyConflict: SVC_<kind>_IDEMPOTENCY_IN_PROGRESS.
+    """
+    if not free:
+        raise IdempotencyConflict(
+            f"SVC_{kind.code}_IDEMPOTENCY_IN_PROGRESS",
+            "Another request with this idempotency key is in progress; wait a moment, and send the "
+            "same request again for its answer.",
+            details={"idempotency_key": idempotency_key},
+        )
+
+
+def is_answer_of(kind: Kind, report: Mapping[str, object], claim: Claim) -> bool:
+    """Whether a stored report is still the one that was made for a key and payload."""
+    stored = (report["decision_id"], report.get("idempotency_key"), report.get(kind.input_hash_member))
+    return stored == (claim.decision_id, claim.key, claim.input_hash)
 
 
 def not_as_made(operation: Operation) -> ServiceUnavailable:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
 
+from gate.decisions.resolutions import stored_resolution
 from gate.decisions.stored import decision_not_found, stored_record, stored_report, stored_request
 from gate.encoding.strict_json import MAX_VALUES, exceeds_values
 from gate.errors import OperatorError, RequestRefused, ServiceUnavailable
@@ -129,13 +130,14 @@ class PacketExport:
         return packet
 
     def _built(self, scope_id: str, history: History, parts: Parts) -> Packet:
-        reports = [*history.executions, *history.outcomes]
+        reports = [*history.resolutions, *history.executions, *history.outcomes]
         # Counted before they are read, which takes fifty times the memory.
         if exceeds_values(history.decision.body, *(report.body for report in reports)):
             raise _too_large()
         record = stored_record(history.decision)
         _, now = self._signing()
         exported_at = timestamp(now)
+        resolutions = [stored_resolution(report) for report in history.resolutions]
         executions = [stored_report(EXECUTIONS, report) for report in history.executions]
         outcomes = [stored_report(OUTCOMES, report) for report in history.outcomes]
         links = None if parts.links is None else links_to_retain(history.links, executions, outcomes)
@@ -148,6 +150,7 @@ class PacketExport:
             executions,
             outcomes,
             exported_at=exported_at,
+            resolution=resolutions[0] if resolutions else None,
             intelligence=self._intelligence(scope_id, record) if parts.intelligence else None,
             links=links,
             checkpoint=checkpoint,

@@ -20,6 +20,8 @@ from gate.decisions.drafts import DraftActs
 from gate.decisions.lifecycle import Lifecycle
 from gate.decisions.migrations.acts import MigrationActs
 from gate.decisions.migrations.reading import Migrations
+from gate.decisions.resolutions import Resolutions
+from gate.decisions.signing import Signing
 from gate.errors import OperatorError
 from gate.ids import timestamp
 from gate.instance.advisory import open_advisor
@@ -150,6 +152,10 @@ class Instance:
     def draft_acts(self, clock: Callable[[], datetime] = utc_now) -> DraftActs:
         """What users do with the drafts of this instance's scopes."""
         return DraftActs(self.ledger, clock)
+
+    def resolutions(self, clock: Callable[[], datetime] = utc_now) -> Resolutions:
+        """What resolves the held decisions of this instance's scopes."""
+        return Resolutions(self.ledger, Signing(self.signers, clock), clock)
 
     def lifecycle(self, clock: Callable[[], datetime] = utc_now) -> Lifecycle:
         """What takes reports about this instance's decisions."""

@@ -9,6 +9,7 @@
     schema                     the version that this release reads (`HEAD`), and those it upgrades (`OLDER`)
     schema_versions            one step up each
     rulebooks                  the registry of each scope
+    reviews                    who owns held decisions, and where their reviews stand
     routes                     where rulebook ids lead, as a process remembers it
     shadows                    migrations whose candidates decide new decisions anew
     policy_tables              the policy tables that were in force
@@ -47,6 +48,7 @@ from gate.ledger.policy_tables import PolicyTables
 from gate.ledger.reads.audited import AuditedLedger
 from gate.ledger.reads.decisions import Decisions
 from gate.ledger.reads.tail import Tail
+from gate.ledger.reviews import Reviews
 from gate.ledger.rulebooks import RulebookRegistry
 from gate.ledger.shadows import Shadows
 from gate.ledger.stores.sqlite import SqliteLedgerStore
@@ -62,6 +64,7 @@ class Ledger:
         entries: The chains' entries.
         decisions: What decisions are searched by.
         erasures: What takes personal data out of decisions.
+        reviews: Who owns held decisions, and where their reviews stand.
         changes: The chains' entries about migrations and routes, and the routes in force.
         shadows: The migrations whose candidates decide new decisions anew.
         audited: The ledger as its audit reads it.
@@ -87,6 +90,7 @@ class Ledger:
         self.entries: Final = Entries(store)
         self.decisions: Final = Decisions(store)
         self.erasures: Final = Erasures(store)
+        self.reviews: Final = Reviews(store)
         self.changes: Final = Changes(store)
         self.shadows: Final = Shadows(store)
         self.audited: Final = AuditedLedger(store)

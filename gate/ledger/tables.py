@@ -162,6 +162,56 @@ decisions: Final = Table(
     sqlite_with_rowid=False,
 )
 
+# The reviews: what holds a decision for its owner, and what became of it. A row for each binding decision whose verdict
+# is review, written with it; its state follows from the chain's resolutions and receipts, and is held against them
+# whenever a chain is checked. The owner and the time limit are those of the settings at that moment.
+reviews: Final = Table(
+    "reviews",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("decision_id", _ID, primary_key=True),
+    Column("position", _BIG, nullable=False),
+    # held, granted, refused, expired; or executed, once a receipt of a granted one says so.
+    Column("state", String(10), nullable=False),
+    # Empty where nobody was named.
+    Column("owner", Utf8, nullable=False),
+    Column("policy_id", String(120), nullable=False),
+    Column("action", Utf8, nullable=False),
+    Column("created_at", _TIME, nullable=False),
+    # When it expires; null without a time limit.
+    Column("due_at", _TIME),
+    # How long a grant opens the action.
+    Column("grant_seconds", _BIG, nullable=False),
+    # Of the resolution; null while there is none.
+    Column("resolved_position", _BIG),
+    Column("resolved_at", _TIME),
+    Index("reviews_by_state", "scope_id", "state", "position"),
+    Index("reviews_by_owner", "scope_id", "owner", "state", "position"),
+    # The service asks for what is due in all scopes at once.
+    Index(
+        "reviews_due",
+        "due_at",
+        "scope_id",
+        sqlite_where=text("state = 'held' AND due_at IS NOT NULL"),
+        postgresql_where=text("state = 'held' AND due_at IS NOT NULL"),
+    ),
+    sqlite_with_rowid=False,
+)
+
+# Who owns the reviews of a scope: of a rulebook and action, of a rulebook, or, where both are empty, of all others.
+review_owners: Final = Table(
+    "review_owners",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("rulebook_id", String(120), primary_key=True),
+    Column("action", Utf8, primary_key=True),
+    Column("owner", Utf8, nullable=False),
+    # How long the owner has; null for no limit.
+    Column("within_seconds", _BIG),
+    Column("grant_seconds", _BIG, nullable=False),
+    Column("set_at", _TIME, nullable=False),
+)
+
 # The entries of the chain that change how a scope decides, by what they are about: a migration's id, or the rulebook
 # of a route. Derived from the entries, and held against them whenever a chain is checked.
 changes: Final = Table(

@@ -5,19 +5,20 @@ The types describe documents that the gate made, or held against a schema. A doc
 
     requests      DecisionBody, DecisionContext
     records       Record and its parts; Registration, RulebookAttestation
-    reports       Report and what each kind adds to it; Erasure
+    reports       Report and what each kind adds to it; Resolution; Erasure
     packets       Packet and its parts
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NotRequired, TypedDict
+from typing import Literal, NotRequired, TypeAlias, TypedDict
 
 from gate.encoding.strict_json import JsonObject
 from gate.policy.confidence import DecisionConfidence
 from gate.proof.chain import Link, RecordLink
 from gate.proof.checkpoint import Checkpoint
+from gate.records.changes import Actor
 from gate.rulebooks.documents import (
     AdapterDependency,
     Evaluation,
@@ -408,6 +409,35 @@ class OutcomeRecord(_ActionReport):
     occurred_at: NotRequired[str]
 
 
+Answer: TypeAlias = Literal["granted", "refused", "expired"]
+"""How a held decision is resolved."""
+
+
+class Resolution(TypedDict):
+    """The owner's resolution of a held decision. Members that would be empty are absent."""
+
+    decision_protocol_version: str
+    decision_resolution_version: str
+    resolution_entry_id: str
+    decision_id: str
+    decision_record_hash: str
+    decision_receipt_hash: str
+    action_binding_hash: str
+    resolution: Answer
+    resolved_by: NotRequired[str]
+    evidence_refs: NotRequired[list[str]]
+    note: NotRequired[str]
+    idempotency_key: NotRequired[str]
+    resolution_input_hash: NotRequired[str]
+    expires_at: NotRequired[str]
+    actor: Actor
+    recorded_at: str
+    resolution_hash: str
+    key_id: NotRequired[str]
+    signature: NotRequired[str]
+    audit_chain: NotRequired[RecordLink]
+
+
 class CrmSync(Report):
     """A CRM sync record; schemas/crm-sync-record.schema.json."""
 
@@ -491,6 +521,7 @@ class PacketParts(TypedDict):
     decision_record: Record
     execution_receipts: Sequence[Report]
     outcome_records: Sequence[Report]
+    resolution: NotRequired[Resolution]
     policy_intelligence: NotRequired[PolicyIntelligence]
     audit_chain: NotRequired[PacketChain]
     input: NotRequired[object]

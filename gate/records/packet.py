@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         PolicyIntelligence,
         Record,
         Report,
+        Resolution,
         VerificationHints,
     )
 
@@ -50,6 +51,7 @@ def build_packet(
     outcomes: Sequence[Report],
     *,
     exported_at: str,
+    resolution: Resolution | None = None,
     intelligence: PolicyIntelligence | None = None,
     links: Sequence[Link] | None = None,
     checkpoint: Checkpoint | None = None,
@@ -63,6 +65,7 @@ def build_packet(
         executions: Its execution receipts, newest first, each with its audit_chain.
         outcomes: Its outcome records, likewise.
         exported_at: UTC timestamp.
+        resolution: The resolution of a held decision, with its audit_chain; the packet has none where None.
         intelligence: `policy_intelligence`; the packet has none where None.
         links: The chain's links, consecutive and ascending, the first of them the decision's own; the packet has no
             `audit_chain` where None.
@@ -79,6 +82,8 @@ def build_packet(
         "execution_receipts": executions,
         "outcome_records": outcomes,
     }
+    if resolution is not None:
+        packet["resolution"] = resolution
     if intelligence is not None:
         packet["policy_intelligence"] = intelligence
     if links is not None:

@@ -100,6 +100,7 @@ class ReadablePacket(TypedDict):
     decision_record: JsonObject
     execution_receipts: list[Json]
     outcome_records: list[Json]
+    resolution: NotRequired[JsonObject]
     policy_intelligence: NotRequired[JsonObject]
     audit_chain: NotRequired[JsonObject]
     input: NotRequired[Json]

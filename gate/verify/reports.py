@@ -146,8 +146,7 @@ def uncovered_members(kind: Kind, report: Mapping[str, object]) -> list[str]:
     Returns:
         Their names, sorted.
     """
-    known = {*kind.hashed, kind.hash_member, "audit_chain", *UNBOUND[kind.name]}
-    known |= {"flags"} if kind is EXECUTIONS else set()
+    known = {*kind.hashed, kind.hash_member, "audit_chain", *UNBOUND.get(kind.name, ()), *kind.beside}
     return sorted(name for name, value in report.items() if name not in known or not has_no_empty_part(name, value))
 
 
@@ -190,7 +189,7 @@ def _is_summary(link: JsonObject) -> bool:
 
 
 def report_faults(
-    kind: Kind, report: Report, record: ReportedOn, place: str, *, plain: bool = False
+    kind: Kind, report: Report, record: ReportedOn, place: str, *, plain: bool = False, granted_at: int | None = None
 ) -> Iterator[Fault]:
     """What is wrong with a report whose members are right.
 
@@ -200,6 +199,7 @@ def report_faults(
         record: The record that it is about.
         place: Where it stands.
         plain: Whether the report is known to be plain, as `canonical.is_plain` has it.
+        granted_at: The chain position at which the decision's owner granted the held action; None where nobody did.
     """
     members: Mapping[str, object] = report
     of_decision: Mapping[str, object] = record
@@ -216,7 +216,7 @@ def report_faults(
     if not members["decision_found"]:
         yield Fault(f"{place}.decision_found", True, False, compared=True)
     if kind is EXECUTIONS:
-        yield from _binding_faults(members, record, place)
+        yield from _binding_faults(members, record, place, granted=follows(report, granted_at))
     else:
         yield from differing(
             f"{place}.action_binding", record["action_binding"], members["action_binding"], plain=plain
@@ -224,7 +224,7 @@ def report_faults(
     yield from _summary_faults(kind, report, record, place)
 
 
-def _binding_faults(receipt: Mapping[str, object], record: ReportedOn, place: str) -> Iterator[Fault]:
+def _binding_faults(receipt: Mapping[str, object], record: ReportedOn, place: str, *, granted: bool) -> Iterator[Fault]:
     binding = content_hash(receipt["action_binding"])
     yield from differing(f"{place}.action_binding_hash", binding, receipt["action_binding_hash"])
     if not is_same(record["action_binding"], receipt["action_binding"]):
@@ -233,11 +233,16 @@ def _binding_faults(receipt: Mapping[str, object], record: ReportedOn, place: st
         yield from differing(f"{place}.action_binding_match", True, receipt["action_binding_match"])
     # Otherwise it depends on whether some of the binding was sent, which the receipt does not tell; or an earlier
     # release made it, which kept the decision's own binding beside another target.
-    if not lacks_action_flag(receipt, record):
-        yield from differing(f"{place}.flags", flags(receipt, record), receipt["flags"])
+    if not lacks_action_flag(receipt, record, granted=granted):
+        yield from differing(f"{place}.flags", flags(receipt, record, granted=granted), receipt["flags"])
 
 
-def lacks_action_flag(receipt: Mapping[str, object], record: ReportedOn) -> bool:
+def follows(receipt: Report, granted_at: int | None) -> bool:
+    """Whether a receipt stands behind a grant in the chain, which puts it in order."""
+    return granted_at is not None and receipt["audit_chain"]["chain_position"] > granted_at
+
+
+def lacks_action_flag(receipt: Mapping[str, object], record: ReportedOn, *, granted: bool = False) -> bool:
     """Whether a receipt lacks the flag ACTION_TAKEN_MISMATCH that its members ask for, and no other.
 
     Receipts of earlier releases do. Somebody can have taken the flag from a later one as well, for it is not hashed.
@@ -245,8 +250,9 @@ def lacks_action_flag(receipt: Mapping[str, object], record: ReportedOn) -> bool
     Args:
         receipt: The receipt, whose members are right.
         record: The record that it is about.
+        granted: Whether the decision's owner granted the held action at an earlier chain position.
     """
-    derived = flags(receipt, record)
+    derived = flags(receipt, record, granted=granted)
     return ACTION_TAKEN_MISMATCH in derived and is_same(
         [flag for flag in derived if flag != ACTION_TAKEN_MISMATCH], receipt["flags"]
     )

@@ -59,7 +59,7 @@ ADVISORY_HAS_NO = (
 MIGRATION_VERSION = "decision_migration_v1"
 ROUTE_VERSION = "decision_route_v1"
 
-ENTRY_TYPES = ("decision", "execution", "outcome", "crm_sync", "erasure", "migration", "route")
+ENTRY_TYPES = ("decision", "execution", "outcome", "crm_sync", "erasure", "migration", "route", "resolution")
 
 HASH_TEXT = re.compile(r"[0-9a-f]{64}")
 TIMESTAMP_TEXT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")

@@ -28,8 +28,9 @@ PLANS: Final = {
     "team": Plan(600, 1_000_000),
     "unlimited": Plan(None, None),
 }
-ACCESS: Final = ("decide", "report", "read", "register")
-FULL_ACCESS: Final = frozenset(ACCESS)
+ACCESS: Final = ("decide", "report", "read", "register", "resolve")
+FULL_ACCESS: Final = frozenset(ACCESS) - {"resolve"}
+"""Everything but `resolve`: a key that asks for decisions must not be able to grant the held ones as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ class ApiKey:
 # Not everybody who decides should register: the advice to take a stronger key would undo that.
 _INSTEAD: Final = {
     "register": " and may not register rulebooks; name a registered one in rulebook_ref, or ask the operator",
+    "resolve": ": it may not grant or refuse held actions. The owner's tool needs a key of its own with that access",
 }
 
 

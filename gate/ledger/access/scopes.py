@@ -24,7 +24,7 @@ from sqlalchemy.exc import IntegrityError
 from gate.encoding.strict_json import MAX_SAFE_INTEGER
 from gate.errors import AccessForbidden, AccessRefused, OperatorError, ServiceUnavailable
 from gate.ids import parse_timestamp, timestamp
-from gate.ledger.access.authority import ACCESS, FULL_ACCESS, PLANS, ApiKey, Authority, Scope
+from gate.ledger.access.authority import ACCESS, PLANS, ApiKey, Authority, Scope
 from gate.ledger.access.names import RULE, is_name, same_but_for_case
 from gate.ledger.access.operator_log import record
 from gate.ledger.stores.store import Store, unheard_of
@@ -162,14 +162,20 @@ class Directory:
             The key itself, which is stored nowhere, and what is kept of it.
 
         Raises:
-            OperatorError: ACCESS_UNKNOWN, or KEY_EXPIRY_PAST.
+            OperatorError: ACCESS_UNKNOWN, ACCESS_CONFLICT, or KEY_EXPIRY_PAST.
         """
-        unknown = set(access) - FULL_ACCESS
+        unknown = set(access) - set(ACCESS)
         if unknown or not access:
             raise OperatorError(
                 "ACCESS_UNKNOWN",
                 f"{', '.join(sorted(unknown)) or 'An empty list'} is not an access; choose one or more of "
                 f"{', '.join(ACCESS)}.",
+            )
+        if {"decide", "resolve"} <= set(access):
+            raise OperatorError(
+                "ACCESS_CONFLICT",
+                "A key that may decide must not resolve: whoever holds it could grant what the gate holds for the "
+                "owner. Create one key with decide, and another with resolve.",
             )
         if expires_at is not None and expires_at <= now:
             raise OperatorError("KEY_EXPIRY_PAST", "The expiry is in the past; give a later date.")

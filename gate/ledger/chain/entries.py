@@ -66,6 +66,7 @@ class History:
         decision: The decision.
         executions: Its last execution receipts, newest first.
         outcomes: Its last outcomes, newest first.
+        resolutions: Its resolution, where it was held and resolved.
         links: The chain's links from the decision's own on, ascending.
         whole: Whether all reports that were asked for had room.
     """
@@ -73,6 +74,7 @@ class History:
     decision: StoredEntry
     executions: list[StoredReport]
     outcomes: list[StoredReport]
+    resolutions: list[StoredReport]
     links: list[Link]
     whole: bool
 
@@ -145,7 +147,7 @@ class Entries:
         Args:
             scope_id: The scope.
             decision_id: The decision.
-            entry_type: execution, outcome, crm_sync or erasure.
+            entry_type: execution, outcome, crm_sync, resolution or erasure.
             limit: How many at most.
             room: How many bytes of them are held at most; the one that exceeds them is the last that is given.
             before: Only those at an earlier chain position; None for the newest.
@@ -186,10 +188,15 @@ class Entries:
                 _stored(connection, row),
                 [],
                 [],
+                [],
                 [link for link, _ in _page(connection, _LINK, head, scope_id, row.position - 1, links)],
                 whole=True,
             )
-            wanted = (("execution", executions, history.executions), ("outcome", outcomes, history.outcomes))
+            wanted = (
+                ("resolution", 1, history.resolutions),
+                ("execution", executions, history.executions),
+                ("outcome", outcomes, history.outcomes),
+            )
             for entry_type, limit, found in wanted:
                 with closing(_reports(connection, scope_id, decision_id, entry_type, limit, None)) as reports:
                     for report in reports:

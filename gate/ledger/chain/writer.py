@@ -22,6 +22,7 @@ from gate.labels import CHAIN
 from gate.ledger.chain import outcomes
 from gate.ledger.chain.group_commit import GroupCommit, Take
 from gate.ledger.chain.outcomes import Cohort, Tally
+from gate.ledger.chain.reviews import HELD, Receipt, Review, Reviews, is_held
 from gate.ledger.packing import pack
 from gate.ledger.stores.store import Row, Statement, Store, Transaction, driver_error, read_object
 from gate.ledger.tables import chain_heads, claims, decisions, entries, usage
@@ -89,6 +90,8 @@ class NewEntry:
         route_epoch: The epoch at which the route was looked up that named the rulebook; None where none did.
         decided: What a decision is found by and counted under; None for other entries.
         outcome: What an outcome adds to the counts; None for other entries, and for outcomes of advisory decisions.
+        answer: What a resolution answers: granted, refused or expired; None for other entries.
+        receipt: What an execution receipt of a held decision depends on; None for other entries.
     """
 
     scope_id: str
@@ -101,6 +104,8 @@ class NewEntry:
     route_epoch: int | None = None
     decided: Decided | None = None
     outcome: outcomes.ReportedOutcome | None = None
+    answer: str | None = None
+    receipt: Receipt | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +142,24 @@ class RouteMoved:
 
 
 @dataclass(frozen=True, slots=True)
+class ReviewMoved:
+    """A review is not where the entry takes it to be: it was resolved by now.
+
+    Attributes:
+        review: Where it stands; None where there is no such review.
+    """
+
+    review: Review | None
+
+
+@dataclass(frozen=True, slots=True)
 class CapReached:
     """The scope has made as many records in the entry's month as its plan allows."""
 
     cap: int
 
 
-AppendResult: TypeAlias = Appended | Claimed | AccessChanged | RouteMoved | CapReached
+AppendResult: TypeAlias = Appended | Claimed | AccessChanged | RouteMoved | ReviewMoved | CapReached
 
 
 class AppendObserver(Protocol):
@@ -296,7 +312,7 @@ def _write(
         committed: Told how many entries were new, and how many seconds it took to write and sync them.
     """
     digests = [None if entry.claim is None else entry.claim.digest(entry.scope_id) for entry in batch]
-    heads, taken, linked, tally = _look_up(transaction, batch, digests, tried=tried)
+    heads, taken, linked, tally, reviews = _look_up(transaction, batch, digests, tried=tried)
     used = _usage(transaction, batch, heads)
     counts = dict(used)
     answers: list[AppendResult] = []
@@ -321,6 +337,9 @@ def _write(
         elif entry.route_epoch not in (None, head.route_epoch):
             # The position orders decisions and routes: an entry after a route must not be of the version before it.
             answers.append(RouteMoved())
+        elif not _stands(entry, review := reviews.of(entry)):
+            # A resolution is final, and a receipt's flags say whether a grant came before it.
+            answers.append(ReviewMoved(review))
         elif cap is not None and (counts[month] or 0) >= cap:
             answers.append(CapReached(cap))
         else:
@@ -334,6 +353,7 @@ def _write(
             entry_rows.append(_entry_row(entry, link, confidence))
             if entry.decided is not None:
                 decision_rows.append(_decision_row(entry, entry.decided, link))
+            _review(reviews, entry, review, link)
             if entry.outcome is not None and cohort is not None:
                 tally.add(link["decision_id"], cohort, entry.outcome.status, link["chain_position"], link["created_at"])
             if digest is not None and entry.claim is not None:
@@ -349,6 +369,7 @@ def _write(
         (_INSERT_DECISION, decision_rows),
         (_INSERT_CLAIM, claim_rows),
         *tally.writes(),
+        *reviews.writes(),
         *_usage_writes(used, counts),
     ]
     started = time.perf_counter()
@@ -370,8 +391,8 @@ def _month(entry: NewEntry) -> _Month:
 
 def _look_up(
     transaction: Transaction, batch: Sequence[NewEntry], digests: Sequence[bytes | None], *, tried: bool
-) -> tuple[dict[str, _ScopeHead], dict[bytes, Claimed], dict[str, _Linked], Tally]:
-    """Locks the heads, and then finds what is there already: claims by digest, links by entry id, and the tally."""
+) -> tuple[dict[str, _ScopeHead], dict[bytes, Claimed], dict[str, _Linked], Tally, Reviews]:
+    """Locks the heads, and then finds what is there already: claims by digest, links by entry id, tally and reviews."""
     # In order, so that two writers never wait for each other's heads. The heads are asked for first: once they are
     # locked, nobody else changes the claims, counts and entries of their scopes before this transaction ends.
     scopes = sorted({entry.scope_id for entry in batch})
@@ -379,7 +400,7 @@ def _look_up(
     again = batch if tried else ()
     reported = sorted({(entry.scope_id, entry.link.decision_id) for entry in batch if entry.outcome is not None})
     cohorts = [cohort for entry in batch if (cohort := _cohort(entry)) is not None]
-    head_rows, claim_rows, link_rows, latest_rows, count_rows, reported_rows = transaction.ask(
+    head_rows, claim_rows, link_rows, latest_rows, count_rows, reported_rows, *review_rows = transaction.ask(
         [
             (_LOCK_HEAD, [{"scope": scope_id} for scope_id in scopes]),
             (
@@ -392,6 +413,7 @@ def _look_up(
             ),
             (_LINK_OF, [{"scope": e.scope_id, "decision": e.link.decision_id, "entry": e.entry_id} for e in again]),
             *Tally.queries(reported, cohorts),
+            *Reviews.queries(batch),
         ]
     )
     heads = {
@@ -401,7 +423,24 @@ def _look_up(
     taken = {bytes(digest): Claimed(position, input_hash) for digest, position, input_hash in claim_rows}
     known = {row[0]: row for row in link_rows}
     linked = {e.entry_id: _known_link(heads[e.scope_id], e, known[e.entry_id]) for e in again if e.entry_id in known}
-    return heads, taken, linked, Tally(latest_rows, count_rows, reported_rows)
+    return heads, taken, linked, Tally(latest_rows, count_rows, reported_rows), Reviews(*review_rows)
+
+
+def _stands(entry: NewEntry, review: Review | None) -> bool:
+    """Whether a review is where an entry takes it to be: held for its resolution; granted, or not, for a receipt."""
+    if entry.answer is not None:
+        return review is not None and review.state == HELD
+    return entry.receipt is None or entry.receipt.granted == (review is not None and review.granted)
+
+
+def _review(reviews: Reviews, entry: NewEntry, review: Review | None, link: chain.Link) -> None:
+    """Begins a review, resolves it, or takes note that its action was executed, as an entry says."""
+    if is_held(entry):
+        reviews.hold(entry, link)
+    elif entry.answer is not None:
+        reviews.resolve(entry, entry.answer, link)
+    elif entry.receipt is not None and entry.receipt.executed and review is not None and review.granted:
+        reviews.execute(entry, review)
 
 
 _Linked: TypeAlias = tuple[chain.RecordLink, DecisionConfidence | None]

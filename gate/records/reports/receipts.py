@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gate.records.documents import Cited, Report
 
 NOT_APPROVED: Final = "DECISION_NOT_APPROVED"
-"""The flag of a receipt whose decision was not `yes`, whatever was done about it."""
+"""The flag of a receipt whose decision was neither `yes` nor a granted review, whatever was done about it."""
 
 BINDING_MISMATCH: Final = "ACTION_BINDING_MISMATCH"
 """The flag of a receipt that names another binding than the decision."""
@@ -35,11 +35,12 @@ ACTION_TAKEN_MISMATCH: Final = "ACTION_TAKEN_MISMATCH"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One of the three things that are reported.
+    """One of the things that follow a decision and are recorded about it.
 
     Attributes:
         name: execution, outcome or crm-sync: the last part of its path and headers.
         called: What one is called in a sentence.
+        noun: The same without an article.
         entry_type: What its chain entries are called.
         code: What its error codes are called: SVC_<code>_...
         version_member: The member that tells its version.
@@ -53,10 +54,12 @@ class Kind:
         request: The schema of its request body.
         must_match: Members of a request that must be those of the record, each with the record's name for it.
         hashed: The members that its hash covers.
+        beside: Further members, which follow from those, or sign them.
     """
 
     name: str
     called: str
+    noun: str
     entry_type: str
     code: str
     version_member: str
@@ -70,9 +73,12 @@ class Kind:
     request: str
     must_match: Mapping[str, str]
     hashed: tuple[str, ...]
+    beside: tuple[str, ...] = ()
 
 
-_RECORD: Final = {"decision_record_hash": "record_hash", "decision_receipt_hash": "receipt_hash"}
+DECISION_HASHES: Final = {"decision_record_hash": "record_hash", "decision_receipt_hash": "receipt_hash"}
+"""The hashes of a decision's record that a request may cite, each with the record's name for it."""
+
 _POLICY: Final = {
     "decision_verdict": "verdict",
     "decision_action": "action",
@@ -83,6 +89,7 @@ _POLICY: Final = {
 EXECUTIONS: Final = Kind(
     name="execution",
     called="an execution receipt",
+    noun="report",
     entry_type="execution",
     code="EXECUTION",
     version_member="decision_execution_version",
@@ -94,7 +101,7 @@ EXECUTIONS: Final = Kind(
     input_hash_member="execution_input_hash",
     collection="executions",
     request="execution-request",
-    must_match=_RECORD,
+    must_match=DECISION_HASHES,
     hashed=(
         "decision_protocol_version",
         "decision_execution_version",
@@ -130,11 +137,13 @@ EXECUTIONS: Final = Kind(
         "reported_at",
         "decision_found",
     ),
+    beside=("flags",),
 )
 
 OUTCOMES: Final = Kind(
     name="outcome",
     called="an outcome",
+    noun="report",
     entry_type="outcome",
     code="OUTCOME",
     version_member="decision_outcome_version",
@@ -146,7 +155,7 @@ OUTCOMES: Final = Kind(
     input_hash_member="outcome_input_hash",
     collection="outcomes",
     request="outcome-request",
-    must_match=_RECORD,
+    must_match=DECISION_HASHES,
     hashed=(
         "decision_protocol_version",
         "decision_outcome_version",
@@ -180,6 +189,7 @@ OUTCOMES: Final = Kind(
 CRM_SYNCS: Final = Kind(
     name="crm-sync",
     called="a CRM sync",
+    noun="report",
     entry_type="crm_sync",
     code="CRM_SYNC",
     version_member="decision_crm_sync_version",
@@ -191,7 +201,7 @@ CRM_SYNCS: Final = Kind(
     input_hash_member="sync_input_hash",
     collection="crm_syncs",
     request="crm-sync-request",
-    must_match=_RECORD | _POLICY,
+    must_match=DECISION_HASHES | _POLICY,
     hashed=(
         "decision_protocol_version",
         "decision_crm_sync_version",
@@ -218,7 +228,7 @@ CRM_SYNCS: Final = Kind(
 
 KINDS: Final = (EXECUTIONS, OUTCOMES, CRM_SYNCS)
 
-REPEATED: Final = {**_RECORD, **_POLICY}
+REPEATED: Final = {**DECISION_HASHES, **_POLICY}
 """The members that every report repeats of its decision's record, each with the record's name for it."""
 
 CITED: Final = (
@@ -249,6 +259,7 @@ def build(
     *,
     idempotency_key: str | None,
     reported_at: str,
+    granted: bool = False,
 ) -> Report:
     """The report that a request makes about a decision; all but `audit_chain`, which is known once it is appended.
 
@@ -259,11 +270,12 @@ def build(
         report_id: The report's own id.
         idempotency_key: The caller's retry handle.
         reported_at: UTC timestamp.
+        granted: Whether the owner of a held decision granted it before.
 
     Raises:
         RequestRefused: SVC_<kind>_RECORD_MISMATCH: the body cites another record than the one that is stored.
     """
-    _check_record(kind, record, body)
+    check_record(kind, record, body)
     by_name: Mapping[str, object] = record
     # What follows from the record stands after what was sent, so that nothing sent takes its place.
     report: dict[str, object] = {
@@ -295,7 +307,7 @@ def build(
             "state_before_hash": body.get("state_before_hash"),
             "state_after_hash": body.get("state_after_hash"),
         }
-        report["flags"] = flags(report, record)
+        report["flags"] = flags(report, record, granted=granted)
     report[kind.hash_member] = report_hash(kind, report)
     # Every member of its kind: the body was checked against the kind's schema.
     return cast("Report", report)
@@ -348,15 +360,17 @@ def _overlaid(decided: Mapping[str, object], named: Iterable[tuple[str, object]]
     return {**decided, **differing}
 
 
-def flags(receipt: Mapping[str, object], record: Mapping[str, object]) -> list[str]:
+def flags(receipt: Mapping[str, object], record: Mapping[str, object], *, granted: bool = False) -> list[str]:
     """What speaks against an execution receipt: it follows from hashed members, and is not hashed itself.
 
     Args:
         receipt: The receipt.
         record: The record of its decision, or at least its evaluator_version and its action_binding.
+        granted: Whether the decision's owner granted the held action at an earlier chain position than the receipt's.
     """
-    # The yes of an advisory record approves nothing.
-    found = [] if receipt["decision_verdict"] == "yes" and not is_advisory(record) else [NOT_APPROVED]
+    approving = ("yes", "review") if granted else ("yes",)
+    # The yes of an advisory record approves nothing, and nobody can grant its review.
+    found = [] if receipt["decision_verdict"] in approving and not is_advisory(record) else [NOT_APPROVED]
     decided = content_hash(record["action_binding"])
     named = bool(_TARGET.keys() & receipt.keys()) or content_hash(receipt["action_binding"]) != decided
     if named and not receipt["action_binding_match"]:
@@ -387,7 +401,12 @@ def report_link(kind: Kind, report: Report) -> chain.Entry:
     )
 
 
-def _check_record(kind: Kind, record: Mapping[str, object], body: Mapping[str, object]) -> None:
+def check_record(kind: Kind, record: Mapping[str, object], body: Mapping[str, object]) -> None:
+    """Requires that a body cites the record that is stored, as far as it cites one.
+
+    Raises:
+        RequestRefused: SVC_<kind>_RECORD_MISMATCH.
+    """
     errors = [
         FieldError(name, "mismatch", f"It is not the {of_record} of the stored record.")
         for name, of_record in kind.must_match.items()

@@ -44,7 +44,8 @@ def _shape_errors(kind: Kind, body: object) -> list[FieldError]:
     if not errors or not isinstance(body, dict):
         return errors
     # An empty member is the same as an absent one, whatever else its schema asks for.
-    optional = resources.schema(kind.request)["properties"].keys() - {kind.status_member}
+    schema = resources.schema(kind.request)
+    optional = schema["properties"].keys() - set(schema["required"])
     empty = {name for name, value in body.items() if name in optional and is_empty(value)}
     errors = shape(kind.request).errors({name: value for name, value in body.items() if name not in empty})
     errors += [FieldError(name, "empty", "It is empty; leave it out.") for name in empty]

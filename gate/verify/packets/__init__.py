@@ -1,6 +1,7 @@
 """Offline verification of Decision Packets.
 
-packet          the specification's four steps
-packet_chain    the retained links and the reports' places among them
-packet_result   the result, by step
+packet              the specification's four steps
+packet_resolution   the resolution of a held decision, and its place among the links
+packet_chain        the retained links and the reports' places among them
+packet_result       the result, by step
 """

@@ -2,7 +2,8 @@
 
 1. `packet_hash`: the members, and the hash over all of them.
 2. `decision_record`: all that `verify_record` checks, and what the packet repeats of the record.
-3. `execution_and_outcome_hashes`: each report by itself, against the record, and in its order.
+3. `execution_and_outcome_hashes`: the resolution of a held decision, and each report by itself, against the record,
+   and in its order.
 4. `intelligence_and_chain`: the hashes of policy reports and patterns, the retained links, the reports' places among
    them, and checkpoints.
 
@@ -26,14 +27,15 @@ from gate.verify.faults import Fault, differing
 from gate.verify.material import incomplete
 from gate.verify.members import ReadablePacket, ReadableRecord
 from gate.verify.packets.packet_chain import Readable, check_chain, check_kept_checkpoint, check_signed
+from gate.verify.packets.packet_resolution import check_resolution, check_resolution_place, granted_position
 from gate.verify.packets.packet_result import COLLECTIONS, MAX_FAILURES, STEPS, PacketVerification
 from gate.verify.record import AUTHENTICITY, verify_record
-from gate.verify.reports import UNBOUND, lacks_action_flag, member_faults, report_faults, unknown_members
+from gate.verify.reports import UNBOUND, follows, lacks_action_flag, member_faults, report_faults, unknown_members
 from gate.verify.result import MAX_UNKNOWN, Trust, Verification
 
 if TYPE_CHECKING:
     from gate.encoding.strict_json import Json, JsonObject
-    from gate.records.documents import Report
+    from gate.records.documents import Report, Resolution
 
 MEMBERS: Final[Mapping[str, type]] = {
     "packet_hash": str,
@@ -48,7 +50,12 @@ MEMBERS: Final[Mapping[str, type]] = {
 }
 """The members that every packet has, and their JSON types."""
 
-OPTIONAL_MEMBERS: Final[Mapping[str, type]] = {"policy_intelligence": dict, "audit_chain": dict, "input": object}
+OPTIONAL_MEMBERS: Final[Mapping[str, type]] = {
+    "policy_intelligence": dict,
+    "audit_chain": dict,
+    "input": object,
+    "resolution": dict,
+}
 """The members that a packet may have."""
 
 # What this release puts into every policy_intelligence.
@@ -89,9 +96,12 @@ def verify_packet(
             record = _check_record(result, packet, trust, request_body, untrusted_key)
             if record.checks.get("members"):
                 readable = _record_of(packet)
-                reports = _check_reports(result, packet, readable)
+                resolution, resolution_fault = check_resolution(result, packet, readable, trust, untrusted_key)
+                reports = _check_reports(result, packet, readable, resolution)
                 _check_intelligence(result, packet, readable)
                 key_fault = check_chain(result, packet, readable, reports, trust, untrusted_key)
+                key_fault = resolution_fault or key_fault
+                check_resolution_place(result, packet, readable, resolution)
                 if checkpoint is not None:
                     kept = check_kept_checkpoint(result, packet, readable, checkpoint, trust, untrusted_key)
                     key_fault = kept or key_fault
@@ -193,9 +203,11 @@ def _input_faults(input_: Json, record: ReadableRecord) -> Iterator[Fault]:
         yield Fault("input")
 
 
-def _check_reports(result: PacketVerification, packet: ReadablePacket, record: ReadableRecord) -> Readable:
+def _check_reports(
+    result: PacketVerification, packet: ReadablePacket, record: ReadableRecord, resolution: Resolution | None
+) -> Readable:
     """Step 3; the reports that step 4 can look at."""
-    step = STEPS[2]
+    step, granted_at = STEPS[2], granted_position(resolution)
     readable: Readable = {}
     taken: set[int | str] = set()
     for collection, kind in COLLECTIONS:
@@ -203,7 +215,7 @@ def _check_reports(result: PacketVerification, packet: ReadablePacket, record: R
         wrong = [member_faults(kind, report, f"{collection}[{index}]") for index, report in enumerate(reports)]
         # `member_faults` found every member of these.
         sound = [(index, cast("Report", report)) for index, report in enumerate(reports) if not wrong[index]]
-        faults = itertools.chain(*wrong, _collection_faults(kind, collection, sound, record, taken))
+        faults = itertools.chain(*wrong, _collection_faults(kind, collection, sound, record, taken, granted_at))
         result.examine(step, collection, faults)
         check = f"{collection}.unknown_members"
         result.note_unknown(check, collection, ())
@@ -211,7 +223,8 @@ def _check_reports(result: PacketVerification, packet: ReadablePacket, record: R
             result.note_unknown(check, f"{collection}[{index}]", unknown_members(kind, report))
         if kind is EXECUTIONS:
             for index, receipt in sound:
-                if lacks_action_flag(cast("Mapping[str, object]", receipt), record):
+                granted = follows(receipt, granted_at)
+                if lacks_action_flag(cast("Mapping[str, object]", receipt), record, granted=granted):
                     result.note_unflagged(f"{collection}[{index}]")
         for index, shaped in sound:
             for name in sorted(UNBOUND[kind.name] & shaped.keys()):
@@ -226,12 +239,13 @@ def _collection_faults(
     reports: list[tuple[int, Report]],
     record: ReadableRecord,
     taken: set[int | str],
+    granted_at: int | None,
 ) -> Iterator[Fault]:
     """The faults of each report, and of their order: newest first, no id and no chain position twice."""
     above: int | None = None
     for index, report in reports:
         place = f"{collection}[{index}]"
-        yield from report_faults(kind, report, record, place)
+        yield from report_faults(kind, report, record, place, granted_at=granted_at)
         position, id_ = report["audit_chain"]["chain_position"], text(report, kind.id_member)
         if position in taken or (above is not None and position > above):
             yield Fault(f"{place}.audit_chain.chain_position")

@@ -54,7 +54,8 @@ _serial = itertools.count()
 
 def new_entry(scope_id: str, report: Report, entry_id: str, *, policy_id: str = POLICY) -> NewEntry:
     """The entry of a report; its body tells what is counted, for a recount over the chain."""
-    decision_id = f"dec_{report.number:032x}"
+    # A decision's own id is that of its entry, and is there once; outcomes of one number are about one decision.
+    decision_id = entry_id if report.status is None else f"dec_{report.number:032x}"
     version, verdict, action = report.subject
     link = Entry(
         entry_type="decision" if report.status is None else "outcome",

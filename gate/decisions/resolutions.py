@@ -1,0 +1,372 @@
+"""Held decisions are resolved here: an owner grants or refuses the action, or the service lets the review expire.
+
+A resolution is final, and there is one for a decision. It is checked, hashed, signed and in the ledger before anyone
+hears of it. The record's verdict stays `review`: what opens the held action is the signed grant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, TypedDict, cast
+
+import orjson
+
+from gate.clock import new_id
+from gate.decisions.cited import CitedRecords
+from gate.decisions.claims import (
+    Used,
+    entry_of,
+    is_answer_of,
+    not_as_made,
+    operation_of,
+    read_claim,
+    require_free,
+    settle,
+)
+from gate.decisions.stored import stored_report
+from gate.encoding.canonical import content_hash
+from gate.errors import AccessForbidden, GateError, ReviewConflict, ServiceUnavailable
+from gate.ids import timestamp
+from gate.ledger import Ledger
+from gate.ledger.access.authority import Authority, Scope
+from gate.ledger.access.caller import Caller
+from gate.ledger.access.users import User, may
+from gate.ledger.chain.entries import StoredReport
+from gate.ledger.chain.reviews import HELD
+from gate.ledger.chain.writer import Appended, Claim, NewEntry
+from gate.ledger.reviews import ReviewRow
+from gate.proof import chain
+from gate.records.changes import Actor
+from gate.records.documents import Answer, Cited, Resolution
+from gate.records.record import Signers
+from gate.records.reports.report_request import check_request
+from gate.records.reports.resolution import (
+    EXPIRED,
+    GRANTED,
+    RESOLUTIONS,
+    SERVICE,
+    Resolving,
+    build_resolution,
+    resolution_link,
+)
+
+_DUE_AT_ONCE: Final = 500
+_RESOLVE: Final = operation_of(RESOLUTIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """An answer to a resolution.
+
+    Attributes:
+        resolution: The stored resolution, with its audit_chain.
+        status: `created`, or `replayed` where the idempotency key had been used with the same payload.
+    """
+
+    resolution: Resolution
+    status: str
+
+
+class ReviewStanding(TypedDict):
+    """Where the review of a decision stands; state, owner and due_at are null where it is not held for an owner."""
+
+    decision_id: str
+    verdict: str
+    state: str | None
+    owner: str | None
+    due_at: str | None
+    resolution: Resolution | None
+
+
+class Resolutions:
+    """Takes resolutions of held decisions, lets reviews expire, and finds where a review stands."""
+
+    def __init__(
+        self, ledger: Ledger, signing: Callable[[], tuple[Signers, datetime]], clock: Callable[[], datetime]
+    ) -> None:
+        """Works on a ledger.
+
+        Args:
+            ledger: Where decisions and resolutions are kept.
+            signing: What signs now, and the moment; raises ServiceUnavailable where that cannot be said.
+            clock: The current moment, in UTC.
+        """
+        self._ledger = ledger
+        self._signing = signing
+        self._clock = clock
+        self._decisions = CitedRecords(ledger.entries)
+
+    def resolve(
+        self, authority: Authority, decision_id: str, body: object, *, idempotency_key: str | None = None
+    ) -> Resolved:
+        """Takes a resolution that a key sends.
+
+        Args:
+            authority: The key, with the access `resolve`.
+            decision_id: The held decision.
+            body: The parsed request body.
+            idempotency_key: The caller's retry handle, unique for one decision.
+
+        Raises:
+            NotFound: SVC_DECISION_NOT_FOUND.
+            IdempotencyConflict: SVC_RESOLUTION_IDEMPOTENCY_CONFLICT, or SVC_RESOLUTION_IDEMPOTENCY_IN_PROGRESS.
+            RequestRefused: The body is no resolution, or cites another record.
+            ReviewConflict: SVC_RESOLUTION_NOT_HELD or SVC_RESOLUTION_FINAL.
+            AccessForbidden: The key may no longer resolve.
+            ServiceUnavailable: Storage or signing is not available: nothing was acknowledged.
+        """
+        caller = Caller(self._ledger.directory, authority, "resolve", self._clock)
+        with caller.confirming():
+            record = self._decisions.find(caller.scope_id, decision_id)
+            claim = read_claim(_RESOLVE, decision_id, idempotency_key, content_hash(body))
+        actor: Actor = {"type": "key", "id": authority.key_id}
+        with self._reserved(caller, claim) as free:
+
+            def resolved() -> tuple[NewEntry, Resolution]:
+                require_free(RESOLUTIONS, idempotency_key, free=free)
+                sent = check_request(RESOLUTIONS, body)
+                return self._resolving(caller.scope_id, record, actor, sent, claim)
+
+            settled = settle(self._ledger.entries, caller, claim, resolved)
+        if isinstance(settled, Used):
+            return Resolved(self._replayed(caller.scope_id, settled), "replayed")
+        return Resolved(_linked(settled.document, settled.appended.link), "created")
+
+    def resolve_as(
+        self,
+        user: User,
+        scope: Scope,
+        decision_id: str,
+        answer: Answer,
+        *,
+        note: str = "",
+        evidence: Sequence[str] = (),
+        record_hash: str | None = None,
+    ) -> Resolution:
+        """Takes a resolution of a user who signed in.
+
+        Args:
+            user: The user, who needs the role approver.
+            scope: The decision's scope.
+            decision_id: The held decision.
+            answer: granted, refused or expired.
+            note: The reason, in the user's words.
+            evidence: References to evidence that is kept elsewhere.
+            record_hash: The record that the user looked at; None where nobody said.
+
+        Raises:
+            AccessForbidden: REVIEW_FORBIDDEN.
+            NotFound, RequestRefused, ReviewConflict, ServiceUnavailable: As `resolve`.
+        """
+        require_approver(user, scope)
+        record = self._decisions.find(scope.scope_id, decision_id)
+        sent: dict[str, object] = {"resolution": answer, "resolved_by": user.name}
+        sent |= {"note": note} if note else {}
+        sent |= {"evidence": list(evidence)} if evidence else {}
+        sent |= {"decision_record_hash": record_hash} if record_hash is not None else {}
+        check_request(RESOLUTIONS, sent)
+        actor: Actor = {"type": "user", "id": user.name}
+        entry, resolution = self._resolving(scope.scope_id, record, actor, sent, None)
+        return self._append(entry, resolution)
+
+    def expire_due(self, failed: Callable[[ReviewRow, GateError], None]) -> int:
+        """Lets every review expire whose time limit is over.
+
+        Args:
+            failed: Called for each that cannot be resolved now.
+
+        Returns:
+            How many expired.
+
+        Raises:
+            ServiceUnavailable: The reviews that are due cannot be read.
+        """
+        due = self._ledger.reviews.due(self._clock(), _DUE_AT_ONCE)
+        expired = 0
+        for review in due:
+            try:
+                self._expire(self._decisions.find(review.scope_id, review.decision_id), review)
+                expired += 1
+            except ReviewConflict:
+                # Its owner was quicker.
+                continue
+            except GateError as error:
+                failed(review, error)
+        return expired
+
+    def standing(self, scope_id: str, decision_id: str) -> ReviewStanding:
+        """Where the review of a decision stands.
+
+        Raises:
+            NotFound: SVC_DECISION_NOT_FOUND.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: something cannot be read, or is not as it was made.
+        """
+        record = self._decisions.find(scope_id, decision_id)
+        review = self._ledger.reviews.find(scope_id, decision_id)
+        return {
+            "decision_id": decision_id,
+            "verdict": record["verdict"],
+            "state": None if review is None else review.state,
+            "owner": None if review is None else review.owner or None,
+            "due_at": None if review is None else review.due_at,
+            "resolution": None if review is None else self._resolution_of(review),
+        }
+
+    def _resolution_of(self, review: ReviewRow) -> Resolution | None:
+        if review.resolved_position is None and review.state == HELD:
+            return None
+        entry = None
+        if review.resolved_position is not None:
+            entry = self._ledger.entries.at(review.scope_id, review.resolved_position)
+        if entry is not None and entry.link["entry_type"] == RESOLUTIONS.entry_type:
+            stored = StoredReport(entry.link["chain_position"], chain.record_link(entry.link), entry.body)
+            resolution = stored_resolution(stored)
+            if resolution["decision_id"] == review.decision_id and is_state_of(review.state, resolution):
+                return resolution
+        raise ServiceUnavailable(
+            "SVC_STORAGE_UNAVAILABLE",
+            f"In the ledger, the review of {review.decision_id} is not as its resolution says; the operator must run "
+            f"`gate chain check`.",
+        )
+
+    def _resolving(
+        self,
+        scope_id: str,
+        record: Cited,
+        actor: Actor,
+        sent: Mapping[str, object],
+        claim: Claim | None,
+    ) -> tuple[NewEntry, Resolution]:
+        """The entry of a resolution that somebody sends.
+
+        Raises:
+            ReviewConflict: SVC_RESOLUTION_NOT_HELD or SVC_RESOLUTION_FINAL.
+        """
+        review = self._ledger.reviews.find(scope_id, record["decision_id"])
+        if review is not None and review.state == HELD and review.is_due(self._clock()):
+            # The service lets it expire within a second; an answer that comes before that is still too late.
+            self._expire(record, review)
+            review = self._ledger.reviews.find(scope_id, record["decision_id"])
+        if review is None:
+            raise _not_held(record)
+        if review.state != HELD:
+            raise _final(review)
+        answer = cast("Answer", sent["resolution"])
+        return self._made(record, review, answer, actor, sent, claim)
+
+    def _made(
+        self,
+        record: Cited,
+        review: ReviewRow,
+        answer: Answer,
+        actor: Actor,
+        sent: Mapping[str, object] | None,
+        claim: Claim | None,
+    ) -> tuple[NewEntry, Resolution]:
+        signers, now = self._signing()
+        if answer == GRANTED and signers.receipt is None:
+            raise ServiceUnavailable(
+                "SVC_SIGNING_UNAVAILABLE",
+                "Receipt signing is off, and an unsigned grant opens no action; the operator must turn signing on.",
+            )
+        expires_at = review.due_at if answer == EXPIRED else None
+        if answer == GRANTED:
+            expires_at = timestamp(now + timedelta(seconds=review.grant_seconds))
+        key = None if claim is None else claim.key
+        resolving = Resolving(answer, actor, timestamp(now), expires_at, sent, key)
+        resolution = build_resolution(record, resolving, new_id(RESOLUTIONS.id_prefix, now), signers.receipt)
+        entry = NewEntry(
+            scope_id=review.scope_id,
+            entry_id=resolution["resolution_entry_id"],
+            link=resolution_link(resolution, record),
+            body=orjson.dumps(resolution),
+            claim=claim,
+            answer=answer,
+        )
+        return entry, resolution
+
+    def _expire(self, record: Cited, review: ReviewRow) -> None:
+        """Lets a review expire; raises ReviewConflict where somebody resolved it before."""
+        self._append(*self._made(record, review, EXPIRED, SERVICE, None, None))
+
+    def _append(self, entry: NewEntry, resolution: Resolution) -> Resolution:
+        outcome = self._ledger.entries.append(entry)
+        if isinstance(outcome, Appended):
+            return _linked(resolution, outcome.link)
+        review = self._ledger.reviews.find(entry.scope_id, resolution["decision_id"])
+        raise _final(review)
+
+    def _reserved(self, caller: Caller, claim: Claim | None) -> AbstractContextManager[bool]:
+        if claim is None:
+            return nullcontext(True)
+        return self._ledger.reservations.reserve(claim.digest(caller.scope_id))
+
+    def _replayed(self, scope_id: str, used: Used) -> Resolution:
+        entry = entry_of(self._ledger.entries, scope_id, _RESOLVE, used)
+        stored = StoredReport(used.claimed.position, chain.record_link(entry.link), entry.body)
+        resolution = stored_resolution(stored)
+        if not is_answer_of(RESOLUTIONS, resolution, used.claim) or chain.find_break([entry.link]) is not None:
+            raise not_as_made(_RESOLVE)
+        return resolution
+
+
+def stored_resolution(stored: StoredReport) -> Resolution:
+    """A resolution as it was answered when it was made.
+
+    Raises:
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it is not readable, not what was hashed and linked, or has fields
+            that nothing covers.
+    """
+    return cast("Resolution", stored_report(RESOLUTIONS, stored))
+
+
+def is_state_of(state: str, resolution: Resolution) -> bool:
+    """Whether a review may stand so after a resolution."""
+    return state == resolution["resolution"] or (state == "executed" and resolution["resolution"] == GRANTED)
+
+
+def require_approver(user: User, scope: Scope) -> None:
+    """Requires that a user may resolve the held decisions of a scope.
+
+    Raises:
+        AccessForbidden: REVIEW_FORBIDDEN.
+    """
+    role = user.roles.get(scope.scope_id)
+    if not may(role, "approve"):
+        has = "no role" if role is None else f"the role {role}"
+        raise AccessForbidden(
+            "REVIEW_FORBIDDEN",
+            f"{user.name} has {has} in the scope {scope.name}, and only an approver grants or refuses a held action. "
+            f"An operator gives the role with `gate users grant {user.name} --scope {scope.name} --role approver`.",
+        )
+
+
+def _linked(resolution: Resolution, link: chain.RecordLink) -> Resolution:
+    return {**resolution, "audit_chain": chain.record_link(link)}
+
+
+def _not_held(record: Cited) -> ReviewConflict:
+    why = (
+        "is advisory, and nobody can grant it"
+        if record["verdict"] == "review"
+        else f"has the verdict {record['verdict']}, and only a review is resolved"
+    )
+    return ReviewConflict(
+        "SVC_RESOLUTION_NOT_HELD",
+        f"The decision {record['decision_id']} {why}. Nothing was recorded.",
+        details={"decision_id": record["decision_id"]},
+    )
+
+
+def _final(review: ReviewRow | None) -> ReviewConflict:
+    state, at = ("resolved", None) if review is None else (review.state, review.resolved_at)
+    done = "granted, and executed since" if state == "executed" else state
+    return ReviewConflict(
+        "SVC_RESOLUTION_FINAL",
+        f"The review was {done}{f' at {at}' if at else ''}, and a resolution is final. Read it with GET "
+        f"/api/decision/{'{decision_id}' if review is None else review.decision_id}/resolution.",
+        details={"review_state": state, "resolved_at": at},
+    )
