@@ -1387,8 +1387,6 @@ def resolution_failures(
     findings.equal("resolution: actor members", sorted(actor), ["id", "type"])
     kind = actor.get("type")
     findings.require(kind in ("user", "key", "service"), f"resolution: actor.type is {kind!r}")
-        actor.get("type") in ("user", "key", "service"), f"resolution: actor.type is {actor.get('type')!r}"
-    )
     findings.require(isinstance(actor.get("id"), str), "resolution: actor.id is no text")
     references = resolution.get("evidence_refs", [])
     texts = isinstance(references, list) and all(isinstance(each, str) and each for each in references)
