@@ -11,7 +11,7 @@ from sqlalchemy.pool import NullPool
 
 from gate.client.store import State, Store
 from gate.client.store.intents import StoreUnavailable
-from gate.client.store.sqlalchemy import SqlAlchemyStore, metadata
+from gate.client.store.sqlalchemy import SqlAlchemyStore
 from tests.gate.client.store.places import Place
 from tests.gate.client.store.support import AT, BY, attempt, finished, in_review, latest, permitted
 
