@@ -222,6 +222,8 @@ class Entry:
     ) -> Flow[tuple[Intent, DecisionRecord] | None]:
         """Acts on the resolution of a review."""
         is_grant = judged.finding is Finding.GRANTED
+        if is_grant and self._review.was_executed:
+            return (yield from self._done_before(intent, record))
         if intent.resolved is None and judged.finding in (Finding.GRANTED, Finding.REFUSED, Finding.EXPIRED):
             # No grant is used before it is kept. Where this changes nothing, another process was quicker.
             state = State.PERMITTED if is_grant else State.HELD
@@ -236,6 +238,13 @@ class Entry:
             raise not_opened(self._proposal, record, judged, self._terms.max_age)
         begun = yield from self._start(intent, record, lambda: judged.holds(utc_now(), self._terms.max_age))
         return None if begun is None else (begun, record)
+
+    def _done_before(self, intent: Intent, record: DecisionRecord) -> Flow[None]:
+        """Acts on a granted action that the service knows to be executed."""
+        latest = yield from Do(partial(self._store.find, intent.intent_id))
+        if latest is not None and (latest.attempt, latest.state) == (intent.attempt, State.HELD):
+            # Not by this store, as far as it knows: a copy of it was used, or an older one was put in its place.
+            yield from self._recover(latest, record, known=None)
 
     def _asks_anew(self, intent: Intent) -> bool:
         """Whether what is over when the guard is entered is asked anew; what it waited for itself is not."""

@@ -1,6 +1,6 @@
 """The review of a held action: its owner's resolution is asked for, and waited for where the caller wants that.
 
-Where a review stands is not signed, so that it opens and closes nothing: only a resolution that verifies does.
+Where a review stands is not signed, so that it opens nothing: only a resolution that verifies does.
 """
 
 from __future__ import annotations
@@ -66,11 +66,13 @@ class Review:
 
     Attributes:
         was_open: Whether this entering saw the review without an answer.
+        was_executed: Whether the service says that the granted action was executed before.
     """
 
     def __init__(self, proposal: Proposal, terms: Terms) -> None:
         """Takes the action, and under what terms its owner is waited for."""
         self.was_open = False
+        self.was_executed = False
         self._proposal = proposal
         self._terms = terms
         self._ends: float | None = None
@@ -102,6 +104,7 @@ class Review:
                 if standing is None or (standing["state"] is None and standing["resolution"] is None):
                     return None
                 if standing["resolution"] is not None:
+                    self.was_executed = standing["state"] == "executed"
                     return self._judged(standing["resolution"], record)
                 self.was_open = True
             left = self._left()

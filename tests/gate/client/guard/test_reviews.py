@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -24,6 +25,7 @@ from gate.client import (
     GateUnavailable,
     HeldForReview,
     Permit,
+    Recovery,
     SqliteStore,
     State,
 )
@@ -37,6 +39,7 @@ from gate.ledger.access.authority import Scope
 from gate.ledger.chain.reviews import Terms
 from tests.gate.client.conftest import Service
 from tests.gate.client.guarding import YES, dying_in, guarding, runs
+from tests.support.samples import sample_rulebook
 
 REVIEW: Final = {"discount_percent": 40, "margin_percent": 22}
 OTHER_REVIEW: Final = {"discount_percent": 41, "margin_percent": 22}
@@ -356,7 +359,7 @@ class TestWaiting:
         done = []
 
         @gate.guarded(
-            {"rulebook_id": "pricing_exception", "version": "2026-06-11"},
+            sample_rulebook(),
             facts=lambda deal: REVIEW,
             action="approve_discount",
             target=lambda deal: ("crm", deal),
@@ -364,12 +367,14 @@ class TestWaiting:
             review_seconds=0.05,
         )
         def grant(deal: str, permit: Permit | None = None) -> None:
-            done.append(permit)
+            assert permit is not None
+            done.append(permit.decision_id)
 
-        # The body of the request is another one: a reference, and no rulebook.
+        grant("deal-1042")
+        assert done == [refusal.decision_id]
         with pytest.raises(HeldForReview):
-            grant("deal-1042")
-        assert done == []
+            grant("deal-1043")
+        assert len(done) == 1
 
 
 class TestResuming:
@@ -517,6 +522,28 @@ class TestResuming:
             for make in (lambda said=said: guarding(gate, **said), lambda said=said: gate.resume("int_0", **said)):
                 with pytest.raises(OperatorError, match="ON_REVIEW_INVALID"):
                     make()
+
+    @pytest.mark.parametrize("said", [None, Recovery.HOLD, Recovery.EXECUTED, Recovery.NOT_EXECUTED])
+    def test_an_older_copy_of_the_store_does_not_begin_a_granted_action_again(
+        self, make: Callable[..., Client], gate: Client, resolve: Resolve, tmp_path: Path, said: Recovery | None
+    ) -> None:
+        refusal = held(gate)
+        resolve(refusal)
+        with sqlite3.connect(tmp_path / "intents.db") as whole, sqlite3.connect(tmp_path / "copy.db") as copied:
+            whole.backup(copied)
+        whole.close()
+        copied.close()
+        resumes(gate, refusal)
+        gate.flush()
+        with SqliteStore(tmp_path / "copy.db") as store:
+            copy = make(store=store)
+            for guard in (copy.resume(refusal.intent_id), guarding(copy, REVIEW)):
+                assert refuses(AlreadyStarted, "ACTION_ALREADY_STARTED", guard).elsewhere
+            if said is Recovery.NOT_EXECUTED:
+                again = refuses(HeldForReview, "ACTION_HELD", guarding(copy, REVIEW, recover=lambda error: said))
+                assert again.decision_id != refusal.decision_id
+            elif said is not None:
+                refuses(AlreadyStarted, "ACTION_ALREADY_STARTED", guarding(copy, REVIEW, recover=lambda error: said))
 
     def test_an_outcome_is_told_days_later(self, gate: Client, resolve: Resolve) -> None:
         refusal = held(gate)
