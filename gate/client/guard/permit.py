@@ -283,13 +283,14 @@ class Cited(NamedTuple):
 def cited(record: DecisionRecord) -> Cited:
     """What a report repeats of a record.
 
-    The label of a review's outcome names what to do instead of the action. A granted action is the proposed one, which
-    every report names in its binding.
+    The label of a review's outcome names what to do instead of the action; the action that is granted is the proposed
+    one. A proposed action may be longer than the service takes besides the binding, which every report repeats.
     """
     scope_hash = record["rulebook_registry"]["scope_hash"]
-    action, taken = record["action"], {"action_taken": record["action"]}
+    action = record["action"]
     if record["verdict"] == "review":
-        action, taken = str(record["action_binding"]["proposed_action"]), {}
+        action = str(record["action_binding"]["proposed_action"])
+    taken = {"action_taken": action} if is_text(action, _LONGEST["action_taken"]) else {}
     return Cited(record["decision_id"], record["record_hash"], record["receipt_hash"], scope_hash, action, taken)
 
 

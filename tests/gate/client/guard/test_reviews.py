@@ -117,7 +117,7 @@ class TestEnteredAgain:
         gate.flush()
         (receipt,) = gate.list_executions(permit.decision_id)["executions"]
         assert (receipt["execution_status"], receipt["flags"]) == ("executed", [])
-        assert "action_taken" not in receipt
+        assert receipt["action_taken"] == "approve_discount"
         refuses(AlreadyStarted, "ACTION_ALREADY_STARTED", guarding(gate, REVIEW))
 
     def test_the_granted_action_is_the_proposed_one_whatever_the_outcome_of_the_review_is_called(
@@ -129,7 +129,15 @@ class TestEnteredAgain:
         permit.outcome("succeeded")
         gate.flush()
         (outcome,) = gate.list_outcomes(permit.decision_id)["outcomes"]
-        assert "action_taken" not in outcome
+        assert outcome["action_taken"] == "approve_discount"
+
+    def test_an_action_with_a_long_name_is_reported_by_its_binding(self, gate: Client, resolve: Resolve) -> None:
+        action = "approve_discount" * 20
+        resolve(held(gate, action=action))
+        permit = runs(gate, REVIEW, action=action)
+        assert gate.flush().refused == 0
+        (receipt,) = gate.list_executions(permit.decision_id)["executions"]
+        assert (receipt["action_binding"]["proposed_action"], receipt["flags"]) == (action, [])
 
     @pytest.mark.parametrize("hours", [1, 23])
     def test_a_review_is_not_asked_anew_because_of_its_age_and_a_grant_opens_it_until_it_ends(
