@@ -223,7 +223,8 @@ class Entry:
         """Acts on the resolution of a review."""
         is_grant = judged.finding is Finding.GRANTED
         if is_grant and self._review.was_executed:
-            return (yield from self._done_before(intent, record))
+            yield from self._done_before(intent, record)
+            return None
         if intent.resolved is None and judged.finding in (Finding.GRANTED, Finding.REFUSED, Finding.EXPIRED):
             # No grant is used before it is kept. Where this changes nothing, another process was quicker.
             state = State.PERMITTED if is_grant else State.HELD

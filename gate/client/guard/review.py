@@ -56,7 +56,6 @@ LONGEST_PAUSE: Final = 30.0
 _GROWTH: Final = 1.5
 # Answered by a service that knows no reviews, for it knows no such address.
 _NO_SUCH_ADDRESS: Final = "SVC_API_NOT_FOUND"
-_STATES: Final = ("held", "granted", "refused", "expired", "executed", None)
 # What may be otherwise at the next look. Whatever else the service or a proxy refuses, it refuses again.
 _PASSING: Final = (Unreachable, ServiceFailed, LimitReached, AnswerUnusable)
 
@@ -198,11 +197,12 @@ def _is_standing(body: object) -> bool:
     """Whether a JSON value says where a review stands."""
     if not isinstance(body, dict) or not isinstance(body.get("decision_id"), str):
         return False
-    has_resolution = isinstance(body.get("resolution"), dict)
-    if not has_resolution and ("resolution" not in body or body["resolution"] is not None):
+    if "state" not in body or not isinstance(body["state"], str | None):
         return False
+    if isinstance(body.get("resolution"), dict):
+        return True
     # Only a review without an answer has no resolution.
-    return "state" in body and body["state"] in _STATES and (has_resolution or body["state"] in ("held", None))
+    return "resolution" in body and body["resolution"] is None and body["state"] in ("held", None)
 
 
 def _pauses() -> Iterator[float]:

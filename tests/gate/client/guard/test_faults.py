@@ -223,7 +223,10 @@ def prepared(
             url=url,
             transport=transport,
             line=line,
-            **{**keys, "owner": owner},
+            key=keys["key"],
+            reader=keys["reader"],
+            other=keys["other"],
+            owner=owner,
             scope_hash=scope_hash,
             registry=registry,
             elsewhere=elsewhere[0],
@@ -338,8 +341,9 @@ class Case:
         if record["verdict"] != "yes":
             assert record["verdict"] == "review"
             resolution: Any = permit.resolution
+            held: Any = record
             assert resolution["resolution"] == "granted"
-            assert verify_resolution(resolution, record, self.service.trust).verified
+            assert verify_resolution(resolution, held, self.service.trust).verified
         self.effects.do(permit)
         self.after_effect()
         if self.do.get("raises"):

@@ -295,7 +295,7 @@ def test_a_grant_is_in_time_from_when_clocks_may_say_until_it_ends_or_is_too_old
     now: float, lasts: int, max_age: float | None
 ) -> None:
     moment = RECORDED + timedelta(seconds=now)
-    grant = {**GRANTED, "expires_at": timestamp(RECORDED + timedelta(seconds=lasts))}
+    grant: Any = {**GRANTED, "expires_at": timestamp(RECORDED + timedelta(seconds=lasts))}
     after = (moment - RECORDED) / timedelta(seconds=1)
     ahead = MAX_AGE if max_age is None else min(MAX_AGE, max_age)
     latest = lasts if max_age is None else min(lasts, max_age)

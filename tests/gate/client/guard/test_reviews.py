@@ -466,7 +466,9 @@ class TestResuming:
         resolve(refusal)
         with dying_in(store, "start", monkeypatch, after=False), gate.resume(refusal.intent_id):
             raise AssertionError("the body ran")
-        document: Any = instance.trust().receipt_keys.to_dict()  # type: ignore[union-attr]
+        keys = instance.trust().receipt_keys
+        assert keys is not None
+        document: Any = keys.to_dict()
         for key in document["keys"]:
             key |= {"status": "retired", "not_after": "2999-01-01T00:00:00.000Z"}
         document["active_key_id"] = None
@@ -521,15 +523,17 @@ class TestResuming:
         refuses(Blocked, "ACTION_BLOCKED", gate.resume(blocked.intent_id))
 
     def test_arguments_that_mean_nothing_are_refused(self, gate: Client) -> None:
-        for said in (
+        unusable: list[dict[str, Any]] = [
             {"on_review": "later"},
             {"on_review": "wait", "review_seconds": 0},
             {"on_review": "wait", "review_seconds": "300"},
             {"on_review": "wait", "review_seconds": True},
-        ):
-            for make in (lambda said=said: guarding(gate, **said), lambda said=said: gate.resume("int_0", **said)):
-                with pytest.raises(OperatorError, match="ON_REVIEW_INVALID"):
-                    make()
+        ]
+        for said in unusable:
+            with pytest.raises(OperatorError, match="ON_REVIEW_INVALID"):
+                guarding(gate, **said)
+            with pytest.raises(OperatorError, match="ON_REVIEW_INVALID"):
+                gate.resume("int_0", **said)
 
     @pytest.mark.parametrize("said", [None, Recovery.HOLD, Recovery.EXECUTED, Recovery.NOT_EXECUTED])
     def test_an_older_copy_of_the_store_does_not_begin_a_granted_action_again(
@@ -628,7 +632,14 @@ class TestInALoop:
             )
 
             async def wait() -> None:
-                async with guarding(gate, REVIEW, on_review="wait", review_seconds=30) as permit:  # type: ignore[arg-type]
+                async with gate.guard(
+                    sample_rulebook(),
+                    REVIEW,
+                    action="approve_discount",
+                    target=("crm", "deal-1042"),
+                    on_review="wait",
+                    review_seconds=30,
+                ) as permit:
                     ran.append(permit.decision_id)
 
             task = asyncio.create_task(wait())

@@ -65,7 +65,7 @@ def require_whole(store: Store) -> None:
     assert [report.intent_id for report in store.undelivered(9)] == ["finished"]
     assert latest(store, "in review").resolution is None
     assert store.resolve(latest(store, "in review"), b"{}", State.PERMITTED)
-    assert latest(store, "in review").resolution == {}
+    assert latest(store, "in review").resolved == b"{}"
 
 
 def test_an_earlier_store_keeps_everything_and_takes_resolutions(place: Place) -> None:
