@@ -460,7 +460,7 @@ def test_stretches_and_pages_of_any_size_find_the_same(
 @pytest.mark.heavy
 def test_several_processes_find_the_same_as_one(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chains, "_STRETCH", 4)
-    for position in (None, GRANT_OF_USER, REFUSAL):
+    for position in (None, REFUSAL):
         if position is not None:
             stored = orjson.loads(unpack(row_at(held.instance, position).body))
             forge(held, position, {**stored, "note": "x"}, rehashed=True)
