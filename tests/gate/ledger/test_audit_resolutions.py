@@ -18,6 +18,7 @@ import pytest
 from sqlalchemy import Row, delete, insert, select, update
 
 from gate.clock import new_id, utc_now
+from gate.decisions.erasure import erase
 from gate.decisions.resolutions import Resolutions
 from gate.ids import timestamp
 from gate.instance.audit import Finding, chains, check_chain, check_chains
@@ -148,7 +149,7 @@ def relink(instance: Instance, scope: Scope) -> None:
     with instance.ledger.store.write() as connection:
         for row in connection.execute(select(entries).order_by(entries.c.position)):
             link = chain.append(head, chain.Entry(*(getattr(row, name) for name in chain.Entry.__slots__)))
-            made = {name: link[name] for name in ("leaf_hash", "merkle_root", "link_hash")}  # type: ignore[literal-required]
+            made = {name: link[name] for name in ("leaf_hash", "merkle_root", "link_hash")}
             connection.execute(update(entries).where(entries.c.position == row.position).values(made))
             head = chain.head_of(link)
         moved = {"chain_size": head.size, "merkle_root": head.merkle_root, "link_hash": head.link_hash}
@@ -341,6 +342,14 @@ def test_an_entry_of_a_resolution_that_is_gone_is_found(held: Held) -> None:
             with changed(held.instance, entries, row_at(held.instance, row.resolved_position), None):
                 requires(held.found(), "reviews", row.position, f"entry at position {row.resolved_position}")
     assert held.found() is None
+
+
+def test_an_erased_decision_is_whole_with_its_resolution_and_can_still_be_resolved(held: Held) -> None:
+    for position in (EXECUTED, WAITING):
+        erase(held.instance.ledger, held.ids[position - 1], "asked for", utc_now())
+    held.instance.resolutions().resolve(held.owner, held.ids[WAITING - 1], GRANT)
+    assert held.report(WAITING, "executed")["flags"] == []
+    assert check_chain(held.instance, held.scope.scope_id) == (SIZE + 4, None)
 
 
 @on_one_database
