@@ -109,7 +109,8 @@ def resolve(instance: Instance, scope: Scope, key: str) -> str:
     instance.ledger.reviews.set_owner(scope, "", "", Terms("desk \u00e9", 3_600, 60), utc_now())
     decided = instance.gate().decide(authority, sample_request(**HELD), request_id="req_0").record["decision_id"]
     instance.resolutions().resolve(owner, decided, GRANT, idempotency_key="grant-1")
-    receipt = instance.lifecycle().report(authority, EXECUTIONS, decided, {"execution_status": "executed"}).report
+    reported = instance.lifecycle().report(authority, EXECUTIONS, decided, {"execution_status": "executed"})
+    receipt: Any = reported.report
     assert receipt["flags"] == []
     return decided
 

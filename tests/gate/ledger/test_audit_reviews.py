@@ -28,6 +28,7 @@ from tests.gate.ledger.test_audit_resolutions import (
     NO,
     PLACES,
     QUEUED,
+    REFUSED,
     SIZE,
     TOO_EARLY,
     UNASKED,
@@ -41,6 +42,7 @@ from tests.support.samples import GRANT
 
 CASES = json.loads((Path(__file__).parents[2] / "cases" / "review_rows.json").read_text())
 EVIDENCE = "Keep this ledger as evidence"
+NO_TEXT = type_coerce(b"\xff", LargeBinary)
 SETTINGS = ("owner", "due_at", "grant_seconds")
 
 
@@ -192,6 +194,26 @@ class TestStrays:
         with held.instance.ledger.store.write() as connection:
             connection.execute(insert(table), {**rows(held.instance, table)[0]._mapping, "scope_id": "f" * 16})
         assert held.instance.ledger.audited.lost_scopes() == [(table.name, "f" * 16)]
+
+
+@on_one_database
+@pytest.mark.parametrize("position", range(1, SIZE + 1))
+def test_bytes_in_the_place_of_a_decision_s_id_are_found_and_end_nothing(held: Held, position: int) -> None:
+    """SQLite keeps what it is given."""
+    with changed(held.instance, entries, row_at(held.instance, position), {"decision_id": NO_TEXT}):
+        finding = held.found()
+    assert finding is not None
+    # That of a resolution, and of a receipt that says executed, is missed by the row that follows from it.
+    assert finding.table == "reviews" or (finding.table, finding.position) == ("entries", position)
+
+
+@on_one_database
+@pytest.mark.parametrize("name", [column.name for column in reviews.c if column.name != "scope_id"])
+def test_bytes_in_the_place_of_any_column_of_a_review_are_found(held: Held, name: str) -> None:
+    with changed(held.instance, reviews, review_of(held, REFUSED), {name: NO_TEXT}):
+        finding = held.found()
+    assert finding is not None
+    assert finding.table == "reviews"
 
 
 def test_a_resolution_and_a_receipt_that_come_while_the_chain_is_read_are_left_to_the_next_audit(held: Held) -> None:
