@@ -77,7 +77,7 @@ def run(*, quick: bool) -> dict[str, Any]:
     }
 
 
-def report(results: Mapping[str, Any]) -> str:
+def show(results: Mapping[str, Any]) -> str:
     """The results as text."""
     rows = [[name, *Spread.from_dict(found, "ms").cells()] for name, found in results["pages"].items()]
     rows += [
