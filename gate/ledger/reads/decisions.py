@@ -108,8 +108,7 @@ class Decisions:
             return Page([], None)
         with self._store.read() as connection:
             order = _OLDEST if oldest_first else _NEWEST
-            window = _window(scope_id, criteria, before, looked_through, order)
-            positions = list(connection.execute(_matching(window, criteria, limit + 1, order)).scalars())
+            positions, end = _matches(connection, scope_id, criteria, before, limit + 1, looked_through, order)
             found: list[Found] = []
             read = 0
             for position in positions[:limit]:
@@ -123,7 +122,7 @@ class Decisions:
             found = _reviewed(connection, scope_id, found)
             if len(positions) > limit:
                 return Page(found, positions[limit - 1])
-            return Page(found, _end(connection, window, looked_through, order))
+            return Page(found, end)
 
 
 class _Order(NamedTuple):
@@ -136,6 +135,32 @@ class _Order(NamedTuple):
 
 _NEWEST: Final = _Order(lambda position: position.desc(), lambda position, at: position < at, func.min)
 _OLDEST: Final = _Order(lambda position: position.asc(), lambda position, at: position > at, func.max)
+
+
+def _matches(
+    connection: Connection,
+    scope_id: str,
+    criteria: Criteria,
+    before: int | None,
+    limit: int,
+    looked_through: int,
+    order: _Order,
+) -> tuple[list[int], int | None]:
+    """The first positions that meet the criteria, and where the looking ended if more may follow."""
+    # A window of reviews is read whole, so that it begins as small as a page and grows where little matches.
+    size = looked_through if criteria.state is None else min(limit, looked_through)
+    positions: list[int] = []
+    while True:
+        window = _window(scope_id, criteria, before, size, order)
+        positions += connection.execute(_matching(window, criteria, limit - len(positions), order)).scalars()
+        end = _end(connection, window, size, order)
+        looked_through -= size
+        if len(positions) == limit or end is None or looked_through == 0:
+            return positions, end
+        before, size = end, min(looked_through, _GROWTH * size)
+
+
+_GROWTH: Final = 8
 
 
 def _window(scope_id: str, criteria: Criteria, before: int | None, looked_through: int, order: _Order) -> Select[Any]:
