@@ -13,6 +13,7 @@
     sandbox           what the sandbox answers: the members of a record, and no record
     report_request    a report about a decision checked, before a receipt is made of it
     packet            the Decision Packet
+    webhooks          the events that webhooks tell, and the bodies that endpoints receive
 
 Pure: ids, moments and signers are handed in. Checking a finished document is `verify`, storing one `ledger`.
 """

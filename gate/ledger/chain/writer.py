@@ -21,6 +21,7 @@ from gate.errors import GateError, ServiceUnavailable
 from gate.labels import CHAIN
 from gate.ledger.chain import outcomes
 from gate.ledger.chain.group_commit import GroupCommit, Take
+from gate.ledger.chain.outbox import Outbox
 from gate.ledger.chain.outcomes import Cohort, Tally
 from gate.ledger.packing import pack
 from gate.ledger.stores.store import Row, Statement, Store, Transaction, driver_error, read_object
@@ -28,6 +29,8 @@ from gate.ledger.tables import chain_heads, claims, decisions, entries, usage
 from gate.policy.confidence import DecisionConfidence
 from gate.proof import chain
 from gate.proof.chain import Head
+from gate.records.webhooks.events import Event
+from gate.records.webhooks.types import wants
 
 SEARCHABLE: Final = 200
 """How many characters of a target_object_id decisions are searched by; the rest is looked for in the record."""
@@ -89,6 +92,7 @@ class NewEntry:
         route_epoch: The epoch at which the route was looked up that named the rulebook; None where none did.
         decided: What a decision is found by and counted under; None for other entries.
         outcome: What an outcome adds to the counts; None for other entries, and for outcomes of advisory decisions.
+        event: What webhooks tell of it; None for entries that they tell nothing of.
     """
 
     scope_id: str
@@ -101,6 +105,7 @@ class NewEntry:
     route_epoch: int | None = None
     decided: Decided | None = None
     outcome: outcomes.ReportedOutcome | None = None
+    event: Event | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +229,8 @@ class _ScopeHead:
     monthly_cap: int | None
     access_epoch: int
     route_epoch: int
+    webhook_events: int
+    event_seq: int
 
 
 _LOCK_HEAD: Final = Statement(
@@ -236,6 +243,8 @@ _LOCK_HEAD: Final = Statement(
         chain_heads.c.monthly_cap,
         chain_heads.c.access_epoch,
         chain_heads.c.route_epoch,
+        chain_heads.c.webhook_events,
+        chain_heads.c.event_seq,
     )
     .where(chain_heads.c.scope_id == bindparam("scope"))
     .with_for_update()
@@ -304,6 +313,7 @@ def _write(
     decision_rows: list[dict[str, object]] = []
     claim_rows: list[dict[str, object]] = []
     moved: set[str] = set()
+    outbox = Outbox()
     for entry, digest in zip(batch, digests, strict=True):
         head = heads[entry.scope_id]
         month = _month(entry)
@@ -340,6 +350,8 @@ def _write(
                 # Two requests with one key can meet in one batch: the second finds the first here.
                 taken[digest] = Claimed(link["chain_position"], entry.claim.input_hash)
                 claim_rows.append(_claim_row(entry.scope_id, digest, taken[digest]))
+            if entry.event is not None and wants(head.webhook_events, entry.event.type):
+                outbox.add(entry.scope_id, head.event_seq, entry.event, link["chain_position"])
             if cap is not None:
                 counts[month] = (counts[month] or 0) + 1
             answers.append(Appended(link, None if cap is None else cap - (counts[month] or 0), confidence))
@@ -350,6 +362,7 @@ def _write(
         (_INSERT_CLAIM, claim_rows),
         *tally.writes(),
         *_usage_writes(used, counts),
+        *outbox.writes(),
     ]
     started = time.perf_counter()
     # Nothing of the batch is acknowledged before this line, and all of it is durable after it. A process that dies in
