@@ -199,10 +199,10 @@ def disable(connection: Connection, endpoint: Endpoint, by: str, now: datetime) 
 
 
 def retry_now(connection: Connection, endpoint: Endpoint, now: datetime) -> None:
-    """Makes what waits for another try of an endpoint due at once."""
+    """Makes everything that waits for an endpoint due at once; each subject still keeps its order."""
     table = webhook_deliveries.c
     mine = (table.scope_id == endpoint.scope_id) & (table.endpoint_id == endpoint.endpoint_id)
-    waiting = mine & (table.state == "pending") & table.next_at.is_not(None)
+    waiting = mine & (table.state == "pending")
     connection.execute(update(webhook_deliveries).where(waiting).values(next_at=timestamp(now)))
 
 
