@@ -61,7 +61,7 @@ class DeadLetters:
         of = {"scope": endpoint.scope_id, "endpoint": endpoint.endpoint_id, "after": endpoint.cursor}
         with self._store.read() as connection:
             new = connection.execute(_NEW, of).scalar_one()
-            states: dict[str, int] = dict(connection.execute(_STATES, of).tuples().all())
+            states = {row.state: row.number for row in connection.execute(_STATES, of)}
         return Backlog(int(new), int(states.get("pending", 0)), int(states.get("dead", 0)))
 
     def replay(
@@ -176,7 +176,9 @@ _NEW: Final = (
     .select_from(webhook_events)
     .where(webhook_events.c.scope_id == bindparam("scope"), webhook_events.c.seq > bindparam("after"))
 )
-_STATES: Final = select(webhook_deliveries.c.state, func.count()).where(*_OWN).group_by(webhook_deliveries.c.state)
+_STATES: Final = (
+    select(webhook_deliveries.c.state, func.count().label("number")).where(*_OWN).group_by(webhook_deliveries.c.state)
+)
 _REVIVE: Final = (
     update(webhook_deliveries)
     .where(*_OWN, webhook_deliveries.c.state == "dead")

@@ -208,7 +208,7 @@ def retry_now(connection: Connection, endpoint: Endpoint, now: datetime) -> None
 
 def endpoint_of(row: Row[Any]) -> Endpoint:
     """The endpoint of a row of `ENDPOINTS`."""
-    members: tuple[Any, ...] = row.tuple()
+    members: tuple[Any, ...] = tuple(row)
     return Endpoint(*members)
 
 
