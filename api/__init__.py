@@ -10,6 +10,7 @@
     description    the OpenAPI document and the pages made of it
     keeper         signed checkpoints, kept while the service runs
     analytics      the process that computes reports, and asking it
+    webhooks       the process that delivers events to endpoints
     dashboard      the process that serves the dashboard beside the service
     cli            the `gate` command
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 import subprocess
@@ -13,18 +14,23 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from sqlalchemy import select
 from standardwebhooks import Webhook
+from werkzeug.serving import make_server
 
 from gate.clock import utc_now
+from gate.ids import timestamp
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Authority, Scope
 from gate.ledger.chain.outbox import tell
 from gate.ledger.tables import webhook_events
 from gate.ledger.webhooks.endpoints import Endpoint
-from gate.records.webhooks.events import Event
+from gate.records.webhooks.events import Event, event_body
 from gate.records.webhooks.types import EVENT_TYPES
+from gate.services.webhooks.secrets import signed_headers
+from tests.end_to_end.support import ROOT
 from tests.support.postgres import database_of
 from tests.support.receivers import LOOPBACK, Handler, Receiver, receiver
 from tests.support.samples import sample_request
@@ -139,6 +145,43 @@ def test_kill_9_at_any_moment_loses_no_event_and_keeps_each_subject_in_order(
     assert len(bodies) == count
 
 
+def example() -> Any:
+    """The program docs/examples/webhook_receiver.py."""
+    found = importlib.util.spec_from_file_location(
+        "webhook_receiver", ROOT / "docs" / "examples" / "webhook_receiver.py"
+    )
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+def test_the_example_of_a_receiver_verifies_and_handles_each_event_once(
+    instance: Instance, scope: Scope, tmp_path: Path
+) -> None:
+    handled: list[Any] = []
+    endpoint = instance.webhooks.add(scope, "http://127.0.0.1:1/hook", EVENT_TYPES, utc_now())
+    (secret,) = instance.webhooks.secrets(endpoint, utc_now())
+    app = example().create_app(secret, str(tmp_path / "received.db"), handled.append)
+    server = make_server("127.0.0.1", 0, app)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    url = f"http://127.0.0.1:{server.server_port}/hook"
+    body = event_body(Event("route.changed", "prices", {"rulebook_id": "prices"}), timestamp(utc_now()))
+    headers = signed_headers([secret], "evt_1", body, utc_now())
+    try:
+        sent = [httpx.post(url, headers=headers, content=body).status_code for _ in range(2)]
+        forged = httpx.post(url, headers=headers, content=body.replace(b"prices", b"trades"))
+        unsigned = httpx.post(url, content=body)
+    finally:
+        server.shutdown()
+        thread.join()
+    assert sent == [204, 204]
+    assert [event["data"] for event in handled] == [{"rulebook_id": "prices"}]
+    assert (forged.status_code, unsigned.status_code) == (401, 401)
+
+
 def test_two_hosts_deliver_once_and_the_second_goes_on_where_the_first_dies(
     instance: Instance, scope: Scope, home: Path, database_url: str | None, server: Receiver
 ) -> None:
@@ -162,7 +205,12 @@ def test_a_slow_endpoint_keeps_no_other_waiting_and_one_that_is_gone_is_disabled
 ) -> None:
     released = threading.Event()
     with receiver() as slow, receiver() as gone:
-        slow.behave = lambda handler: (released.wait(60), handler.answer(204))[1]
+
+        def slowly(handler: Handler) -> None:
+            released.wait(60)
+            handler.answer(204)
+
+        slow.behave = slowly
         gone.behave = lambda handler: handler.answer(410)
         for each in (slow, gone, server):
             instance.webhooks.add(scope, each.url, EVENT_TYPES, utc_now())

@@ -1,7 +1,7 @@
 """The outbox of webhooks: events written in the transaction of what they tell.
 
-    outbox.add(scope_id, entry.event, position)        by the writer, for the entries of one group
-    tell(connection, scope_id, [(event, position)])    by every other transaction
+    outbox.add(scope_id, seq, entry.event, position)   by the writer, for the entries of one group
+    tell(connection, scope_id, [(event, position)], now)    by every other transaction
 
 An event's number comes from the scope's locked head. So numbers are given in the order of commits, and a reader that
 has seen one has seen every smaller one. A scope without endpoints writes nothing here.
@@ -9,9 +9,9 @@ has seen one has seen every smaller one. A scope without endpoints writes nothin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Final
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
@@ -22,37 +22,29 @@ from gate.ledger.tables import chain_heads, webhook_events
 from gate.records.webhooks.events import Event, event_body
 from gate.records.webhooks.types import wants
 
-_Rows: TypeAlias = list[dict[str, object]]
-
 
 class Outbox:
-    """The events of one group of appends, whose heads are locked."""
+    """The events of one group of appends, whose heads are locked.
+
+    Attributes:
+        rows: What `INSERT_EVENT` has to write.
+    """
 
     def __init__(self) -> None:
         """Begins without events."""
-        self._rows: _Rows = []
-        self._last: dict[str, int] = {}
+        self.rows: list[dict[str, object]] = []
 
-    def add(self, scope_id: str, last: int, event: Event, position: int, **more: object) -> None:
+    def add(self, scope_id: str, seq: int, event: Event, position: int, **more: object) -> None:
         """Adds an event.
 
         Args:
             scope_id: The scope.
-            last: The number of its last event, as the locked head says.
+            seq: Its number, which comes from the locked head.
             event: The event.
             position: The chain position of the entry that it is about.
             more: Further members of the event's data, as `event_body` takes them.
         """
-        seq = self._last.get(scope_id, last) + 1
-        self._last[scope_id] = seq
-        self._rows.append(_row(scope_id, seq, event, utc_now(), chain_position=position, **more))
-
-    def writes(self) -> Sequence[tuple[Statement, _Rows]]:
-        """What the transaction has to write."""
-        return [
-            (_INSERT_EVENT, self._rows),
-            (_MOVE_EVENTS, [{"scope": scope_id, "last": seq} for scope_id, seq in self._last.items()]),
-        ]
+        self.rows.append(_row(scope_id, seq, event, utc_now(), chain_position=position, **more))
 
 
 def tell(
@@ -100,10 +92,8 @@ def _row(scope_id: str, seq: int, event: Event, now: datetime, **more: object) -
     }
 
 
-_INSERT_EVENT: Final = Statement(insert(webhook_events))
-_MOVE_EVENTS: Final = Statement(
-    update(chain_heads).where(chain_heads.c.scope_id == bindparam("scope")).values(event_seq=bindparam("last"))
-)
+INSERT_EVENT: Final = Statement(insert(webhook_events))
+"""Writes events; the head, which is moved in the same transaction, gets the number of the last one."""
 _LOCK_EVENTS: Final = (
     select(chain_heads.c.webhook_events, chain_heads.c.event_seq)
     .where(chain_heads.c.scope_id == bindparam("scope"))

@@ -21,7 +21,7 @@ from gate.errors import GateError, ServiceUnavailable
 from gate.labels import CHAIN
 from gate.ledger.chain import outcomes
 from gate.ledger.chain.group_commit import GroupCommit, Take
-from gate.ledger.chain.outbox import Outbox
+from gate.ledger.chain.outbox import INSERT_EVENT, Outbox
 from gate.ledger.chain.outcomes import Cohort, Tally
 from gate.ledger.packing import pack
 from gate.ledger.stores.store import Row, Statement, Store, Transaction, driver_error, read_object
@@ -285,7 +285,12 @@ _COUNT_USAGE: Final = Statement(
 _MOVE_HEAD: Final = Statement(
     update(chain_heads)
     .where(chain_heads.c.scope_id == bindparam("scope"))
-    .values(chain_size=bindparam("size"), merkle_root=bindparam("root"), link_hash=bindparam("link"))
+    .values(
+        chain_size=bindparam("size"),
+        merkle_root=bindparam("root"),
+        link_hash=bindparam("link"),
+        event_seq=bindparam("events"),
+    )
 )
 
 
@@ -351,18 +356,19 @@ def _write(
                 taken[digest] = Claimed(link["chain_position"], entry.claim.input_hash)
                 claim_rows.append(_claim_row(entry.scope_id, digest, taken[digest]))
             if entry.event is not None and wants(head.webhook_events, entry.event.type):
+                head.event_seq += 1
                 outbox.add(entry.scope_id, head.event_seq, entry.event, link["chain_position"])
             if cap is not None:
                 counts[month] = (counts[month] or 0) + 1
             answers.append(Appended(link, None if cap is None else cap - (counts[month] or 0), confidence))
     writes = [
         (_INSERT_ENTRY, entry_rows),
-        (_MOVE_HEAD, [_head_row(scope_id, heads[scope_id].chain) for scope_id in moved]),
+        (_MOVE_HEAD, [_head_row(scope_id, heads[scope_id].chain, heads[scope_id].event_seq) for scope_id in moved]),
         (_INSERT_DECISION, decision_rows),
         (_INSERT_CLAIM, claim_rows),
         *tally.writes(),
         *_usage_writes(used, counts),
-        *outbox.writes(),
+        (INSERT_EVENT, outbox.rows),
     ]
     started = time.perf_counter()
     # Nothing of the batch is acknowledged before this line, and all of it is durable after it. A process that dies in
@@ -509,5 +515,6 @@ def _entry_row(entry: NewEntry, link: chain.Link, confidence: DecisionConfidence
     }
 
 
-def _head_row(scope_id: str, head: Head) -> dict[str, object]:
-    return {"scope": scope_id, "size": head.size, "root": head.merkle_root, "link": head.link_hash}
+def _head_row(scope_id: str, head: Head, event_seq: int = 0) -> dict[str, object]:
+    moved = {"size": head.size, "root": head.merkle_root, "link": head.link_hash, "events": event_seq}
+    return {"scope": scope_id, **moved}

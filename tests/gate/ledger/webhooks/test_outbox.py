@@ -109,6 +109,20 @@ def test_many_at_once_are_numbered_in_the_order_of_the_chain(
     assert positions == sorted(positions)
 
 
+def test_an_append_that_is_tried_again_after_its_answer_was_lost_is_told_once(
+    instance: Instance, scope: Scope, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(instance, scope)
+    run, store = instance.ledger.store.run, instance.ledger.store
+    monkeypatch.setattr(
+        store, "run", lambda work: (run(work), run(lambda transaction, tried: work(transaction, True)))[1]
+    )
+    record = decide(instance, authority)
+    ((seq, subject, _),) = outbox(instance, scope)
+    assert (seq, subject) == (1, record["decision_id"])
+    assert instance.ledger.entries.head(scope.scope_id).size == 1
+
+
 def test_migrations_and_routes_are_told_in_their_order(instance: Instance, scope: Scope) -> None:
     at = desk(instance, scope)
     add(instance, scope)
