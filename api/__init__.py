@@ -11,6 +11,7 @@
     keeper         signed checkpoints, kept while the service runs
     expiry         reviews that expire on time while the service runs
     analytics      the process that computes reports, and asking it
+    webhooks       the process that delivers events to endpoints
     dashboard      the process that serves the dashboard beside the service
     cli            the `gate` command
 

@@ -108,6 +108,10 @@ class Keeper:
             self._state = {**before, "reason": reason}
         else:
             self._state = state_of(found, timestamp(self._clock()))
+            if found is not None:
+                # What cannot be told now is told in a later round.
+                with suppress(GateError):
+                    tell(self._instance, found, self._clock())
         self._log_change(before)
         # The next round writes the file again.
         with suppress(OSError):
@@ -119,6 +123,25 @@ class Keeper:
             self._log.error("checkpoints_refused", reason=now, chains=self._state["refused"])
         elif now is None and was is not None:
             self._log.info("checkpoints_kept")
+
+
+def tell(instance: Instance, found: Round, now: datetime) -> None:
+    """Tells webhooks of the checkpoints that are kept, and of the chains that contradict theirs.
+
+    Args:
+        instance: The instance.
+        found: What a round found.
+        now: The current moment.
+
+    Raises:
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+    """
+    log = instance.checkpoints.log
+    refused = {refusal.chain_id for refusal in found.refused}
+    kept = [log.kept(chain_id) for chain_id in log.chain_ids() if chain_id not in refused]
+    # From the log, not from the round: a process that died after it kept a checkpoint has not told of it.
+    instance.webhooks.tell_checkpoints([checkpoint for checkpoint in kept if checkpoint is not None], now)
+    instance.webhooks.tell_broken([(chain_id, "checkpoint", None) for chain_id in sorted(refused)], now)
 
 
 def state_of(found: Round | None, at: str) -> KeeperState:

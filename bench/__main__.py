@@ -38,6 +38,7 @@ from bench.parts import (
     size,
     studio,
     vectorized,
+    webhooks,
 )
 
 _RESULTS: Final = Path(__file__).with_name("results.json")
@@ -47,6 +48,7 @@ PARTS: Final = {
     "lifecycle": lifecycle,
     "mcp": mcp,
     "guard": guard,
+    "webhooks": webhooks,
     "adapters": adapters,
     "profile": profile,
     "routing": routing,

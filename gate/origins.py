@@ -8,7 +8,7 @@ addresses from, and counts as one.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final, TypeAlias
 
 Address: TypeAlias = IPv4Address | IPv6Address
@@ -47,6 +47,15 @@ class Origins:
 def is_address(text: str) -> bool:
     """Whether a text is an IP address."""
     return _known(text) is not None
+
+
+def is_network(text: str) -> bool:
+    """Whether a text is a network, such as 10.0.0.0/8; an address alone is a network of one."""
+    try:
+        ip_network(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _known(text: str) -> Address | None:

@@ -14,6 +14,7 @@ from workbench import Criteria, decision_names, find_decisions, held_decisions
     shadows      what candidates decide of new decisions, looked at by the analytics process
     charts       what these reports look like, for who plots them
     analytics    the process that keeps the lake up to the ledger and answers the service's reports
+    alerting     what tells webhooks of new anomalies, in that process
     dashboard    the pages in a browser, a process of its own
     whatif       what decisions would be if facts were others, or another version decided
     values       what can be summed over decisions, and exact sums

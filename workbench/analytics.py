@@ -40,6 +40,7 @@ from gate.policy.questions import (
     Reports,
     load_question,
 )
+from workbench.alerting import Alerting
 from workbench.engines import benchmarks, confidence, effectiveness
 from workbench.engines.anomalies import alerts
 from workbench.engines.anomalies import report as anomalies
@@ -237,21 +238,25 @@ class Observer(Protocol):
     """Hears of what fails where nobody waits for an answer."""
 
     def failed(self, what: str, error: BaseException) -> None:
-        """`export`, `report` or `shadow` failed."""
+        """`export`, `report`, `shadow` or `alert` failed."""
 
 
-def serve(analytics: Analytics, follower: Follower, watcher: Watcher, address: str, observer: Observer) -> NoReturn:
+def serve(
+    analytics: Analytics, follower: Follower, watcher: Watcher, alerting: Alerting, address: str, observer: Observer
+) -> NoReturn:
     """Keeps the lake and answers questions at a local socket, for as long as the process lives.
 
     Args:
         analytics: What answers.
         follower: What keeps the lake.
         watcher: What looks at shadows.
+        alerting: What tells webhooks of new anomalies.
         address: Where the socket is made; its directory lets nobody else in.
         observer: Told what fails.
     """
     threading.Thread(target=_follow, args=(follower, observer), daemon=True).start()
-    threading.Thread(target=_watch, args=(watcher, observer), daemon=True).start()
+    threading.Thread(target=_look, args=(watcher, "shadow", observer), daemon=True).start()
+    threading.Thread(target=_look, args=(alerting, "alert", observer), daemon=True).start()
     with Listener(address, family="AF_UNIX", backlog=64) as listener:
         while True:
             connection = listener.accept()
@@ -271,14 +276,14 @@ def _follow(follower: Follower, observer: Observer) -> NoReturn:
         time.sleep(pause)
 
 
-def _watch(watcher: Watcher, observer: Observer) -> NoReturn:
+def _look(looker: Watcher | Alerting, what: str, observer: Observer) -> NoReturn:
     while True:
         pause = _EXPORT_SECONDS
         try:
-            for error in watcher.look():
-                observer.failed("shadow", error)
+            for error in looker.look():
+                observer.failed(what, error)
         except _ANYTHING as unexpected:  # whatever it is, the next look begins anew
-            observer.failed("shadow", unexpected)
+            observer.failed(what, unexpected)
             pause = _RETRY_SECONDS
         time.sleep(pause)
 

@@ -6,12 +6,9 @@ unavailable, and nothing else is.
 
 from __future__ import annotations
 
-import signal
 import socket
-import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -22,6 +19,7 @@ from typing import Final
 import orjson
 
 from api.http.requests import others_working
+from api.workers.companions import kept_running
 from gate.errors import GateError, ServiceUnavailable
 from gate.policy.questions import LakeQuestion, ReportDocument, dump_question
 
@@ -38,9 +36,6 @@ _PROBE_SECONDS: Final = 0.2
 _AT_ONCE: Final = 32
 _MAX_ANSWER: Final = 64 * 1024 * 1024
 _LIBRARY: Final = "polars"
-_FIRST_PAUSE: Final = 0.5
-_LONGEST_PAUSE: Final = 30.0
-_WELL: Final = 60.0
 
 
 class AnalyticsClient:
@@ -121,53 +116,6 @@ def analytics_process(home: Path, directory: Path, server: int) -> Iterator[str]
         Where it listens.
     """
     address = str(directory / SOCKET)
-    keeper = _Keeper([sys.executable, "-m", "api.analytics.process", str(home), address, str(server)], address)
-    keeper.start()
-    try:
+    command = [sys.executable, "-m", "api.analytics.process", str(home), address, str(server)]
+    with kept_running(command, stale=Path(address)):
         yield address
-    finally:
-        keeper.stop()
-
-
-class _Keeper:
-    """Starts a process, and starts it again when it has ended; the more seldom, the sooner it ends each time."""
-
-    def __init__(self, command: list[str], address: str) -> None:
-        self._command = command
-        self._address = Path(address)
-        self._stopping = threading.Event()
-        self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._thread = threading.Thread(target=self._keep, daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        with self._lock:
-            self._stopping.set()
-            if self._process is not None:
-                self._process.kill()
-        self._thread.join()
-
-    def _keep(self) -> None:
-        # What this thread starts inherits it: a terminal's Ctrl-C would end it before it can say that it ignores that.
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        pause = _FIRST_PAUSE
-        while True:
-            started = time.monotonic()
-            with self._lock:
-                if self._stopping.is_set():
-                    return
-                # A socket left by the last process would be taken for one that listens.
-                self._address.unlink(missing_ok=True)
-                try:
-                    self._process = subprocess.Popen(self._command)  # noqa: S603 - of our own making
-                except OSError:
-                    # No memory, or no process, to be had now.
-                    self._process = None
-            if self._process is not None:
-                self._process.wait()
-            pause = _FIRST_PAUSE if time.monotonic() - started > _WELL else min(2 * pause, _LONGEST_PAUSE)
-            if self._stopping.wait(pause):
-                return

@@ -8,22 +8,21 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
-import time
 from pathlib import Path
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
 from api.http.logs import open_log, places
+from api.workers.companions import end_with
 from gate.errors import GateError
 from gate.instance.instance import open_instance
 from gate.instance.settings import load_settings
+from workbench.alerting import Alerting
 from workbench.analytics import Analytics, Follower, serve
 from workbench.lake.entries import Personal
 from workbench.shadows.watcher import Watcher
 
-_SERVER_SECONDS: Final = 1.0
 _NICENESS: Final = 10
 
 
@@ -45,7 +44,8 @@ def main() -> None:
     home, address, server = sys.argv[1:]
     # A terminal's Ctrl-C reaches every process; this one ends with its server.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(int(server),), daemon=True).start()
+    # What is half written is in no manifest.
+    end_with(int(server))
     # Decisions come first.
     os.nice(_NICENESS)
     settings = load_settings(Path(home))
@@ -57,20 +57,15 @@ def main() -> None:
     except GateError as error:
         log.failed("start", error)
         sys.exit(2)
+    analytics = Analytics(instance.ledger, settings.lake_directory, personal, migrations)
     serve(
-        Analytics(instance.ledger, settings.lake_directory, personal, migrations),
+        analytics,
         Follower(instance.ledger, settings.lake_directory, personal),
         Watcher(instance.ledger, settings.lake_directory, migrations),
+        Alerting(instance.ledger, analytics),
         address,
         log,
     )
-
-
-def _end_with(server: int) -> None:
-    while os.getppid() == server:
-        time.sleep(_SERVER_SECONDS)
-    # What is half written is in no manifest.
-    os._exit(0)
 
 
 if __name__ == "__main__":

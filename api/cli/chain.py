@@ -13,6 +13,7 @@ from api.cli.checkpoints import begin_epoch, make_checkpoint
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import counted, note, print_json, say
 from api.cli.output import progress as progress_bar
+from gate.clock import utc_now
 from gate.errors import OperatorError, ServiceUnavailable
 from gate.instance.audit import Audit, Comparison, check_chains, check_checkpoint, compare
 from gate.instance.checkpoint_log import CheckpointLog
@@ -61,6 +62,7 @@ def check(
             results.append(_checkpoint_result(instance, scopes, kept))
         chosen = None if scope is None else {found.scope_id for found in scopes}
         logs = log_results(instance, checkpoint_log or [], chosen)
+        _tell_broken(instance, results, logs)
     whole = all(result["whole"] for result in (*results, *logs))
     if as_json:
         print_json({"whole": whole, "chains": results, "checkpoint_logs": logs})
@@ -76,6 +78,24 @@ def check(
 
 app.command("checkpoint")(make_checkpoint)
 app.command("epoch")(begin_epoch)
+
+
+def _tell_broken(instance: Instance, results: list[dict[str, object]], logs: list[LogResult]) -> None:
+    """Tells webhooks of the chains that do not hold, as far as the ledger can still be written."""
+    found: list[tuple[str, str, int | None]] = []
+    for result in results:
+        if not result["whole"]:
+            position = result.get("broken_at")
+            check = "checkpoint" if "checkpoint" in result else "entries"
+            found.append((str(result["chain_id"]), check, position if isinstance(position, int) else None))
+    chains = {scope.name: scope.chain_id for scope in instance.ledger.directory.scopes()} if found or logs else {}
+    for log in logs:
+        named = {chains.get(str(wrong["scope"])) for wrong in log["contradictions"]}
+        found += [(chain_id, "checkpoint_log", None) for chain_id in sorted(filter(None, named))]
+    try:
+        instance.webhooks.tell_broken(found, utc_now())
+    except ServiceUnavailable as error:
+        note(f"Webhooks were not told: {error.message}")
 
 
 def _scopes(instance: Instance, name: str | None) -> list[Scope]:

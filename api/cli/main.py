@@ -76,6 +76,7 @@ _COMMANDS: Final = {
         "Decide past decisions anew with other facts or by another version.",
     ),
     "workbench": ("api.cli.workbench", _Extra.WORKBENCH, "Serve the dashboard to signed-in users."),
+    "webhooks": ("api.cli.webhooks", _Extra.SERVER, "Send events to endpoints, and replay what they did not take."),
     "policies": ("api.cli.policies", _Extra.SERVER, "Check, copy and list policy tables."),
     "erase": ("api.cli.erase", _Extra.SERVER, "Erase the personal data of a decision."),
     "log": ("api.cli.log", _Extra.SERVER, "Show what operators changed, who did it and when."),

@@ -30,6 +30,7 @@ from api.http.metrics import DIRECTORY_VARIABLE, make_directory
 from api.http.placement import PROCESSORS_VARIABLE, processors_to_keep_to
 from api.http.turns import PORT_VARIABLE, SECONDS_VARIABLE, WAITING
 from api.keeper import STATE_VARIABLE, Keeper
+from api.webhooks.starting import webhook_process
 from api.workers.server import Server
 from gate.errors import OperatorError
 from gate.instance.advisory import open_advisor
@@ -54,6 +55,7 @@ def serve(
         int, typer.Option(min=1, max=60, help="The time limit for a request's head, and again for its body, to arrive.")
     ] = 30,
     analytics: Annotated[bool, typer.Option(help="Update the lake and compute reports in a separate process.")] = True,
+    webhooks: Annotated[bool, typer.Option(help="Deliver events to webhook endpoints, in a separate process.")] = True,
     workbench: Annotated[
         bool, typer.Option("--workbench", help="Serve the dashboard as well, in a process of its own, on this machine.")
     ] = False,
@@ -122,8 +124,12 @@ def serve(
         if workbench
         else nullcontext()
     )
+    delivers = webhook_process(home.absolute(), os.getpid()) if webhooks else nullcontext()
     try:
-        with analytics_process(home.absolute(), metrics, os.getpid()) if computes else nullcontext("") as address:
+        with (
+            delivers,
+            analytics_process(home.absolute(), metrics, os.getpid()) if computes else nullcontext("") as address,
+        ):
             os.environ[ADDRESS_VARIABLE] = address
             # Its last round comes after the workers have answered their last requests.
             with Keeper(settings, metrics / "checkpoints.json", log), Expiry(settings, log), beside:

@@ -116,6 +116,12 @@ class Metrics:
             registry=self._registry,
             buckets=_QUEUES,
         )
+        self._webhooks = Counter(
+            "gate_webhook_tries",
+            "Events sent to webhook endpoints; result is delivered or failed.",
+            ("result",),
+            registry=self._registry,
+        )
         self._of_request: dict[tuple[str, str, int], Histogram] = {}
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
@@ -149,6 +155,10 @@ class Metrics:
             status: created or replayed.
         """
         self._reports.labels(kind, reported, status).inc()
+
+    def webhook(self, result: str) -> None:
+        """Counts an event that was sent to a webhook endpoint; result is delivered or failed."""
+        self._webhooks.labels(result).inc()
 
     def appended(self, seconds: float) -> None:
         """Counts an append that ended, well or not. See `AppendObserver`."""

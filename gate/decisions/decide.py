@@ -33,6 +33,7 @@ from gate.records.documents import DecisionBody, Record
 from gate.records.envelope import input_material
 from gate.records.record import Identity, Signers, build_record
 from gate.records.request import DecisionRequest, read_request
+from gate.records.webhooks.events import decision_review
 from gate.rulebooks.facts import Facts
 from gate.rulebooks.rulebook import Rulebook
 from gate.services.advisory.advisor import Advisor
@@ -235,6 +236,7 @@ _Decided: TypeAlias = tuple[NewEntry, tuple[Record, Sequence[FieldError]]]
 def _entry(
     scope_id: str, request: DecisionRequest, record: Record, claim: Claim | None, route: ActiveRoute | None
 ) -> NewEntry:
+    found = found_by(record)
     return NewEntry(
         scope_id=scope_id,
         entry_id=record["decision_id"],
@@ -246,5 +248,7 @@ def _entry(
         ),
         claim=claim,
         route_epoch=None if route is None else route.epoch,
-        decided=found_by(record),
+        decided=found,
+        # Advice authorizes nothing, so nobody has to answer it.
+        event=decision_review(record) if found.verdict == "review" and not found.advisory else None,
     )

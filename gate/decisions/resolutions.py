@@ -52,6 +52,7 @@ from gate.records.reports.resolution import (
     build_resolution,
     resolution_link,
 )
+from gate.records.webhooks.events import resolution_made
 
 _DUE_AT_ONCE: Final = 500
 _RESOLVE: Final = operation_of(RESOLUTIONS)
@@ -285,6 +286,7 @@ class Resolutions:
             body=orjson.dumps(resolution),
             claim=claim,
             answer=answer,
+            event=resolution_made(resolution),
         )
         return entry, resolution
 

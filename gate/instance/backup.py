@@ -25,12 +25,13 @@ from gate.instance.instance import Instance, open_instance
 from gate.instance.keys import read_hmac_secret, write_private
 from gate.instance.pilots import PILOT_FILE
 from gate.instance.settings import FILE_NAME, LOG_NAME, load_settings
+from gate.instance.webhooks import KEY_FILE
 from gate.ledger import open_ledger, open_store, schema
 from gate.ledger.stores.copies import copy_pages, copy_rows, copy_to_file, is_empty
 from gate.ledger.stores.store import Store
 from gate.proof.signing import HMAC_SHA256
 
-_KEPT: Final = (FILE_NAME, "keys/*.json", "keys/*.pem", PILOT_FILE, LOG_NAME)
+_KEPT: Final = (FILE_NAME, "keys/*.json", "keys/*.pem", PILOT_FILE, KEY_FILE, LOG_NAME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +233,7 @@ def _files_in(file: Path) -> dict[str, bytes]:
     except sqlite3.Error as error:
         raise OperatorError("BACKUP_UNREADABLE", f"{file} cannot be read as a backup: {error}.") from error
     expected = FILE_NAME in files and all(
-        name in (FILE_NAME, LOG_NAME, PILOT_FILE)
+        name in (FILE_NAME, LOG_NAME, PILOT_FILE, KEY_FILE)
         or (Path(name).parent == Path("keys") and Path(name).suffix in (".json", ".pem"))
         for name in files
     )

@@ -29,6 +29,7 @@ from gate.instance.checkpoints import Checkpoints
 from gate.instance.keys import KeyRing, hmac_signer, write_private
 from gate.instance.pilots import PilotIntake, create_pilot_secret
 from gate.instance.settings import DEFAULT_BASE_URL, FILE_NAME, INITIAL_FILE, METRICS_FILE, Settings, load_settings
+from gate.instance.webhooks import Webhooks
 from gate.ledger import Ledger, open_ledger, open_store, schema
 from gate.ledger.access.limits import RateLimiter, open_limits
 from gate.proof.signing import ED25519, HMAC_SHA256, KeyRegistry
@@ -165,6 +166,11 @@ class Instance:
     def pilots(self) -> PilotIntake:
         """The intake of pilots."""
         return PilotIntake(self.ledger.pilots, self.settings.home)
+
+    @cached_property
+    def webhooks(self) -> Webhooks:
+        """The webhooks of this instance's scopes."""
+        return Webhooks(self.ledger, self.settings)
 
     def close(self) -> None:
         """Closes the ledger and the limits, and ends what runs adapters."""

@@ -18,7 +18,7 @@ import msgspec
 
 from gate.adapters.containment import MEASURES
 from gate.errors import OperatorError
-from gate.origins import is_address
+from gate.origins import is_address, is_network
 
 FILE_NAME: Final = "settings.toml"
 METRICS_FILE: Final = "metrics.token"
@@ -60,6 +60,9 @@ TAKES: Final[Mapping[str, tuple[str, str | int | list[str]]]] = {
     "allowed_origins": ("a list of origins, each a scheme and a host", ["https://agents.example.com"]),
     "public_requests_per_minute": ("a whole number from 1 to 1000000", 300),
     "sandbox_requests_per_minute": ("a whole number from 1 to 1000000", 10),
+    "webhook_http": ("refused or allowed", "refused"),
+    "webhook_networks": ("a list of networks", ["10.0.0.0/8"]),
+    "webhook_kept_days": ("a whole number from 1 to 365", 7),
     "policy_tables": ("the path of a directory", "/etc/decision-gate/policies"),
     "policy_max_age_days": ("a whole number from 1 to 3650", 180),
     "advisory_url": (
@@ -98,6 +101,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         allowed_origins: The origins of web pages from which MCP is accepted, beside those of this machine.
         public_requests_per_minute: How many requests one address may send to the policy services in a minute.
         sandbox_requests_per_minute: How many requests one address may send to the sandbox in a minute.
+        webhook_http: Whether webhook endpoints may have URLs without TLS: refused or allowed.
+        webhook_networks: Networks that webhook endpoints may be in though they are not public, such as 10.0.0.0/8.
+        webhook_kept_days: How many days events of webhooks are kept after they were delivered, and dead letters after
+            they were given up.
         policy_tables: The directory of the policy tables; by default `policies` in the home directory. A table that is
             not there is the release's own.
         policy_max_age_days: How many days after its last verification an entry of a policy table stops to answer.
@@ -125,6 +132,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     allowed_origins: tuple[str, ...] = ()
     public_requests_per_minute: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 300
     sandbox_requests_per_minute: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 10
+    webhook_http: Literal["refused", "allowed"] = "refused"
+    webhook_networks: tuple[str, ...] = ()
+    webhook_kept_days: Annotated[int, msgspec.Meta(ge=1, le=365)] = 7
     policy_tables: Path | None = None
     policy_max_age_days: Annotated[int, msgspec.Meta(ge=1, le=3650)] = 180
     advisory_url: Annotated[str, msgspec.Meta(pattern=r"^(https?://[^\s/@?#]+(/[^\s?#]*[^\s/?#])?)?\Z")] = ""
@@ -250,6 +260,7 @@ def _unfit_part(url: str) -> str:
 # Lists whose texts have a form of their own, and what to call it.
 _TEXTS: Final[Mapping[str, tuple[Callable[[str], bool], str]]] = {
     "trusted_proxies": (is_address, "is no IP address"),
+    "webhook_networks": (is_network, "is no network, such as 10.0.0.0/8"),
     "allowed_origins": (lambda text: bool(_ORIGIN.fullmatch(text)), "is no origin, such as https://agents.example.com"),
 }
 

@@ -16,6 +16,7 @@
     drafts                     rulebooks that authors write in the workbench, with everything they were before
     stores                     SQLite and PostgreSQL as the same few verbs
     chain                      the only writer: claims, caps, links and rows in one transaction
+    webhooks                   the endpoints of webhooks, and what was not delivered to them
     access                     scopes, keys, limits, users, the operator log
     reads                      search, following a chain, checks of derived rows
 """
@@ -53,6 +54,10 @@ from gate.ledger.rulebooks import RulebookRegistry
 from gate.ledger.shadows import Shadows
 from gate.ledger.stores.sqlite import SqliteLedgerStore
 from gate.ledger.stores.store import Store, driver_error
+from gate.ledger.webhooks.dead import DeadLetters
+from gate.ledger.webhooks.deliveries import Deliveries
+from gate.ledger.webhooks.endpoints import Endpoints
+from gate.ledger.webhooks.tidings import Tidings
 
 
 class Ledger:
@@ -79,6 +84,10 @@ class Ledger:
         draft_cases: The cases that they hold their drafts to.
         policy_tables: The policy tables that were in force.
         pilots: Those who ask for a pilot.
+        endpoints: The endpoints of webhooks.
+        deliveries: What is sent to them.
+        dead_letters: What was not delivered to them.
+        tidings: What is told once, of things that are in no transaction of the ledger.
         store: The database beneath them.
     """
 
@@ -105,6 +114,10 @@ class Ledger:
         self.draft_cases: Final = DraftCases(store)
         self.policy_tables: Final = PolicyTables(store)
         self.pilots: Final = Pilots(store)
+        self.endpoints: Final = Endpoints(store)
+        self.deliveries: Final = Deliveries(store)
+        self.dead_letters: Final = DeadLetters(store)
+        self.tidings: Final = Tidings(store)
 
     def close(self) -> None:
         """Closes every connection."""

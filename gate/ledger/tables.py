@@ -109,6 +109,9 @@ chain_heads: Final = Table(
     Column("monthly_cap", _BIG),
     Column("access_epoch", _BIG, nullable=False),
     Column("route_epoch", _BIG, nullable=False, server_default=text("0")),
+    # The types of events that the scope's webhooks subscribe to, as bits, and the number of its last event.
+    Column("webhook_events", _BIG, nullable=False, server_default=text("0")),
+    Column("event_seq", _BIG, nullable=False, server_default=text("0")),
 )
 
 # Records made, by month. A row a month, so that a clock that was set wrong and back finds its count again.
@@ -424,6 +427,73 @@ policy_tables: Final = Table(
     # operator, or release where the table came with the product.
     Column("origin", String(10), nullable=False),
     Column("in_force_at", _TIME, nullable=False),
+)
+
+# Where a scope's events are sent. The secrets are not here: they are made of the instance's key file.
+webhook_endpoints: Final = Table(
+    "webhook_endpoints",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("endpoint_id", _ID, primary_key=True),
+    Column("url", Utf8, nullable=False),
+    # The types of events that it subscribes to, as bits.
+    Column("events", _BIG, nullable=False),
+    Column("created_at", _TIME, nullable=False),
+    Column("disabled_at", _TIME),
+    # Why: operator, or gone where the endpoint answered 410.
+    Column("disabled_by", String(10)),
+    # Every event up to this number was delivered, is in webhook_deliveries, or is not for this endpoint.
+    Column("cursor", _BIG, nullable=False),
+    # How often the secret was rotated, and until when the one before it signs as well.
+    Column("generation", _BIG, nullable=False),
+    Column("rotated_until", _TIME),
+    Column("delivered_at", _TIME),
+)
+
+# The outbox: events as they are sent. The scope's locked head numbers them, so that their order is that of commits.
+webhook_events: Final = Table(
+    "webhook_events",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("seq", _BIG, primary_key=True, autoincrement=False),
+    Column("event_id", _ID, nullable=False),
+    Column("type", String(40), nullable=False),
+    Column("subject", String(180), nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("created_at", _TIME, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# Events that an endpoint did not take, and those that wait behind one of the same subject. What was delivered has none.
+webhook_deliveries: Final = Table(
+    "webhook_deliveries",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("endpoint_id", _ID, primary_key=True),
+    Column("seq", _BIG, primary_key=True, autoincrement=False),
+    Column("subject", String(180), nullable=False),
+    # pending or dead.
+    Column("state", String(10), nullable=False),
+    Column("attempts", _BIG, nullable=False),
+    # Null while it waits behind another one, and once it is dead.
+    Column("next_at", _TIME),
+    Column("last_at", _TIME),
+    Column("last_status", _BIG),
+    Column("last_error", Utf8),
+    Index("webhook_deliveries_due", "scope_id", "endpoint_id", "state", "next_at"),
+    sqlite_with_rowid=False,
+)
+
+# What was told once and is not told again: an anomaly, a broken chain on one day, a chain's checkpoint up to a size.
+webhook_told: Final = Table(
+    "webhook_told",
+    metadata,
+    Column("scope_id", _ID, primary_key=True),
+    Column("type", String(40), primary_key=True),
+    Column("key", String(180), primary_key=True),
+    Column("size", _BIG, nullable=False),
+    Column("told_at", _TIME, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 # Those who ask for a pilot: the instance's, outside of every chain, and erased row by row.

@@ -12,6 +12,7 @@
     changes           the chain's entries about migrations and routes, with their hashes
     sandbox           what the sandbox answers: the members of a record, and no record
     packet            the Decision Packet
+    webhooks          the events that webhooks tell, and the bodies that endpoints receive
 
 Pure: ids, moments and signers are handed in. Checking a finished document is `verify`, storing one `ledger`.
 """

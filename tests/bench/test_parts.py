@@ -36,6 +36,7 @@ LEAST: Final[Mapping[str, Mapping[str, Any]]] = {
         "_QUICK_STORE_INTENTS": 4,
         "_STARTS": 1,
     },
+    "webhooks": {"_QUICK_ROUNDS": 1, "_QUICK_DECISIONS": 3, "_QUICK_EVENTS": 20},
     "adapters": {
         "_QUICK_ROUNDS": 1,
         "_QUICK_CALLS": 2,

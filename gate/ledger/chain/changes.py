@@ -22,6 +22,7 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select,
 from gate.errors import GateError, ServiceUnavailable
 from gate.ids import timestamp
 from gate.ledger.access.operator_log import record
+from gate.ledger.chain.outbox import tell
 from gate.ledger.packing import pack, unpack
 from gate.ledger.shadows import Shadow, read_shadows
 from gate.ledger.stores.store import Store, insert_absent, read_object, unheard_of
@@ -29,6 +30,7 @@ from gate.ledger.tables import chain_heads, changes, decisions, entries, migrati
 from gate.proof import chain
 from gate.proof.chain import Head
 from gate.records.changes import MIGRATIONS, ROUTES, EntryKind, MigrationEntry, RouteEntry, entry_link, find_fault
+from gate.records.webhooks.events import Event, migration_changed, route_changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,7 @@ class Change(ChangeReader):
         self._scope = scope
         self._now = now
         self._moves_routes = False
+        self._events: list[tuple[Event, int | None]] = []
 
     def append(self, kind: EntryKind, entry: MigrationEntry | RouteEntry) -> int:
         """Appends an entry; its chain position."""
@@ -128,6 +131,9 @@ class Change(ChangeReader):
         subject = document[kind.subject_member]
         self._connection.execute(insert(changes).values(scope_id=self._scope_id, subject=subject, **found))
         self._moves_routes = self._moves_routes or kind is ROUTES
+        event = route_changed(document) if kind is ROUTES else migration_changed(document)
+        if event is not None:
+            self._events.append((event, link["chain_position"]))
         return link["chain_position"]
 
     def store(self, kind: str, hash_: str, body: bytes) -> None:
@@ -161,7 +167,7 @@ class Change(ChangeReader):
         record(self._connection, action, subject, {"scope": self._scope, **details}, self._now)
 
     def finish(self) -> None:
-        """Moves the scope's head to the last entry, and its route epoch where a route was appended."""
+        """Moves the scope's head to the last entry, and its route epoch where a route was appended; tells webhooks."""
         moved = {
             "chain_size": self._head.size,
             "merkle_root": self._head.merkle_root,
@@ -170,6 +176,7 @@ class Change(ChangeReader):
         epoch = {"route_epoch": chain_heads.c.route_epoch + 1} if self._moves_routes else {}
         statement = update(chain_heads).where(chain_heads.c.scope_id == self._scope_id)
         self._connection.execute(statement.values(**moved, **epoch))
+        tell(self._connection, self._scope_id, self._events, self._now)
 
 
 class Changes:

@@ -100,11 +100,12 @@ class Reviews:
         """Where the review of an entry's decision stands; None where there is none."""
         return self._found.get((entry.scope_id, entry.link.decision_id))
 
-    def hold(self, entry: NewEntry, link: Link) -> None:
-        """Begins the review of a decision that is held."""
+    def hold(self, entry: NewEntry, link: Link) -> str | None:
+        """Begins the review of a decision that is held; when it expires, or None without a time limit."""
         decided, created_at = entry.decided, link["created_at"]
         action = "" if decided is None else decided.action
         terms = terms_of(self._settings.get(entry.scope_id, {}), link["policy_id"] or "", action)
+        due = due_at(created_at, terms.within_seconds)
         self._held.append(
             {
                 "scope_id": entry.scope_id,
@@ -115,12 +116,13 @@ class Reviews:
                 "policy_id": link["policy_id"],
                 "action": action.encode(),
                 "created_at": created_at,
-                "due_at": due_at(created_at, terms.within_seconds),
+                "due_at": due,
                 "grant_seconds": terms.grant_seconds,
                 "resolved_position": None,
                 "resolved_at": None,
             }
         )
+        return due
 
     def resolve(self, entry: NewEntry, state: str, link: Link) -> None:
         """Gives a held review its resolution."""

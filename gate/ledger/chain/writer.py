@@ -21,6 +21,7 @@ from gate.errors import GateError, ServiceUnavailable
 from gate.labels import CHAIN
 from gate.ledger.chain import outcomes
 from gate.ledger.chain.group_commit import GroupCommit, Take
+from gate.ledger.chain.outbox import INSERT_EVENT, Outbox
 from gate.ledger.chain.outcomes import Cohort, Tally
 from gate.ledger.chain.reviews import HELD, Receipt, Review, Reviews, is_held
 from gate.ledger.packing import pack
@@ -29,6 +30,8 @@ from gate.ledger.tables import chain_heads, claims, decisions, entries, usage
 from gate.policy.confidence import DecisionConfidence
 from gate.proof import chain
 from gate.proof.chain import Head
+from gate.records.webhooks.events import Event
+from gate.records.webhooks.types import wants
 
 SEARCHABLE: Final = 200
 """How many characters of a target_object_id decisions are searched by; the rest is looked for in the record."""
@@ -92,6 +95,7 @@ class NewEntry:
         outcome: What an outcome adds to the counts; None for other entries, and for outcomes of advisory decisions.
         answer: What a resolution answers: granted, refused or expired; None for other entries.
         receipt: What an execution receipt of a held decision depends on; None for other entries.
+        event: What webhooks tell of it; None for entries that they tell nothing of.
     """
 
     scope_id: str
@@ -106,6 +110,7 @@ class NewEntry:
     outcome: outcomes.ReportedOutcome | None = None
     answer: str | None = None
     receipt: Receipt | None = None
+    event: Event | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +245,8 @@ class _ScopeHead:
     monthly_cap: int | None
     access_epoch: int
     route_epoch: int
+    webhook_events: int
+    event_seq: int
 
 
 _LOCK_HEAD: Final = Statement(
@@ -252,6 +259,8 @@ _LOCK_HEAD: Final = Statement(
         chain_heads.c.monthly_cap,
         chain_heads.c.access_epoch,
         chain_heads.c.route_epoch,
+        chain_heads.c.webhook_events,
+        chain_heads.c.event_seq,
     )
     .where(chain_heads.c.scope_id == bindparam("scope"))
     .with_for_update()
@@ -292,7 +301,12 @@ _COUNT_USAGE: Final = Statement(
 _MOVE_HEAD: Final = Statement(
     update(chain_heads)
     .where(chain_heads.c.scope_id == bindparam("scope"))
-    .values(chain_size=bindparam("size"), merkle_root=bindparam("root"), link_hash=bindparam("link"))
+    .values(
+        chain_size=bindparam("size"),
+        merkle_root=bindparam("root"),
+        link_hash=bindparam("link"),
+        event_seq=bindparam("events"),
+    )
 )
 
 
@@ -320,6 +334,7 @@ def _write(
     decision_rows: list[dict[str, object]] = []
     claim_rows: list[dict[str, object]] = []
     moved: set[str] = set()
+    outbox = Outbox()
     for entry, digest in zip(batch, digests, strict=True):
         head = heads[entry.scope_id]
         month = _month(entry)
@@ -353,24 +368,28 @@ def _write(
             entry_rows.append(_entry_row(entry, link, confidence))
             if entry.decided is not None:
                 decision_rows.append(_decision_row(entry, entry.decided, link))
-            _review(reviews, entry, review, link)
+            due_at = _review(reviews, entry, review, link)
             if entry.outcome is not None and cohort is not None:
                 tally.add(link["decision_id"], cohort, entry.outcome.status, link["chain_position"], link["created_at"])
             if digest is not None and entry.claim is not None:
                 # Two requests with one key can meet in one batch: the second finds the first here.
                 taken[digest] = Claimed(link["chain_position"], entry.claim.input_hash)
                 claim_rows.append(_claim_row(entry.scope_id, digest, taken[digest]))
+            if entry.event is not None and wants(head.webhook_events, entry.event.type):
+                head.event_seq += 1
+                outbox.add(entry.scope_id, head.event_seq, entry.event, link["chain_position"], due_at=due_at)
             if cap is not None:
                 counts[month] = (counts[month] or 0) + 1
             answers.append(Appended(link, None if cap is None else cap - (counts[month] or 0), confidence))
     writes = [
         (_INSERT_ENTRY, entry_rows),
-        (_MOVE_HEAD, [_head_row(scope_id, heads[scope_id].chain) for scope_id in moved]),
+        (_MOVE_HEAD, [_head_row(scope_id, heads[scope_id].chain, heads[scope_id].event_seq) for scope_id in moved]),
         (_INSERT_DECISION, decision_rows),
         (_INSERT_CLAIM, claim_rows),
         *tally.writes(),
         *reviews.writes(),
         *_usage_writes(used, counts),
+        (INSERT_EVENT, outbox.rows),
     ]
     started = time.perf_counter()
     # Nothing of the batch is acknowledged before this line, and all of it is durable after it. A process that dies in
@@ -433,14 +452,19 @@ def _stands(entry: NewEntry, review: Review | None) -> bool:
     return entry.receipt is None or entry.receipt.granted == (review is not None and review.granted)
 
 
-def _review(reviews: Reviews, entry: NewEntry, review: Review | None, link: chain.Link) -> None:
-    """Begins a review, resolves it, or takes note that its action was executed, as an entry says."""
+def _review(reviews: Reviews, entry: NewEntry, review: Review | None, link: chain.Link) -> str | None:
+    """Begins a review, resolves it, or takes note that its action was executed, as an entry says.
+
+    Returns:
+        When the review that begins expires; None where none begins, or without a time limit.
+    """
     if is_held(entry):
-        reviews.hold(entry, link)
-    elif entry.answer is not None:
+        return reviews.hold(entry, link)
+    if entry.answer is not None:
         reviews.resolve(entry, entry.answer, link)
     elif entry.receipt is not None and entry.receipt.executed and review is not None and review.granted:
         reviews.execute(entry, review)
+    return None
 
 
 _Linked: TypeAlias = tuple[chain.RecordLink, DecisionConfidence | None]
@@ -535,5 +559,6 @@ def _entry_row(entry: NewEntry, link: chain.Link, confidence: DecisionConfidence
     }
 
 
-def _head_row(scope_id: str, head: Head) -> dict[str, object]:
-    return {"scope": scope_id, "size": head.size, "root": head.merkle_root, "link": head.link_hash}
+def _head_row(scope_id: str, head: Head, event_seq: int = 0) -> dict[str, object]:
+    moved = {"size": head.size, "root": head.merkle_root, "link": head.link_hash, "events": event_seq}
+    return {"scope": scope_id, **moved}

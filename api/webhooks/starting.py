@@ -1,0 +1,19 @@
+"""Keeping the process running that delivers webhooks."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from api.workers.companions import kept_running
+
+
+def webhook_process(home: Path, server: int) -> AbstractContextManager[None]:
+    """Keeps a process that delivers webhooks running while a block runs.
+
+    Args:
+        home: The instance's directory.
+        server: The process that it belongs to, and ends with.
+    """
+    return kept_running([sys.executable, "-m", "api.webhooks.process", str(home), str(server)])
