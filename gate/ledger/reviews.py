@@ -2,6 +2,7 @@
 
     ledger.reviews.set_owner(scope, "refund_policy", "", Terms("risk-desk", 14_400, 3_600), now)
     ledger.reviews.find(scope_id, decision_id)       # one review
+    ledger.reviews.page(scope_id, state="held", limit=50)    # the 50 that wait longest
     ledger.reviews.due(now, 500)                     # the held reviews whose time limit is over
 
 Owners are settings of a scope, and never part of a rulebook. A review keeps the owner and the time limit that were set
@@ -239,6 +240,42 @@ class Reviews:
             .order_by(reviews.c.due_at)
             .limit(limit)
         )
+        with self._store.read() as connection:
+            return [_row(row) for row in connection.execute(query)]
+
+    def page(
+        self,
+        scope_id: str,
+        *,
+        state: str,
+        owner: str | None = None,
+        oldest: bool = True,
+        beyond: int | None = None,
+        created_before: str | None = None,
+        limit: int,
+    ) -> list[ReviewRow]:
+        """The reviews of a scope in a state, in chain order.
+
+        Args:
+            scope_id: The scope.
+            state: One of `chain.reviews.STATES`.
+            owner: Who has to answer; "" for those that have no owner, None for all.
+            oldest: Whether the oldest come first, and not the newest.
+            beyond: The chain position after which, or, newest first, before which the page begins; None for the first.
+            created_before: Only those whose decision was made before this UTC timestamp; None for all.
+            limit: How many at most.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        if any(not has_utf8(text) for text in (state, owner or "")):
+            return []
+        columns, position = reviews.c, reviews.c.position
+        chosen = [columns.scope_id == scope_id, columns.state == state]
+        chosen += [] if owner is None else [columns.owner == owner]
+        chosen += [] if beyond is None else [position > beyond if oldest else position < beyond]
+        chosen += [] if created_before is None else [columns.created_at < created_before]
+        query = select(reviews).where(*chosen).order_by(position if oldest else position.desc()).limit(limit)
         with self._store.read() as connection:
             return [_row(row) for row in connection.execute(query)]
 
