@@ -221,12 +221,8 @@ class Reviews:
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
-        known = [decision_id for decision_id in decision_ids if not unheard_of(decision_id)]
-        if not known:
-            return {}
-        query = select(reviews).where(reviews.c.scope_id == scope_id, reviews.c.decision_id.in_(known))
         with self._store.read() as connection:
-            return {row.decision_id: _row(row) for row in connection.execute(query)}
+            return reviews_of(connection, scope_id, decision_ids)
 
     def due(self, now: datetime, limit: int) -> list[ReviewRow]:
         """The held reviews of all scopes whose time limit is over, the longest overdue first.
@@ -288,6 +284,15 @@ class Reviews:
         with self._store.read() as connection:
             found = [Waiting(*row) for row in connection.execute(_WAITING, {"scope": scope_id})]
         return sorted(found, key=lambda waiting: (waiting.oldest_at, waiting.owner))
+
+
+def reviews_of(connection: Connection, scope_id: str, decision_ids: Sequence[str]) -> dict[str, ReviewRow]:
+    """As `Reviews.of`, over a connection."""
+    known = [decision_id for decision_id in decision_ids if not unheard_of(decision_id)]
+    if not known:
+        return {}
+    query = select(reviews).where(reviews.c.scope_id == scope_id, reviews.c.decision_id.in_(known))
+    return {row.decision_id: _row(row) for row in connection.execute(query)}
 
 
 def _owners(connection: Connection, scope_id: str) -> list[Ownership]:

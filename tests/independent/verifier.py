@@ -59,6 +59,7 @@ ADVISORY_HAS_NO = (
 MIGRATION_VERSION = "decision_migration_v1"
 ROUTE_VERSION = "decision_route_v1"
 
+RESOLUTION_VERSION = "decision_resolution_v1"
 ENTRY_TYPES = ("decision", "execution", "outcome", "crm_sync", "erasure", "migration", "route", "resolution")
 
 HASH_TEXT = re.compile(r"[0-9a-f]{64}")
@@ -1313,6 +1314,137 @@ def change_failures(entry: Any, link: Any) -> list[str]:
     return findings.failures
 
 
+# Resolutions
+
+RESOLUTION_REQUIRED = (
+    "decision_protocol_version",
+    "decision_resolution_version",
+    "resolution_entry_id",
+    "decision_id",
+    "decision_record_hash",
+    "decision_receipt_hash",
+    "action_binding_hash",
+    "resolution",
+    "actor",
+    "recorded_at",
+    "resolution_hash",
+)
+RESOLUTION_OPTIONAL = (
+    "resolved_by",
+    "evidence_refs",
+    "note",
+    "idempotency_key",
+    "resolution_input_hash",
+    "expires_at",
+    "key_id",
+    "signature",
+    "audit_chain",
+)
+
+
+def resolution_hash(resolution: Any) -> str:
+    kept = {name: value for name, value in resolution.items() if name in (*RESOLUTION_REQUIRED, *RESOLUTION_OPTIONAL)}
+    for name in ("resolution_hash", "key_id", "signature", "audit_chain"):
+        kept.pop(name, None)
+    return canonical_hash(compact(kept))
+
+
+def resolution_failures(
+    resolution: Any, record: Any, receipt_keys: Any, *, hmac_secret: bytes | None = None, unsigned: bool = False
+) -> list[str]:
+    """Every check of a resolution against the record of its decision; empty where all hold.
+
+    Without a signature it fails, unless `unsigned` says that it may lack one; then it grants nothing.
+    """
+    findings = _Findings()
+    if not findings.canonical_input("resolution", resolution):
+        return findings.failures
+    missing = [name for name in RESOLUTION_REQUIRED if name not in resolution]
+    findings.require(not missing, f"resolution: members missing: {', '.join(missing)}")
+    known = [name for name in (*RESOLUTION_REQUIRED, *RESOLUTION_OPTIONAL) if name in resolution]
+    empties = [name for name in known if _empty(resolution[name])]
+    findings.equal("resolution: empty members", empties, [])
+    expected = {
+        "decision_protocol_version": PROTOCOL_VERSION,
+        "decision_resolution_version": RESOLUTION_VERSION,
+        "decision_id": record.get("decision_id"),
+        "decision_record_hash": record.get("record_hash"),
+        "decision_receipt_hash": record.get("receipt_hash"),
+        "action_binding_hash": canonical_hash(record.get("action_binding")),
+        "resolution_hash": resolution_hash(resolution),
+    }
+    for name, value in expected.items():
+        findings.equal(f"resolution: {name}", resolution.get(name), value)
+    answer = resolution.get("resolution")
+    findings.require(answer in ("granted", "refused", "expired"), f"resolution is {answer!r}")
+    findings.require(answer != "granted" or "expires_at" in resolution, "resolution: a grant without an end")
+    held = record.get("verdict") == "review" and record.get("evaluator_version") != ADVISORY_EVALUATOR
+    findings.require(held, "resolution: the decision was not held")
+    findings.require(_is_timestamp(resolution.get("recorded_at")), "resolution: recorded_at is not a timestamp")
+    if "expires_at" in resolution:
+        findings.require(_is_timestamp(resolution["expires_at"]), "resolution: expires_at is not a timestamp")
+    actor = _object(resolution.get("actor"))
+    findings.equal("resolution: actor members", sorted(actor), ["id", "type"])
+    kind = actor.get("type")
+    findings.require(kind in ("user", "key", "service"), f"resolution: actor.type is {kind!r}")
+    findings.require(isinstance(actor.get("id"), str), "resolution: actor.id is no text")
+    references = resolution.get("evidence_refs", [])
+    texts = isinstance(references, list) and all(isinstance(each, str) and each for each in references)
+    findings.require(texts, "resolution: evidence_refs are no texts")
+    for name in ("resolved_by", "note", "idempotency_key", "resolution_input_hash", "resolution_entry_id"):
+        findings.require(isinstance(resolution.get(name, ""), str), f"resolution: {name} is no text")
+    if "audit_chain" in resolution:
+        link = _object(resolution["audit_chain"])
+        entry = {
+            "decision_chain_version": CHAIN_VERSION,
+            "entry_type": "resolution",
+            "decision_id": resolution.get("decision_id"),
+            "record_hash": resolution.get("resolution_hash"),
+            "receipt_hash": None,
+        }
+        findings.equal("resolution: audit_chain.entry_type", link.get("entry_type"), "resolution")
+        findings.equal("resolution: audit_chain.leaf_hash", link.get("leaf_hash"), canonical_hash(_leaf(entry)))
+    _check_resolution_signature(findings, resolution, receipt_keys, hmac_secret, unsigned)
+    return findings.failures
+
+
+def _check_resolution_signature(
+    findings: _Findings, resolution: Any, receipt_keys: Any, hmac_secret: bytes | None, unsigned: bool
+) -> None:
+    what, key_id = "resolution signature", resolution.get("key_id")
+    findings.equal("resolution: key_id beside signature", "key_id" in resolution, "signature" in resolution)
+    if "signature" not in resolution:
+        findings.require(unsigned, f"{what}: absent")
+        return
+    message = canonical(
+        {
+            "decision_id": resolution.get("decision_id"),
+            "key_id": key_id,
+            "record_hash": resolution.get("decision_record_hash"),
+            "resolution_hash": resolution.get("resolution_hash"),
+        }
+    )
+    signature = _text(resolution["signature"])
+    if signature.startswith("hmac-sha256:"):
+        if hmac_secret is None:
+            findings.fail(f"{what}: no HMAC secret was given to check it with")
+            return
+        expected = "hmac-sha256:" + hmac.new(hmac_secret, message, hashlib.sha256).hexdigest()
+        findings.require(hmac.compare_digest(signature.encode(), expected.encode()), f"{what}: HMAC does not hold")
+        return
+    key = _ed25519_key(findings, what, receipt_keys or {}, key_id, resolution.get("recorded_at"))
+    if key is not None:
+        _check_prefixed_ed25519(findings, what, key[0], signature, message)
+
+
+def _granted_at(packet: dict[str, Any]) -> int | None:
+    """The chain position behind which receipts of a held action are in order."""
+    resolution = _object(packet.get("resolution"))
+    if resolution.get("resolution") != "granted" or "signature" not in resolution:
+        return None
+    return _integer(_object(resolution.get("audit_chain")).get("chain_position"))
+
+
 def checkpoint_failures(checkpoint: Any, receipt_keys: Any) -> list[str]:
     """Every check of a checkpoint by itself; empty where all hold."""
     findings = _Findings()
@@ -1385,7 +1517,12 @@ MAY_BE_EMPTY = ("action_binding", "state_before_hash", "state_after_hash", "flag
 
 
 def _check_report(
-    findings: _Findings, what: str, report: dict[str, Any], record: dict[str, Any], is_execution: bool
+    findings: _Findings,
+    what: str,
+    report: dict[str, Any],
+    record: dict[str, Any],
+    is_execution: bool,
+    granted_at: int | None,
 ) -> None:
     hash_member = "execution_hash" if is_execution else "outcome_hash"
     fields = EXECUTION_FIELDS if is_execution else OUTCOME_FIELDS
@@ -1414,7 +1551,10 @@ def _check_report(
             expected["action_binding_match"] = False
         elif _names_the_target(report, _object(binding)):
             expected["action_binding_match"] = True
-        approved = report.get("decision_verdict") == "yes" and record.get("evaluator_version") != ADVISORY_EVALUATOR
+        position = _integer(_object(report.get("audit_chain")).get("chain_position")) or 0
+        granted = report.get("decision_verdict") == "review" and granted_at is not None and position > granted_at
+        approved = granted or report.get("decision_verdict") == "yes"
+        approved = approved and record.get("evaluator_version") != ADVISORY_EVALUATOR
         flags = [] if approved else ["DECISION_NOT_APPROVED"]
         bound_alike = canonical(binding) == canonical(record.get("action_binding"))
         named = not bound_alike or any(name in report for name in ("target_system", "target_object_id", "mutation"))
@@ -1490,7 +1630,7 @@ def _check_collection(
     positions: list[int] = []
     for index, report in enumerate(_array(packet.get(collection))):
         what = f"{collection}[{index}]"
-        _check_report(findings, what, _object(report), record, is_execution)
+        _check_report(findings, what, _object(report), record, is_execution, _granted_at(packet))
         position = _integer(_object(_object(report).get("audit_chain")).get("chain_position")) or 0
         if position in links:
             _check_report_link(findings, what, _object(report), links[position], hash_member)
@@ -1585,5 +1725,35 @@ def packet_failures(
     links = {position: link for link in retained if (position := _integer(link.get("chain_position"))) is not None}
     for collection in ("execution_receipts", "outcome_records"):
         _check_collection(findings, collection, packet, links)
+    if "resolution" in packet:
+        resolution = _object(packet["resolution"])
+        findings.failures += resolution_failures(
+            resolution, record, receipt_keys, hmac_secret=hmac_secret, unsigned=True
+        )
+        findings.require("audit_chain" in resolution, "resolution: it has no chain position")
+    _check_resolution_link(findings, packet, record, links)
     _check_intelligence(findings, packet)
     return findings.failures
+
+
+def _check_resolution_link(
+    findings: _Findings, packet: dict[str, Any], record: dict[str, Any], links: dict[int, dict[str, Any]]
+) -> None:
+    resolution = _object(packet.get("resolution"))
+    told = [
+        link
+        for link in links.values()
+        if link.get("entry_type") == "resolution" and link.get("decision_id") == record.get("decision_id")
+    ]
+    findings.require(not told or bool(resolution), "resolution: a retained link tells of one that is left out")
+    findings.require(len(told) <= 1, "resolution: retained links tell of two")
+    for link in told if resolution else []:
+        own = {name: link.get(name) for name in AUDIT_CHAIN_MEMBERS}
+        findings.equal("resolution: audit_chain against the retained link", resolution.get("audit_chain"), own)
+        entry = {
+            "record_hash": resolution.get("resolution_hash"),
+            "policy_id": record.get("policy_id"),
+            "policy_version": record.get("policy_version"),
+            "created_at": resolution.get("recorded_at"),
+        }
+        findings.equal("resolution: the retained link's entry", {name: link.get(name) for name in entry}, entry)

@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -31,10 +31,12 @@ from gate.proof.chain import link_material
 from gate.proof.checkpoint import sign_checkpoint
 from gate.proof.signing import Ed25519Signer, KeyRegistry, PublicKey, Signer
 from gate.records.attestation import registration
+from gate.records.changes import Actor
 from gate.records.envelope import input_material
 from gate.records.packet import build_packet
 from gate.records.record import Identity, Signers, build_record
 from gate.records.reports.receipts import CRM_SYNCS, EXECUTIONS, KINDS, OUTCOMES, Kind, build, report_link
+from gate.records.reports.resolution import Resolving, build_resolution, resolution_link
 from gate.records.request import read_request
 from gate.rulebooks.facts import Facts, dependency_of
 from gate.rulebooks.patterns import find_pattern
@@ -203,18 +205,50 @@ SUCCEEDED: Final[dict[str, Any]] = {
 }
 
 
+HELD: Final[dict[str, Any]] = {"discount_percent": 40, "margin_percent": 22}
+"""Inputs over which the sample rulebook holds the action for its owner."""
+
+GRANT: Final[dict[str, Any]] = {
+    "resolution": "granted",
+    "resolved_by": "Maya Lindqvist",
+    "note": "A framework customer; agreed with sales.",
+    "evidence": ["ticket-4711"],
+}
+
+
+def make_resolution(
+    record: Any = None,
+    *,
+    head: chain.Head | None = None,
+    body: dict[str, Any] = GRANT,
+    signer: Signer | None = RECEIPT_SIGNER,
+) -> Any:
+    """A resolution of a held decision, over fixed ids, dates and keys: by default the next link behind its decision."""
+    held = make_record(sample_request(**HELD)) if record is None else record
+    expires_at = timestamp(NOW + timedelta(hours=4)) if body["resolution"] == "granted" else None
+    actor: Actor = {"type": "key", "id": "8f7f47779ccb4ee47ae61c65"}
+    resolving = Resolving(body["resolution"], actor, timestamp(NOW), expires_at, body, "grant-1")
+    resolution = build_resolution(held, resolving, f"res_{1:032x}", signer)
+    before = chain.head_of(chain.append(chain.Head("chain_test"), link_material(held))) if head is None else head
+    return {**resolution, "audit_chain": chain.record_link(chain.append(before, resolution_link(resolution, held)))}
+
+
 def make_packet(
     *,
     record: Any = None,
+    resolved: dict[str, Any] | None = None,
     signer: Signer | None = RECEIPT_SIGNER,
     chain_limit: int = 1000,
     with_input: bool = True,
 ) -> Any:
     """A packet of two execution receipts and two outcomes, over fixed ids, date and keys.
 
-    Its chain has an entry before the decision, a foreign one between the reports, and a CRM sync at its end.
+    Its chain has an entry before the decision, a foreign one between the reports, and a CRM sync at its end. Where the
+    body of a resolution is given, the decision is held, and it is resolved between the first receipt and the second.
     """
-    made: Any = make_record() if record is None else record
+    request = sample_request() if resolved is None else sample_request(**HELD)
+    made: Any = make_record(request) if record is None else record
+    resolution: Any = None
     counts = Counts(succeeded=30, failed=1)
     confidence = decision_confidence(made["verdict"], counts, counts)
     made = {**made, "decision_confidence": confidence, "confidence_hash": confidence["confidence_hash"]}
@@ -233,8 +267,12 @@ def make_packet(
     for number, (kind, body, key) in enumerate(told, start=1):
         if number == 3:
             links.append(chain.append(chain.head_of(links[-1]), foreign))
+        if number == 3 and resolved is not None:
+            resolution = make_resolution(made, head=chain.head_of(links[-1]), body=resolved, signer=signer)
+            links.append(chain.append(chain.head_of(links[-1]), resolution_link(resolution, made)))
+        granted = resolution is not None and resolution["resolution"] == "granted"
         id_ = f"{kind.id_prefix}_{number:032x}"
-        report = build(kind, made, body, id_, idempotency_key=key, reported_at=timestamp(NOW))
+        report = build(kind, made, body, id_, idempotency_key=key, reported_at=timestamp(NOW), granted=granted)
         links.append(chain.append(chain.head_of(links[-1]), report_link(kind, report)))
         reports[kind.name].insert(0, {**report, "audit_chain": chain.record_link(links[-1])})
     retained = links[1 : 1 + chain_limit]
@@ -247,6 +285,7 @@ def make_packet(
         reports[EXECUTIONS.name],
         reports[OUTCOMES.name],
         exported_at=timestamp(NOW),
+        resolution=resolution,
         intelligence={
             "effectiveness": counting.answer("", EffectivenessQuestion(policy_id, policy_version=version)),
             "confidence": confidence_report(coverage, similar),
@@ -257,7 +296,7 @@ def make_packet(
         links=retained,
         checkpoint=None if signer is None else sign_checkpoint(chain.head_of(retained[-1]), timestamp(NOW), signer),
         with_input=with_input,
-        request_body=sample_request(),
+        request_body=request,
     )
     return parse(canonical(packet), max_depth=MAX_VERIFY_DEPTH)
 

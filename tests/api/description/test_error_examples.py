@@ -244,6 +244,52 @@ def report_mismatch(kind: Kind) -> Provoke:
     return lambda caller: report(caller, kind, caller.decide().get_json()["decision_url"], decision_record_hash="0")
 
 
+def resolve(caller: Caller, url: str, **members: Any) -> TestResponse:
+    """Resolves a decision with a key that may."""
+    owner, _ = caller.instance.ledger.directory.create_key(caller.scope, frozenset({"resolve"}), None, utc_now())
+    body = {"resolution": "refused", "resolved_by": "Maya Lindqvist", **members}
+    headers = {"x-api-key": owner, "x-idempotency-key": "deal-1042:resolution"}
+    return caller.send({"path": f"{url}/resolution", "json": body, "headers": headers})
+
+
+def held(caller: Caller) -> Any:
+    """A held decision's record."""
+    request = sample_request(discount_percent=40, margin_percent=22)
+    return caller.client.post("/api/decide", json=request, headers=caller.headers).get_json()
+
+
+def resolution_conflict(caller: Caller) -> TestResponse:
+    url = held(caller)["decision_url"]
+    assert resolve(caller, url).status_code == 201
+    return resolve(caller, url, resolution="granted")
+
+
+def resolution_in_progress(caller: Caller) -> TestResponse:
+    record = held(caller)
+    claim = Claim("resolution", record["decision_id"], "deal-1042:resolution", "")
+    with caller.instance.ledger.reservations.reserve(claim.digest(caller.scope.scope_id)):
+        return resolve(caller, record["decision_url"])
+
+
+def resolution_mismatch(caller: Caller) -> TestResponse:
+    return resolve(caller, held(caller)["decision_url"], decision_record_hash="0")
+
+
+def resolved_before(caller: Caller) -> TestResponse:
+    record = held(caller)
+    resolutions = caller.instance.resolutions()
+    owner, _ = caller.instance.ledger.directory.create_key(caller.scope, frozenset({"resolve"}), None, utc_now())
+    authority = caller.instance.ledger.directory.authenticate(owner, utc_now())
+    resolutions.resolve(authority, record["decision_id"], {"resolution": "refused", "resolved_by": "Maya Lindqvist"})
+    return resolve(caller, record["decision_url"])
+
+
+def not_held(caller: Caller) -> TestResponse:
+    refused = sample_request(discount_percent=10, margin_percent=2)
+    record = caller.client.post("/api/decide", json=refused, headers=caller.headers).get_json()
+    return resolve(caller, record["decision_url"])
+
+
 def storage(caller: Caller) -> TestResponse:
     with caller.instance.ledger.store.write() as connection:
         connection.exec_driver_sql("ALTER TABLE entries RENAME TO gone")
@@ -327,6 +373,11 @@ PROVOKED: dict[str, Provoke] = {
     **{f"SVC_{kind.code}_IDEMPOTENCY_CONFLICT": report_conflict(kind) for kind in KINDS},
     **{f"SVC_{kind.code}_IDEMPOTENCY_IN_PROGRESS": report_in_progress(kind) for kind in KINDS},
     **{f"SVC_{kind.code}_RECORD_MISMATCH": report_mismatch(kind) for kind in KINDS},
+    "SVC_RESOLUTION_IDEMPOTENCY_CONFLICT": resolution_conflict,
+    "SVC_RESOLUTION_IDEMPOTENCY_IN_PROGRESS": resolution_in_progress,
+    "SVC_RESOLUTION_RECORD_MISMATCH": resolution_mismatch,
+    "SVC_RESOLUTION_FINAL": resolved_before,
+    "SVC_RESOLUTION_NOT_HELD": not_held,
     "SVC_STORAGE_UNAVAILABLE": storage,
     "SVC_SIGNING_UNAVAILABLE": signing,
     "SVC_CHECKPOINT_UNAVAILABLE": checkpoint_refused,

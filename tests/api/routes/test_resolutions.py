@@ -272,3 +272,51 @@ def test_the_service_lets_reviews_expire_on_time_and_once(owner: Owner, instance
     assert on_time.expire_due(lambda review, error: pytest.fail(str(error))) == 2
     assert on_time.expire_due(lambda review, error: pytest.fail(str(error))) == 0
     assert [owner.standing(record)["state"] for record in records] == ["granted", "expired", "expired"]
+
+
+def found(owner: Owner, query: str) -> list[tuple[Any, ...]]:
+    """State, owner and decision of what a search finds, through all of its pages."""
+    listed: list[tuple[Any, ...]] = []
+    cursor = ""
+    while True:
+        answer = owner.client.get(f"/api/decisions?{query}{cursor}", headers={"x-api-key": owner.key})
+        assert answer.status_code == 200, answer.get_json()
+        body = answer.get_json()
+        jsonschema.Draft202012Validator(resources.schema("decision-search")).validate(body)
+        listed += [(each.get("state"), each.get("owner"), each["decision_id"]) for each in body["decisions"]]
+        if body["next_cursor"] is None:
+            return listed
+        cursor = f"&cursor={body['next_cursor']}"
+
+
+def test_reviews_are_found_by_state_owner_and_age_in_either_order(
+    owner: Owner, instance: Instance, scope: Scope
+) -> None:
+    instance.ledger.reviews.set_owner(scope, "", "", Terms("desk", 3600, 60), utc_now())
+    owner.decide(discount_percent=10, margin_percent=22)
+    ids = [owner.held()["decision_id"] for _ in range(5)]
+    instance.ledger.reviews.set_owner(scope, "", "", Terms("others", None, 60), utc_now())
+    ids.append(owner.held()["decision_id"])
+    owner.resolve(ids[1])
+    owner.resolve(ids[2], {"resolution": "refused", "resolved_by": "Maya"})
+    owner.report(EXECUTIONS, ids[1], {"execution_status": "executed"})
+    held = [ids[0], ids[3], ids[4]]
+    assert found(owner, "state=held&limit=1") == [
+        ("held", "others", ids[5]),
+        *(("held", "desk", id_) for id_ in reversed(held)),
+    ]
+    assert found(owner, "state=held&owner=desk&order=oldest&limit=2") == [("held", "desk", id_) for id_ in held]
+    assert found(owner, "state=executed") == [("executed", "desk", ids[1])]
+    assert found(owner, "state=refused&policy_id=pricing_exception") == [("refused", "desk", ids[2])]
+    assert found(owner, "state=held&policy_id=another") == []
+    assert found(owner, "state=held&verdict=yes") == []
+    assert found(owner, "state=held&min_age=3600") == []
+    assert len(found(owner, "state=held&min_age=0")) == 4
+    # Without a state every review still says where it stands, and nothing else does.
+    assert [each[0] for each in found(owner, "")] == ["held", "held", "held", "refused", "executed", "held", None]
+
+
+@pytest.mark.parametrize("query", ["owner=desk", "order=oldest", "state=open", "order=best", "state=held&min_age=-1"])
+def test_a_search_that_cannot_be_made_is_refused(owner: Owner, query: str) -> None:
+    answer = owner.client.get(f"/api/decisions?{query}", headers={"x-api-key": owner.key})
+    refused(answer, 400, "SVC_API_QUERY_INVALID")

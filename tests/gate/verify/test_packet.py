@@ -30,6 +30,7 @@ from tests.reference.strategies import json_values
 from tests.support.migrations import Example
 from tests.support.samples import (
     ATTESTATION_KEYS,
+    GRANT,
     NOW,
     RECEIPT_KEYS,
     RECEIPT_SIGNER,
@@ -63,7 +64,6 @@ def hmac_packet() -> Any:
     return make_packet(record=make_record(signers=replace(SIGNERS, receipt=HMAC_SIGNER)), signer=HMAC_SIGNER)
 
 
-HELD = sample_request(discount_percent=30, margin_percent=22)
 VARIANTS: dict[str, tuple[dict[str, Any], Trust]] = {
     "whole": (make_packet(), TRUST),
     "few links": (make_packet(chain_limit=3), TRUST),
@@ -72,6 +72,8 @@ VARIANTS: dict[str, tuple[dict[str, Any], Trust]] = {
         make_packet(record=make_record(sample_request(discount_percent=30, margin_percent=22)), with_input=False),
         TRUST,
     ),
+    "granted": (make_packet(resolved=GRANT), TRUST),
+    "refused": (make_packet(resolved={"resolution": "refused", "resolved_by": "Maya Lindqvist"}), TRUST),
     "no checkpoint": (make_packet(signer=None), TRUST),
     "hmac": (hmac_packet(), HMAC_TRUST),
 }
@@ -205,7 +207,7 @@ def grown(*more: chain.Entry) -> dict[str, Any]:
 APPROVED, ROUTED = Example().changes[-2:]
 CHANGES = {"migration": entry_link(MIGRATIONS, APPROVED), "route": entry_link(ROUTES, ROUTED)}
 OF_LATER = {
-    "unsigned": chain.Entry("resolution", "dec_1", "a" * 64, None, "pricing_exception", "1", timestamp(NOW)),
+    "unsigned": chain.Entry("delegation", "dec_1", "a" * 64, None, "pricing_exception", "1", timestamp(NOW)),
     "with a receipt": chain.Entry("import", "imp_1", "b" * 64, "c" * 64, None, None, timestamp(NOW)),
 }
 
