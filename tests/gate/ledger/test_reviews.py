@@ -88,3 +88,16 @@ def test_a_page_can_be_of_reviews_that_wait_for_some_time(kept: Reviews) -> None
 def test_a_review_is_read_back_as_it_was_kept(kept: Reviews) -> None:
     assert kept.page("acme", state="held", owner="Team Zürich", limit=1) == [ReviewRow(**ROWS[1])]
     assert ids(kept.page("other", state="held", limit=9)) == ["dec_0000", "dec_0001"]
+
+
+def test_what_waits_is_counted_by_owner_with_what_is_due_by_a_moment(kept: Reviews) -> None:
+    by = FIRST + timedelta(hours=4, minutes=20)
+    found = kept.waiting("acme", by)
+    held = [each for each in ROWS if each["state"] == "held"]
+    assert [waiting.owner for waiting in found] == ["risk-desk", "Team Zürich", ""]
+    for waiting in found:
+        of = [each for each in held if each["owner"] == waiting.owner]
+        due = sum(each["due_at"] <= timestamp(by) for each in of)
+        assert (waiting.number, waiting.oldest_at, waiting.due) == (len(of), of[0]["created_at"], due)
+        assert 0 < due < len(of)
+    assert kept.waiting("nowhere", by) == []
