@@ -76,7 +76,7 @@ def view(
         "more_facts": max(0, len(story.facts or ()) - MOST_FACTS),
         "erased": story.facts is None,
         "like": _like(around.like),
-        "position": (record.get("audit_chain") or {}).get("chain_position"),
+        "position": at(record, "audit_chain", "chain_position"),
         "binding_hash": content_hash(record["action_binding"]),
         "standing": None if story.review is None else standing(location, story.review, record, now),
         "answers": None if not is_held else _answers(record, review),
@@ -88,14 +88,9 @@ def view(
         "later_url": _other(location, around.later),
         "earlier_url": _other(location, around.earlier),
         "owner_filter": location.owner,
-        "decided": when(timestamp_of(record)),
+        "decided": when(record["created_at"]),
     }
     return Page(location, f"{phrase(STATES[review.state])}: {asked(record)}", render("review.html", context))
-
-
-def timestamp_of(record: Mapping[str, Any]) -> str:
-    """When the decision was made."""
-    return str(record["created_at"])
 
 
 def _answers(record: Mapping[str, Any], review: ReviewRow) -> dict[str, str]:

@@ -13,7 +13,7 @@ from workbench.dashboard.store.reviews import SOON
 from workbench.dashboard.views.decided.checks import value
 from workbench.dashboard.views.html import ago
 from workbench.engines.rendering import cut
-from workbench.engines.wording import in_words
+from workbench.engines.wording import phrase
 
 STATES: Final[Mapping[str, str]] = {
     HELD: "held",
@@ -23,6 +23,9 @@ STATES: Final[Mapping[str, str]] = {
     "executed": "granted and executed",
 }
 """The states of reviews in words."""
+
+# From here on a number has more digits than anybody reads.
+_GREATEST: Final = 1e15
 
 TONES: Final[Mapping[str, str]] = {
     HELD: "warn",
@@ -74,9 +77,9 @@ def owned(owner: str | None) -> str:
 
 
 def asked(record: Mapping[str, Any]) -> str:
-    """The action that was asked for, in one line: `refund order on ORDER-12, 120 EUR`."""
+    """The action that was asked for, in one line: `Refund order on ORDER-12, 120 EUR`."""
     binding = record["action_binding"]
-    action = cut(in_words(binding["proposed_action"] or record["action"]))
+    action = cut(phrase(binding["proposed_action"] or record["action"]))
     target = f" on {cut(binding['resource'])}" if binding["resource"] else ""
     amount = worth(record)
     return f"{action}{target}{f', {amount}' if amount else ''}"
@@ -88,5 +91,6 @@ def worth(record: Mapping[str, Any]) -> str:
     if binding.get("amount") in (None, ""):
         return ""
     amount, currency = binding["amount"], binding.get("currency")
-    number = f"{amount:,}" if isinstance(amount, int) and not isinstance(amount, bool) else cut(value(amount))
+    is_number = isinstance(amount, int | float) and not isinstance(amount, bool) and abs(amount) < _GREATEST
+    number = f"{amount:,}" if is_number else cut(value(amount))
     return f"{number} {cut(value(currency))}" if currency not in (None, "") else number
