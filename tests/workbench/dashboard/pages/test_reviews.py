@@ -55,7 +55,7 @@ def test_the_queue_says_how_many_wait_by_owner_and_lists_the_oldest_first(queue:
         "no time limit",
         "Approve discount on nobody's, 1,200.5 EUR",
         POLICY,
-        "OUTSIDE_POLICY",
+        "NO_RULE_MATCHED",
         "no owner",
     ]
     more = read(queue.visit(found.links["Newer"]))
