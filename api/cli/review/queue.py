@@ -73,7 +73,9 @@ def show(
         print_json({"review": standing, "decision_record": record})
         return
     binding = record["action_binding"]
-    say(f"Action: {binding['proposed_action'] or record['action']} on {binding['system']} {binding['resource']}".rstrip())
+    say(
+        f"Action: {binding['proposed_action'] or record['action']} on {binding['system']} {binding['resource']}".rstrip()
+    )
     told: Any = binding
     for name in ("amount", "currency", "subject", "actor"):
         if name in told:
