@@ -1,4 +1,4 @@
-"""The queue of reviews in a real browser, with the keyboard alone: a review is opened, granted, and the next one shown."""
+"""The queue of reviews in a real browser, with the keyboard alone: one is opened and granted, and the next shown."""
 
 from __future__ import annotations
 
@@ -76,8 +76,7 @@ def test_an_approver_works_through_the_queue_with_the_keyboard_alone(
     keyboard.press("Escape")
     window.focuses("h1: Held")
     # Another approver is quicker: a sentence says so, and the note is still there.
-    ben = site.instance.ledger.users.find("ben")
-    assert ben is not None
+    ben = site.instance.ledger.users.user("ben")
     site.instance.resolutions(site.clock).resolve_as(ben, scope, held[0], "refused")
     keyboard.press("g")
     keyboard.press("Control+Enter")

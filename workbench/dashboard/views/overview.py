@@ -233,7 +233,7 @@ def _waits(waiting: Sequence[Waiting], now: datetime) -> str:
     if not number:
         return "No review waits for an answer"
     oldest = waits(min(each.oldest_at for each in waiting), now)
-    soon = f"; {due:,} {'is' if due == 1 else 'are'} due within an hour" if due else ""
+    soon = f"; {due:,} {'is' if due == 1 else 'are'} overdue or due within an hour" if due else ""
     since = f"for {oldest}" if number == 1 else f"the oldest for {oldest}"
     return f"{counted(number, 'review')} {'waits' if number == 1 else 'wait'} for an answer, {since}{soon}"
 

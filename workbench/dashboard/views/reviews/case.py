@@ -112,6 +112,9 @@ def _like(like: Mapping[str, int]) -> str | None:
     number = sum(like.values())
     if not number:
         return None
+    if number == 1:
+        (state,) = like
+        return f"The latest review of the same policy and action that ended was {STATES[state]}."
     ended = [
         f"{like[state]:,} {'was' if like[state] == 1 else 'were'} {STATES[state]}"
         for state in STATES

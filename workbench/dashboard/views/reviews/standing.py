@@ -58,7 +58,7 @@ def standing(location: Location, found: Standing, record: Mapping[str, Any], now
     """
     review = found.review
     if review is None:
-        return {"fault": found.fault, "title": "The review cannot be shown"}
+        return {"fault": found.fault, "title": "The review cannot be shown", "state": "not known", "tone": "bad"}
     state = str(review["state"])
     resolution = review["resolution"]
     return {
