@@ -259,5 +259,5 @@ def test_what_is_confirmed_names_the_action(desk: Reviewers) -> None:
     decision_id = desk.hold("one", amount=40, currency="EUR")
     html = str(desk.visit(url("review", id=decision_id)).html)
     assert "You grant this action: " in html
-    assert " on one, 40 EUR. It may begin within 24 hours from now, once." in html
+    assert " on one, 40 EUR. It may begin within 1 day from now, once." in html
     assert "It stays held for good." in html

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from gate.encoding.canonical import content_hash
@@ -15,12 +15,12 @@ from workbench.dashboard.store.ledger import Story
 from workbench.dashboard.store.reviews import Around
 from workbench.dashboard.views import links
 from workbench.dashboard.views.decided.checks import value
-from workbench.dashboard.views.html import render, when
+from workbench.dashboard.views.html import ago, render, when
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
 from workbench.dashboard.views.reviews.standing import Done, standing
 from workbench.dashboard.views.reviews.words import STATES, asked, due, owned, waits, worth
-from workbench.engines.wording import counted, joined, phrase, span
+from workbench.engines.wording import counted, joined, phrase
 
 MOST_FACTS: Final = 100
 """How many facts are shown; the decision's page has more."""
@@ -79,7 +79,7 @@ def view(
         "position": at(record, "audit_chain", "chain_position"),
         "binding_hash": content_hash(record["action_binding"]),
         "standing": None if story.review is None else standing(location, story.review, record, now),
-        "answers": None if not is_held else _answers(record, review),
+        "answers": None if not is_held else _answers(record, review, now),
         "refused": refused,
         "done": done,
         "decision_url": decision_url,
@@ -93,10 +93,10 @@ def view(
     return Page(location, f"{phrase(STATES[review.state])}: {asked(record)}", render("review.html", context))
 
 
-def _answers(record: Mapping[str, Any], review: ReviewRow) -> dict[str, str]:
+def _answers(record: Mapping[str, Any], review: ReviewRow, now: datetime) -> dict[str, str]:
     """What each answer comes to, as sentences for who confirms it."""
     what, final = asked(record), "The answer is final, and is recorded under your name."
-    lasts = span(review.grant_seconds / 3600)
+    lasts = ago(now, now + timedelta(seconds=review.grant_seconds))
     return {
         "granted": f"You grant this action: {what}. It may begin within {lasts} from now, once. {final}",
         "refused": f"You refuse this action: {what}. It stays held for good. {final}",

@@ -58,7 +58,13 @@ def standing(location: Location, found: Standing, record: Mapping[str, Any], now
     """
     review = found.review
     if review is None:
-        return {"fault": found.fault, "title": "The review cannot be shown", "state": "not known", "tone": "bad"}
+        return {
+            "fault": found.fault,
+            "title": "The review cannot be shown",
+            "state": "not known",
+            "tone": "bad",
+            "url": None,
+        }
     state = str(review["state"])
     resolution = review["resolution"]
     return {
