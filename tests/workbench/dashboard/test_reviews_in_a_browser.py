@@ -75,6 +75,9 @@ def test_an_approver_works_through_the_queue_with_the_keyboard_alone(
     keyboard.type("jkr agreed")
     keyboard.press("Escape")
     window.focuses("h1: Held")
+    # It is still there after the page was loaded anew.
+    window.go(f"/review?scope=acme&id={held[0]}")
+    assert page.get_by_label("Note:").input_value() == "jkr agreed"
     # Another approver is quicker: a sentence says so, and the note is still there.
     ben = site.instance.ledger.users.user("ben")
     site.instance.resolutions(site.clock).resolve_as(ben, scope, held[0], "refused")

@@ -41,6 +41,7 @@ def resolve(turn: Turn) -> Answer:
         if review is None or review.state == HELD:
             raise
         raise OperatorError(error.code, _too_late(turn.store, review)) from error
+    reviews.recount(turn.who.scope_id)
     return {"go": _next(turn, decision_id), "forget": decision_id}
 
 

@@ -88,6 +88,10 @@ class ReviewReads:
         found = self._waiting.get(scope_id, count, still=lambda of: self._clock() - of[0] < FRESH_FOR)
         return found[1]
 
+    def recount(self, scope_id: str) -> None:
+        """Has the held reviews of a scope counted anew: somebody resolved one, and expects to see one less."""
+        self._waiting.drop(lambda key: key == scope_id)
+
     def owners(self, scope_id: str) -> list[str]:
         """The owners that a scope's settings name, or that have something to answer, by name.
 

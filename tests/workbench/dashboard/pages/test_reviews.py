@@ -8,8 +8,10 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+from sqlalchemy import update
 
-from gate.errors import AccessForbidden, GateError, NotFound, OperatorError
+from gate.errors import AccessForbidden, GateError, NotFound, OperatorError, ServiceUnavailable
+from gate.ledger.tables import reviews
 from tests.workbench.dashboard.decided import ALLOWED, HOSTILE, read
 from tests.workbench.dashboard.reviewing import POLICY, Reviewers, reviewers
 from workbench.dashboard.store.reviews import ROWS
@@ -117,6 +119,7 @@ def test_only_an_approver_has_buttons_and_others_see_why_not(queue: Reviewers) -
 
 def test_an_answer_is_recorded_under_the_users_name_and_leads_to_the_next_review(desk: Reviewers) -> None:
     first, second = desk.hold("one"), desk.hold("two")
+    assert desk.visit(url()).title == "2 reviews wait, the oldest for 1 hour"
     told = desk.answer(first, note=" Agreed. ", evidence="T-1\n\n T-2 \n")
     assert told["forget"] == first
     assert told["go"] == url("review", id=second, done=first)
@@ -223,6 +226,28 @@ def test_a_receipt_without_a_grant_before_it_contradicts_the_review(desk: Review
     found = read(desk.visit(url("decision", id=decision_id))).text
     assert "The verdict of the decision is review, and no grant of its owner comes before the receipt." in found
     assert "In order" not in found
+
+
+def test_with_receipt_signing_off_a_grant_is_refused_and_a_refusal_is_not_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATE_RECEIPT_SIGNING", "off")
+    with reviewers(tmp_path / "home") as desk:
+        decision_id = desk.hold("one")
+        with pytest.raises(ServiceUnavailable, match="Receipt signing is off, and an unsigned grant opens no action"):
+            desk.answer(decision_id)
+        desk.answer(decision_id, "refused")
+        assert "It carries no signature, and opens no action." in read(desk.visit(url("review", id=decision_id))).text
+
+
+def test_a_review_that_was_changed_in_the_ledger_is_a_fault_on_the_page_of_its_decision(desk: Reviewers) -> None:
+    decision_id = desk.hold("one")
+    with desk.site.instance.ledger.store.write() as connection:
+        connection.execute(update(reviews).values(state="granted"))
+    found = read(desk.visit(url("decision", id=decision_id))).text
+    assert "The review cannot be shown" in found
+    assert f"the review of {decision_id} is not as its resolution says" in found
+    assert "the operator must run gate chain check" in found
 
 
 def test_a_grant_says_until_when_it_is_valid(desk: Reviewers) -> None:
