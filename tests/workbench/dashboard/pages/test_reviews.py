@@ -78,7 +78,7 @@ def test_overdue_and_soon_due_are_words_and_not_colours_alone(queue: Reviewers) 
 
 def test_reviews_without_an_owner_have_a_filter(queue: Reviewers) -> None:
     page = queue.visit(read(queue.visit(url())).links["1"])
-    assert page.title.startswith("1 review waits for no owner, ")
+    assert page.title.startswith("1 review waits without an owner, ")
     assert "owner=%28nobody%29" in page.location.url
 
 
@@ -236,6 +236,9 @@ def test_with_receipt_signing_off_a_grant_is_refused_and_a_refusal_is_not_verifi
         decision_id = desk.hold("one")
         with pytest.raises(ServiceUnavailable, match="Receipt signing is off, and an unsigned grant opens no action"):
             desk.answer(decision_id)
+        text = read(desk.visit(url("review", id=decision_id))).text
+        assert "The decision is not verified. The record carries no receipt signature." in text
+        assert "Do not answer it" not in text
         desk.answer(decision_id, "refused")
         assert "It carries no signature, and opens no action." in read(desk.visit(url("review", id=decision_id))).text
 

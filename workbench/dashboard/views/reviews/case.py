@@ -64,6 +64,8 @@ def view(
         "due": due(review.due_at, now),
         "due_at": review.due_at,
         "verified": story.verification.verified,
+        "changed": not story.verification.integrity_valid,
+        "message": story.verification.message,
         "record": record,
         "binding": [(phrase(name), value(told)) for name, told in _binding(record)],
         "amount": worth(record),

@@ -86,7 +86,8 @@ def owners_of(location: Location, waiting: Sequence[Waiting], now: datetime) -> 
 
 
 def _title(location: Location, state: str, here: Sequence[Waiting], queue: Queue, now: datetime) -> str:
-    owner = "" if location.owner is None else f" for {owned(owner_of(location))}"
+    named = owner_of(location)
+    owner = "" if named is None else f" for {owned(named)}" if named else " without an owner"
     if state != HELD:
         return f"Reviews that were {WORDS[state]}{owner}" if queue.found else f"No review was {WORDS[state]}{owner}"
     number = sum(each.number for each in here)
