@@ -100,7 +100,7 @@ def test_an_approver_works_through_the_queue_with_the_keyboard_alone(
     keyboard.press("Enter")
     window.shows(held[2])
     window.focuses("h1: Held: Approve discount on deal-2")
-    assert "was granted on" in page.locator("[role=status].notice").inner_text()
+    assert "deal-1, 1,200.5 EUR: granted on" in page.locator("[role=status].notice").inner_text()
     found = site.instance.resolutions(site.clock).standing(scope.scope_id, held[1])
     assert found["resolution"] is not None
     assert found["resolution"].get("note") == "Agreed with the customer."

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, cast
 
+from gate.decisions.cited import CitedRecords
 from gate.decisions.resolutions import Resolutions, ReviewStanding
 from gate.errors import GateError
 from gate.instance.instance import Instance
 from gate.ledger.chain.reviews import HELD, STATES
 from gate.ledger.reads.decisions import Criteria, Page
 from gate.ledger.reviews import ReviewRow, Waiting
-from gate.records.documents import Record
+from gate.records.documents import Cited, Record
 from gate.verify import Verification
 from gate.verify.resolution import verify_resolution
 from workbench.dashboard.store.memo import Memo
@@ -125,6 +126,15 @@ class ReviewReads:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
         return self._reviews.find(scope_id, decision_id)
+
+    def cited(self, review: ReviewRow) -> Cited:
+        """Of the record of a review's decision, what reports cite: its action above all.
+
+        Raises:
+            NotFound: SVC_DECISION_NOT_FOUND.
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        return CitedRecords(self._instance.ledger.entries).find(review.scope_id, review.decision_id)
 
     def following(self, review: ReviewRow, owner: str | None) -> str | None:
         """The held decision behind a review, or else the oldest one; None where nothing is held.

@@ -124,7 +124,7 @@ def test_an_answer_is_recorded_under_the_users_name_and_leads_to_the_next_review
     assert told["forget"] == first
     assert told["go"] == url("review", id=second, done=first)
     following = read(desk.visit(told["go"]))
-    assert "was granted on " in following.text
+    assert "Approve discount on one, 1,200.5 EUR: granted on " in following.text
     found = read(desk.visit(following.links["See it"]))
     assert "The review was granted by the user ada" in found.text
     assert "NoteAgreed." in found.text
@@ -135,7 +135,7 @@ def test_an_answer_is_recorded_under_the_users_name_and_leads_to_the_next_review
     assert told["go"] == url(done=second)
     page = desk.visit(told["go"])
     assert page.title == "No review waits"
-    assert "was refused on " in read(page).text
+    assert "Approve discount on two, 1,200.5 EUR: refused on " in read(page).text
     assert desk.visit(url(state="refused")).title == "Reviews that were refused"
 
 

@@ -35,4 +35,5 @@ def load(store: Store, visit: Visit) -> Page:
 
 def resolved(store: Store, scope_id: str, location: Location) -> Done | None:
     """The review that a location names as resolved a moment ago."""
-    return None if location.done is None else done(location, store.reviews.find(scope_id, location.done))
+    review = None if location.done is None else store.reviews.find(scope_id, location.done)
+    return None if review is None else done(location, review, store.reviews.cited(review))

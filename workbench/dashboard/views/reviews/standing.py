@@ -34,16 +34,17 @@ class Done:
     url: str
 
 
-def done(location: Location, review: ReviewRow | None) -> Done | None:
-    """The review that a location names as resolved a moment ago; None where it is still held, or none.
+def done(location: Location, review: ReviewRow, record: Mapping[str, Any]) -> Done | None:
+    """The review that a location names as resolved a moment ago; None where it is still held.
 
     Args:
         location: The location.
         review: The review.
+        record: The record of its decision, or at least its action.
     """
-    if review is None or review.state == HELD:
+    if review.state == HELD:
         return None
-    text = f"The review of {cut(review.action)} was {STATES[review.state]} on {when(review.resolved_at)}."
+    text = f"{asked(record)}: {STATES[review.state]} on {when(review.resolved_at)}."
     return Done(text, location.to("review", id=review.decision_id, done=None).url)
 
 
