@@ -9,6 +9,7 @@
     mcp            the Model Context Protocol, and the gate as a server of it
     description    the OpenAPI document and the pages made of it
     keeper         signed checkpoints, kept while the service runs
+    expiry         reviews that expire on time while the service runs
     analytics      the process that computes reports, and asking it
     dashboard      the process that serves the dashboard beside the service
     cli            the `gate` command

@@ -32,6 +32,7 @@ from bench.parts import (
     postgres,
     profile,
     reports,
+    reviews,
     routing,
     service,
     size,
@@ -63,6 +64,7 @@ PARTS: Final = {
     "studio": studio,
     # Last, because freeing their gigabytes keeps the disk busy.
     "reports": reports,
+    "reviews": reviews,
     "size": size,
 }
 

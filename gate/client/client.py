@@ -198,7 +198,7 @@ class BaseClient(ABC, Generic[G, H]):
                 300 for a verdict, and a grant until it ends.
             on_review: Where the action is held for review: `raise` HeldForReview, unless its owner has answered by
                 now, or `wait` for the answer.
-            review_seconds: How long to wait at most, in seconds; then HeldForReview is raised.
+            review_seconds: How long to wait at most, in seconds, before one last look; then HeldForReview is raised.
             recover: Called with AlreadyStarted where the action was begun before; returns a `Recovery`.
             timeout: How long the decision may take with all its tries, in seconds.
             session: A SQLAlchemy session, where the client's store is a `SqlAlchemyStore` on its database: the body's

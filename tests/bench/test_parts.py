@@ -51,6 +51,7 @@ LEAST: Final[Mapping[str, Mapping[str, Any]]] = {
     "audit": {"_QUICK_DECISIONS": 8, "_QUICK_ROUNDS": 1},
     "lake": {"_QUICK_DECISIONS": 8, "_QUICK_ROUNDS": 1},
     "history": {"_QUICK_ROWS": 500},
+    "reviews": {"_QUICK_MANY": 50, "_QUICK_ROUNDS": 1},
     "migration": {"_QUICK_DECISIONS": 2_000, "_QUICK_ROUNDS": 1, "_ZEN_ROWS": 20},
     "detection": {"_QUICK_SEEDS": 1, "_DECISIONS": 8},
 }

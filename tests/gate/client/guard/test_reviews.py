@@ -478,6 +478,20 @@ class TestResuming:
             assert "active now" in error.message
         assert resumes(gate, refusal).decision_id == refusal.decision_id
 
+    def test_a_kept_grant_that_has_ended_is_asked_anew(
+        self, gate: Client, store: SqliteStore, resolve: Resolve, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        refusal = held(gate)
+        resolve(refusal)
+        with dying_in(store, "start", monkeypatch, after=False), guarding(gate, REVIEW):
+            raise AssertionError("the body ran")
+        with later(25 * HOUR, monkeypatch):
+            refuses(HeldForReview, "GRANT_EXPIRED", gate.resume(refusal.intent_id))
+            assert held(gate).decision_id != refusal.decision_id
+        first, second = reversed(store.attempts(refusal.intent_id, 9))
+        assert (first.state, first.resolution is not None) == (State.SUPERSEDED, True)
+        assert (second.state, second.resolution) == (State.HELD, None)
+
     def test_a_grant_that_ends_while_the_store_keeps_the_guard_waiting_starts_nothing(
         self, gate: Client, store: SqliteStore, resolve: Resolve, monkeypatch: pytest.MonkeyPatch
     ) -> None:
