@@ -2,6 +2,7 @@
 
     ledger.reviews.set_owner(scope, "refund_policy", "", Terms("risk-desk", 14_400, 3_600), now)
     ledger.reviews.find(scope_id, decision_id)       # one review
+    ledger.reviews.page(scope_id, state="held", limit=50)    # the 50 that wait longest
     ledger.reviews.due(now, 500)                     # the held reviews whose time limit is over
 
 Owners are settings of a scope, and never part of a rulebook. A review keeps the owner and the time limit that were set
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, literal_column, select, update
 
 from gate.errors import OperatorError
 from gate.ids import timestamp
@@ -94,12 +95,14 @@ class ReviewRow:
 
 
 class Waiting(NamedTuple):
-    """The held reviews of an owner: their number, since when the oldest waits, and how soon the next one expires."""
+    """The held reviews of an owner: their number, since when the oldest waits, and how many have to be answered by the
+    moment that was asked for.
+    """
 
     owner: str
     number: int
     oldest_at: str
-    next_due_at: str | None
+    due: int
 
 
 class Reviews:
@@ -238,14 +241,64 @@ class Reviews:
         with self._store.read() as connection:
             return [_row(row) for row in connection.execute(query)]
 
-    def waiting(self, scope_id: str) -> list[Waiting]:
+    def page(
+        self,
+        scope_id: str,
+        *,
+        state: str,
+        owner: str | None = None,
+        oldest: bool = True,
+        beyond: int | None = None,
+        created_before: str | None = None,
+        limit: int,
+    ) -> list[ReviewRow]:
+        """The reviews of a scope in a state, in chain order.
+
+        Args:
+            scope_id: The scope.
+            state: One of `chain.reviews.STATES`.
+            owner: Who has to answer; "" for those that have no owner, None for all.
+            oldest: Whether the oldest come first, and not the newest.
+            beyond: The chain position after which, or, newest first, before which the page begins; None for the first.
+            created_before: Only those whose decision was made before this UTC timestamp; None for all.
+            limit: How many at most.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        if any(not has_utf8(text) for text in (state, owner or "")):
+            return []
+        columns, position = reviews.c, reviews.c.position
+        chosen = [columns.scope_id == scope_id, columns.state == state]
+        chosen += [] if owner is None else [columns.owner == owner]
+        chosen += [] if beyond is None else [position > beyond if oldest else position < beyond]
+        chosen += [] if created_before is None else [columns.created_at < created_before]
+        query = select(reviews).where(*chosen).order_by(position if oldest else position.desc()).limit(limit)
+        with self._store.read() as connection:
+            return [_row(row) for row in connection.execute(query)]
+
+    def waiting(self, scope_id: str, due_by: datetime) -> list[Waiting]:
         """The held reviews of a scope by owner, the owner whose oldest review waits longest first.
+
+        Args:
+            scope_id: The scope.
+            due_by: The moment up to which a time limit counts as due.
 
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
         with self._store.read() as connection:
-            found = [Waiting(*row) for row in connection.execute(_WAITING, {"scope": scope_id})]
+            asked = {"scope": scope_id, "by": timestamp(due_by)}
+            due = {row.owner: row.due for row in connection.execute(_DUE_BY_OWNER, asked)}
+            held = connection.execute(_HELD_BY_OWNER, {"scope": scope_id}).all()
+            if not held:
+                return []
+            firsts = [row.first for row in held]
+            query = select(reviews.c.position, reviews.c.created_at).where(
+                reviews.c.scope_id == scope_id, reviews.c.state == HELD, reviews.c.position.in_(firsts)
+            )
+            created_at = {row.position: row.created_at for row in connection.execute(query)}
+        found = [Waiting(row.owner, row.number, created_at[row.first], due.get(row.owner, 0)) for row in held]
         return sorted(found, key=lambda waiting: (waiting.oldest_at, waiting.owner))
 
 
@@ -311,8 +364,20 @@ _REASSIGN: Final = (
     )
     .values(owner=bindparam("to"), due_at=bindparam("due"), grant_seconds=bindparam("seconds"))
 )
-_WAITING: Final = (
-    select(reviews.c.owner, func.count(), func.min(reviews.c.created_at), func.min(reviews.c.due_at))
+# Of the index by owner alone; what is due has one of its own.
+_HELD_BY_OWNER: Final = (
+    select(reviews.c.owner, func.count().label("number"), func.min(reviews.c.position).label("first"))
     .where(reviews.c.scope_id == bindparam("scope"), reviews.c.state == HELD)
+    .group_by(reviews.c.owner)
+)
+_DUE_BY_OWNER: Final = (
+    select(reviews.c.owner, func.count().label("due"))
+    .where(
+        reviews.c.scope_id == bindparam("scope"),
+        # Written out, for the index is one of these rows alone.
+        reviews.c.state == literal_column(f"'{HELD}'"),
+        reviews.c.due_at.is_not(None),
+        reviews.c.due_at <= bindparam("by"),
+    )
     .group_by(reviews.c.owner)
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from gate.ledger.access.users import User
+from gate.ledger.reviews import Waiting
 from tests.workbench.made_up import DAY, HOUR, MONDAY, WEEK, MadeUp
 from workbench.dashboard.pages.routes import load
 from workbench.dashboard.pages.visit import Visit
@@ -47,6 +48,7 @@ class MadeUpStore:
         self.dismissals = self
         self.ledger = self
         self.migrations = self
+        self.reviews = self
 
     def reports(self, access: Access) -> ScopeReports:
         return self._reports
@@ -62,6 +64,9 @@ class MadeUpStore:
 
     def routes(self, access: Access, rulebook_id: str) -> Mapping[str, Any]:
         return {}
+
+    def waiting(self, scope_id: str) -> list[Waiting]:
+        return []
 
     def page(self, url: str | Location, *, narrow: bool = False) -> Page:
         """The page at a URL."""

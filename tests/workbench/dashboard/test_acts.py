@@ -86,6 +86,7 @@ def messages(draft: Draft, migration: tuple[str, str], decision: str = "dec_0") 
         "roll_back": {"rulebook": "pricing_exception", "active": "0" * 64, **named},
         "start_shadow": named,
         "stop_shadow": named,
+        "resolve": {"decision": decision, "record_hash": "0" * 64, "answer": "granted"},
     }
 
 

@@ -35,6 +35,8 @@ PAGES = {
     "decisions": f"/decisions?{POLICY}",
     "decision": "",
     "held": f"/held?{SCOPE}",
+    "reviews": f"/reviews?{SCOPE}",
+    "review": "",
     "histories": f"/histories?{SCOPE}",
     "policy by event time": f"/policy?{POLICY}&clock=occurred",
     "nothing found": f"/decisions?{POLICY}&target=nowhere",
@@ -73,7 +75,7 @@ def window(_window: Window) -> Iterator[Window]:
 def paths(_window: Window, shown: Demo) -> dict[str, str]:
     """Every page by name; those of one anomaly and one decision are found by following the lists."""
     found = PAGES | change(shown.home, "lumen-retail", "refund_policy")
-    for name, listed in (("anomaly", "anomalies"), ("decision", "decisions")):
+    for name, listed in (("anomaly", "anomalies"), ("decision", "decisions"), ("review", "reviews")):
         page = _window.go(found[listed])
         found[name] = str(page.locator(f"main a[href^='/{name}?']").first.get_attribute("href"))
     found["whatif of a decision"] = found["decision"].replace("/decision?", "/whatif?")

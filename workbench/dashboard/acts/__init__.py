@@ -11,7 +11,8 @@
     migrations  a draft is proved and proposed; it is approved, applied and undone
     whatif      the facts of a decision, or of a slice of the ledger, changed by levers
     cases       the cases of a draft
+    reviews     an approver grants or refuses a held action
     histories   the file of a history is sent, rehearsed and imported
 
-Whether a user may do it is for `gate.decisions.drafts` and `gate.decisions.migrations` to say, as on the command line.
+Whether a user may do it is for `gate.decisions.drafts`, `migrations` and `resolutions` to say, as on the command line.
 """

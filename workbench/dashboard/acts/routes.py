@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from workbench.dashboard.acts import cases, drafts, examining, histories, migrations, trying, whatif, writing
+from workbench.dashboard.acts import cases, drafts, examining, histories, migrations, reviews, trying, whatif, writing
 from workbench.dashboard.acts.turn import Answer, Turn
 
 ACTS: Final[Mapping[str, Callable[[Turn], Answer]]] = MappingProxyType(
@@ -47,6 +47,7 @@ ACTS: Final[Mapping[str, Callable[[Turn], Answer]]] = MappingProxyType(
         "roll_back": migrations.roll_back,
         "start_shadow": migrations.start_shadow,
         "stop_shadow": migrations.stop_shadow,
+        "resolve": reviews.resolve,
     }
 )
 """Every act, by the name that pages have for it."""

@@ -8,6 +8,7 @@
 
     decided     decisions: a list, those that are held, and one of them
     drafting    drafts: their list, the studio, cases, revisions, comparing
+    reviews     reviews of held decisions: their queue, and one of them as a case
     migrations  migrations: their list, one of them, a draft that is to become one
 
 The others are one page each: overview, policy, anomalies and anomaly, benchmarks, histories.

@@ -24,5 +24,6 @@ def load(store: Store, visit: Visit) -> Page:
         store.health(visit.access),
         as_of=reports.seen.at,
         now=visit.now,
+        waiting=store.reviews.waiting(visit.access.scope_id),
         not_looked=found.frame.height - len(policies),
     )

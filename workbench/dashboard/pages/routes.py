@@ -10,6 +10,7 @@ from workbench.dashboard.pages import anomalies, anomaly, benchmarks, histories,
 from workbench.dashboard.pages.decided import decision, decisions, held, whatif
 from workbench.dashboard.pages.drafting import cases, compare, drafts, revisions
 from workbench.dashboard.pages.migrations import listing, one, proposing
+from workbench.dashboard.pages.reviews import case, queue
 from workbench.dashboard.pages.visit import Visit
 from workbench.dashboard.store.store import Store
 from workbench.dashboard.views.page import Form, Page
@@ -24,6 +25,8 @@ _LOADS: Final[Mapping[str, Callable[[Store, Visit], Page]]] = MappingProxyType(
         "decisions": decisions.load,
         "decision": decision.load,
         "held": held.load,
+        "reviews": queue.load,
+        "review": case.load,
         "drafts": drafts.load,
         "draft": drafts.load_one,
         "cases": cases.load,
@@ -37,7 +40,7 @@ _LOADS: Final[Mapping[str, Callable[[Store, Visit], Page]]] = MappingProxyType(
     }
 )
 
-WRITTEN: Final = frozenset({"drafts", "draft", "cases", "propose", "whatif", "histories", "migration"})
+WRITTEN: Final = frozenset({"drafts", "draft", "cases", "propose", "whatif", "histories", "migration", "review"})
 """Pages on which people write. None has a chart that is drawn for a width, so they stay when the width changes."""
 
 

@@ -294,7 +294,7 @@ class Session:
             self._services.observer.failed("page", error)
             location = Location() if loaded is None else loaded.page.location
             self._put_main(failure.unforeseen(location))
-            self._tell(location.url, "This page cannot be shown", location.page, turn)
+            self._tell(location.url, "This page cannot be shown", location.place, turn)
 
     def _put(self, loaded: _Loaded | None, turn: _Turn) -> None:
         if loaded is None:
@@ -307,15 +307,15 @@ class Session:
         self._header.object = str(loaded.head)
         self._fields.show(page.filters, page.links, page.forms, page.location)
         self._put_main(page)
-        self._tell(loaded.url, page.title, page.location.page, turn)
+        self._tell(loaded.url, page.title, page.location.place, turn)
 
     def _put_main(self, page: Page) -> None:
         self._times += 1
         self._main.object = str(header.main(page, self._times))
 
-    def _tell(self, url: str, title: str, page: str, turn: _Turn) -> None:
+    def _tell(self, url: str, title: str, place: str, turn: _Turn) -> None:
         # Panel puts off what changed until the browser has said that it is ready, and this comes after all of it.
-        told = {"url": url, "title": title, "page": page, "time": self._times}
+        told = {"url": url, "title": title, "place": place, "time": self._times}
         self._document.add_next_tick_callback(partial(self._say, told, turn))
 
     def _answer(self, told: str) -> None:
@@ -373,7 +373,7 @@ class Session:
         self._fields.fault(fault)
         if self._page is not None:
             turn = _Turn(self._turn, self._moved)
-            self._tell(self._url, self._page.title, self._page.location.page, turn)
+            self._tell(self._url, self._page.title, self._page.location.place, turn)
 
 
 def _own(location: Location, user: User | None) -> Location:

@@ -32,6 +32,7 @@ from gate.rulebooks.comparison import Comparison, compare
 from gate.rulebooks.documents import Annotations, RulebookBody
 from gate.rulebooks.explanation import ExplainedRule, explain_rules
 from gate.verify import Verification
+from workbench.dashboard.store.reviews import ReviewReads, Standing
 
 MOST_REPORTS: Final = 100
 """How many reports of a kind a story shows, the newest."""
@@ -78,6 +79,7 @@ class Story:
         verification: Whether all of it is as it was made.
         head: The chain's end.
         base_url: Where the service publishes its keys.
+        review: Where its review stands; None where it is not held for an owner.
     """
 
     record: Record
@@ -93,6 +95,7 @@ class Story:
     verification: Verification
     head: Head
     base_url: str
+    review: Standing | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +116,9 @@ class VersionChange:
 class LedgerReads:
     """Reads the decisions of an instance's ledger."""
 
-    def __init__(self, instance: Instance, reports: Reports) -> None:
-        """Takes the instance, and what answers the reports that packets hold."""
+    def __init__(self, instance: Instance, reports: Reports, reviews: ReviewReads) -> None:
+        """Takes the instance, what answers the reports that packets hold, and what reads reviews."""
+        self._reviews = reviews
         self._instance = instance
         self._ledger = instance.ledger
         self._reports = reports
@@ -152,6 +156,7 @@ class LedgerReads:
             verify_decision(self._ledger, self._instance.trust(), scope_id, decision_id),
             self._ledger.entries.head(scope_id),
             self._instance.settings.base_url,
+            self._reviews.standing(scope_id, record),
         )
 
     def decided(self, scope_id: str, decision_id: str) -> tuple[Record, Mapping[str, Any] | None]:

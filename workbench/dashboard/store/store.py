@@ -29,6 +29,7 @@ from workbench.dashboard.store.histories import Histories
 from workbench.dashboard.store.ledger import LedgerReads
 from workbench.dashboard.store.memo import Memo
 from workbench.dashboard.store.reports import ReportStore, ScopeReports, unknown_anomaly
+from workbench.dashboard.store.reviews import ReviewReads
 from workbench.dashboard.store.slices import EVERYTHING, Shown, Slice
 from workbench.dashboard.store.snapshots import FRESH_FOR, SCOPES, Snapshots, reading
 from workbench.lake.entries import Personal
@@ -51,6 +52,7 @@ class Store:
         draft_acts: What authors do with them.
         migrations: The migrations of scopes, and their routes.
         migration_acts: What authors and approvers do with migrations.
+        reviews: The reviews of held decisions, and what resolves them.
     """
 
     def __init__(
@@ -70,7 +72,9 @@ class Store:
         self._clock: Final = clock
         self._reports: Final = ReportStore(Snapshots(reading(instance.ledger, lake, personal), clock))
         self._healths: Final = Memo(SCOPES)
-        self.ledger: Final = LedgerReads(instance, Analytics(instance.ledger, lake, personal, instance.migrations()))
+        self.reviews: Final = ReviewReads(instance, clock)
+        analytics = Analytics(instance.ledger, lake, personal, instance.migrations())
+        self.ledger: Final = LedgerReads(instance, analytics, self.reviews)
         self.dismissals: Final[Dismissals] = instance.ledger.dismissals
         self.histories: Final = Histories(instance, personal, clock)
         self.drafts: Final[Drafts] = instance.ledger.drafts

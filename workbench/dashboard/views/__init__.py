@@ -14,6 +14,7 @@
     migrations  migrations: their list with the routes, one of them, a draft that is to become one
     drafting    drafts: their list, the studio and its parts, cases, revisions
     imported    imported histories: their list, a rehearsal, and what marks a page that shows one
+    reviews     reviews of held decisions: their queue, one of them as a case, where one stands
     decided     decisions: searched, held, and the story of one
 
 The others are one page each: overview, policy, benchmarks. All templates lie in `templates`.

@@ -19,6 +19,7 @@ _NAVIGATION: Final = (
     ("benchmarks", "Benchmarks", ("benchmarks",)),
     ("decisions", "Decisions", ("decisions", "decision")),
     ("held", "Held", ("held",)),
+    ("reviews", "Reviews", ("reviews", "review")),
     ("drafts", "Drafts", ("drafts", "draft", "cases", "revisions", "compare", "propose")),
     ("whatif", "What if", ("whatif",)),
     ("histories", "Histories", ("histories",)),

@@ -23,6 +23,9 @@ from workbench.period import begin, end
 MAX_URL: Final = 4096
 """The longest URL that is read, in characters."""
 
+NOBODY: Final = "(nobody)"
+"""The value of the filter `owner` for reviews that have none."""
+
 LONGEST: Final = 200
 """The longest value of a filter, in characters."""
 
@@ -53,6 +56,8 @@ PAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "migration": ("scope", "id"),
         "compare": ("scope", "id", "base"),
         "held": ("scope", "policy", "reason", "target", "age", "before", "after"),
+        "reviews": ("scope", "owner", "state", "done", "before", "after"),
+        "review": ("scope", "owner", "id", "done"),
     }
 )
 """Every page, with the parameters that it takes."""
@@ -88,6 +93,8 @@ class _Parameters:
     after: str | None = None
     clock: str | None = None
     history: str | None = None
+    owner: str | None = None
+    done: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +111,8 @@ class Location(_Parameters):
         until: The last day, or the moment before which; in UTC.
         reason: A reason code.
         rule: What decided, as the record's evidence says.
-        state: One of the states of a decision (`workbench.engines.listing.STATES`).
+        state: One of the states of a decision (`workbench.engines.listing.STATES`), or of a review
+            (`gate.ledger.chain.reviews.STATES`).
         outcome: The status of the latest outcome; `unreported` without one.
         target: The object that a decision is about.
         ref: A decision's or a request's id.
@@ -121,6 +129,8 @@ class Location(_Parameters):
         after: The chain position after which a list goes on.
         clock: `occurred` for the dates of events, by which a period is cut as well; those of the record where None.
         history: The imported history whose cases are shown in place of the chain's decisions.
+        owner: Who has to answer the reviews; `NOBODY` for those without an owner.
+        done: The decision that was resolved a moment ago, before the page was asked for.
     """
 
     page: str = "overview"
@@ -179,6 +189,11 @@ class Location(_Parameters):
     def filters(self) -> dict[str, str | None]:
         """The parameters that the page takes, by name."""
         return {name: getattr(self, name) for name in PAGES[self.page]}
+
+    @property
+    def place(self) -> str:
+        """The page, and the id of what it is about: a reader who goes to another place begins at its heading."""
+        return self.page if self.id is None else f"{self.page} {self.id}"
 
     def to(self, page: str, **changes: str | None) -> Self:
         """Another page with the filters that it shares with this one, and some changes; a list begins anew.

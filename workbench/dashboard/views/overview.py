@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from gate.ledger.reviews import Waiting
 from gate.policy.anomalies.anomaly import AnomalyDocument, order
 from gate.policy.questions import OPEN_DAYS, VERDICTS
 from workbench.charts.sparkline import sparkline
@@ -19,6 +20,8 @@ from workbench.dashboard.views.flagged.anomalies import Flagged
 from workbench.dashboard.views.html import ago, render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
+from workbench.dashboard.views.reviews.queue import owners_of
+from workbench.dashboard.views.reviews.words import waits
 from workbench.dashboard.views.shares import mix
 from workbench.engines import findings
 from workbench.engines.anomalies.sentences import improved
@@ -77,6 +80,7 @@ def view(
     as_of: datetime,
     now: datetime,
     not_looked: int = 0,
+    waiting: Sequence[Waiting] = (),
 ) -> Page:
     """The overview.
 
@@ -89,10 +93,11 @@ def view(
         as_of: When the ledger was read.
         now: The moment.
         not_looked: How many policies were not looked at for anomalies.
+        waiting: The held reviews by owner.
     """
     anomalies = {policy_id: [each.anomaly for each in of if each.open] for policy_id, of in flagged.items()}
     rows = [_row(location, row, anomalies.get(row["policy_id"]), found) for row in found.frame.iter_rows(named=True)]
-    headlines = _headlines(location, found, anomalies, effectiveness, health, now)
+    headlines = _headlines(location, found, anomalies, effectiveness, health, waiting, now)
     context = {
         "headlines": headlines,
         "past": _last_high(location, flagged),
@@ -105,6 +110,9 @@ def view(
         "advisory": found.advisory,
         "advisory_url": location.to("decisions", rule=ADVISORY).url,
         "few": FEW,
+        "waiting": owners_of(location, waiting, now),
+        "waiting_title": _waits(waiting, now),
+        "queue_url": location.to("reviews").url,
     }
     return Page(location, _title(location, found, headlines), render("overview.html", context))
 
@@ -126,6 +134,7 @@ def _headlines(
     anomalies: Mapping[str, Sequence[AnomalyDocument]],
     effectiveness: Mapping[str, EffectivenessReport],
     health: Health,
+    waiting: Sequence[Waiting],
     now: datetime,
 ) -> list[Headline]:
     """What matters most, of each policy one sentence: broken proof, harm, what waits, and only then what is unusual."""
@@ -136,7 +145,7 @@ def _headlines(
         *(_of_anomaly(location, policy_id, each, place) for place, (policy_id, each) in enumerate(listed)),
         *(_of_versions(location, found, policy_id, report) for policy_id, report in effectiveness.items()),
         *_falling(location, found),
-        *_held(location, found, now),
+        *_held(location, found, waiting, now),
     ]
     said: dict[str, Headline] = {}
     for headline in sorted(filter(None, ranked), key=lambda of: of.rank):
@@ -204,13 +213,29 @@ def _falling(location: Location, found: Glance) -> Iterator[Headline]:
         yield Headline("warn", text, url, row["policy_id"], (_FALLING, -row["decisions"]))
 
 
-def _held(location: Location, found: Glance, now: datetime) -> Iterator[Headline]:
+def _held(location: Location, found: Glance, waiting: Sequence[Waiting], now: datetime) -> Iterator[Headline]:
+    if waiting:
+        due = any(each.due for each in waiting)
+        url = location.to("reviews").url
+        yield Headline("warn", f"{_waits(waiting, now)}.", url, "reviews", (_HARM if due else _WAITING, 0.0))
+        return
     held = found.frame.filter(found.frame["held"] > 0)
     if held.height:
         number, oldest = int(held["held"].sum()), min(held["oldest_held_at"].to_list())
         verb = "waits" if number == 1 else "wait"
         text = f"{counted(number, 'decision')} {verb} for review, the oldest for {ago(oldest, now)}."
         yield Headline("warn", text, location.to("held").url, "held decisions", (_WAITING, 0.0))
+
+
+def _waits(waiting: Sequence[Waiting], now: datetime) -> str:
+    """How many reviews wait, the oldest for how long, and how many of them are due soon."""
+    number, due = sum(each.number for each in waiting), sum(each.due for each in waiting)
+    if not number:
+        return "No review waits for an answer"
+    oldest = waits(min(each.oldest_at for each in waiting), now)
+    soon = f"; {due:,} {'is' if due == 1 else 'are'} overdue or due within an hour" if due else ""
+    since = f"for {oldest}" if number == 1 else f"the oldest for {oldest}"
+    return f"{counted(number, 'review')} {'waits' if number == 1 else 'wait'} for an answer, {since}{soon}"
 
 
 def _lowered(sentence: str) -> str:

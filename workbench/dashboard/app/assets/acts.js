@@ -248,6 +248,7 @@ const acts = ({ find, go, stay, lost, said, told }) => {
       open.editor.show(found.marks);
       if (found.conflict) offer(found.conflict); else if (found.saved) sessionStorage.removeItem(kept(open.draft));
     } else if (open && found.marks) { open.editor.speak(found.yaml); open.editor.show(found.marks); }
+    if (found.forget) sessionStorage.removeItem(`answer:${found.forget}`);
     if (found.go) go(found.go);
     go_on();
   };
@@ -302,14 +303,16 @@ const acts = ({ find, go, stay, lost, said, told }) => {
     const source = button.dataset.act ? button : within && button.type === "submit" ? within : null;
     if (!source) return;
     event.preventDefault();
-    if (source === within && !within.reportValidity()) return;
+    // Of several buttons of a form each is an act of its own, which takes what is filled in.
+    const filled = source === within ? within : source.dataset.filled !== undefined ? source.form : null;
+    if (filled && !filled.reportValidity()) return;
     const more = { ...source.dataset };
     const act = more.act;
-    delete more.act;
+    for (const name of ["act", "filled", "key"]) delete more[name];
     if (more.withAsked !== undefined) { delete more.withAsked; Object.assign(more, JSON.parse(find(".whatif").dataset.asked)); }
     const sentence = more.confirm;
     delete more.confirm;
-    if (source === within) for (const [name, value] of new FormData(within)) more[name] = value;
+    if (filled) for (const [name, value] of new FormData(filled)) more[name] = value;
     for (const name of ["facts", "cases"]) if (source !== within && more[name] !== undefined) more[name] = JSON.parse(more[name]);
     if (sentence && !(await confirmed(sentence, button.textContent.trim()))) return;
     answeredFrom = source;

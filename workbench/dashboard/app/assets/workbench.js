@@ -78,11 +78,12 @@ const connect = (views) => {
   // The page stays as it is under another address: what is filled in there is in the address as well.
   const stay = (url) => { if (url === here()) return; history.replaceState(null, "", url); asked.value = `${turn} ${url}`; };
   const arrive = acts({ find, go, stay, lost, said: doc.get_model_by_name("said"), told: doc.get_model_by_name("told") });
-  let page = null;
+  const atKeys = keys({ find, go });
+  let place = null;
   let turn = 0;
   const ask = () => { wait(); turn += 1; asked.value = `${turn} ${here()}`; };
   const show = () => {
-    const { url, title, page: now, turn: answered, moved, waiting: still, time } = JSON.parse(shown.value);
+    const { url, title, place: now, turn: answered, moved, waiting: still, time } = JSON.parse(shown.value);
     // The reader has gone on since.
     if (answered !== turn) return;
     if (still) { wait(); return; }
@@ -94,14 +95,15 @@ const connect = (views) => {
     document.title = `${title} · Decision Gate workbench`;
     document.body.dataset.shown = url;
     drawn(time, () => {
-      // A reader who went to another page begins at its heading; one who changed a filter stays there.
-      if (page !== null && page !== now) {
+      // A reader who went to another place begins at its heading; one who changed a filter stays there.
+      if (place !== null && place !== now) {
         window.scrollTo(0, 0);
         find("h1").focus();
       }
-      page = now;
+      place = now;
       done();
       arrive();
+      atKeys();
     });
   };
   // Components draw what they are sent a moment after it came.

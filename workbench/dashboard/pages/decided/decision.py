@@ -24,4 +24,4 @@ def load(store: Store, visit: Visit) -> Page:
             "This scope has no decision with that id. Check the id and the scope, or search the list of decisions.",
         ) from error
     drafts = store.drafts.of(visit.access.scope_id) if visit.access.may("draft") else []
-    return decision.view(visit.location, story, drafts)
+    return decision.view(visit.location, story, visit.now, drafts)

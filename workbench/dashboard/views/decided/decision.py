@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final
@@ -10,7 +11,8 @@ from typing import Any, Final
 from gate.ids import parse_timestamp
 from gate.ledger.drafts.drafts import DraftSummary
 from gate.records.advisory import is_advisory
-from gate.records.reports.receipts import ACTION_TAKEN_MISMATCH, BINDING_MISMATCH, KINDS, NOT_APPROVED, Kind
+from gate.records.documents import Record
+from gate.records.reports.receipts import ACTION_TAKEN_MISMATCH, BINDING_MISMATCH, EXECUTIONS, KINDS, NOT_APPROVED, Kind
 from gate.verify.members import at
 from workbench.dashboard.store.ledger import Reported, Story
 from workbench.dashboard.views import links
@@ -21,6 +23,7 @@ from workbench.dashboard.views.decided.why import why
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
+from workbench.dashboard.views.reviews.standing import grant_position, standing
 from workbench.engines.rendering import cut
 from workbench.engines.wording import counted, in_words, joined, moment, phrase
 
@@ -35,6 +38,9 @@ _FLAGS: Final[Mapping[str, str]] = MappingProxyType(
         BINDING_MISMATCH: "The receipt names another target than the decision.",
         ACTION_TAKEN_MISMATCH: "The receipt names another action than the decision.",
     }
+)
+_FLAGS_OF_REVIEW: Final[Mapping[str, str]] = MappingProxyType(
+    {NOT_APPROVED: "The verdict of the decision is review, and no grant of its owner comes before the receipt."}
 )
 _FLAGS_OF_ADVICE: Final[Mapping[str, str]] = MappingProxyType(
     {NOT_APPROVED: "The decision is advisory, and approves nothing."}
@@ -80,12 +86,13 @@ _BOUND: Final[Mapping[tuple[bool, bool], str]] = MappingProxyType(
 )
 
 
-def view(location: Location, story: Story, drafts: Sequence[DraftSummary] = ()) -> Page:
+def view(location: Location, story: Story, now: datetime, drafts: Sequence[DraftSummary] = ()) -> Page:
     """The page of a decision.
 
     Args:
         location: Where it is.
         story: The decision.
+        now: The moment.
         drafts: The drafts that it may be made a case of, the one that was saved last first.
     """
     record = story.record
@@ -132,6 +139,7 @@ def view(location: Location, story: Story, drafts: Sequence[DraftSummary] = ()) 
         "confidence": record.get("decision_confidence"),
         "binding": _members(record["action_binding"], _BINDING),
         "binding_title": _BOUND[advisory, any(told != "" for told in record["action_binding"].values())],
+        "review": None if story.review is None else standing(location, story.review, record, now),
         "reports": _reports(story),
         "reports_title": _reports_title(story),
         "refused": record["verdict"] == "no",
@@ -224,15 +232,21 @@ def _told(story: Story) -> tuple[Reported, ...]:
 
 def _reports(story: Story) -> list[dict[str, Any]]:
     """All that was reported, in the order of the chain."""
-    flags = {**_FLAGS, **(_FLAGS_OF_ADVICE if is_advisory(story.record) else {})}
+    grant = grant_position(story.review)
     every = chain.from_iterable(
-        (_report(kind, report, flags) for report in told.reports)
+        (_report(kind, report, _flags(story.record), grant) for report in told.reports)
         for kind, told in zip(KINDS, _told(story), strict=True)
     )
     return sorted(every, key=lambda report: report["position"])
 
 
-def _report(kind: Kind, report: Mapping[str, Any], flags: Mapping[str, str]) -> dict[str, Any]:
+def _flags(record: Record) -> Mapping[str, str]:
+    if is_advisory(record):
+        return {**_FLAGS, **_FLAGS_OF_ADVICE}
+    return {**_FLAGS, **(_FLAGS_OF_REVIEW if record["verdict"] == "review" else {})}
+
+
+def _report(kind: Kind, report: Mapping[str, Any], flags: Mapping[str, str], grant: int | None) -> dict[str, Any]:
     metrics = report.get("observed_metrics") or {}
     return {
         "kind": _CALLED[kind.name][0],
@@ -241,6 +255,7 @@ def _report(kind: Kind, report: Mapping[str, Any], flags: Mapping[str, str]) -> 
         "id": report[kind.id_member],
         "position": report["audit_chain"]["chain_position"],
         "flags": [(flag, flags.get(flag, phrase(flag))) for flag in report.get("flags", ())],
+        "granted": _granted(kind, report, grant),
         "metrics": list(metrics.items()),
         "members": [
             (phrase(name), _moment(told) if name.endswith("_at") else value(told))
@@ -248,6 +263,12 @@ def _report(kind: Kind, report: Mapping[str, Any], flags: Mapping[str, str]) -> 
             if name not in _REPEATED and told is not None and not name.endswith("_input_hash")
         ],
     }
+
+
+def _granted(kind: Kind, report: Mapping[str, Any], grant: int | None) -> int | None:
+    """The position of the grant that an execution receipt comes behind; None where it is not in order by one."""
+    in_order = kind is EXECUTIONS and grant is not None and grant < report["audit_chain"]["chain_position"]
+    return grant if in_order and NOT_APPROVED not in report.get("flags", ()) else None
 
 
 def _reports_title(story: Story) -> str:

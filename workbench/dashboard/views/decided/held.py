@@ -83,6 +83,7 @@ def view(
         "widened": widened(location, without or {}) if not found.total else [],
         "all_url": Location("held", scope=location.scope).url,
         "as_of": now,
+        "queue_url": location.to("reviews").url,
     }
     return Page(
         location,

@@ -1,0 +1,291 @@
+"""The queue of reviews and the page of one: what waits for whom, the story, the answer, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from sqlalchemy import update
+
+from gate.errors import AccessForbidden, GateError, NotFound, OperatorError, ServiceUnavailable
+from gate.ledger.tables import reviews
+from tests.workbench.dashboard.decided import ALLOWED, HOSTILE, read
+from tests.workbench.dashboard.reviewing import POLICY, Reviewers, reviewers
+from workbench.dashboard.store.reviews import ROWS
+from workbench.dashboard.views.location import LocationInvalid
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Reviewers]:
+    with reviewers(tmp_path / "home") as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def queue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reviewers]:
+    """Sixty reviews of risk-desk, two of sales that are due soon or overdue, and one without an owner."""
+    with reviewers(tmp_path_factory.mktemp("queue") / "home") as made:
+        made.hold("nobody's")
+        made.owned("risk-desk")
+        for number in range(60):
+            made.hold(f"deal-{number}")
+        made.owned("sales", within=3 * 3600)
+        made.hold("late", amount=1250, currency="EUR")
+        made.site.chain.now += timedelta(minutes=30)
+        made.hold("soon")
+        made.site.chain.now += timedelta(hours=2, minutes=15)
+        yield made
+
+
+def url(page: str = "reviews", **filters: str) -> str:
+    return f"/{page}?{urlencode({'scope': 'acme', **filters})}"
+
+
+def test_the_queue_says_how_many_wait_by_owner_and_lists_the_oldest_first(queue: Reviewers) -> None:
+    page = queue.visit(url())
+    found = read(page)
+    assert page.title == "63 reviews wait, the oldest for 2 days"
+    assert found.text.index("1no owneroldest 2 days") < found.text.index("60risk-deskoldest 2 days")
+    assert "2salesoldest 3 hours; 2 overdue or due within an hour" in found.text
+    rows = [row for row in found.rows if len(row) == 6][1:]
+    assert len(rows) == ROWS
+    assert rows[0] == [
+        "2 days",
+        "no time limit",
+        "Approve discount on nobody's, 1,200.5 EUR",
+        POLICY,
+        "NO_RULE_MATCHED",
+        "no owner",
+    ]
+    more = read(queue.visit(found.links["Newer"]))
+    rows += [row for row in more.rows if len(row) == 6][1:]
+    targets = [row[2].rpartition(" on ")[2].partition(", ")[0] for row in rows]
+    assert targets == ["nobody's", *(f"deal-{number}" for number in range(60)), "late", "soon"]
+    assert "Newer" not in more.links
+    assert read(queue.visit(more.links["First page"])).rows == found.rows
+
+
+def test_overdue_and_soon_due_are_words_and_not_colours_alone(queue: Reviewers) -> None:
+    page = queue.visit(url(owner="sales"))
+    assert page.title == "2 reviews wait for sales, the oldest for 3 hours"
+    rows = [row for row in read(page).rows if len(row) == 5][1:]
+    assert [row[1] for row in rows] == ["overdue by 45 minutes", "due soon: in 45 minutes"]
+    assert {row[1] for row in read(queue.visit(url(owner="risk-desk"))).rows[1:]} == {"no time limit"}
+
+
+def test_reviews_without_an_owner_have_a_filter(queue: Reviewers) -> None:
+    page = queue.visit(read(queue.visit(url())).links["1"])
+    assert page.title.startswith("1 review waits without an owner, ")
+    assert "owner=%28nobody%29" in page.location.url
+
+
+def test_a_state_that_there_is_not_is_an_error(queue: Reviewers) -> None:
+    with pytest.raises(LocationInvalid, match="one of held, granted, refused, expired, executed"):
+        queue.visit(url(state="open"))
+    with pytest.raises(NotFound, match="no decision with that id"):
+        queue.visit(url("review", id="dec_0"))
+    assert queue.visit(url(state="refused")).title == "No review was refused"
+
+
+def test_the_case_tells_what_was_asked_why_it_is_held_and_what_the_answer_is_bound_to(queue: Reviewers) -> None:
+    decision_id = queue.site.chain.decided[-2]
+    page = queue.visit(url("review", id=decision_id, owner="sales"))
+    found = read(page)
+    record = queue.site.store.ledger.story(queue.site.of.scope.scope_id, decision_id).record
+    assert page.title.startswith("Held: ")
+    assert page.title.endswith(" on late, 1,250 EUR")
+    assert "held for sales It waits for 3 hours; overdue by 45 minutes" in found.text
+    assert "The verdict is review: no rule matched, and the default outcome of the rulebook holds." in found.text
+    assert ["discount_percent", "20"] in found.rows
+    for hash_ in (record["record_hash"], record["receipt_hash"]):
+        assert hash_ in found.text
+    assert found.links["the next one"] == url("review", owner="sales", id=queue.site.chain.decided[-1])
+    assert "the one before" not in found.links
+    assert found.links["All reviews that wait"] == url(owner="sales")
+
+
+def test_only_an_approver_has_buttons_and_others_see_why_not(queue: Reviewers) -> None:
+    of = url("review", id=queue.site.chain.decided[0])
+    assert "button" in read(queue.visit(of)).elements
+    assert "@data-answer" in read(queue.visit(of)).elements
+    for role in ("viewer", "author"):
+        found = read(queue.visit(of, role=role))
+        assert "@data-answer" not in found.elements
+        assert f"ada has the role {role} in the scope acme, and only an approver grants or refuses" in found.text
+
+
+def test_an_answer_is_recorded_under_the_users_name_and_leads_to_the_next_review(desk: Reviewers) -> None:
+    first, second = desk.hold("one"), desk.hold("two")
+    assert desk.visit(url()).title == "2 reviews wait, the oldest for 1 hour"
+    told = desk.answer(first, note=" Agreed. ", evidence="T-1\n\n T-2 \n")
+    assert told["forget"] == first
+    assert told["go"] == url("review", id=second, done=first)
+    following = read(desk.visit(told["go"]))
+    assert "Approve discount on one, 1,200.5 EUR: granted on " in following.text
+    found = read(desk.visit(following.links["See it"]))
+    assert "The review was granted by the user ada" in found.text
+    assert "NoteAgreed." in found.text
+    assert "EvidenceT-1 EvidenceT-2" in found.text
+    assert "@data-answer" not in found.elements
+    # The last one leads back to the queue.
+    told = desk.answer(second, "refused")
+    assert told["go"] == url(done=second)
+    page = desk.visit(told["go"])
+    assert page.title == "No review waits"
+    assert "Approve discount on two, 1,200.5 EUR: refused on " in read(page).text
+    assert desk.visit(url(state="refused")).title == "Reviews that were refused"
+
+
+def test_the_next_review_is_one_of_the_owner_that_the_page_was_about(desk: Reviewers) -> None:
+    desk.owned("sales")
+    first = desk.hold("one")
+    desk.owned("risk-desk")
+    desk.hold("two")
+    desk.owned("sales")
+    third = desk.hold("three")
+    assert desk.answer(first, owner="sales")["go"] == url("review", owner="sales", id=third, done=first)
+    assert desk.answer(third, owner="sales")["go"] == url(owner="sales", done=third)
+
+
+def test_of_two_approvers_the_second_learns_who_was_quicker(desk: Reviewers) -> None:
+    decision_id = desk.hold("one")
+    desk.answer(decision_id, "refused", "ben")
+    with pytest.raises(OperatorError, match="This review was refused by the user ben on "):
+        desk.answer(decision_id, "granted", "ada", note="Agreed.")
+
+
+def test_an_answer_after_the_time_limit_is_too_late(desk: Reviewers) -> None:
+    desk.owned("sales", within=3600)
+    decision_id = desk.hold("one")
+    desk.site.chain.now += timedelta(hours=2)
+    with pytest.raises(OperatorError, match="This review was expired by the service itself"):
+        desk.answer(decision_id)
+
+
+@pytest.mark.parametrize("role", ["viewer", "author"])
+def test_others_cannot_answer(desk: Reviewers, role: str) -> None:
+    with pytest.raises(AccessForbidden, match="only an approver"):
+        desk.answer(desk.hold("one"), role=role)
+
+
+def test_an_answer_to_another_record_than_the_page_showed_is_refused(desk: Reviewers) -> None:
+    with pytest.raises(GateError) as refused:
+        desk.answer(desk.hold("one"), record_hash="0" * 64)
+    assert refused.value.code == "SVC_RESOLUTION_RECORD_MISMATCH"
+
+
+def test_an_answer_that_there_is_not_is_refused(desk: Reviewers) -> None:
+    with pytest.raises(OperatorError, match="granted or refused"):
+        desk.answer(desk.hold("one"), "expired")
+
+
+def test_similar_reviews_that_ended_are_counted(desk: Reviewers) -> None:
+    for number, answer in enumerate(("granted", "granted", "refused")):
+        desk.answer(desk.hold(f"deal-{number}"), answer)
+    desk.site.chain.execution(desk.site.chain.decided[0])
+    desk.answer(desk.hold("other", "other_policy"))
+    text = read(desk.visit(url("review", id=desk.hold("new")))).text
+    ended = "1 was granted, 1 was refused and 1 was granted and executed"
+    assert f"Of the 3 latest reviews of the same policy and action that ended, {ended}." in text
+    assert "latest review" not in read(desk.visit(url("review", id=desk.hold("new", "a_third")))).text
+
+
+def test_the_overview_says_who_has_to_answer_and_leads_to_the_queue(desk: Reviewers) -> None:
+    desk.owned("sales", within=2 * 3600)
+    desk.hold("one")
+    desk.hold("two")
+    found = read(desk.visit("/?scope=acme"))
+    assert "2 reviews wait for an answer, the oldest for 1 hour; 1 is overdue or due within an hour" in found.text
+    assert ["sales", "2", "1 hour", "1 due"] in found.rows
+    assert found.links["sales"] == url(owner="sales")
+    assert found.links["All of them"] == url()
+
+
+def test_the_decision_says_where_its_review_stands_and_that_a_receipt_is_in_order(desk: Reviewers) -> None:
+    desk.owned("sales")
+    decision_id = desk.hold("one")
+    of = url("decision", id=decision_id)
+    assert "The review is held for sales" in read(desk.visit(of)).text
+    desk.answer(decision_id)
+    desk.site.chain.execution(decision_id)
+    found = read(desk.visit(of)).text
+    assert "The review was granted by the user ada, and executed" in found
+    assert "ada (a claim of the actor; nothing authenticates it)" in found
+    assert "verified entry 2 of the chain" in found
+    assert "In order: the owner had granted the action before, with entry 2 of the chain." in found
+    assert "DECISION_NOT_APPROVED" not in found
+
+
+def test_a_receipt_without_a_grant_before_it_contradicts_the_review(desk: Reviewers) -> None:
+    decision_id = desk.hold("one")
+    desk.site.chain.execution(decision_id)
+    desk.answer(decision_id)
+    found = read(desk.visit(url("decision", id=decision_id))).text
+    assert "The verdict of the decision is review, and no grant of its owner comes before the receipt." in found
+    assert "In order" not in found
+
+
+def test_with_receipt_signing_off_a_grant_is_refused_and_a_refusal_is_not_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATE_RECEIPT_SIGNING", "off")
+    with reviewers(tmp_path / "home") as desk:
+        decision_id = desk.hold("one")
+        with pytest.raises(ServiceUnavailable, match="Receipt signing is off, and an unsigned grant opens no action"):
+            desk.answer(decision_id)
+        text = read(desk.visit(url("review", id=decision_id))).text
+        assert "The decision is not verified. The record carries no receipt signature." in text
+        assert "Do not answer it" not in text
+        desk.answer(decision_id, "refused")
+        assert "It carries no signature, and opens no action." in read(desk.visit(url("review", id=decision_id))).text
+
+
+def test_a_review_that_was_changed_in_the_ledger_is_a_fault_on_the_page_of_its_decision(desk: Reviewers) -> None:
+    decision_id = desk.hold("one")
+    with desk.site.instance.ledger.store.write() as connection:
+        connection.execute(update(reviews).values(state="granted"))
+    found = read(desk.visit(url("decision", id=decision_id))).text
+    assert "The review cannot be shown" in found
+    assert f"the review of {decision_id} is not as its resolution says" in found
+    assert "the operator must run gate chain check" in found
+
+
+def test_a_grant_says_until_when_it_is_valid(desk: Reviewers) -> None:
+    decision_id = desk.hold("one")
+    desk.answer(decision_id)
+    of = url("review", id=decision_id)
+    assert "The grantis valid until " in read(desk.visit(of)).text
+    desk.site.chain.now += timedelta(days=2)
+    assert "The grantexpired on " in read(desk.visit(of)).text
+
+
+def test_no_name_becomes_a_part_of_a_page(desk: Reviewers) -> None:
+    owner = '"><img src=x onerror=1> {{ 7*7 }}'
+    desk.owned(owner)
+    ids = [desk.hold(each) for each in HOSTILE if isinstance(each, str)]
+    overview = desk.visit("/?scope=acme")
+    desk.answer(ids[0], note="<script>alert(1)</script>", evidence='"><img src=x onerror=1>')
+    allowed = ALLOWED | {
+        *("form", "label", "input", "textarea", "button", "@name", "@type", "@value", "@rows", "@maxlength"),
+        *("kbd", "@aria-describedby", "@aria-keyshortcuts"),
+    }
+    pages = [url(), url(owner=owner), url(state="granted")]
+    pages += [url("review", id=each, owner=owner, done=ids[0]) for each in ids]
+    pages += [url("decision", id=each) for each in ids]
+    assert not read(overview).elements & {"img", "script", "@onerror"}
+    for each in pages:
+        found = read(desk.visit(each))
+        elements = {name for name in found.elements if not name.startswith("@data-")}
+        assert elements <= allowed, elements - allowed
+        assert all(link.startswith(("/", "#")) for link in found.links.values())
+
+
+def test_what_is_confirmed_names_the_action(desk: Reviewers) -> None:
+    decision_id = desk.hold("one", amount=40, currency="EUR")
+    html = str(desk.visit(url("review", id=decision_id)).html)
+    assert "You grant this action: " in html
+    assert " on one, 40 EUR. It may begin within 1 day from now, once." in html
+    assert "It stays held for good." in html

@@ -1,0 +1,68 @@
+"""An approver grants or refuses a held action."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from gate.errors import OperatorError, ReviewConflict
+from gate.ledger.chain.reviews import HELD
+from gate.ledger.reviews import ReviewRow
+from gate.records.documents import Answer as Resolved
+from workbench.dashboard.acts.turn import Answer, Turn
+from workbench.dashboard.store.store import Store
+from workbench.dashboard.views.html import when
+from workbench.dashboard.views.location import NOBODY, Location
+from workbench.dashboard.views.reviews.standing import actor
+from workbench.dashboard.views.reviews.words import STATES
+
+_ANSWERS = ("granted", "refused")
+
+
+def resolve(turn: Turn) -> Answer:
+    """Grants or refuses a held action, and leads to the next review: {decision, record_hash, answer, note?, evidence?,
+    owner?}; the evidence has a reference on each line.
+    """
+    decision_id, answer, reviews = turn.text("decision"), turn.text("answer"), turn.store.reviews
+    if answer not in _ANSWERS:
+        raise OperatorError("ACT_INVALID", "A review is granted or refused; load the page again.")
+    evidence = [line.strip() for line in (turn.word("evidence") or "").splitlines() if line.strip()]
+    try:
+        reviews.resolutions.resolve_as(
+            turn.who.user,
+            turn.scope,
+            decision_id,
+            cast("Resolved", answer),
+            note=(turn.word("note") or "").strip(),
+            evidence=evidence,
+            record_hash=turn.text("record_hash"),
+        )
+    except ReviewConflict as error:
+        review = reviews.find(turn.who.scope_id, decision_id)
+        if review is None or review.state == HELD:
+            raise
+        raise OperatorError(error.code, _too_late(turn.store, review)) from error
+    reviews.recount(turn.who.scope_id)
+    return {"go": _next(turn, decision_id), "forget": decision_id}
+
+
+def _too_late(store: Store, review: ReviewRow) -> str:
+    """That somebody, or the time limit, was quicker."""
+    resolution = store.reviews.resolutions.standing(review.scope_id, review.decision_id)["resolution"]
+    by = "" if resolution is None else f" by {actor(resolution)}"
+    state = STATES[review.state]
+    return (
+        f"This review was {state}{by} on {when(review.resolved_at)}, and a resolution is final: your answer was not "
+        f"recorded. Your note is still here. Go on with the next review, or load the page again to see the resolution."
+    )
+
+
+def _next(turn: Turn, decision_id: str) -> str:
+    """The review behind the one that was resolved, or the queue where it was the last."""
+    named = turn.word("owner")
+    owner = "" if named == NOBODY else named
+    review = turn.store.reviews.find(turn.who.scope_id, decision_id)
+    following = None if review is None else turn.store.reviews.following(review, owner)
+    shown = {"scope": turn.who.scope, "owner": named, "done": decision_id}
+    if following is None:
+        return Location("reviews", **shown).url
+    return Location("review", id=following, **shown).url

@@ -1,0 +1,133 @@
+"""One review as a story: the action that was asked for, why the rulebook holds it, and the owner's answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from gate.encoding.canonical import content_hash
+from gate.ledger.chain.reviews import HELD
+from gate.ledger.reviews import ReviewRow
+from gate.records.explanation import explanation
+from gate.verify.members import at
+from workbench.dashboard.store.ledger import Story
+from workbench.dashboard.store.reviews import Around
+from workbench.dashboard.views import links
+from workbench.dashboard.views.decided.checks import value
+from workbench.dashboard.views.html import ago, render, when
+from workbench.dashboard.views.location import Location
+from workbench.dashboard.views.page import Page
+from workbench.dashboard.views.reviews.standing import Done, standing
+from workbench.dashboard.views.reviews.words import STATES, asked, due, owned, waits, worth
+from workbench.engines.wording import counted, joined, phrase
+
+MOST_FACTS: Final = 100
+"""How many facts are shown; the decision's page has more."""
+
+# What stands at the top in words of its own.
+_TOLD: Final = ("system", "resource", "proposed_action", "amount", "currency")
+
+
+def view(
+    location: Location,
+    story: Story,
+    review: ReviewRow,
+    around: Around,
+    *,
+    done: Done | None,
+    refused: str | None,
+    now: datetime,
+) -> Page:
+    """The page of a review.
+
+    Args:
+        location: Where it is.
+        story: Its decision.
+        review: The review.
+        around: What stands around it in the queue.
+        done: What was resolved a moment ago.
+        refused: Why the user may not answer it; None where they may.
+        now: The moment.
+    """
+    record = story.record
+    decision_url = links.decision(location, review.decision_id)
+    if story.verification.checks.get("members") is False:
+        context: dict[str, Any] = {"decision_url": decision_url, "queue_url": _queue(location)}
+        return Page(location, "The record of this review cannot be read", render("review_unreadable.html", context))
+    is_held = review.state == HELD
+    context = {
+        "review": review,
+        "held": is_held,
+        "owner": owned(review.owner),
+        "waits": waits(review.created_at, now),
+        "due": due(review.due_at, now),
+        "due_at": review.due_at,
+        "verified": story.verification.verified,
+        "changed": not story.verification.integrity_valid,
+        "message": story.verification.message,
+        "record": record,
+        "binding": [(phrase(name), value(told)) for name, told in _binding(record)],
+        "amount": worth(record),
+        "target": record["action_binding"]["resource"],
+        "system": record["action_binding"]["system"],
+        "proposed": record["action_binding"]["proposed_action"] or record["action"],
+        "question": at(story.request, "question"),
+        "sentences": explanation(record)["sentences"],
+        "facts": [(name, value(of)) for name, of in list((story.facts or {}).items())[:MOST_FACTS]],
+        "more_facts": max(0, len(story.facts or ()) - MOST_FACTS),
+        "erased": story.facts is None,
+        "like": _like(around.like),
+        "position": at(record, "audit_chain", "chain_position"),
+        "binding_hash": content_hash(record["action_binding"]),
+        "standing": None if story.review is None else standing(location, story.review, record, now),
+        "answers": None if not is_held else _answers(record, review, now),
+        "refused": refused,
+        "done": done,
+        "decision_url": decision_url,
+        "policy_url": links.policy(location, record["policy_id"]),
+        "queue_url": _queue(location),
+        "later_url": _other(location, around.later),
+        "earlier_url": _other(location, around.earlier),
+        "owner_filter": location.owner,
+        "decided": when(record["created_at"]),
+    }
+    return Page(location, f"{phrase(STATES[review.state])}: {asked(record)}", render("review.html", context))
+
+
+def _answers(record: Mapping[str, Any], review: ReviewRow, now: datetime) -> dict[str, str]:
+    """What each answer comes to, as sentences for who confirms it."""
+    what, final = asked(record), "The answer is final, and is recorded under your name."
+    lasts = ago(now, now + timedelta(seconds=review.grant_seconds))
+    return {
+        "granted": f"You grant this action: {what}. It may begin within {lasts} from now, once. {final}",
+        "refused": f"You refuse this action: {what}. It stays held for good. {final}",
+    }
+
+
+def _binding(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    yield from ((name, told) for name, told in record["action_binding"].items() if name not in _TOLD and told != "")
+
+
+def _like(like: Mapping[str, int]) -> str | None:
+    """How similar reviews ended, as a sentence; None where there are none."""
+    number = sum(like.values())
+    if not number:
+        return None
+    if number == 1:
+        (state,) = like
+        return f"The latest review of the same policy and action that ended was {STATES[state]}."
+    ended = [
+        f"{like[state]:,} {'was' if like[state] == 1 else 'were'} {STATES[state]}"
+        for state in STATES
+        if like.get(state)
+    ]
+    return f"Of the {counted(number, 'latest review')} of the same policy and action that ended, {joined(ended)}."
+
+
+def _queue(location: Location) -> str:
+    return Location("reviews", scope=location.scope, owner=location.owner).url
+
+
+def _other(location: Location, decision_id: str | None) -> str | None:
+    return None if decision_id is None else location.to("review", id=decision_id, done=None).url
