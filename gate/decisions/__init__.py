@@ -5,7 +5,9 @@
     sources            where a decision's rulebook and facts come from
     signing            the moment, and the keys that sign at it
     stored             the record and the request of a stored decision
+    cited              the decisions that reports and resolutions are about, as far as these cite them
     lifecycle          reports about a decision: execution receipts, outcomes, CRM syncs
+    resolutions        held decisions granted or refused by their owners, or expired
     verification       whether a stored decision is as it was made
     again              stored decisions made again: replay, diff, counterfactuals
     workflows          refund questions of help desks, as a decision where a key is sent
