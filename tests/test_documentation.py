@@ -22,6 +22,7 @@ WHO: Final = {
     "read": "a key of the scope with `read`",
     "decide": "a key with `decide`",
     "report": "a key of the scope with `report`",
+    "resolve": "a key of the scope with `resolve`",
     "any": "any key of the scope",
     "metrics": "the metrics token",
 }

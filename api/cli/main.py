@@ -60,6 +60,7 @@ _COMMANDS: Final = {
     "rulebook": ("api.cli.rulebook.command", _Extra.AUTHORING, "Check, test and analyse rulebook files."),
     "migrate": ("api.cli.migrate.command", _Extra.AUTHORING, "Prove, approve, apply and undo changes of rulebooks."),
     "drafts": ("api.cli.drafts.command", _Extra.SERVER, "Write rulebooks as drafts, with their cases, and prove them."),
+    "review": ("api.cli.review.command", _Extra.SERVER, "Name owners of held decisions, and grant or refuse them."),
     "adapters": ("api.cli.adapters", _Extra.SERVER, "List the trusted adapters of this release, and run one."),
     "verify": ("api.cli.verify", _Extra.NONE, "Verify an exported decision record offline."),
     "verify-packet": ("api.cli.verify_packet", _Extra.NONE, "Verify an exported packet offline."),

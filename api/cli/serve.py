@@ -24,6 +24,7 @@ from api.cli.announcement import announce_when_ready
 from api.cli.demo.command import demo_key_file
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import say
+from api.expiry import Expiry
 from api.http.logs import library_logging, open_log
 from api.http.metrics import DIRECTORY_VARIABLE, make_directory
 from api.http.placement import PROCESSORS_VARIABLE, processors_to_keep_to
@@ -125,7 +126,7 @@ def serve(
         with analytics_process(home.absolute(), metrics, os.getpid()) if computes else nullcontext("") as address:
             os.environ[ADDRESS_VARIABLE] = address
             # Its last round comes after the workers have answered their last requests.
-            with Keeper(settings, metrics / "checkpoints.json", log), beside:
+            with Keeper(settings, metrics / "checkpoints.json", log), Expiry(settings, log), beside:
                 server.serve()
     finally:
         shutil.rmtree(metrics, ignore_errors=True)

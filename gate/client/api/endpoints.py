@@ -46,6 +46,8 @@ class Endpoints:
     list_executions = Endpoint(operations.list_executions)
     report_outcome = Endpoint(operations.report_outcome)
     list_outcomes = Endpoint(operations.list_outcomes)
+    resolve_decision = Endpoint(operations.resolve_decision)
+    get_resolution = Endpoint(operations.get_resolution)
     report_crm_sync = Endpoint(operations.report_crm_sync)
     list_crm_syncs = Endpoint(operations.list_crm_syncs)
 
@@ -172,6 +174,8 @@ class AsyncEndpoints:
     list_executions = AsyncEndpoint(operations.list_executions)
     report_outcome = AsyncEndpoint(operations.report_outcome)
     list_outcomes = AsyncEndpoint(operations.list_outcomes)
+    resolve_decision = AsyncEndpoint(operations.resolve_decision)
+    get_resolution = AsyncEndpoint(operations.get_resolution)
     report_crm_sync = AsyncEndpoint(operations.report_crm_sync)
     list_crm_syncs = AsyncEndpoint(operations.list_crm_syncs)
 

@@ -75,6 +75,9 @@ if TYPE_CHECKING:
         RefundWorkflowRequest,
         ReplayRequest,
         ReplayResult,
+        Resolution,
+        ResolutionRequest,
+        ResolutionReview,
         RouteList,
         Rulebook,
         RulebookMetadata,
@@ -122,6 +125,7 @@ __all__ = [
     "get_policy_table",
     "get_proof_metrics",
     "get_readyz",
+    "get_resolution",
     "get_rulebook",
     "get_runtime_config",
     "get_schema",
@@ -144,6 +148,7 @@ __all__ = [
     "report_crm_sync",
     "report_execution",
     "report_outcome",
+    "resolve_decision",
     "simulate_counterfactuals",
     "submit_pilot",
     "try_decide",
@@ -269,6 +274,10 @@ def find_decisions(
     target_object_id: str | None = None,
     from_: str | datetime | None = None,
     to: str | datetime | None = None,
+    state: Literal["held", "granted", "refused", "expired", "executed"] | None = None,
+    owner: str | None = None,
+    min_age: int | None = None,
+    order: Literal["newest", "oldest"] | None = None,
     limit: int | None = None,
     cursor: str | None = None,
     request_id: str | None = None,
@@ -287,6 +296,10 @@ def find_decisions(
         target_object_id: Only decisions that are bound to this resource.
         from_: Only decisions made at this time or later; with its zone.
         to: Only decisions made before this time; with its zone.
+        state: Only reviews in this state.
+        owner: Only reviews of this owner; it needs `state`.
+        min_age: Only decisions made at least this many seconds ago.
+        order: Which come first. Give the same one with a cursor. `oldest` needs `state`. None leaves it at newest.
         limit: How many at most. None leaves it at 20.
         cursor: The `next_cursor` of an earlier answer.
         request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
@@ -310,6 +323,10 @@ def find_decisions(
             "target_object_id": target_object_id,
             "from": from_,
             "to": to,
+            "state": state,
+            "owner": owner,
+            "min_age": min_age,
+            "order": order,
             "limit": limit,
             "cursor": cursor,
         },
@@ -787,6 +804,78 @@ def list_outcomes(
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/outcome"
     return call("listOutcomes", "GET", path, query={"limit": limit, "cursor": cursor}, request_id=request_id)
+
+
+def resolve_decision(
+    decision_id: str,
+    request: ResolutionRequest | Mapping[str, object],
+    *,
+    idempotency_key: str | None = None,
+    request_id: str | None = None,
+) -> Call[Resolution]:
+    """Resolve a held decision.
+
+    The owner's answer to a decision whose verdict is review: stored once, hashed, signed with the receipt key, and
+    linked into the scope's chain.
+
+    `granted` lets the held action run until `expires_at`; `refused` and `expired` keep it held for good. A
+    resolution is final. The record's verdict stays `review`.
+
+    It needs a key with the access `resolve`, which no key with `decide` can have. `resolved_by` is a claim of the
+    caller; `actor` is the authenticated key.
+
+    An error means that nothing is resolved: the action stays held.
+
+    Args:
+        decision_id: `decision_id` of a record of the caller's scope.
+        request: The resolution: at most 1 MiB of plain JSON, nested at most 32 deep.
+        idempotency_key: Retry handle: the same key with the same payload answers what was made then; with another
+            payload, 409. Unique in the scope for decisions, and for each kind of report on each decision. Send one
+            with every write, and the same with every retry. Without one a fresh one is made, under which this call
+            may be sent again; only a key of the caller's own makes a retry after a crash safe.
+        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
+            `request_id`.
+
+    Returns:
+        The idempotency key was used before with the same payload: the resolution that was made then.
+
+    Raises:
+        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/resolution"
+    return call(
+        "resolveDecision",
+        "POST",
+        path,
+        body=request,
+        idempotency_key=retry_handle(idempotency_key),
+        request_id=request_id,
+        accepts=(200, 201),
+    )
+
+
+def get_resolution(decision_id: str, *, request_id: str | None = None) -> Call[ResolutionReview]:
+    """Ask where a review stands.
+
+    The state of a held decision, its owner and time limit, and its resolution, if there is one. Any key of the scope
+    may ask, so that a caller can wait for the owner's answer.
+
+    The state is not signed. Only the resolution's own signature opens a held action: verify it.
+
+    Args:
+        decision_id: `decision_id` of a record of the caller's scope.
+        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
+            `request_id`.
+
+    Returns:
+        Where the review stands; `state` is null where the decision was never held for an owner.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/resolution"
+    return call("getResolution", "GET", path, request_id=request_id)
 
 
 def report_crm_sync(

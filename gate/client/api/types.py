@@ -16,7 +16,7 @@ Json: TypeAlias = Any
 
 ActorType = Literal["key", "user", "service"]
 ConfidenceLevel = Literal["high", "medium", "low", "insufficient"]
-EntryType = Literal["decision", "execution", "outcome", "crm_sync", "erasure", "migration", "route"]
+EntryType = Literal["decision", "execution", "outcome", "crm_sync", "erasure", "migration", "route", "resolution"]
 ExecutionFlag = Literal["DECISION_NOT_APPROVED", "ACTION_BINDING_MISMATCH", "ACTION_TAKEN_MISMATCH"]
 ExecutionStatus = Literal["executed", "queued", "skipped", "failed", "blocked", "reviewed", "reverted"]
 KeySource = Literal["server", "registry", "public_key", "hmac_secret", "request", "none"]
@@ -283,6 +283,27 @@ class OutcomeReport(TypedDict):
     """When the action was performed: a time with its zone. It is stored in UTC with milliseconds."""
     occurred_at: NotRequired[str]
     """When the outcome came about, UTC: 2026-01-31T12:00:00.000Z, at most 5 minutes ahead of the service's clock."""
+
+
+class ResolutionRequest(TypedDict):
+    """Body of POST /api/decision/{decision_id}/resolution: the owner's answer to a held decision."""
+
+    resolution: Literal["granted", "refused", "expired"]
+    """The answer. granted lets the held action run until the grant expires; refused and expired keep it held for
+    good.
+    """
+    resolved_by: str
+    """The person who answered, as the caller says. The service records the key that sent it beside this claim."""
+    note: NotRequired[str]
+    """The reason, in the person's words. It stays for good: leave out personal data of customers."""
+    evidence: NotRequired[list[str]]
+    """References to evidence that is kept elsewhere, such as ticket numbers. The resolution repeats them as
+    evidence_refs.
+    """
+    decision_record_hash: NotRequired[str]
+    """The record's record_hash. Where it is sent, it must be that of the stored record."""
+    decision_receipt_hash: NotRequired[str]
+    """The record's receipt_hash. Where it is sent, it must be that of the stored record."""
 
 
 class CrmSyncReport(TypedDict):
@@ -997,6 +1018,14 @@ class FoundDecision(TypedDict):
     """The rulebook's version, or that of an advisory decision's prompt template."""
     decision_contract: NotRequired[FoundDecisionDecisionContract]
     """Stands on every advisory decision, and on no other: it authorizes nothing, whatever its verdict."""
+    state: NotRequired[Literal["held", "granted", "refused", "expired", "executed"]]
+    """Of a decision that is held for an owner: where its review stands. Absent on every other decision."""
+    owner: NotRequired[str | None]
+    """Of a review: its owner by the scope's settings; null where none was named."""
+    due_at: NotRequired[str | None]
+    """Of a review: when it expires, UTC; null without a time limit."""
+    age_seconds: NotRequired[int]
+    """Of a review: how long it has waited for its resolution, or waited until it was resolved, in seconds."""
     record_hash: str
     """Hash of the record."""
     chain_position: int
@@ -1006,7 +1035,7 @@ class FoundDecision(TypedDict):
 
 
 class DecisionSearch(TypedDict):
-    """A page of the caller's decisions, newest first."""
+    """A page of the caller's decisions, newest first unless the query says otherwise."""
 
     count: int
     """How many are in this page."""
@@ -3007,6 +3036,104 @@ class OutcomeList(TypedDict):
     """The outcomes, the one reported last first."""
     next_cursor: str | None
     """What to send as `cursor` for those reported earlier; null where there are none."""
+
+
+class ResolutionActor(TypedDict):
+    """The authenticated actor: the API key that sent it, the user who signed in, or the service itself."""
+
+    type: ActorType
+    """What kind of actor it is."""
+    id: str
+    """The key's id, the user's name, or gate."""
+
+
+class ResolutionAuditChain(TypedDict):
+    """The resolution's link in the scope's chain."""
+
+    decision_chain_version: str
+    """Version of the link's layout."""
+    chain_id: str
+    """The chain."""
+    chain_position: int
+    """The link's place. A receipt is in order if its own place follows a grant's."""
+    entry_type: str
+    """What was appended."""
+    leaf_hash: str
+    """Hash of the decision and the resolution's own hash."""
+    link_hash: str
+    """Hash of the link."""
+    merkle_root: str
+    """The chain's rolling root after the link."""
+
+
+class Resolution(TypedDict):
+    """The owner's resolution of a held decision: hashed, signed with the receipt key, linked into the scope's chain,
+    and final. Members that would be empty are absent.
+    """
+
+    decision_protocol_version: str
+    """Version of the protocol."""
+    decision_resolution_version: str
+    """Version of the resolution's layout."""
+    resolution_entry_id: str
+    """The resolution's own id."""
+    decision_id: str
+    """The held decision."""
+    decision_record_hash: str
+    """record_hash of the decision's record."""
+    decision_receipt_hash: str
+    """receipt_hash of the decision's record."""
+    action_binding_hash: str
+    """Hash of the decision's action_binding: the action that is resolved."""
+    resolution: Literal["granted", "refused", "expired"]
+    """The answer."""
+    resolved_by: NotRequired[str]
+    """The person who answered, as the caller said; absent where the service itself let the review expire."""
+    evidence_refs: NotRequired[list[str]]
+    """References to evidence that is kept elsewhere."""
+    note: NotRequired[str]
+    """The reason, in the person's words."""
+    idempotency_key: NotRequired[str]
+    """The caller's retry handle; absent where none was sent."""
+    resolution_input_hash: NotRequired[str]
+    """Hash of the canonical request body; absent where the service itself let the review expire."""
+    expires_at: NotRequired[str]
+    """Of a grant: the action may begin before this moment, UTC. Of an expired review: when its time limit was over.
+    Absent for a refusal, and where someone closed the review as expired without a time limit.
+    """
+    actor: ResolutionActor
+    """The authenticated actor: the API key that sent it, the user who signed in, or the service itself."""
+    recorded_at: str
+    """When the service took the resolution, UTC."""
+    resolution_hash: str
+    """Hash of every other member but key_id, signature and audit_chain."""
+    key_id: NotRequired[str]
+    """The receipt key that signed it; absent where receipt signing is off."""
+    signature: NotRequired[str]
+    """The receipt key's signature over the canonical {decision_id, key_id, record_hash, resolution_hash}; absent
+    where receipt signing is off.
+    """
+    audit_chain: ResolutionAuditChain
+    """The resolution's link in the scope's chain."""
+
+
+class ResolutionReview(TypedDict):
+    """Where the review of a decision stands."""
+
+    decision_id: str
+    """The decision."""
+    verdict: Verdict
+    """The decision's verdict, which never changes."""
+    state: Literal["held", "granted", "refused", "expired", "executed"] | None
+    """held until it is resolved; then granted, refused or expired; executed once a granted action was reported as
+    executed. null where the decision was not held for an owner: its verdict is not review, or it is advisory.
+    """
+    owner: str | None
+    """The owner by the scope's settings when the decision was made; null where none was named."""
+    due_at: str | None
+    """When the service lets the review expire, UTC; null without a time limit."""
+    resolution: Resolution | None
+    """The resolution; null while there is none."""
 
 
 class CrmSync(TypedDict):

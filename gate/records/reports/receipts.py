@@ -30,7 +30,7 @@ BINDING_MISMATCH: Final = "ACTION_BINDING_MISMATCH"
 """The flag of a receipt that names another binding than the decision."""
 
 ACTION_TAKEN_MISMATCH: Final = "ACTION_TAKEN_MISMATCH"
-"""The flag of a receipt whose action_taken is not the decision's action."""
+"""The flag of a receipt whose action_taken is neither the decision's action nor, behind a grant, the proposed one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,9 +375,22 @@ def flags(receipt: Mapping[str, object], record: Mapping[str, object], *, grante
     named = bool(_TARGET.keys() & receipt.keys()) or content_hash(receipt["action_binding"]) != decided
     if named and not receipt["action_binding_match"]:
         found.append(BINDING_MISMATCH)
-    if receipt.get("action_taken", receipt["decision_action"]) != receipt["decision_action"]:
+    if _is_another_action(receipt, record, granted=granted):
         found.append(ACTION_TAKEN_MISMATCH)
     return found
+
+
+def _is_another_action(receipt: Mapping[str, object], record: Mapping[str, object], *, granted: bool) -> bool:
+    """Whether a receipt says that another action was taken than the decided one.
+
+    A grant is about the proposed action of the binding: the held decision's own action label, such as ask_the_desk, is
+    what the rulebook did with the case. Where the binding proposes nothing, there is no label to compare with.
+    """
+    taken = receipt.get("action_taken", receipt["decision_action"])
+    if not granted or taken == receipt["decision_action"]:
+        return taken != receipt["decision_action"]
+    binding = cast("Mapping[str, object]", record["action_binding"])
+    return bool(binding.get("proposed_action")) and taken != binding["proposed_action"]
 
 
 def names_decided_target(receipt: Mapping[str, object], decided: Mapping[str, object]) -> bool:

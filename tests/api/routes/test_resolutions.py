@@ -23,6 +23,7 @@ from gate.records.reports.receipts import EXECUTIONS
 from gate.verify import Trust, verify_packet
 from gate.verify.resolution import verify_resolution
 from tests.api.reporting import Caller, refused
+from tests.independent import verifier
 
 HELD: dict[str, Any] = {"discount_percent": 40, "margin_percent": 22}
 GRANT = {
@@ -320,3 +321,26 @@ def test_reviews_are_found_by_state_owner_and_age_in_either_order(
 def test_a_search_that_cannot_be_made_is_refused(owner: Owner, query: str) -> None:
     answer = owner.client.get(f"/api/decisions?{query}", headers={"x-api-key": owner.key})
     refused(answer, 400, "SVC_API_QUERY_INVALID")
+
+
+@pytest.mark.parametrize(
+    ("taken", "flags"),
+    [
+        ("approve_discount", []),
+        ("route_to_owner", []),
+        ("delete_account", ["ACTION_TAKEN_MISMATCH"]),
+    ],
+)
+def test_behind_a_grant_the_proposed_action_is_the_decided_one(
+    owner: Owner, instance: Instance, taken: str, flags: list[str]
+) -> None:
+    record = owner.held()
+    assert (record["action"], record["action_binding"]["proposed_action"]) == ("route_to_owner", "approve_discount")
+    owner.resolve(record)
+    executed = {"execution_status": "executed", "action_taken": taken}
+    receipt = owner.report(EXECUTIONS, record["decision_id"], executed).get_json()
+    assert receipt["flags"] == flags
+    path = f"/api/decision/{record['decision_id']}/packet?include_intelligence=false"
+    packet = owner.client.get(path, headers={"x-api-key": owner.key}).get_json()
+    assert verify_packet(packet, trust(instance)).verified
+    assert verifier.packet_failures(packet, instance.receipt_keys.registry().to_dict()) == []

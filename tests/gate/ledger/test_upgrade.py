@@ -211,11 +211,11 @@ def test_an_upgrade_that_fails_leaves_the_ledger_as_it_was(settings: Settings, s
     before = rows_of(store)
     # The last table that an upgrade makes.
     with store.write() as connection:
-        connection.execute(text("CREATE TABLE pilots (in_the_way INTEGER)"))
+        connection.execute(text("CREATE TABLE reviews (in_the_way INTEGER)"))
     with pytest.raises(ServiceUnavailable):
         upgrade_ledger(settings, utc_now())
     with store.write() as connection:
-        connection.execute(text("DROP TABLE pilots"))
+        connection.execute(text("DROP TABLE reviews"))
     assert (schema.revision(store), rows_of(store)) == (revision, before)
     assert upgrade_ledger(settings, utc_now()) == revision
 

@@ -83,6 +83,7 @@ def test_unknown_plans_scopes_keys_and_accesses_are_named(ledger: Ledger, scope:
         "SCOPE_UNKNOWN": lambda: directory.scope("nobody"),
         "KEY_UNKNOWN": lambda: directory.disable_key("0123", NOW),
         "ACCESS_UNKNOWN": lambda: directory.create_key(scope, {"decide", "admin"}, None, NOW),
+        "ACCESS_CONFLICT": lambda: directory.create_key(scope, {"resolve", "read", "decide"}, None, NOW),
         "KEY_EXPIRY_PAST": lambda: directory.create_key(scope, FULL_ACCESS, NOW, NOW),
     }
     for code, attempt in attempts.items():

@@ -1,0 +1,16 @@
+"""gate review: the subcommands."""
+
+from __future__ import annotations
+
+import typer
+
+from api.cli.review.owners import owners
+from api.cli.review.queue import list_reviews, show
+from api.cli.review.resolving import grant, refuse
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Name owners of held decisions; grant or refuse.")
+app.add_typer(owners, name="owners")
+app.command("list")(list_reviews)
+app.command("show")(show)
+app.command("grant")(grant)
+app.command("refuse")(refuse)

@@ -1,0 +1,140 @@
+"""gate review list and show: the queue of held decisions, and one of them as a story."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+
+from api.cli.migrate.signing import ScopeName
+from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
+from api.cli.output import compact, minute, print_json, say, table
+from api.cli.review.resolving import DecisionId, tell
+from api.cli.review.spans import span
+from gate.clock import utc_now
+from gate.decisions.stored import decision_not_found, require_as_made, stored_record
+from gate.errors import OperatorError
+from gate.ids import parse_timestamp
+from gate.instance.instance import Instance
+from gate.ledger.access.authority import Scope
+from gate.ledger.chain.reviews import HELD, STATES
+from gate.ledger.reads.decisions import Criteria, Found
+from gate.records.documents import Record
+from gate.records.explanation import explanation
+
+
+def list_reviews(
+    scope: ScopeName,
+    state: Annotated[str, typer.Option("--state", help=f"One of {', '.join(STATES)}.")] = HELD,
+    owner: Annotated[str | None, typer.Option("--owner", help="Only those of this owner.", show_default=False)] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")] = 20,
+    newest: Annotated[bool, typer.Option("--newest", help="The newest first.")] = False,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """List held decisions, the longest waiting first."""
+    if state not in STATES:
+        raise OperatorError("USAGE_INVALID", f"--state must be one of {', '.join(STATES)}.")
+    with instance_at(home, database_url) as instance:
+        found = instance.ledger.directory.scope(scope)
+        criteria = Criteria(state=state, owner=owner)
+        page = instance.ledger.decisions.search(found.scope_id, criteria, limit=limit, oldest_first=not newest)
+    now = utc_now()
+    if as_json:
+        print_json(
+            {"reviews": [_review_json(each, now) for each in page.found], "more": page.next_position is not None}
+        )
+        return
+    if not page.found:
+        say(f"No review is {state}{'' if owner is None else f' for {owner}'}.")
+        return
+    waits = "waits" if state == HELD else "waited"
+    columns = ["decision_id", waits, "due (UTC)", "owner", "action", "target", "reason"]
+    table(columns, [_row(each, now) for each in page.found], wraps=["owner", "target"])
+    if page.next_position is not None:
+        say(f"There are more; --limit shows up to 1,000, and GET /api/decisions?state={state} all of them.")
+
+
+def show(
+    decision_id: DecisionId,
+    scope: ScopeName,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Show a held decision: the action, why the rulebook holds it, and where its review stands."""
+    with instance_at(home, database_url) as instance:
+        found = instance.ledger.directory.scope(scope)
+        record = _record(instance, found, decision_id)
+        standing = instance.resolutions().standing(found.scope_id, decision_id)
+    if as_json:
+        print_json({"review": standing, "decision_record": record})
+        return
+    binding = record["action_binding"]
+    say(
+        f"Action: {binding['proposed_action'] or record['action']} on {binding['system']} {binding['resource']}".rstrip()
+    )
+    told: Any = binding
+    for name in ("amount", "currency", "subject", "actor"):
+        if name in told:
+            say(f"  {name}: {told[name] if isinstance(told[name], str) else compact(told[name])}")
+    for sentence in explanation(record)["sentences"]:
+        say(f"  {sentence}")
+    say(f"Decided {minute(record['created_at'])} UTC, record_hash {record['record_hash']}.")
+    resolution = standing["resolution"]
+    if standing["state"] is None:
+        say(f"It is not held for an owner: the verdict is {record['verdict']}.")
+    elif resolution is None:
+        due = "no time limit" if standing["due_at"] is None else f"until {minute(standing['due_at'])} UTC"
+        say(f"Held for {standing['owner'] or 'nobody by name'}, {due}.")
+    else:
+        tell(resolution, standing["state"])
+
+
+def _record(instance: Instance, scope: Scope, decision_id: str) -> Record:
+    entry = instance.ledger.entries.decision(scope.scope_id, decision_id)
+    if entry is None:
+        raise decision_not_found()
+    record = stored_record(entry)
+    require_as_made(record, f"the record of {decision_id}")
+    return record
+
+
+def _row(found: Found, now: datetime) -> tuple[object, ...]:
+    record, review = found.record, found.review
+    binding = record["action_binding"]
+    return (
+        record["decision_id"],
+        span(_age(found, now)),
+        "" if review is None else minute(review.due_at),
+        "" if review is None else review.owner,
+        binding["proposed_action"] or record["action"],
+        " ".join(filter(None, (binding["system"], binding["resource"]))),
+        record["reason_code"],
+    )
+
+
+def _age(found: Found, now: datetime) -> int:
+    ended = found.review.resolved_at if found.review is not None else None
+    end = now if ended is None else parse_timestamp(ended)
+    return max(0, int((end - parse_timestamp(found.record["created_at"])).total_seconds()))
+
+
+def _review_json(found: Found, now: datetime) -> dict[str, object]:
+    record, review = found.record, found.review
+    return {
+        "decision_id": record["decision_id"],
+        "state": None if review is None else review.state,
+        "owner": None if review is None else review.owner or None,
+        "due_at": None if review is None else review.due_at,
+        "age_seconds": _age(found, now),
+        "created_at": record["created_at"],
+        "policy_id": record["policy_id"],
+        "policy_version": record["policy_version"],
+        "reason_code": record["reason_code"],
+        "action": record["action"],
+        "action_binding": record["action_binding"],
+        "record_hash": record["record_hash"],
+    }

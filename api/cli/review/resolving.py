@@ -1,0 +1,99 @@
+"""gate review grant and refuse: a held decision resolved by an approver who signs in."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from api.cli.migrate.signing import ScopeName, TokenFile, UserName, signed_in
+from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
+from api.cli.output import minute, print_json, say
+from gate.records.documents import Resolution
+
+DecisionId = Annotated[str, typer.Argument(help="The held decision's id.", show_default=False)]
+Note = Annotated[
+    str, typer.Option("--note", help="The reason. It stays in the chain for good: no personal data of customers.")
+]
+Evidence = Annotated[
+    list[str] | None,
+    typer.Option("--evidence", help="Repeatable: a reference to evidence kept elsewhere.", show_default=False),
+]
+RecordHash = Annotated[
+    str | None,
+    typer.Option("--record-hash", help="The record_hash that you read; refused if it is another.", show_default=False),
+]
+
+
+def grant(
+    decision_id: DecisionId,
+    scope: ScopeName,
+    user: UserName = None,
+    token_file: TokenFile = None,
+    note: Note = "",
+    evidence: Evidence = None,
+    record_hash: RecordHash = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Grant a held action, once and for all. It needs the role approver."""
+    with instance_at(home, database_url) as instance:
+        found = instance.ledger.directory.scope(scope)
+        who, read = signed_in(instance, user, token_file), evidence or ()
+        resolution = instance.resolutions().resolve_as(
+            who, found, decision_id, "granted", note=note, evidence=read, record_hash=record_hash
+        )
+    _answer(resolution, as_json)
+
+
+def refuse(
+    decision_id: DecisionId,
+    scope: ScopeName,
+    user: UserName = None,
+    token_file: TokenFile = None,
+    note: Note = "",
+    evidence: Evidence = None,
+    record_hash: RecordHash = None,
+    home: Home = DEFAULT_HOME,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Refuse a held action, once and for all. It needs the role approver."""
+    with instance_at(home, database_url) as instance:
+        found = instance.ledger.directory.scope(scope)
+        who, read = signed_in(instance, user, token_file), evidence or ()
+        resolution = instance.resolutions().resolve_as(
+            who, found, decision_id, "refused", note=note, evidence=read, record_hash=record_hash
+        )
+    _answer(resolution, as_json)
+
+
+def _answer(resolution: Resolution, as_json: bool) -> None:
+    if as_json:
+        print_json(resolution)
+    else:
+        tell(resolution, resolution["resolution"])
+
+
+def tell(resolution: Resolution, state: str) -> None:
+    """Says how a review was resolved, by whom, and what follows from it.
+
+    Args:
+        resolution: The resolution.
+        state: Where the review stands by now.
+    """
+    actor = resolution["actor"]
+    by = resolution.get("resolved_by")
+    claimed = f" for {by}" if by is not None and by != actor["id"] else ""
+    at = minute(resolution["recorded_at"])
+    say(f"{resolution['resolution'].capitalize()} at {at} UTC by {actor['type']} {actor['id']}{claimed}.")
+    if "note" in resolution:
+        say(f"  {resolution['note']}")
+    for reference in resolution.get("evidence_refs", ()):
+        say(f"  evidence: {reference}")
+    if state == "executed":
+        say("The action was executed since.")
+    elif resolution["resolution"] == "granted":
+        say(f"The caller may act before {minute(resolution['expires_at'])} UTC, once it has verified the grant.")
+    say(f"resolution_hash {resolution['resolution_hash']}")

@@ -1,0 +1,149 @@
+"""gate review: owners are named, held decisions listed and shown, and an approver resolves them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+
+from gate.clock import utc_now
+from gate.instance.instance import Instance, open_instance
+from gate.instance.settings import load_settings
+from gate.ledger.access.authority import FULL_ACCESS
+from gate.verify.resolution import verify_resolution
+from tests.support.command_line import run_gate
+from tests.support.samples import HELD, sample_request
+
+Gate = Callable[..., "CompletedProcess[str]"]
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture
+def opened(home: Path) -> Iterator[Instance]:
+    with closing(open_instance(load_settings(home))) as instance:
+        scope = instance.ledger.directory.create_scope("acme", "unlimited", utc_now())
+        for name, role in (("maya", "approver"), ("ben", "author")):
+            user = instance.ledger.users.add(name, PASSWORD, [scope], role, None, utc_now())
+            token, _ = instance.ledger.users.begin_session(user, timedelta(hours=1), utc_now())
+            (home.parent / f"{name}.token").write_text(token)
+        yield instance
+
+
+@pytest.fixture
+def gate(home: Path, opened: Instance) -> Gate:
+    return lambda *arguments: run_gate("review", *arguments, "--home", str(home))
+
+
+def hold(instance: Instance, **inputs: Any) -> Any:
+    """A held decision's record."""
+    scope = instance.ledger.directory.scope("acme")
+    key, _ = instance.ledger.directory.create_key(scope, FULL_ACCESS, None, utc_now())
+    authority = instance.ledger.directory.authenticate(key, utc_now())
+    return instance.gate().decide(authority, sample_request(**(inputs or HELD)), request_id="req_1").record
+
+
+def printed(done: CompletedProcess[str]) -> Any:
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def refused(done: CompletedProcess[str], code: str) -> str:
+    assert (done.returncode, done.stdout) == (2, ""), done.stdout
+    assert f"({code})" in done.stderr
+    return done.stderr
+
+
+def test_owners_are_set_listed_and_removed(gate: Gate, opened: Instance) -> None:
+    assert "Nobody is named" in gate("owners", "list", "--scope", "acme").stdout
+    said = gate("owners", "set", "--scope", "acme", "--owner", "refund desk", "--within", "2d").stdout
+    assert said == ("refund desk answers every review that no other row names within 2d. A grant is valid for 1d.\n")
+    own = ("--rulebook", "pricing_exception", "--action", "route_to_owner")
+    set_ = printed(
+        gate("owners", "set", "--scope", "acme", "--owner", "desk", *own, "--grant-for", "90m", "--reassign", "--json")
+    )
+    assert {name: set_[name] for name in ("owner", "within_seconds", "grant_seconds", "reassigned")} == {
+        "owner": "desk",
+        "within_seconds": None,
+        "grant_seconds": 5400,
+        "reassigned": 0,
+    }
+    listed = printed(gate("owners", "list", "--scope", "acme", "--json"))["owners"]
+    assert [(each["rulebook_id"], each["action"], each["owner"]) for each in listed] == [
+        (None, None, "refund desk"),
+        ("pricing_exception", "route_to_owner", "desk"),
+    ]
+    shown = gate("owners", "list", "--scope", "acme").stdout
+    assert "1h 30m" in shown
+    assert "(all others)" in shown
+    assert gate("owners", "remove", "--scope", "acme", *own).returncode == 0
+    refused(gate("owners", "remove", "--scope", "acme", *own), "REVIEW_OWNER_UNKNOWN")
+    actions = [entry.action for entry in opened.ledger.operator_log.latest(20)]
+    assert actions.count("review.owner_set") == 2
+    assert actions.count("review.owner_removed") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--owner", "desk", "--within", "4"], "USAGE_INVALID"),
+        (["--owner", "desk", "--within", "0h"], "USAGE_INVALID"),
+        (["--owner", "desk", "--grant-for", "one day"], "USAGE_INVALID"),
+        (["--owner", "desk", "--within", "400d"], "REVIEW_OWNER_INVALID"),
+        (["--owner", " "], "REVIEW_OWNER_INVALID"),
+        (["--owner", "desk\x1b[31m"], "REVIEW_OWNER_INVALID"),
+        (["--owner", "desk", "--action", "refund"], "REVIEW_OWNER_INVALID"),
+    ],
+)
+def test_an_owner_that_cannot_be_set_is_refused(gate: Gate, arguments: list[str], code: str) -> None:
+    refused(gate("owners", "set", "--scope", "acme", *arguments), code)
+
+
+def test_a_held_decision_is_listed_shown_and_granted_by_an_approver(gate: Gate, opened: Instance, home: Path) -> None:
+    assert gate("list", "--scope", "acme").stdout == "No review is held.\n"
+    assert gate("owners", "set", "--scope", "acme", "--owner", "desk", "--within", "4h").returncode == 0
+    record = hold(opened)
+    decision_id = record["decision_id"]
+    (listed,) = printed(gate("list", "--scope", "acme", "--json"))["reviews"]
+    assert (listed["decision_id"], listed["state"], listed["owner"]) == (decision_id, "held", "desk")
+    shown = gate("show", decision_id, "--scope", "acme").stdout
+    assert "Action: approve_discount on crm deal-1042" in shown
+    assert "Held for desk, until " in shown
+    assert "the fact is 40" in shown
+    token = ("--token-file", str(home.parent / "maya.token"))
+    told = ("--note", "Agreed with sales.", "--evidence", "ticket-1", "--record-hash", record["record_hash"])
+    granted = printed(gate("grant", decision_id, "--scope", "acme", *token, *told, "--json"))
+    assert (granted["resolution"], granted["actor"], granted["resolved_by"]) == (
+        "granted",
+        {"type": "user", "id": "maya"},
+        "maya",
+    )
+    assert verify_resolution(granted, record, opened.trust()).verified
+    after = gate("show", decision_id, "--scope", "acme").stdout
+    assert "Granted at " in after
+    assert "by user maya." in after
+    assert "Agreed with sales." in after
+    assert "SVC_RESOLUTION_FINAL" in gate("refuse", decision_id, "--scope", "acme", *token).stderr
+    (found,) = printed(gate("list", "--scope", "acme", "--state", "granted", "--json"))["reviews"]
+    assert found["decision_id"] == decision_id
+
+
+def test_only_an_approver_who_signs_in_resolves(gate: Gate, opened: Instance, home: Path) -> None:
+    record = hold(opened)
+    author = ("--token-file", str(home.parent / "ben.token"))
+    said = refused(gate("grant", record["decision_id"], "--scope", "acme", *author), "REVIEW_FORBIDDEN")
+    assert "gate users grant ben --scope acme --role approver" in said
+    refused(gate("grant", record["decision_id"], "--scope", "acme"), "USAGE_INVALID")
+    token = ("--token-file", str(home.parent / "maya.token"))
+    another = ("--record-hash", "0" * 64)
+    refused(gate("grant", record["decision_id"], "--scope", "acme", *token, *another), "SVC_RESOLUTION_RECORD_MISMATCH")
+    approved = hold(opened, discount_percent=10, margin_percent=22)
+    refused(gate("refuse", approved["decision_id"], "--scope", "acme", *token), "SVC_RESOLUTION_NOT_HELD")
+    refused(gate("grant", "dec_0", "--scope", "acme", *token), "SVC_DECISION_NOT_FOUND")
+    done = gate("refuse", record["decision_id"], "--scope", "acme", *token, "--note", "No budget.")
+    assert done.stdout.startswith("Refused at ")
