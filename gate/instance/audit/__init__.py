@@ -12,18 +12,17 @@ A finding names the table, the row and what an operator does about it; an audit 
     entry            one entry, held against its link, its key and its rows, by its type:
     decision         a record, its request and its registration
     report           what was reported about a decision, and its erasure
+    reviews          resolutions of held decisions, and the rows that tell where their reviews stand
     changes          migrations and routes, and the decisions that were made by a route
     registrations    the registered rulebooks, and the ones that records cite
     beside           rows of no entry, rows beyond the chain's end, and counts
     processes        stretches judged in several processes
-    checkpoint       a checkpoint that was kept elsewhere
-    kept             every checkpoint that a host's log has kept
+    kept             a checkpoint that was kept elsewhere, and every one that a host's log has kept
     finding          a row that is not as it has to be
 """
 
 from gate.instance.audit.chains import Audit, check_chain, check_chains
-from gate.instance.audit.checkpoint import check_checkpoint
 from gate.instance.audit.finding import Finding
-from gate.instance.audit.kept import Comparison, compare
+from gate.instance.audit.kept import Comparison, check_checkpoint, compare
 
 __all__ = ["Audit", "Comparison", "Finding", "check_chain", "check_chains", "check_checkpoint", "compare"]

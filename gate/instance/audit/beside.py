@@ -8,23 +8,27 @@ from __future__ import annotations
 
 from typing import Final
 
+from sqlalchemy import Table
+
 from gate.errors import GateError
 from gate.instance.audit.finding import Finding, beside, read_stored, tampered
 from gate.instance.audit.material import claim_of
+from gate.instance.audit.reviews import find_stray_review
+from gate.instance.audit.stretch import Rows
 from gate.ledger.reads.audited import AuditedEntry, AuditedLedger, ClaimRow, Stray
-from gate.ledger.tables import claims, entries, latest_outcomes, outcome_counts
+from gate.ledger.tables import claims, entries, latest_outcomes, outcome_counts, reviews
 
 _PAGE: Final = 256
 
 
-def check_beside(ledger: AuditedLedger, scope_id: str, size: int, keyed: int) -> Finding | None:
+def check_beside(ledger: AuditedLedger, scope_id: str, size: int, rows: Rows) -> Finding | None:
     """The first row beside a chain that does not follow from it.
 
     Args:
         ledger: The ledger.
         scope_id: The scope.
         size: How many entries of the chain were judged; each had the rows that it has to have.
-        keyed: How many of them were made with an idempotency key.
+        rows: How many rows those are.
 
     Raises:
         ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
@@ -33,14 +37,14 @@ def check_beside(ledger: AuditedLedger, scope_id: str, size: int, keyed: int) ->
         # The head of this snapshot: what was appended since the audit began has its rows as well.
         end = seen.head().size
         stray = seen.beyond(end)
-        claimed = seen.count_claims(size)
+        counted = Rows(seen.count_claims(size), seen.reviews.count(size))
     if stray is not None:
         return _beyond(stray, end)
-    if claimed != keyed:
-        # Every keyed entry has the row of its own key, so that any other row is one too many.
-        return _stray_claim(ledger, scope_id, size) or beside(
-            None, "The table claims changed while it was read; check the chain again.", "", table=claims.name
-        )
+    # Every keyed entry has the row of its own key, and every held decision its own, so that any other is one too many.
+    if counted.claims != rows.claims:
+        return _stray_claim(ledger, scope_id, size) or _moving(claims)
+    if counted.reviews != rows.reviews:
+        return find_stray_review(ledger, scope_id, size) or _moving(reviews)
     with ledger.snapshot(scope_id) as seen:
         stray = seen.stray_outcome()
         miscounted = seen.miscounted()
@@ -55,6 +59,11 @@ def check_beside(ledger: AuditedLedger, scope_id: str, size: int, keyed: int) ->
         )
         return beside(None, what, " ".join(miscounted.values()), table=outcome_counts.name)
     return None
+
+
+def _moving(table: Table) -> Finding:
+    what = f"The table {table.name} changed while it was read; check the chain again."
+    return beside(None, what, "", table=table.name)
 
 
 def _beyond(stray: Stray, end: int) -> Finding:

@@ -11,7 +11,7 @@ from gate.instance.audit.changes import check_changes
 from gate.instance.audit.finding import Finding, tampered
 from gate.instance.audit.processes import Task, judge_in_processes
 from gate.instance.audit.registrations import check_registrations
-from gate.instance.audit.stretch import Auditor, Judged
+from gate.instance.audit.stretch import Auditor, Judged, Rows
 from gate.instance.instance import Instance
 from gate.instance.processes import calm_collector, processors
 from gate.ledger.tables import chain_heads
@@ -65,7 +65,10 @@ def check_chains(
     - A migration or a route must follow from those before it: what it rests on was proposed, and approved where it had
       to be; a decision by a route must be of the version that the route led to at its position.
     - Each idempotency key must be claimed by the entry that was made with it, and no other key by any entry.
-    - The rows that decisions are searched by, latest outcomes and their counts must be what the entries give.
+    - A resolution must be the only one of a held decision before it, and be signed with a key of the instance where it
+      is signed; a grant always is. Behind a grant a receipt is in order, and elsewhere it has its flag.
+    - The rows that decisions are searched by, where reviews stand, latest outcomes and their counts must be what the
+      entries give.
     - No row may name a position beyond the chain's end.
 
     It takes time in proportion to the entries, and memory that does not depend on them. The ledger may be in use.
@@ -98,7 +101,7 @@ def check_chains(
     else:
         judged = _in_this_process(instance, trust, tasks, more)
     ends = {scope_id: Head(audit.head.chain_id) for scope_id, audit in audits.items()}
-    keyed = dict.fromkeys(audits, 0)
+    rows = dict.fromkeys(audits, Rows())
     for task, found in judged:
         audit = audits[task.scope_id]
         # Another stretch of a chain that is broken already was perhaps on its way.
@@ -106,9 +109,9 @@ def check_chains(
             audit.finding = _fit(task, found, ends[task.scope_id])
             audit.entries += found.read
             ends[task.scope_id] = found.end
-            keyed[task.scope_id] += found.keyed
+            rows[task.scope_id] = rows[task.scope_id].and_those(found.rows)
             if audit.finding is None and task.up_to == audit.head.size:
-                audit.finding = _end(instance, trust, audit, found.end, keyed[task.scope_id])
+                audit.finding = _end(instance, trust, audit, found.end, rows[task.scope_id])
     return list(audits.values())
 
 
@@ -144,7 +147,7 @@ def _fit(task: Task, found: Judged, before: Head) -> Finding | None:
     return tampered(task.after, what, task.after)
 
 
-def _end(instance: Instance, trust: Trust, audit: Audit, end: Head, keyed: int) -> Finding | None:
+def _end(instance: Instance, trust: Trust, audit: Audit, end: Head, rows: Rows) -> Finding | None:
     """What is wrong with the end of a chain whose entries are whole, or with what stands beside them."""
     scope_id = audit.scope_id
     if end != audit.head:
@@ -154,5 +157,5 @@ def _end(instance: Instance, trust: Trust, audit: Audit, end: Head, keyed: int) 
     return (
         check_registrations(ledger, scope_id, trust)
         or check_changes(ledger, scope_id, audit.head.size)
-        or check_beside(ledger, scope_id, audit.head.size, keyed)
+        or check_beside(ledger, scope_id, audit.head.size, rows)
     )

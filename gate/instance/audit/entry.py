@@ -10,11 +10,13 @@ from gate.instance.audit.decision import decision_finding
 from gate.instance.audit.finding import Finding, beside, tampered
 from gate.instance.audit.material import DECISION, ERASURE, KIND_OF, Entry, Material, entry_tampered, link_of, misshapen
 from gate.instance.audit.report import erasure_fault, latest_finding, report_fault
+from gate.instance.audit.reviews import resolution_fault, review_finding
 from gate.ledger.tables import claims, decisions
 from gate.proof import chain
 from gate.proof.chain import Head, Link
 from gate.records.changes import CHANGE_KINDS
 from gate.records.reports.receipts import OUTCOMES
+from gate.records.reports.resolution import RESOLUTIONS
 
 
 def entry_finding(entry: Entry, before: Head, material: Material) -> Finding | None:
@@ -52,7 +54,8 @@ def _finding(entry: Entry, link: Link, material: Material) -> Finding | None:
     if entry.fault is not None:
         return entry_tampered(row, entry.fault)
     if row.entry_type == DECISION:
-        found = decision_finding(entry, link, material) or _claim_finding(entry, material)
+        found = decision_finding(entry, link, material) or review_finding(entry, material)
+        found = found or _claim_finding(entry, material)
         return found or (index_finding(entry, None, material) if row.position in material.changes else None)
     kind, change = KIND_OF.get(row.entry_type), CHANGE_KINDS.get(row.entry_type)
     if row.confidence is not None or (row.request is not None and kind is not OUTCOMES):
@@ -65,6 +68,8 @@ def _finding(entry: Entry, link: Link, material: Material) -> Finding | None:
         fault = change_fault(entry, link, change)
     elif kind is None:
         fault = f"No entry is of type {row.entry_type!r}."
+    elif kind is RESOLUTIONS:
+        fault = resolution_fault(entry, link, material)
     else:
         fault = report_fault(entry, link, material, kind)
     if fault is not None:
@@ -74,7 +79,8 @@ def _finding(entry: Entry, link: Link, material: Material) -> Finding | None:
         return beside(row.position, what, row.position, table=decisions.name)
     if change is not None or row.position in material.changes:
         return index_finding(entry, change, material)
-    return _claim_finding(entry, material) or (latest_finding(entry, material) if kind is OUTCOMES else None)
+    found = review_finding(entry, material) or _claim_finding(entry, material)
+    return found or (latest_finding(entry, material) if kind is OUTCOMES else None)
 
 
 def _claim_finding(entry: Entry, material: Material) -> Finding | None:

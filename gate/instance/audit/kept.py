@@ -1,6 +1,7 @@
-"""Comparing every kept checkpoint with the chains: truncation, rollback and rewritten history show here.
+"""Comparing kept checkpoints with the chains: truncation, rollback and rewritten history show here.
 
-compare(instance, CheckpointLog(path)).contradictions
+check_checkpoint(instance, scope_id, document)           # one that somebody else kept
+compare(instance, CheckpointLog(path)).contradictions    # every one of a log
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Final
 from gate.instance.checkpoint_log import CheckpointLog, Opening
 from gate.instance.instance import Instance
 from gate.ledger.reads.tail import FollowedScope
+from gate.proof import chain
 from gate.proof.checkpoint import Checkpoint, Epoch, contradicts
 from gate.verify import Trust
 from gate.verify.checkpoint import is_checkpoint, is_epoch, judge_checkpoint, judge_epoch
@@ -88,6 +90,26 @@ class Comparison:
         self.contradicted += 1
         if len(self.contradictions) < _SHOWN:
             self.contradictions.append(Contradiction(place, scope, reason))
+
+
+def check_checkpoint(instance: Instance, scope_id: str, document: object) -> str | None:
+    """Why a scope's chain does not contain a checkpoint of this instance; None where it does.
+
+    Args:
+        instance: The instance.
+        scope_id: The scope.
+        document: The checkpoint.
+    """
+    if not is_checkpoint(document):
+        return "It is not a checkpoint: its fields are not those of decision_checkpoint_v1."
+    fault = _signature_fault(instance.trust(), document)
+    if fault is not None:
+        return fault
+    entry = instance.ledger.entries.at(scope_id, document["chain_size"])
+    contradicted = contradicts(document, None if entry is None else chain.head_of(entry.link))
+    if contradicted:
+        return f"The chain no longer contains it ({', '.join(contradicted)} at position {document['chain_size']})."
+    return None
 
 
 def compare(instance: Instance, log: CheckpointLog, scope_ids: Collection[str] | None = None) -> Comparison:
@@ -242,3 +264,12 @@ def _compare(
                 f"The chain no longer contains the checkpoint of {document['issued_at']} "
                 f"({', '.join(wrong)} at position {size}).",
             )
+
+
+def _signature_fault(trust: Trust, document: Checkpoint) -> str | None:
+    found = judge_checkpoint(document, trust, None)
+    if found.holds is None:
+        return f"Its key {document['key_id']} is not a receipt key of this instance."
+    if found.message is not None:
+        return found.message
+    return None if found.holds else "Its signature does not hold: it was changed after it was signed."

@@ -13,12 +13,14 @@ from gate.labels import CHAIN, MERKLE_STRATEGY
 from gate.ledger.chain.writer import Claim
 from gate.ledger.reads.audited import AuditedEntry, ClaimRow
 from gate.proof.chain import Head, Link
+from gate.records.advisory import is_advisory
 from gate.records.documents import Erasure
 from gate.records.reports.receipts import KINDS
+from gate.records.reports.resolution import RESOLUTIONS
 from gate.verify import Trust
 
-KIND_OF: Final = {kind.entry_type: kind for kind in KINDS}
-"""The kinds of reports, by the type of their entries."""
+KIND_OF: Final = {kind.entry_type: kind for kind in (*KINDS, RESOLUTIONS)}
+"""The kinds of reports, and resolutions, by the type of their entries."""
 
 DECISION: Final = "decision"
 ERASURE: Final = "erasure"
@@ -49,6 +51,10 @@ class Material:
         routes: The routes of the rulebook ids that decisions refer to without a version: position and hash.
         latest: The rows of latest outcomes, by their decisions.
         dates: When the first and the last outcome of a decision was reported, of those whose latest is in the stretch.
+        reviews: The rows of the reviews of held decisions, by their decisions.
+        resolutions: The decisions that resolutions are about, by the positions that those rows name.
+        executed: Of the decisions whose resolutions are in the stretch, those with a receipt of a later position that
+            says executed.
     """
 
     scope_id: str
@@ -63,6 +69,9 @@ class Material:
     routes: dict[str, list[tuple[int, Any]]] = field(default_factory=dict)
     latest: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     dates: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    reviews: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    resolutions: dict[int, str] = field(default_factory=dict)
+    executed: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -76,6 +85,7 @@ class Entry:
         request: The request of a decision or of an outcome, as it is stored.
         claim: The idempotency key that it was made with.
         digest: The digest of the claim.
+        held: Whether it is a decision that is held for its owner.
         fault: Why it cannot be looked at further, as a sentence.
     """
 
@@ -85,6 +95,7 @@ class Entry:
     request: Any = None
     claim: Claim | None = None
     digest: bytes | None = None
+    held: bool = False
     fault: str | None = None
 
 
@@ -98,11 +109,17 @@ def read_entry(scope_id: str, row: AuditedEntry) -> Entry:
             entry.plain = entry.plain and plain
         entry.claim = claim_of(row.entry_type, entry.document)
         entry.digest = None if entry.claim is None else entry.claim.digest(scope_id)
+        entry.held = row.entry_type == DECISION and is_held(entry.document)
     except GateError as error:
         entry.fault = error.message
     except (KeyError, TypeError, AttributeError):
         entry.fault = misshapen(row)
     return entry
+
+
+def is_held(record: Mapping[str, Any]) -> bool:
+    """Whether a record, or what is cited of it, holds its action for an owner: a review that is not advisory."""
+    return record.get("verdict") == "review" and not is_advisory(record)
 
 
 def claim_of(entry_type: str, document: Any) -> Claim | None:

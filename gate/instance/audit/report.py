@@ -8,13 +8,23 @@ from typing import Final, cast
 from gate.decisions.erasure import ERASURE_MEMBERS, erasure_hash, erasure_link, is_confirmed
 from gate.instance.audit.finding import Finding, beside
 from gate.instance.audit.material import About, Entry, Material
+from gate.instance.audit.reviews import granted_at
 from gate.labels import PROTOCOL
 from gate.ledger.tables import latest_outcomes
 from gate.proof import chain
 from gate.proof.chain import Link
 from gate.records.advisory import is_advisory
 from gate.records.documents import Record, Report
-from gate.records.reports.receipts import CRM_SYNCS, OUTCOMES, Kind, event_time_fault, report_hash, report_link, text
+from gate.records.reports.receipts import (
+    CRM_SYNCS,
+    EXECUTIONS,
+    OUTCOMES,
+    Kind,
+    event_time_fault,
+    report_hash,
+    report_link,
+    text,
+)
 from gate.verify.reports import ReportedOn, member_faults, report_faults, uncovered_members, unknown_members
 
 
@@ -35,7 +45,8 @@ def report_fault(entry: Entry, link: Link, material: Material, kind: Kind) -> st
     if kind is OUTCOMES and (fault := _request_fault(entry, material)) is not None:
         return fault
     linked = {**report, "audit_chain": chain.record_link(link)}
-    wrong = _wrong_members(kind, linked, cast("ReportedOn", decision.record), plain=entry.plain)
+    granted = granted_at(report["decision_id"], material) if kind is EXECUTIONS else None
+    wrong = _wrong_members(kind, linked, cast("ReportedOn", decision.record), plain=entry.plain, granted=granted)
     if not wrong:
         return None
     if kind.hash_member in wrong:
@@ -58,7 +69,9 @@ def _request_fault(entry: Entry, material: Material) -> str | None:
     return None if fault is None else f"The stored outcome does not agree with its request. {fault}"
 
 
-def _wrong_members(kind: Kind, report: Mapping[str, object], record: ReportedOn, *, plain: bool) -> list[str]:
+def _wrong_members(
+    kind: Kind, report: Mapping[str, object], record: ReportedOn, *, plain: bool, granted: int | None
+) -> list[str]:
     """The members of a report that are not what its decision's record, or its other members, make them."""
     if kind is CRM_SYNCS:
         expected = {"decision_protocol_version": PROTOCOL, kind.version_member: kind.version}
@@ -69,7 +82,8 @@ def _wrong_members(kind: Kind, report: Mapping[str, object], record: ReportedOn,
     if unknown := unknown_members(kind, report):
         return sorted(unknown)
     faults = member_faults(kind, report, kind.name)
-    faults = faults or [*report_faults(kind, cast("Report", report), record, kind.name, plain=plain)]
+    read = cast("Report", report)
+    faults = faults or [*report_faults(kind, read, record, kind.name, plain=plain, granted_at=granted)]
     return [fault.place.removeprefix(f"{kind.name}.") for fault in faults]
 
 

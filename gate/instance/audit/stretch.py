@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 from cachetools import LRUCache
@@ -20,6 +20,7 @@ from gate.instance.audit.entry import entry_finding
 from gate.instance.audit.finding import Finding, read_stored, tampered
 from gate.instance.audit.material import DECISION, ERASURE, KIND_OF, About, Entry, Material, read_entry
 from gate.instance.audit.registrations import Registrations
+from gate.instance.audit.reviews import read_reviews
 from gate.ledger import Ledger
 from gate.ledger.reads.audited import AuditedEntry, Snapshot
 from gate.ledger.stores.store import unheard_of
@@ -33,6 +34,17 @@ _HELD_BYTES: Final = 8 * 1024 * 1024
 _HELD_OVERHEAD: Final = 700
 
 
+class Rows(NamedTuple):
+    """How many rows beside the chain entries have: those of their idempotency keys, and those of held decisions."""
+
+    claims: int = 0
+    reviews: int = 0
+
+    def and_those(self, more: Rows) -> Rows:
+        """The rows of two stretches together."""
+        return Rows(self.claims + more.claims, self.reviews + more.reviews)
+
+
 @dataclass(frozen=True, slots=True)
 class Judged:
     """What an audit saw of a stretch.
@@ -41,14 +53,14 @@ class Judged:
         start: The end of the chain before it, as the entry there says; None where there is no such entry.
         end: The end of the chain behind it.
         read: How many of its entries were judged.
-        keyed: How many of them were made with an idempotency key.
+        rows: How many rows beside the chain they have.
         finding: The first thing in it that is wrong, with which it ends.
     """
 
     start: Head | None
     end: Head
     read: int
-    keyed: int
+    rows: Rows
     finding: Finding | None
 
 
@@ -79,7 +91,7 @@ class Auditor:
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
-        head, keyed = Head(chain_id, after), 0
+        head, rows = Head(chain_id, after), Rows()
         start = head if after == 0 else None
         while head.size < up_to:
             # A snapshot a page, not one for all: a reader that stays keeps SQLite from beginning its WAL anew and
@@ -88,22 +100,21 @@ class Auditor:
                 if start is None:
                     start = seen.head_at(chain_id, after)
                     head = start or head
-                rows = seen.entries(head.size, up_to, _PAGE_BYTES)
-                page = [read_entry(scope_id, row) for row in rows]
+                page = [read_entry(scope_id, row) for row in seen.entries(head.size, up_to, _PAGE_BYTES)]
                 material = self._material(seen, scope_id, page, head.size)
             before = head.size
             if not page:
                 missing = f"The entry at position {before + 1} is missing, and the chain has {up_to} or more."
-                return Judged(start, head, before - after, keyed, tampered(before + 1, missing, before + 1))
+                return Judged(start, head, before - after, rows, tampered(before + 1, missing, before + 1))
             for entry in page:
                 finding = entry_finding(entry, head, material)
                 if finding is not None:
-                    return Judged(start, head, head.size + 1 - after, keyed, finding)
+                    return Judged(start, head, head.size + 1 - after, rows, finding)
                 row = entry.row
                 head = Head(chain_id, row.position, row.merkle_root, row.link_hash)
-                keyed += entry.claim is not None
+                rows = Rows(rows.claims + (entry.claim is not None), rows.reviews + entry.held)
             told(head.size - before)
-        return Judged(start, head, head.size - after, keyed, None)
+        return Judged(start, head, head.size - after, rows, None)
 
     def _material(self, seen: Snapshot, scope_id: str, page: list[Entry], after: int) -> Material:
         """What a page is held against. Every id that is asked for comes from a row, or is known to be one."""
@@ -137,6 +148,7 @@ class Auditor:
         material.latest = seen.latest(sorted(set(outcomes.values())))
         last = [id_ for id_, row in material.latest.items() if outcomes.get(row["position"]) == id_]
         material.dates = seen.outcome_dates(last)
+        read_reviews(seen, page, material)
         return material
 
     def _about(self, seen: Snapshot, scope_id: str, decision_ids: set[str]) -> dict[str, About | None]:

@@ -3,6 +3,8 @@
     decisions    a scope's decisions by verdict, policy, object or date
     tail         chains read from a position on, for the lake
     audited      entries, and the rows that follow from them, for the audit of a chain
+    audited_reviews    the rows of reviews, and what gives them their state, for the same audit
+    raw          rows as they are stored, for both
 
 What appends is in `gate.ledger.chain`.
 """

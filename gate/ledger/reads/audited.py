@@ -11,19 +11,16 @@ not raised. No query takes longer than its own rows: many keys are asked for at 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
-    BindParameter,
     Column,
     ColumnElement,
     Connection,
     Select,
     Table,
-    TypeCoerce,
     and_,
     bindparam,
     case,
@@ -33,11 +30,13 @@ from sqlalchemy import (
     select,
     type_coerce,
 )
-from sqlalchemy.types import LargeBinary, NullType, TypeEngine
+from sqlalchemy.types import LargeBinary, TypeEngine
 
 from gate.ledger.chain.entries import head_of_scope
 from gate.ledger.chain.outcomes import STATUSES
 from gate.ledger.packing import unpack
+from gate.ledger.reads.audited_reviews import SeenReviews
+from gate.ledger.reads.raw import EACH, every, raw, scoped, shown
 from gate.ledger.stores.store import Store
 from gate.ledger.tables import (
     Utf8,
@@ -49,6 +48,8 @@ from gate.ledger.tables import (
     latest_outcomes,
     migration_documents,
     outcome_counts,
+    review_owners,
+    reviews,
     rulebooks,
     scopes,
 )
@@ -70,6 +71,8 @@ _OF_SCOPES: Final = (
     rulebooks,
     changes,
     migration_documents,
+    reviews,
+    review_owners,
     decisions,
     claims,
     latest_outcomes,
@@ -199,6 +202,7 @@ class Snapshot:
         """Reads over a connection whose statements all see one snapshot."""
         self._connection = connection
         self._scope = {"scope": scope_id}
+        self.reviews = SeenReviews(connection, scope_id)
 
     def head(self) -> Head:
         """The end of the chain."""
@@ -261,7 +265,7 @@ class Snapshot:
     def stray_change(self) -> Stray | None:
         """A row of the changes that finds no entry of its type."""
         row = self._connection.execute(_STRAY_CHANGE, self._scope).one_or_none()
-        return None if row is None else Stray(changes.name, row[0], _shown(row[1]))
+        return None if row is None else Stray(changes.name, row[0], shown(row[1]))
 
     def claimed(self, digests: Sequence[bytes]) -> dict[bytes, ClaimRow]:
         """The claims with these digests."""
@@ -330,20 +334,20 @@ class Snapshot:
         for name, query in _BEYOND:
             row = self._connection.execute(query, values).one_or_none()
             if row is not None:
-                return Stray(name, row[0], _shown(row[1]))
+                return Stray(name, row[0], shown(row[1]))
         return None
 
     def stray_outcome(self) -> Stray | None:
         """A row of the latest outcomes that belongs to no outcome of its decision."""
         row = self._connection.execute(_STRAY_OUTCOME, self._scope).one_or_none()
-        return None if row is None else Stray(latest_outcomes.name, row[0], _shown(row[1]))
+        return None if row is None else Stray(latest_outcomes.name, row[0], shown(row[1]))
 
     def miscounted(self) -> Mapping[str, str] | None:
         """A cohort whose counts are not what its latest outcomes give: what it is counted under."""
         for query in (_UNCOUNTED, _OVERCOUNTED):
             row = self._connection.execute(query, self._scope).one_or_none()
             if row is not None:
-                return {name: _shown(part) for name, part in zip(_COHORT, row[: len(_COHORT)], strict=True)}
+                return {name: shown(part) for name, part in zip(_COHORT, row[: len(_COHORT)], strict=True)}
         return None
 
     def _each(self, query: Select[Any], values: Sequence[object]) -> Iterable[Any]:
@@ -355,67 +359,41 @@ class Snapshot:
             yield from rows
 
 
-def _raw(column: Column[Any]) -> Column[Any] | TypeCoerce[Any]:
-    """A column as it is stored: bytes that should be text may be none any more."""
-    return type_coerce(column, NullType()) if isinstance(column.type, Utf8 | LargeBinary) else column
-
-
-def _all(table: Table) -> list[Any]:
-    return [_raw(column).label(column.name) for column in table.c]
-
-
-def _shown(value: object) -> str:
-    """A stored value as a sentence names it: digests, and bytes that are no text, in hex."""
-    if not isinstance(value, bytes | memoryview):
-        return str(value)
-    raw = bytes(value)
-    try:
-        return raw.hex() if len(raw) == hashlib.sha256().digest_size else raw.decode()
-    except UnicodeDecodeError:
-        return raw.hex()
-
-
-def _scoped(table: Table, *columns: Any) -> Select[Any]:
-    return select(*columns).where(table.c.scope_id == bindparam("scope"))
-
-
-_EACH: Final[BindParameter[Any]] = bindparam("each", expanding=True)
-
-_ENTRY: Final = _scoped(entries, *(_raw(entries.c[name]) for name in AuditedEntry._fields))
+_ENTRY: Final = scoped(entries, *(raw(entries.c[name]) for name in AuditedEntry._fields))
 _ENTRIES: Final = _ENTRY.where(entries.c.position > bindparam("after"), entries.c.position <= bindparam("to")).order_by(
     entries.c.position
 )
 _AT: Final = _ENTRY.with_only_columns(
     *(
-        literal(None).label(name) if name in ("request", "confidence") else _raw(entries.c[name])
+        literal(None).label(name) if name in ("request", "confidence") else raw(entries.c[name])
         for name in AuditedEntry._fields
     )
-).where(entries.c.position.in_(_EACH))
-_ROOT: Final = _scoped(entries, entries.c.position, entries.c.merkle_root, entries.c.link_hash).where(
+).where(entries.c.position.in_(EACH))
+_ROOT: Final = scoped(entries, entries.c.position, entries.c.merkle_root, entries.c.link_hash).where(
     entries.c.position == bindparam("at")
 )
-_SEARCHABLE: Final = _scoped(decisions, *_all(decisions)).where(
+_SEARCHABLE: Final = scoped(decisions, *every(decisions)).where(
     decisions.c.position > bindparam("after"), decisions.c.position <= bindparam("to")
 )
-_CLAIM_ROW: Final = _scoped(claims, *(_raw(claims.c[name]) for name in ClaimRow._fields))
-_CLAIMED: Final = _CLAIM_ROW.where(claims.c.claim.in_(_EACH))
-_LATEST: Final = _scoped(latest_outcomes, *_all(latest_outcomes)).where(latest_outcomes.c.decision_id.in_(_EACH))
+_CLAIM_ROW: Final = scoped(claims, *(raw(claims.c[name]) for name in ClaimRow._fields))
+_CLAIMED: Final = _CLAIM_ROW.where(claims.c.claim.in_(EACH))
+_LATEST: Final = scoped(latest_outcomes, *every(latest_outcomes)).where(latest_outcomes.c.decision_id.in_(EACH))
 # Grouped without a bound on the position: the planner would take that for an invitation to walk the whole scope.
 _DATES: Final = (
-    _scoped(entries, entries.c.decision_id, func.min(entries.c.created_at), func.max(entries.c.created_at))
-    .where(entries.c.decision_id.in_(_EACH), entries.c.entry_type == "outcome")
+    scoped(entries, entries.c.decision_id, func.min(entries.c.created_at), func.max(entries.c.created_at))
+    .where(entries.c.decision_id.in_(EACH), entries.c.entry_type == "outcome")
     .group_by(entries.c.decision_id)
 )
-_DECISIONS: Final = _scoped(
-    entries, entries.c.decision_id, entries.c.position, _raw(entries.c.body), entries.c.request.is_not(None)
-).where(entries.c.decision_id.in_(_EACH), entries.c.entry_id == entries.c.decision_id)
+_DECISIONS: Final = scoped(
+    entries, entries.c.decision_id, entries.c.position, raw(entries.c.body), entries.c.request.is_not(None)
+).where(entries.c.decision_id.in_(EACH), entries.c.entry_id == entries.c.decision_id)
 _ERASURES: Final = (
-    _scoped(entries, entries.c.decision_id, entries.c.position, entries.c.leaf_hash, _raw(entries.c.body))
-    .where(entries.c.decision_id.in_(_EACH), entries.c.entry_type == "erasure")
+    scoped(entries, entries.c.decision_id, entries.c.position, entries.c.leaf_hash, raw(entries.c.body))
+    .where(entries.c.decision_id.in_(EACH), entries.c.entry_type == "erasure")
     .order_by(entries.c.decision_id, entries.c.position + 0)
 )
-_REGISTRATION: Final = _scoped(rulebooks, *(_raw(rulebooks.c[name]) for name in StoredRegistration._fields))
-_BY_HASH: Final = _REGISTRATION.where(rulebooks.c.hash.in_(_EACH))
+_REGISTRATION: Final = scoped(rulebooks, *(raw(rulebooks.c[name]) for name in StoredRegistration._fields))
+_BY_HASH: Final = _REGISTRATION.where(rulebooks.c.hash.in_(EACH))
 _REGISTRATIONS: Final = (
     _REGISTRATION.where(
         or_(
@@ -430,21 +408,21 @@ _REGISTRATIONS: Final = (
     .limit(bindparam("limit"))
 )
 _OF_CHANGE: Final = (changes.c.scope_id == entries.c.scope_id) & (changes.c.position == entries.c.position)
-_CHANGES: Final = _scoped(changes, changes.c.position, changes.c.entry_type, changes.c.subject).where(
+_CHANGES: Final = scoped(changes, changes.c.position, changes.c.entry_type, changes.c.subject).where(
     changes.c.position > bindparam("after"), changes.c.position <= bindparam("to")
 )
-_CHANGE_ROW: Final = _scoped(
-    changes, changes.c.position, changes.c.entry_type, changes.c.subject, _raw(entries.c.body)
+_CHANGE_ROW: Final = scoped(
+    changes, changes.c.position, changes.c.entry_type, changes.c.subject, raw(entries.c.body)
 ).join(entries, _OF_CHANGE)
 _FOUND_CHANGES: Final = _CHANGE_ROW.where(changes.c.position <= bindparam("to")).order_by(changes.c.position)
-_ROUTES: Final = _CHANGE_ROW.where(changes.c.entry_type == "route", changes.c.subject.in_(_EACH)).order_by(
+_ROUTES: Final = _CHANGE_ROW.where(changes.c.entry_type == "route", changes.c.subject.in_(EACH)).order_by(
     changes.c.position
 )
-_DOCUMENTS: Final = _scoped(
+_DOCUMENTS: Final = scoped(
     migration_documents,
     migration_documents.c.hash,
     migration_documents.c.kind,
-    _raw(migration_documents.c.body),
+    raw(migration_documents.c.body),
 ).order_by(migration_documents.c.hash)
 _STRAY_CHANGE: Final = (
     select(changes.c.position, changes.c.subject)
@@ -456,7 +434,7 @@ _STRAY_CHANGE: Final = (
     .order_by(changes.c.position)
     .limit(1)
 )
-_COUNT_CLAIMS: Final = _scoped(claims, func.count()).where(claims.c.position <= bindparam("to"))
+_COUNT_CLAIMS: Final = scoped(claims, func.count()).where(claims.c.position <= bindparam("to"))
 _CLAIMS: Final = (
     _CLAIM_ROW.where(claims.c.claim > bindparam("after", type_=LargeBinary))
     .order_by(claims.c.claim)
@@ -465,7 +443,7 @@ _CLAIMS: Final = (
 
 
 def _first(table: Table, key: Column[Any], outside: ColumnElement[bool]) -> Select[Any]:
-    return _scoped(table, table.c.position, _raw(key)).where(outside).order_by(table.c.position).limit(1)
+    return scoped(table, table.c.position, raw(key)).where(outside).order_by(table.c.position).limit(1)
 
 
 # Each end for itself, so that each is found at an end of the index.
@@ -475,6 +453,7 @@ _BEYOND: Final = [
         (entries, entries.c.entry_id),
         (decisions, decisions.c.position),
         (changes, changes.c.subject),
+        (reviews, reviews.c.decision_id),
         (claims, claims.c.claim),
     )
     for outside in (table.c.position > bindparam("to"), table.c.position < 1)
@@ -508,7 +487,7 @@ def _counted(*kept: str) -> Select[Any]:
         else literal(b"" if isinstance(latest[name].type, Utf8) else "", _plain(latest[name])).label(name)
         for name in _COHORT
     ]
-    return _scoped(
+    return scoped(
         latest_outcomes,
         *under,
         *(func.sum(case((latest.outcome_status == status, 1), else_=0)).label(status) for status in STATUSES),
@@ -522,7 +501,7 @@ def _plain(column: Column[Any]) -> TypeEngine[Any]:
 
 
 _RECOUNT: Final = _counted(*_COHORT).union_all(_counted("policy_id", "verdict", "action"), _counted("policy_id"))
-_COUNTS: Final = _scoped(
+_COUNTS: Final = scoped(
     outcome_counts,
     *(
         type_coerce(outcome_counts.c[name], _plain(outcome_counts.c[name])).label(name)
