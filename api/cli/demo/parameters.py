@@ -169,12 +169,12 @@ class FraudBurst(TypedDict):
 
 
 class HastyWorker(TypedDict):
-    """Some weeks in which one scope executes what a policy holds; it ends before `until_day`."""
+    """A few actions of one scope that are executed though a policy holds them: the next ones from a day on."""
 
     scope: str
     policy: str
     from_day: int
-    until_day: int
+    actions: int
     why: str
 
 

@@ -83,7 +83,7 @@ class Reports:
     number: int
     moment: datetime
     owner: Owner | None
-    hasty: bool
+    hasty: bool = False
 
     def made(self) -> Iterator[Report | Resolve]:
         """The reports, and the resolution of a review, in no order."""

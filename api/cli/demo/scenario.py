@@ -12,7 +12,7 @@ data/demo/README.md says what the parameters mean.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from typing import Final, TypeAlias
@@ -152,11 +152,15 @@ class DemoScenario:
         made = 0
         for made, event in enumerate(self._registrations(company, scope, start, clean)):
             heappush(due, (event.moment, made, event))
+        hasty = 0 if clean else self._parameters["incidents"]["hasty_worker"]["actions"]
         for moment, number, planted in self._arrivals(scope, decisions, seed, start, clean):
             while due and due[0][0] <= moment:
                 yield heappop(due)[2]
-            decided, reports = self._decision(scope, number, seed, start, moment, planted, clean)
-            reports = [report for report in reports if report.moment < end]
+            drawn = self._decision(scope, number, seed, start, moment, planted, clean)
+            decided = drawn.decided
+            if hasty and self._is_held_in_haste(scope, decided, (moment - start).days):
+                hasty, drawn = hasty - 1, replace(drawn, hasty=True)
+            reports = [report for report in drawn.made() if report.moment < end]
             yield Decide(
                 moment=moment,
                 number=number,
@@ -234,7 +238,7 @@ class DemoScenario:
 
     def _decision(
         self, scope: str, number: int, seed: int, start: datetime, moment: datetime, planted: bool, clean: bool
-    ) -> tuple[Decided, list[Report | Resolve]]:
+    ) -> Reports:
         company, burst = self._companies[scope], self._parameters["incidents"]["fraud_burst"]
         random = random_of(seed, scope, "decision", number)
         policy_id = burst["policy"] if planted else weighted(random, company["policies"])
@@ -247,10 +251,8 @@ class DemoScenario:
         adapter = self._adapters.get((scope, policy_id))
         if adapter is not None:
             decided = by_adapter(decided, adapter, moment.date())
-        hasty = not clean and self._is_hasty(scope, policy_id, (moment - start).days)
         owner = self._owner(scope, decided)
-        reports = Reports(random, self._rates, policy, parts, decided, number, moment, owner, hasty)
-        return decided, list(reports.made())
+        return Reports(random, self._rates, policy, parts, decided, number, moment, owner)
 
     def _owner(self, scope: str, decided: Decided) -> Owner | None:
         """The owner of a decision, as far as one is set: that of its action before that of its policy."""
@@ -258,8 +260,8 @@ class DemoScenario:
         named = {owner.action: owner for owner in self.owners(scope) if owner.policy_id == policy_id}
         return named.get(decided.outcome.action, named.get(""))
 
-    def _is_hasty(self, scope: str, policy_id: str, day: int) -> bool:
-        """Whether what is held on a day is executed all the same."""
+    def _is_held_in_haste(self, scope: str, decided: Decided, day: int) -> bool:
+        """Whether the hasty worker is there and meets a held decision."""
         hasty = self._parameters["incidents"]["hasty_worker"]
-        there = (scope, policy_id) == (hasty["scope"], hasty["policy"])
-        return there and hasty["from_day"] <= day < hasty["until_day"]
+        there = (scope, decided.rulebook.rulebook_id) == (hasty["scope"], hasty["policy"])
+        return there and day >= hasty["from_day"] and decided.outcome.decision == "review"
