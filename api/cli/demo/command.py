@@ -87,7 +87,7 @@ def demo(
         return
     total = sum(sum(each.entries.values()) for each in made)
     say(
-        f"Made {plan.total} decisions, and {total - plan.total} resolutions and reports of them, in {seconds:.1f} "
+        f"Made {plan.total} decisions, with {total - plan.total} resolutions and reports, in {seconds:.1f} "
         f"seconds: the year before {plan.until:%Y-%m-%d}, in the new instance {home.absolute()}."
     )
     rows = [[each.scope, *(each.entries[name] for name in _COLUMNS), key_file(home, each.scope)] for each in made]

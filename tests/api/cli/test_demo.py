@@ -306,7 +306,7 @@ def test_a_person_hears_where_the_keys_are_and_what_comes_next(tmp_path: Path) -
     home = tmp_path / "a demo"
     done = run_gate("demo", "--decisions", "100", "--home", str(home))
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Made 100 decisions, and ")
+    assert done.stdout.startswith("Made 100 decisions, with ")
     for scope in SCOPES:
         assert str(home / f"{scope}.key") in done.stdout
     assert "chance may hide them" in done.stdout
