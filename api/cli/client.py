@@ -84,16 +84,19 @@ def status(store: StoreFile = None, as_json: Json = False) -> None:
     """Show what needs a person: 0 nothing, 1 something, 2 the command failed.
 
     An action that began and whose end is unknown needs a person, and so does a report that the service refused.
-    Waiting reports do not: the next process that uses the store delivers them, or `gate client flush`.
+    Waiting reports do not: the next process that uses the store delivers them, or `gate client flush`. Nor do actions
+    that are held for review: each is its owner's to grant or refuse.
     """
     with _opened(store) as opened:
-        started, waiting, refused = (
+        held, started, waiting, refused = (
+            opened.listed([State.HELD], _MOST),
             opened.listed([State.STARTED], _MOST),
             opened.undelivered(_MOST),
             opened.set_aside(_MOST),
         )
     unknown = [intent for intent in started if intent.told is None]
-    is_all = max(len(started), len(waiting), len(refused)) < _MOST
+    in_review = [intent for intent in held if _is_in_review(intent)]
+    is_all = max(map(len, (held, started, waiting, refused))) < _MOST
     fine = is_all and not unknown and not refused
     if as_json:
         oldest = waiting[0].told_at if waiting else None
@@ -101,6 +104,7 @@ def status(store: StoreFile = None, as_json: Json = False) -> None:
             {
                 "needs_a_person": not fine,
                 "started": [_shown_start(intent) for intent in unknown],
+                "in_review": [_shown_review(intent) for intent in in_review],
                 "waiting": {"reports": len(waiting), "oldest_told_at": oldest},
                 "refused": [_shown_report(report) for report in refused],
                 "complete": is_all,
@@ -108,6 +112,7 @@ def status(store: StoreFile = None, as_json: Json = False) -> None:
         )
     else:
         _say_unknown(unknown)
+        _say_in_review(in_review)
         _say_waiting(waiting)
         _say_refused(refused)
         if not is_all:
@@ -293,6 +298,7 @@ def _shown(intent: Intent) -> dict[str, object]:
         "started_at": intent.started_at,
         "request": intent.request if intent.asked else None,
         "record": intent.record,
+        "resolution": intent.resolution,
         "execution": intent.execution,
     }
 
@@ -309,7 +315,20 @@ def _shown_before(intent: Intent) -> dict[str, object]:
     }
 
 
+def _is_in_review(intent: Intent) -> bool:
+    """Whether an attempt waits for its owner, as far as the store knows: the last look may be long ago."""
+    return intent.record is not None and intent.record["verdict"] == "review" and intent.resolution is None
+
+
 def _shown_start(intent: Intent) -> dict[str, object]:
+    return {**_shown_action(intent), "started_at": intent.started_at}
+
+
+def _shown_review(intent: Intent) -> dict[str, object]:
+    return {**_shown_action(intent), "asked_at": intent.asked_at}
+
+
+def _shown_action(intent: Intent) -> dict[str, object]:
     context = intent.request["context"]
     return {
         "intent_id": intent.intent_id,
@@ -321,7 +340,6 @@ def _shown_start(intent: Intent) -> dict[str, object]:
             "object_id": context["target_object_id"],
             "mutation": context.get("mutation"),
         },
-        "started_at": intent.started_at,
     }
 
 
@@ -363,6 +381,11 @@ def _lines(intent: Intent) -> Iterator[tuple[str, object]]:
     yield "decision", record.get("decision_id")
     yield "verdict", record.get("verdict")
     yield "reason", record.get("reason_code")
+    resolution: Mapping[str, object] = intent.resolution or {}
+    yield "review", resolution.get("resolution")
+    yield "resolved", resolution.get("recorded_at")
+    yield "resolved by", resolution.get("resolved_by")
+    yield "note", resolution.get("note")
     yield "started", intent.started_at
     execution: Mapping[str, object] = intent.execution or {}
     yield "ended", execution.get("executed_at")
@@ -389,17 +412,21 @@ def _say_unknown(intents: Sequence[Intent]) -> None:
     say(
         f"Actions with an unknown end: {len(intents)}. Find out, then record it with `gate client settle`.", style="red"
     )
-    rows = [
-        [
-            intent.intent_id,
-            _decision_id(intent),
-            intent.request["context"]["requested_action"],
-            _target(intent.request["context"]),
-            intent.started_at,
-        ]
-        for intent in intents
-    ]
+    rows = [[*_in_cells(intent), intent.started_at] for intent in intents]
     records(["intent", "decision", "action", "target", "started"], rows)
+
+
+def _say_in_review(intents: Sequence[Intent]) -> None:
+    if not intents:
+        return
+    say(f"Actions held for review: {len(intents)}. Once granted, each goes on with client.resume(intent).")
+    rows = [[*_in_cells(intent), intent.asked_at] for intent in intents]
+    records(["intent", "decision", "action", "target", "asked"], rows)
+
+
+def _in_cells(intent: Intent) -> list[object]:
+    context = intent.request["context"]
+    return [intent.intent_id, _decision_id(intent), context["requested_action"], _target(context)]
 
 
 def _say_waiting(waiting: Sequence[Report]) -> None:

@@ -434,7 +434,9 @@ def _lap(site: _Site, client: Client, target: tuple[str, str], laps: dict[str, l
 
     guard = site.guard(client, target)
     terms = guard._terms
-    intent, record = run_flow(enter(guard.proposal, terms), perform)
+    wanted = guard._wanted
+    assert isinstance(wanted, Proposal)
+    intent, record = run_flow(enter(wanted, terms), perform)
     permit = Permit(client._engine, lambda: None, terms.store, intent, record)
     site.begun.append(permit.decision_id)
     run_flow(leave(terms, permit, None), perform)

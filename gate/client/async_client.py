@@ -100,5 +100,5 @@ class AsyncClient(BaseClient[AsyncGuard, "httpx.AsyncBaseTransport"], AsyncEndpo
         """Closes it."""
         await self.close()
 
-    def _guard(self, proposal: Proposal, terms: Terms) -> AsyncGuard:
-        return AsyncGuard(self._engine, self._courier, proposal, terms)
+    def _guard(self, wanted: Proposal | str, terms: Terms) -> AsyncGuard:
+        return AsyncGuard(self._engine, self._courier, wanted, terms)

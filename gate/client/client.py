@@ -26,7 +26,7 @@ from gate.client.guard.delivery import LAST_SECONDS, Courier, Delivery, deliver
 from gate.client.guard.permit import Permit
 from gate.client.guard.proposal import Proposal, Target, propose
 from gate.client.guard.recovery import begun
-from gate.client.guard.terms import MAX_AGE, Terms
+from gate.client.guard.terms import REVIEW_SECONDS, OnReview, Terms
 from gate.client.store.intents import SharesTransactions, Store
 from gate.client.transport.calls import Answer, Call
 from gate.client.transport.engine import Credentials, Engine
@@ -168,12 +168,15 @@ class BaseClient(ABC, Generic[G, H]):
         intent: str | None = None,
         context: Mapping[str, object] | None = None,
         outcome_action: str | Collection[str] | None = None,
-        max_age: float = MAX_AGE,
+        max_age: float | None = None,
+        on_review: OnReview = "raise",
+        review_seconds: float = REVIEW_SECONDS,
         recover: Callable[[AlreadyStarted], object] | None = None,
         timeout: float | None = None,
         session: Session | scoped_session[Session] | None = None,
     ) -> G:
-        """A context manager whose body runs only on a verified yes about this action, and once for one intent.
+        """A context manager whose body runs only on a verified yes about this action, or on its owner's verified grant
+        where the verdict is review, and once for one intent.
 
         Args:
             rulebook: `rulebook_id@version`, a reference {rulebook_id, version} or {rulebook_id, hash}, or a rulebook.
@@ -189,8 +192,13 @@ class BaseClient(ABC, Generic[G, H]):
                 changed.
             context: Further members of the request's context: workflow, source_record_id, actor, subject, amount,
                 currency and what else the rulebook's owner wants to see.
-            outcome_action: The action, or actions, of the rulebook's outcome that allow the body; default: `action`.
-            max_age: How old the verdict may be when the body begins, in seconds.
+            outcome_action: The action, or actions, of a yes that allow the body; default: `action`. A grant allows
+                `action` itself, whatever the outcome of the review is called.
+            max_age: How old the verdict may be when the body begins, in seconds; a grant, since it was made. Default:
+                300 for a verdict, and a grant until it ends.
+            on_review: Where the action is held for review: `raise` HeldForReview, unless its owner has answered by
+                now, or `wait` for the answer.
+            review_seconds: How long to wait at most, in seconds, before one last look; then HeldForReview is raised.
             recover: Called with AlreadyStarted where the action was begun before; returns a `Recovery`.
             timeout: How long the decision may take with all its tries, in seconds.
             session: A SQLAlchemy session, where the client's store is a `SqlAlchemyStore` on its database: the body's
@@ -216,6 +224,69 @@ class BaseClient(ABC, Generic[G, H]):
             context=context,
             outcome_action=outcome_action,
         )
+        return self._guard(
+            proposal,
+            self._terms(
+                max_age=max_age,
+                on_review=on_review,
+                review_seconds=review_seconds,
+                recover=recover,
+                timeout=timeout,
+                session=session,
+            ),
+        )
+
+    def resume(
+        self,
+        intent_id: str,
+        *,
+        max_age: float | None = None,
+        on_review: OnReview = "raise",
+        review_seconds: float = REVIEW_SECONDS,
+        timeout: float | None = None,
+        session: Session | scoped_session[Session] | None = None,
+    ) -> G:
+        """A context manager whose body runs once its owner has granted an action that was held for review, in any
+        process that has its store. The request with its facts is the one that was held; nothing is asked anew.
+
+        Args:
+            intent_id: `intent_id` of the HeldForReview.
+            max_age: How long ago the grant may have been made when the body begins, in seconds. Default: until it ends.
+            on_review: As for `guard`.
+            review_seconds: As for `guard`.
+            timeout: As for `guard`, for each look at the review.
+            session: As for `guard`.
+
+        Raises:
+            OperatorError: There is no store, no pinned key, or no store that the session reaches.
+            StoreUnavailable: With a session: the store cannot be used.
+
+        On entering it raises HeldForReview where there is no grant that opens the action, Blocked where its owner
+        refused it, GateUnavailable, AlreadyStarted, or OperatorError (INTENT_UNKNOWN, INTENT_NOT_HELD) where no such
+        intent is held for review.
+        """
+        if not isinstance(intent_id, str):
+            raise OperatorError("INTENT_UNKNOWN", "intent_id must be a string: the intent_id of a HeldForReview.")
+        terms = self._terms(
+            max_age=max_age,
+            on_review=on_review,
+            review_seconds=review_seconds,
+            recover=None,
+            timeout=timeout,
+            session=session,
+        )
+        return self._guard(intent_id, terms)
+
+    def _terms(
+        self,
+        *,
+        max_age: float | None,
+        on_review: str,
+        review_seconds: float,
+        recover: Callable[[AlreadyStarted], object] | None,
+        timeout: float | None,
+        session: Session | scoped_session[Session] | None,
+    ) -> Terms:
         kept = self._kept_in()
         if not self._is_pinned:
             raise OperatorError(
@@ -224,25 +295,28 @@ class BaseClient(ABC, Generic[G, H]):
                 "/api/decision/receipt-keys to a file, and pass its path as registry= or set "
                 f"{connection.REGISTRY}.",
             )
-        if isinstance(max_age, bool) or not isinstance(max_age, int | float) or not max_age > 0:
+        if max_age is not None and not _is_above_zero(max_age):
             raise OperatorError("MAX_AGE_INVALID", "max_age must be a number of seconds above zero.")
+        if on_review not in ("raise", "wait"):
+            raise OperatorError("ON_REVIEW_INVALID", "on_review must be 'raise' or 'wait'.")
+        if not _is_above_zero(review_seconds):
+            raise OperatorError("ON_REVIEW_INVALID", "review_seconds must be a number of seconds above zero.")
         if recover is not None and not self._can_consult(recover):
             raise OperatorError(
                 "RECOVER_INVALID",
                 "recover must be a function that takes AlreadyStarted; a coroutine function works only "
                 "with an AsyncClient.",
             )
-        return self._guard(
-            proposal,
-            Terms(
-                store=kept if session is None else _within(kept, session),
-                trust=self._trust,
-                seconds=self._timeout if timeout is None else _seconds(timeout),
-                tries=self._tries,
-                max_age=max_age,
-                recover=recover,
-                scope_hash=self._scope,
-            ),
+        return Terms(
+            store=kept if session is None else _within(kept, session),
+            trust=self._trust,
+            seconds=self._timeout if timeout is None else _seconds(timeout),
+            tries=self._tries,
+            max_age=max_age,
+            recover=recover,
+            scope_hash=self._scope,
+            waits=on_review == "wait",
+            review_seconds=review_seconds,
         )
 
     def _kept_in(self) -> Store:
@@ -254,8 +328,8 @@ class BaseClient(ABC, Generic[G, H]):
         return callable(recover)
 
     @abstractmethod
-    def _guard(self, proposal: Proposal, terms: Terms) -> G:
-        """The guarded block of a proposal."""
+    def _guard(self, wanted: Proposal | str, terms: Terms) -> G:
+        """The guarded block of a proposal, or of a held intent by its name."""
 
     def _courier_of(self, engine: Engine) -> Courier:
         # It keeps no reference to the client, so that it ends with it.
@@ -364,8 +438,12 @@ class Client(BaseClient[Guard, "httpx.BaseTransport"], Endpoints):
     def _can_consult(self, recover: object) -> bool:
         return callable(recover) and not inspect.iscoroutinefunction(recover)
 
-    def _guard(self, proposal: Proposal, terms: Terms) -> Guard:
-        return Guard(self._engine, self._courier, proposal, terms)
+    def _guard(self, wanted: Proposal | str, terms: Terms) -> Guard:
+        return Guard(self._engine, self._courier, wanted, terms)
+
+
+def _is_above_zero(seconds: object) -> bool:
+    return not isinstance(seconds, bool) and isinstance(seconds, int | float) and seconds > 0
 
 
 def _seconds(timeout: float) -> float:

@@ -13,8 +13,8 @@ All of them are `gate.errors.GateError`: a code, a sentence, the members at faul
       AnswerUnusable          an answer that is no answer of this service: redirected, truncated, malformed, too large
       Unreachable             no answer: no connection, or none in time
     NotPermitted              the guard did not let the action begin
-      Blocked                 the verdict is no
-      HeldForReview           the verdict is review
+      Blocked                 the verdict is no, or the owner refused the held action
+      HeldForReview           the verdict is review, and no grant opens the action now
       GateUnavailable         there is no verdict that can be relied on
         Undecidable           the service refuses to decide the request as it is
       AlreadyStarted          the action was begun before, and perhaps done
@@ -95,10 +95,13 @@ class NotPermitted(GateError):
     Attributes:
         intent_id: The name of the intent in the guard's store.
         record: The full Decision Record, where there is one that concerns this action.
+        resolution: The resolution of its review, which verifies and is not a grant that opens the action now; None
+            where there is none.
     """
 
     intent_id: str = ""
     record: Mapping[str, Any] | None = None
+    resolution: Mapping[str, Any] | None = None
 
     @property
     def decision_id(self) -> str | None:
@@ -107,11 +110,15 @@ class NotPermitted(GateError):
 
 
 class Blocked(NotPermitted):
-    """The verdict is no: the action must not happen. `record` has the evidence for its owner."""
+    """The verdict is no, or the owner of the held action refused it (`resolution`): it must not happen. `record` has
+    the evidence for its owner.
+    """
 
 
 class HeldForReview(NotPermitted):
-    """The verdict is review: the action is held until its owner has decided. `record` has the evidence."""
+    """The verdict is review: the action is held until its owner has decided. `record` has the evidence. Where the
+    review or the grant is over (`resolution`), the gate has to be asked anew.
+    """
 
 
 @dataclass(eq=False)

@@ -88,7 +88,7 @@ class Entry:
     """What a link is made of.
 
     Attributes:
-        entry_type: decision, execution, outcome, crm_sync or erasure.
+        entry_type: One of `labels.ENTRY_TYPES`.
         decision_id: The decision it is about.
         record_hash: The decision's record_hash, or the entry's own hash.
         receipt_hash: The decision's receipt_hash; None for other entries.

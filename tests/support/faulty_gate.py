@@ -36,6 +36,7 @@ _CALLS: Final = (
     ("decide", re.compile(r"POST /api/decide")),
     ("execution", re.compile(r"POST /api/decision/[^/]+/execution")),
     ("outcome", re.compile(r"POST /api/decision/[^/]+/outcome")),
+    ("resolution", re.compile(r"GET /api/decision/[^/]+/resolution")),
     ("read", re.compile(r"GET /api/decision/.*")),
 )
 # What each end says of its own connection.
@@ -120,7 +121,7 @@ class Line:
 
     Attributes:
         url: Where it is.
-        came: How many calls of each kind have come: decide, execution, outcome, read.
+        came: How many calls of each kind have come: decide, execution, outcome, resolution, read.
     """
 
     def __init__(self, url: str) -> None:

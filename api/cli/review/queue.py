@@ -73,9 +73,8 @@ def show(
         print_json({"review": standing, "decision_record": record})
         return
     binding = record["action_binding"]
-    say(
-        f"Action: {binding['proposed_action'] or record['action']} on {binding['system']} {binding['resource']}".rstrip()
-    )
+    target = f"{binding['system']} {binding['resource']}".strip()
+    say(f"Action: {binding['proposed_action'] or record['action']}{f' on {target}' if target else ''}")
     told: Any = binding
     for name in ("amount", "currency", "subject", "actor"):
         if name in told:

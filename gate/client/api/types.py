@@ -1245,10 +1245,10 @@ class ExecutionReceipt(TypedDict):
     """Whether the service holds the decision; always so here."""
     flags: list[ExecutionFlag]
     """What speaks against the receipt; it follows from hashed members and is not hashed itself:
-    DECISION_NOT_APPROVED where decision_verdict is not yes or the decision is advisory, whatever was done about it;
-    ACTION_BINDING_MISMATCH where an action_binding or a field of the target was sent and action_binding_match is
-    false; ACTION_TAKEN_MISMATCH where action_taken was sent and is not decision_action, which receipts of releases
-    before this flag do not have.
+    DECISION_NOT_APPROVED where the decision is advisory, or decision_verdict is not yes and no grant of its owner
+    stands before the receipt in the chain, whatever was done about it; ACTION_BINDING_MISMATCH where an
+    action_binding or a field of the target was sent and action_binding_match is false; ACTION_TAKEN_MISMATCH where
+    action_taken was sent and is not decision_action, which receipts of releases before this flag do not have.
     """
     execution_hash: str
     """Hash of the members that docs/wire-format.md lists, without those that are empty."""
@@ -2847,6 +2847,8 @@ class DecisionPacket(TypedDict):
     """The newest execution receipts, newest first, as they were answered."""
     outcome_records: list[OutcomeRecord]
     """The newest Outcome Records, newest first, as they were answered."""
+    resolution: NotRequired[dict[str, Json]]
+    """The resolution of a held decision, as it was answered; absent where there is none."""
     policy_intelligence: NotRequired[PolicyIntelligence]
     """What is known of the policy; absent with `include_intelligence=false`."""
     audit_chain: NotRequired[PacketChain]

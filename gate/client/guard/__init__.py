@@ -1,4 +1,4 @@
-"""The guard: a body runs only on a verified yes about this very action, and once, whatever is retried.
+"""The guard: a body runs only on a verified yes about this very action, or its owner's grant, and once.
 
     with client.guard("refund_policy@2026-09-01", facts, action="issue_refund", target=("shop", "order-77")) as permit:
         payments.refund("order-77")
@@ -7,7 +7,8 @@ What happens, in this order; each step is kept before the next one begins:
 
     1  the intent is kept as held, with the request that will be sent
     2  the service decides; its record must verify against a pinned key and be about this request, action and target
-    3  the record is kept: permitted for yes; for no and review the intent stays held and the body does not run
+    3  the record is kept: permitted for yes; for no and review the intent stays held and the body does not run. A
+       review becomes permitted once its owner's grant verifies, which is kept with the same write
     4  permitted becomes started, by one conditional write that one process alone wins
     5  the body runs
     6  its end is kept together with the execution receipt; from there the receipt is delivered, now or later
@@ -19,8 +20,12 @@ by itself: it raises AlreadyStarted, and a person or a recovery hook says what b
     proposal     the action that is proposed: its name, the request that asks for it, what a permission must look like
     terms        under what terms a body may run: store, keys, time
     entering     steps 1 to 4, as a flow
+    resuming     steps 3 and 4 for an action that was held for review
+    checking     whether a record is what it must be
+    review       the owner's resolution, asked for and waited for
+    judging      whether a resolution opens the action
     refusals     why a body must not run
-    permit       the verified yes, and where the body says what it did
+    permit       the verified yes or grant, and where the body says what it did
     leaving      step 6, as a flow
     delivery     reports delivered, oldest first, now or later
     recovery     what somebody found out about an action whose end the guard does not know

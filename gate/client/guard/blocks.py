@@ -15,11 +15,14 @@ from gate.client.guard.entering import enter
 from gate.client.guard.leaving import leave
 from gate.client.guard.permit import AsyncPermit, Permit
 from gate.client.guard.proposal import Proposal, require_one_source
-from gate.client.guard.terms import Terms
-from gate.client.store.intents import StoreUnavailable
+from gate.client.guard.resuming import resume
+from gate.client.guard.terms import OnReview, Terms
+from gate.client.store.intents import Intent, StoreUnavailable
 from gate.client.transport.engine import Engine
+from gate.client.transport.flow import Flow
 
 if TYPE_CHECKING:
+    from gate.client.api.types import DecisionRecord
     from gate.client.guard.proposal import Target
     from gate.client.transport.async_engine import AsyncEngine
 
@@ -41,31 +44,32 @@ R = TypeVar("R")
 
 
 class Guard:
-    """A guarded block in a thread; made by `Client.guard`, and entered once."""
+    """A guarded block in a thread; made by `Client.guard` or `Client.resume`, and entered once."""
 
-    def __init__(self, engine: Engine, courier: Courier, proposal: Proposal, terms: Terms) -> None:
-        """Takes what performs and delivers, what is asked for, and under what terms."""
+    def __init__(self, engine: Engine, courier: Courier, wanted: Proposal | str, terms: Terms) -> None:
+        """Takes what performs and delivers, the action or the name of a held intent, and under what terms."""
         self._engine = engine
         self._courier = courier
         self._terms = terms
         self._permit: Permit | None = None
-        self.proposal = proposal
+        self._wanted = wanted
 
     @property
     def intent_id(self) -> str:
         """The name of the intent in the guard's store."""
-        return self.proposal.intent_id
+        return _intent_of(self._wanted)
 
     def __enter__(self) -> Permit:
         """The permit under which the body runs.
 
         Raises:
             Blocked, HeldForReview, GateUnavailable, AlreadyStarted: The body must not run.
+            OperatorError: INTENT_UNKNOWN or INTENT_NOT_HELD: there is nothing to resume.
         """
         if self._permit is not None:
             raise RuntimeError(_ENTERED)
         try:
-            intent, record = self._engine.run(enter(self.proposal, self._terms))
+            intent, record = self._engine.run(_way(self._wanted, self._terms))
         except BaseException as refusal:
             _wake(self._courier, refusal)
             raise
@@ -91,27 +95,27 @@ class Guard:
 
 
 class AsyncGuard:
-    """A guarded block in an event loop; made by `AsyncClient.guard`, and entered once."""
+    """A guarded block in an event loop; made by `AsyncClient.guard` or `AsyncClient.resume`, and entered once."""
 
-    def __init__(self, engine: AsyncEngine, courier: Courier, proposal: Proposal, terms: Terms) -> None:
-        """Takes what performs and delivers, what is asked for, and under what terms."""
+    def __init__(self, engine: AsyncEngine, courier: Courier, wanted: Proposal | str, terms: Terms) -> None:
+        """Takes what performs and delivers, the action or the name of a held intent, and under what terms."""
         self._engine = engine
         self._courier = courier
         self._terms = terms
         self._permit: AsyncPermit | None = None
-        self.proposal = proposal
+        self._wanted = wanted
 
     @property
     def intent_id(self) -> str:
         """The name of the intent in the guard's store."""
-        return self.proposal.intent_id
+        return _intent_of(self._wanted)
 
     async def __aenter__(self) -> AsyncPermit:
         """As `Guard.__enter__`."""
         if self._permit is not None:
             raise RuntimeError(_ENTERED)
         try:
-            intent, record = await self._engine.run(enter(self.proposal, self._terms))
+            intent, record = await self._engine.run(_way(self._wanted, self._terms))
         except BaseException as refusal:
             _wake(self._courier, refusal)
             raise
@@ -134,6 +138,14 @@ class AsyncGuard:
             self._terms.store.when_kept(self._courier.wake)
 
 
+def _intent_of(wanted: Proposal | str) -> str:
+    return wanted if isinstance(wanted, str) else wanted.intent_id
+
+
+def _way(wanted: Proposal | str, terms: Terms) -> Flow[tuple[Intent, DecisionRecord]]:
+    return resume(wanted, terms) if isinstance(wanted, str) else enter(wanted, terms)
+
+
 def _wake(courier: Courier, refusal: BaseException) -> None:
     # Recovery may have told what became of an action; a store that cannot be used has nothing to deliver.
     if not (isinstance(refusal, GateUnavailable) and isinstance(refusal.failure, StoreUnavailable)):
@@ -152,7 +164,9 @@ class PerFunction(TypedDict, total=False):
     intent: str | Callable[..., str | None] | None
     context: Mapping[str, object] | Callable[..., Mapping[str, object] | None] | None
     outcome_action: str | Collection[str] | None
-    max_age: float
+    max_age: float | None
+    on_review: OnReview
+    review_seconds: float
     recover: Callable[[AlreadyStarted], object] | None
     timeout: float | None
 

@@ -14,38 +14,34 @@ from typing import TYPE_CHECKING, Final
 
 from gate.client import operations
 from gate.client.errors import ApiError, Conflict
-from gate.client.guard.proposal import Proposal, idempotency_key, question_of
+from gate.client.guard.checking import Checks, key_of, question
+from gate.client.guard.judging import Finding, Judged
+from gate.client.guard.proposal import Proposal
 from gate.client.guard.recovery import Recovery, found_out, may_begin_again
 from gate.client.guard.refusals import (
     already_started,
     clocks_apart,
     contended,
-    foreign,
     no_verdict,
     not_approved,
-    unexpected,
-    unverified,
     waited_too_long,
 )
+from gate.client.guard.review import Review, kept_form, not_opened
 from gate.client.guard.terms import Terms
 from gate.client.store.intents import Intent, State, StoreUnavailable
 from gate.client.transport.exchange import exchange
 from gate.client.transport.flow import Consult, Do, Flow
 from gate.clock import utc_now
-from gate.encoding.canonical import content_hash
 from gate.errors import GateError
 from gate.ids import parse_timestamp, timestamp
-from gate.records.envelope import input_material
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gate.client.api.types import DecisionRecord
-    from gate.records.documents import DecisionBody
-    from gate.verify import Verification
 
 # Each round ends a race that another process won, or begins an attempt; more than a few rounds are no longer races.
 _ROUNDS: Final = 8
-# How many earlier attempts are looked through.
-_ATTEMPTS: Final = 100
 
 
 def enter(proposal: Proposal, terms: Terms) -> Flow[tuple[Intent, DecisionRecord]]:
@@ -54,24 +50,34 @@ def enter(proposal: Proposal, terms: Terms) -> Flow[tuple[Intent, DecisionRecord
     Raises:
         Blocked, HeldForReview, GateUnavailable, AlreadyStarted: The body must not run.
     """
-    entry = _Entry(proposal, terms)
+    return (yield from begin(Entry(proposal, terms), proposal))
+
+
+def begin(entry: Entry, proposal: Proposal) -> Flow[tuple[Intent, DecisionRecord]]:
+    """Goes on with an entry until the body may begin.
+
+    Raises:
+        Blocked, HeldForReview, GateUnavailable, AlreadyStarted: The body must not run.
+    """
     try:
         for _ in range(_ROUNDS):
             begun = yield from entry.go_on()
             if begun is not None:
                 return begun
     except StoreUnavailable as error:
-        raise no_verdict(proposal, error) from error
+        raise no_verdict(proposal.intent_id, error) from error
     raise contended(proposal)
 
 
-class _Entry:
+class Entry:
     """One entering of a guard. A step gives what was begun, or None where the intent has to be looked at again."""
 
     def __init__(self, proposal: Proposal, terms: Terms) -> None:
         self._proposal = proposal
         self._terms = terms
         self._store = terms.store
+        self._checks = Checks(proposal, terms)
+        self._review = Review(proposal, terms)
         # Attempts that this entering made: none of them can have been asked before.
         self._made: set[int] = set()
 
@@ -86,10 +92,10 @@ class _Entry:
         if intent.answered is None:
             return (yield from self._ask(intent))
         # Answered, and not begun: by an earlier call that was refused, or that died between the answer and the start.
-        if not self._is_wanted(intent):
+        if not self._is_wanted(intent) and not (self._is_same(intent) and self._checks.is_own_review(intent)):
             yield from self._supersede(intent)
             return None
-        record = self._verified(intent.request, intent.record)
+        record = self._checks.verified(intent.request, intent.record)
         return (yield from self._judge(intent, record))
 
     def _current(self) -> Flow[Intent | None]:
@@ -97,14 +103,14 @@ class _Entry:
         found = yield from Do(partial(self._store.find, self._proposal.intent_id))
         return found if found is not None else (yield from self._attempt(1, 1, instead_of=None))
 
-    def _attempt(self, number: int, question: int, *, instead_of: Intent | None) -> Flow[Intent | None]:
+    def _attempt(self, number: int, asked: int, *, instead_of: Intent | None) -> Flow[Intent | None]:
         def hold() -> Intent | None:
             attempt = Intent(
                 intent_id=self._proposal.intent_id,
                 attempt=number,
                 state=State.HELD,
                 asked=self._proposal.request(
-                    attempt=number, question=question, store=self._store.identity, nonce=secrets.token_hex(8)
+                    attempt=number, question=asked, store=self._store.identity, nonce=secrets.token_hex(8)
                 ),
                 asked_hash=self._proposal.body_hash,
                 asked_at=timestamp(utc_now()),
@@ -120,15 +126,19 @@ class _Entry:
 
     def _supersede(self, intent: Intent, *, undecided: bool = False) -> Flow[None]:
         """Makes the next attempt; under the same question where no decision of this one is known."""
-        question = _question(intent)
-        yield from self._attempt(intent.attempt + 1, question if undecided else question + 1, instead_of=intent)
+        asked = question(intent)
+        yield from self._attempt(intent.attempt + 1, asked if undecided else asked + 1, instead_of=intent)
+
+    def _is_same(self, intent: Intent) -> bool:
+        """Whether an attempt asks for what is asked for now."""
+        return intent.asked_hash == self._proposal.body_hash
 
     def _is_wanted(self, intent: Intent) -> bool:
-        """Whether an attempt asks for what is asked for now, and not too long ago."""
-        return intent.asked_hash == self._proposal.body_hash and _age(intent.asked_at) <= self._terms.max_age
+        """The same, and not too long ago."""
+        return self._is_same(intent) and _age(intent.asked_at) <= self._terms.verdict_age
 
     def _is_fresh(self, intent: Intent, record: DecisionRecord) -> bool:
-        return self._is_wanted(intent) and _age(record["created_at"]) <= self._terms.max_age
+        return self._is_wanted(intent) and _age(record["created_at"]) <= self._terms.verdict_age
 
     def _ask(self, intent: Intent) -> Flow[tuple[Intent, DecisionRecord] | None]:
         """Asks for an attempt's decision and keeps it.
@@ -138,7 +148,7 @@ class _Entry:
         """
         request = intent.request
         try:
-            call = operations.decide(request, idempotency_key=_key(intent))
+            call = operations.decide(request, idempotency_key=key_of(intent))
             answer = yield from exchange(call, seconds=self._terms.seconds, tries=self._terms.tries)
         except GateError as error:
             if error.code == "SVC_API_IDEMPOTENCY_CONFLICT" and isinstance(error, Conflict):
@@ -146,79 +156,102 @@ class _Entry:
                 if latest is None or latest.attempt != intent.attempt:
                     # Another process of this store was told that it cannot be decided, and has asked something else.
                     return None
-                if (yield from self._was_given_to_an_earlier_attempt(intent, error.details.get("existing_input_hash"))):
+                decided = error.details.get("existing_input_hash")
+                if (yield from self._checks.was_given_to_an_earlier_attempt(intent, decided)):
                     yield from self._supersede(intent)
                     return None
-                record = yield from self._of_another_store(error.details.get("decision_id"))
+                record = yield from self._checks.of_another_store(error.details.get("decision_id"))
                 yield from self._recover(intent, record, known=None)
                 return None
             if self._is_wanted(intent) or not (isinstance(error, ApiError) and error.status is not None):
-                raise no_verdict(self._proposal, error) from error
+                raise no_verdict(self._proposal.intent_id, error) from error
             # What was asked then has no decision, and what is asked now is something else. It goes under the same
             # question: should the service decide the other after all, it refuses this one, and says so.
             yield from self._supersede(intent, undecided=True)
             return None
-        record = self._verified(request, answer.body)
+        record = self._checks.verified(request, answer.body)
         if self._is_wanted(intent):
             # A kept record is not asked for again, so a foreign one must not be kept.
-            self._require_own(intent, record)
+            self._checks.require_own(intent, record)
         state = State.PERMITTED if record["verdict"] == "yes" else State.HELD
         # No permission is used before it is kept. Where the attempt is held no longer, another process has gone on with
         # it: nothing is written, and the intent is looked at again.
         kept = yield from Do(partial(self._store.answer, intent, answer.content, state))
-        return (yield from self._judge(replace(intent, answered=answer.content), record)) if kept else None
+        if not kept:
+            return None
+        # The service says so where it made the decision before, and then its owner may have answered by now.
+        is_new = not answer.replayed
+        return (yield from self._judge(replace(intent, answered=answer.content, state=state), record, is_new=is_new))
 
-    def _was_given_to_an_earlier_attempt(self, intent: Intent, input_hash: object) -> Flow[bool]:
-        """Whether the service has decided under an attempt's question what this store asked before and gave up, as it
-        does with a request that arrives late. Nobody begins that attempt any more.
+    def _judge(
+        self, intent: Intent, record: DecisionRecord, *, is_new: bool = False
+    ) -> Flow[tuple[Intent, DecisionRecord] | None]:
+        """Acts on a record that verifies.
 
-        The service's word is not enough: an answer to the earlier request, which it repeats, has to prove it.
+        A review is its owner's to answer, however long that takes: one that is open or granted is never asked anew, or
+        each retry would make another, and nobody's grant would open any.
         """
-        attempts = yield from Do(partial(self._store.attempts, intent.intent_id, _ATTEMPTS))
-        for earlier in attempts:
-            if earlier.state is not State.SUPERSEDED or not earlier.asked or _question(earlier) != _question(intent):
-                continue
-            request = earlier.request
-            if content_hash(input_material(request)) != input_hash:
-                continue
-            try:
-                call = operations.decide(request, idempotency_key=_key(earlier))
-                answer = yield from exchange(call, seconds=self._terms.seconds, tries=self._terms.tries)
-                scope_hash = self._terms.scope_hash()
-            except GateError as error:
-                raise no_verdict(self._proposal, error) from error
-            record = self._verified(request, answer.body)
-            # An advisory record cites no registration; it is refused for what it is, and not for its scope.
-            registry = record.get("rulebook_registry")
-            is_of_scope = scope_hash is None or registry is None or registry.get("scope_hash") == scope_hash
-            return is_of_scope and record["idempotency_key"] == _key(intent)
-        return False
-
-    def _judge(self, intent: Intent, record: DecisionRecord) -> Flow[tuple[Intent, DecisionRecord] | None]:
-        """Acts on a record that verifies."""
+        if record["verdict"] == "review" and self._is_for_its_owner(intent, record):
+            judged = yield from self._review.heard(intent, record, is_new=is_new)
+            if judged is not None:
+                return (yield from self._act_on(judged, intent, record))
         if not self._is_fresh(intent, record):
             # A decision that was asked for just now and is already too old would be again: the clocks differ.
             if intent.attempt not in self._made:
                 yield from self._supersede(intent)
                 return None
-            raise clocks_apart(self._proposal, record, timestamp(utc_now()), self._terms.max_age)
-        self._require_own(intent, record)
+            raise clocks_apart(self._proposal, record, timestamp(utc_now()), self._terms.verdict_age)
+        self._checks.require_own(intent, record)
         if record["verdict"] != "yes":
             raise not_approved(self._proposal, record)
-        begun = yield from self._start(intent, record)
+        begun = yield from self._start(intent, record, partial(self._is_fresh, intent, record))
         return None if begun is None else (begun, record)
 
-    def _require_own(self, intent: Intent, record: DecisionRecord) -> None:
-        try:
-            why = self._proposal.objection(record, _key(intent), self._terms.scope_hash())
-        except GateError as error:
-            raise no_verdict(self._proposal, error) from error
-        if why is not None:
-            raise foreign(self._proposal, record, why)
-        if record["verdict"] == "yes" and not self._proposal.approves(record):
-            raise unexpected(self._proposal, record)
+    def _is_for_its_owner(self, intent: Intent, record: DecisionRecord) -> bool:
+        """Whether a review is about the action as it is asked for now.
 
-    def _start(self, intent: Intent, record: DecisionRecord) -> Flow[Intent | None]:
+        Raises:
+            GateUnavailable: RECORD_FOREIGN: it was asked for just now, and is about something else.
+        """
+        if self._is_fresh(intent, record):
+            self._checks.require_own(intent, record)
+        return self._is_same(intent) and self._checks.objection(intent, record) is None
+
+    def _act_on(
+        self, judged: Judged, intent: Intent, record: DecisionRecord
+    ) -> Flow[tuple[Intent, DecisionRecord] | None]:
+        """Acts on the resolution of a review."""
+        is_grant = judged.finding is Finding.GRANTED
+        if is_grant and self._review.was_executed:
+            yield from self._done_before(intent, record)
+            return None
+        if intent.resolved is None and judged.finding in (Finding.GRANTED, Finding.REFUSED, Finding.EXPIRED):
+            # No grant is used before it is kept. Where this changes nothing, another process was quicker.
+            state = State.PERMITTED if is_grant else State.HELD
+            content = kept_form(judged.resolution)
+            if not (yield from Do(partial(self._store.resolve, intent, content, state))):
+                return None
+            intent = replace(intent, state=state, resolved=content)
+        if not is_grant:
+            if judged.finding in (Finding.EXPIRED, Finding.ENDED) and self._asks_anew(intent):
+                yield from self._supersede(intent)
+                return None
+            raise not_opened(self._proposal, record, judged, self._terms.max_age)
+        begun = yield from self._start(intent, record, lambda: judged.holds(utc_now(), self._terms.max_age))
+        return None if begun is None else (begun, record)
+
+    def _done_before(self, intent: Intent, record: DecisionRecord) -> Flow[None]:
+        """Acts on a granted action that the service knows to be executed."""
+        latest = yield from Do(partial(self._store.find, intent.intent_id))
+        if latest is not None and (latest.attempt, latest.state) == (intent.attempt, State.HELD):
+            # Not by this store, as far as it knows: a copy of it was used, or an older one was put in its place.
+            yield from self._recover(latest, record, known=None)
+
+    def _asks_anew(self, intent: Intent) -> bool:
+        """Whether what is over when the guard is entered is asked anew; what it waited for itself is not."""
+        return not self._review.was_open and intent.attempt not in self._made
+
+    def _start(self, intent: Intent, record: DecisionRecord, is_valid: Callable[[], bool]) -> Flow[Intent | None]:
         # `by` names this entering. Of several that find the permission, the conditional write lets one through; and
         # none of the others can undo or end what that one began.
         at, by = timestamp(utc_now()), secrets.token_hex(8)
@@ -242,11 +275,11 @@ class _Entry:
             raise
         if not won[0]:
             return None
-        if not self._is_fresh(intent, record):
+        if not is_valid():
             # The store kept it waiting.
             yield from Do(partial(self._store.unstart, begun))
             if self._store.follows_session:
-                raise waited_too_long(self._proposal, record, self._terms.max_age)
+                raise waited_too_long(self._proposal, record)
             return None
         return begun
 
@@ -281,44 +314,6 @@ class _Entry:
         if said is Recovery.EXECUTED:
             raise already_started(self._proposal, record, known)
         yield from self._supersede(intent if known is None else known)
-
-    def _of_another_store(self, decision_id: object) -> Flow[DecisionRecord | None]:
-        """The record that the service made for another store, where it can be had and is about this action."""
-        if not isinstance(decision_id, str):
-            return None
-        try:
-            call = operations.get_decision(decision_id)
-            answer = yield from exchange(call, seconds=self._terms.seconds, tries=self._terms.tries)
-            record = answer.body
-            is_ours = self._verification(record).verified
-        except GateError:
-            return None
-        return record if is_ours and record["action_binding"] == self._proposal.binding else None
-
-    def _verification(self, record: DecisionRecord | None, request: DecisionBody | None = None) -> Verification:
-        # Loaded with the first record, so that importing the client needs no cryptography.
-        from gate.verify import verify_record
-
-        return verify_record(record, self._terms.trust(), request_body=request)
-
-    def _verified(self, request: DecisionBody, record: DecisionRecord | None) -> DecisionRecord:
-        """A record of which it is known by now that it is one, and made from a request."""
-        try:
-            result = self._verification(record, request)
-        except GateError as error:
-            raise no_verdict(self._proposal, error) from error
-        if record is None or not result.verified or result.error is not None:
-            raise unverified(self._proposal, result)
-        return record
-
-
-def _question(intent: Intent) -> int:
-    # Of a forgotten attempt only the number is left, and numbers never go back.
-    return question_of(intent.attempt, intent.request) if intent.asked else intent.attempt
-
-
-def _key(intent: Intent) -> str:
-    return idempotency_key(intent.intent_id, _question(intent))
 
 
 def _age(moment: str) -> float:

@@ -1,4 +1,4 @@
-"""A permit: the verified yes under which the body runs, and where it tells what it did."""
+"""A permit: the verified yes, or the owner's verified grant, under which the body runs, and tells what it did."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, Unpack, cast
 
 from gate.client.guard.proposal import idempotency_key
 from gate.client.store.intents import EXECUTION, OUTCOME, Intent, Report, Store
@@ -51,10 +51,11 @@ class Outcome(TypedDict, total=False):
 
 
 class BasePermit:
-    """A verified yes for one action, to be used once and now.
+    """A verified yes for one action, or a verified grant of its review, to be used once and now.
 
     Attributes:
         record: The full Decision Record; it is in the store as well.
+        resolution: The owner's grant, where the verdict was review; None for a yes. It is in the store as well.
         intent: The attempt at the intent, as it was kept.
     """
 
@@ -62,6 +63,7 @@ class BasePermit:
         """Takes where it is kept, the started attempt, its record, and whether the body has ended."""
         # Open, as its owner reads it: no type knows the members that rulebooks and adapters put into it.
         self.record: Final[Mapping[str, Any]] = record
+        self.resolution: Final[Mapping[str, Any] | None] = cast("Mapping[str, Any] | None", intent.resolution)
         self.intent: Final = intent
         # The record is the body's to do with as it likes.
         self._cited: Final = cited(record)
@@ -85,7 +87,7 @@ class BasePermit:
 
     @property
     def action(self) -> str:
-        """The action label that the rulebook's outcome gave."""
+        """The action label that the rulebook's outcome gave; of a granted review the proposed action."""
         return self._cited.action
 
     def describe(
@@ -150,10 +152,10 @@ class BasePermit:
         The exception's type is told and not its text, which may hold what belongs to nobody else.
         """
         self._ended = True
-        body: dict[str, object] = {"execution_status": "executed", "action_taken": self.action, **self._said}
+        body: dict[str, object] = {"execution_status": "executed", **self._cited.taken, **self._said}
         if error is not None:
             body |= {"execution_status": "failed", "execution_result": f"raised {name_of(error)}"}
-            del body["action_taken"]
+            body.pop("action_taken", None)
         return execution_report(self.intent, self._cited, body)
 
     def _outcome(self, status: str, said: Outcome) -> Flow[None]:
@@ -177,7 +179,7 @@ class BasePermit:
                 raise _invalid("metrics", f"must have names of 1 to {_LONGEST_METRIC} characters")
             if not _is_number(value):
                 raise _invalid(f"metrics.{name}", "must be a finite number, and within 2^53-1 if it is an integer")
-        body: dict[str, object] = {"outcome_status": status, "action_taken": self.action}
+        body: dict[str, object] = {"outcome_status": status, **self._cited.taken}
         if measured:
             body["observed_metrics"] = measured
         executed = said.get("executed")
@@ -275,12 +277,21 @@ class Cited(NamedTuple):
     receipt_hash: str
     scope_hash: str
     action: str
+    taken: Mapping[str, str]
 
 
 def cited(record: DecisionRecord) -> Cited:
-    """What a report repeats of a record."""
+    """What a report repeats of a record.
+
+    The label of a review's outcome names what to do instead of the action; the action that is granted is the proposed
+    one. A proposed action may be longer than the service takes besides the binding, which every report repeats.
+    """
     scope_hash = record["rulebook_registry"]["scope_hash"]
-    return Cited(record["decision_id"], record["record_hash"], record["receipt_hash"], scope_hash, record["action"])
+    action = record["action"]
+    if record["verdict"] == "review":
+        action = str(record["action_binding"]["proposed_action"])
+    taken = {"action_taken": action} if is_text(action, _LONGEST["action_taken"]) else {}
+    return Cited(record["decision_id"], record["record_hash"], record["receipt_hash"], scope_hash, action, taken)
 
 
 def execution_report(intent: Intent, of: Cited, body: Mapping[str, object]) -> Report:

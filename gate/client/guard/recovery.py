@@ -67,7 +67,7 @@ def found_out(intent: Intent, record: DecisionRecord, *, executed: bool, result:
     """
     body = {"execution_status": "skipped"}
     if executed:
-        body = {"execution_status": "executed", "action_taken": record["action"]}
+        body = {"execution_status": "executed", **cited(record).taken}
     report = execution_report(intent, cited(record), body | {"execution_result": result or "found out in recovery"})
     # In addition to what was reported at the end of the body, which stays.
     return report if intent.told is None else replace(report, idempotency_key=f"{report.idempotency_key}-found-out")
@@ -197,6 +197,7 @@ def _following(intent: Intent) -> Intent:
         started_at=None,
         started_by=None,
         told=None,
+        resolved=None,
     )
 
 

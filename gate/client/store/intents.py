@@ -3,6 +3,7 @@
     held -> permitted -> started -> reported
 
 and `superseded`, where another attempt took its place: before it was started, or after a person said that it may.
+From `held` an attempt becomes `permitted` by a yes, or by the owner's grant, which is kept with the same write.
 
 Only `started` is followed by the body, and only `permitted` by `started`, each by a single conditional write: of two
 processes that race, one goes on. What is kept here is what makes a retry after a crash safe, so it must outlive the
@@ -22,7 +23,7 @@ from gate.errors import GateError, MaterialRefused
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session, scoped_session
 
-    from gate.client.api.types import DecisionRecord, ExecutionReport
+    from gate.client.api.types import DecisionRecord, ExecutionReport, Resolution
     from gate.records.documents import DecisionBody
 
 
@@ -60,6 +61,7 @@ class Intent:
         started_at: When the body was let begin; UTC timestamp, None before that.
         started_by: Which entering of a guard let it; None before that.
         told: The execution report about the body; None before its end is known.
+        resolved: The owner's resolution of a review, as it was answered; None where none is kept.
     """
 
     intent_id: str
@@ -72,6 +74,7 @@ class Intent:
     started_at: str | None = None
     started_by: str | None = None
     told: bytes | None = None
+    resolved: bytes | None = None
 
     @property
     def request(self) -> DecisionBody:
@@ -84,6 +87,12 @@ class Intent:
         """The full Decision Record; None before it was answered."""
         record: DecisionRecord | None = None if self.answered is None else _document(self, self.answered)
         return record
+
+    @property
+    def resolution(self) -> Resolution | None:
+        """The owner's resolution of a review; None where none is kept."""
+        resolution: Resolution | None = None if self.resolved is None else _document(self, self.resolved)
+        return resolution
 
     @property
     def execution(self) -> ExecutionReport | None:
@@ -158,7 +167,12 @@ class Store(Protocol):
 
     def answer(self, intent: Intent, record: bytes, state: State) -> bool:
         """Keeps the record of a held attempt and sets its state: held for no and review, permitted for yes. False where
-        it is held no longer.
+        it is held no longer, or was resolved.
+        """
+
+    def resolve(self, intent: Intent, resolution: bytes, state: State) -> bool:
+        """Keeps the owner's resolution of a held attempt and sets its state: permitted for a grant, held otherwise.
+        False where it is held no longer, is resolved already, or has another record than `intent.answered`.
         """
 
     def start(self, intent: Intent, at: str, by: str) -> bool:

@@ -20,6 +20,7 @@ from gate.client.store.statements import (
     IDENTIFY,
     IDENTITY,
     VERSION,
+    WITHOUT_RESOLUTIONS,
     Row,
     SqlStore,
     Step,
@@ -45,6 +46,7 @@ try:
         Table,
         Text,
         TextClause,
+        inspect,
         text,
     )
     from sqlalchemy.event import listen
@@ -86,6 +88,7 @@ Table(
     Column("asked", LargeBinary, nullable=False),
     Column("answered", LargeBinary),
     Column("told", LargeBinary),
+    Column("resolved", LargeBinary),
     Index("gate_intents_by_state", "state", "asked_at"),
 )
 
@@ -108,6 +111,7 @@ Table(
 
 # A body that runs in a transaction of its own may keep others waiting for an intent that long.
 _WAIT: Final = text("SET LOCAL lock_timeout = '5s'")
+_UPGRADED: Final = "UPDATE gate_store SET value = :version WHERE name = 'version' AND value = :was"
 
 
 class SqlAlchemyStore(SqlStore):
@@ -144,10 +148,10 @@ class SqlAlchemyStore(SqlStore):
         return self._identity
 
     def create_tables(self) -> None:
-        """Creates the tables that are not there.
+        """Creates the tables that are not there, and brings those of an earlier release up to date.
 
         Raises:
-            StoreUnavailable: INTENTS_UNAVAILABLE.
+            StoreUnavailable: INTENTS_UNAVAILABLE, INTENTS_VERSION.
         """
         for table in metadata.sorted_tables:
             with self._translated():
@@ -156,6 +160,7 @@ class SqlAlchemyStore(SqlStore):
                 except DBAPIError:
                     # Another process may have been quicker; then there is nothing left to do.
                     table.create(self._engine, checkfirst=True)
+        self._require_version()
 
     def within(self, session: Session | scoped_session[Session]) -> Store:
         """The store for an action whose effects are all in a session's transaction.
@@ -203,10 +208,7 @@ class SqlAlchemyStore(SqlStore):
 
     def _run(self, steps: Sequence[Step]) -> int:
         with self._translated(), self._engine.connect() as connection, connection.begin() as transaction:
-            if self._dialect == "postgresql":
-                connection.execute(_WAIT)
-            elif not _has_begun(connection):
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            self._begin(connection)
             changed = run_steps(_executed(connection), steps)
             if not changed:
                 transaction.rollback()
@@ -233,6 +235,9 @@ class SqlAlchemyStore(SqlStore):
 
     def _identify(self) -> str:
         said = self._said()
+        if said.get("version") in (None, str(WITHOUT_RESOLUTIONS)):
+            self._add_resolutions()
+            said = self._said()
         if not said.keys() >= {"identity", "version"}:
             told = {"identity": new_identity(), "version": str(VERSION)}
             self._run([Step(IDENTIFY, {"name": name, "value": told[name]}, needed=False) for name in told])
@@ -240,6 +245,36 @@ class SqlAlchemyStore(SqlStore):
         if said["version"] != str(VERSION):
             raise of_another_release(self._where, said["version"])
         return said["identity"]
+
+    def _add_resolutions(self) -> None:
+        """Adds the column `resolved` to tables of an earlier release, whose processes go on with them.
+
+        Raises:
+            StoreUnavailable: INTENTS_UNAVAILABLE: also where this user may not change the tables.
+        """
+        try:
+            with self._translated(), self._engine.connect() as connection, connection.begin():
+                self._begin(connection)
+                if "resolved" not in {column["name"] for column in inspect(connection).get_columns("gate_intents")}:
+                    kind = metadata.tables["gate_intents"].c.resolved.type.compile(self._engine.dialect)
+                    once = "IF NOT EXISTS " if self._dialect == "postgresql" else ""
+                    connection.execute(text(f"ALTER TABLE gate_intents ADD COLUMN {once}resolved {kind}"))
+                connection.execute(_text(_UPGRADED), {"version": str(VERSION), "was": str(WITHOUT_RESOLUTIONS)})
+        except StoreUnavailable as error:
+            # Another process may have been quicker.
+            if self._said().get("version") != str(VERSION):
+                mend = (
+                    "Its tables are of an earlier release: call create_tables() once as their owner, which adds the "
+                    "column resolved to gate_intents."
+                )
+                raise unavailable(self._where, self._reason(error.__cause__ or error), mend) from error
+
+    def _begin(self, connection: Connection) -> None:
+        """Makes the transaction that begins a writer's from its first statement on."""
+        if self._dialect == "postgresql":
+            connection.execute(_WAIT)
+        elif not _has_begun(connection):
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     def _said(self) -> Mapping[str, str]:
         return dict(map(tuple, self._rows(IDENTITY, {})))

@@ -33,6 +33,7 @@ from gate.client.store.statements import (
     IDENTIFY,
     IDENTITY,
     VERSION,
+    WITHOUT_RESOLUTIONS,
     Row,
     SqlStore,
     Step,
@@ -66,6 +67,7 @@ TABLES: Final = (
         asked BLOB NOT NULL,
         answered BLOB,
         told BLOB,
+        resolved BLOB,
         PRIMARY KEY (intent_id, attempt)
     )
     """,
@@ -88,6 +90,7 @@ TABLES: Final = (
 )
 """The tables; `gate.client.store.sqlalchemy` says the same for SQLAlchemy."""
 
+_ADD_RESOLUTIONS: Final = "ALTER TABLE gate_intents ADD COLUMN resolved BLOB"
 # "gate", in the file's header: whose file this is.
 _APPLICATION: Final = 0x67617465
 _POLL: Final = 0.0002
@@ -292,7 +295,7 @@ class SqliteStore(SqlStore):
         application, version = (_value(connection, f"PRAGMA {name}") for name in ("application_id", "user_version"))
         if application != _APPLICATION and not is_new:
             raise self._unavailable(_DATABASE_OF_ANOTHER, _GIVE_ITS_OWN)
-        if application == _APPLICATION and version != VERSION:
+        if application == _APPLICATION and version not in (VERSION, WITHOUT_RESOLUTIONS):
             raise of_another_release(str(self._path), version)
         if _value(connection, "PRAGMA journal_mode=WAL") != "wal":
             raise self._unavailable("SQLite cannot share files there", "Put it on a local disk.")
@@ -304,6 +307,12 @@ class SqliteStore(SqlStore):
                     connection.execute(statement)
                 connection.execute(IDENTIFY, {"name": "identity", "value": new_identity()})
                 connection.execute(f"PRAGMA application_id={_APPLICATION}")
+                connection.execute(f"PRAGMA user_version={VERSION}")
+                connection.execute("COMMIT")
+        elif version == WITHOUT_RESOLUTIONS:
+            # Processes of an earlier release that have it open go on: they never name the column.
+            with _transaction(connection):
+                connection.execute(_ADD_RESOLUTIONS)
                 connection.execute(f"PRAGMA user_version={VERSION}")
                 connection.execute("COMMIT")
         identity: str | None = dict(connection.execute(IDENTITY).fetchall()).get("identity")

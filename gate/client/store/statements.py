@@ -15,8 +15,11 @@ from gate.client.store.intents import EXECUTION, Intent, Report, State, StoreUna
 from gate.clock import new_id, utc_now
 from gate.ids import parse_timestamp, timestamp
 
-VERSION: Final = 1
+VERSION: Final = 2
 """The version of the tables."""
+
+WITHOUT_RESOLUTIONS: Final = 1
+"""The version before `gate_intents` had the column `resolved`; such tables are brought up to date where they are."""
 
 Values: TypeAlias = Mapping[str, str | int | bytes | None]
 # Drivers tell nothing about types; the columns do, and this module alone writes these tables.
@@ -101,6 +104,11 @@ class SqlStore(ABC):
         """See `Store.answer`."""
         # An answer can be had again; and before the body begins, `start` is on disk with everything before it.
         return self._write_soon(Step(_ANSWER, {**_now(intent), "answered": record, "state": state.value})) > 0
+
+    def resolve(self, intent: Intent, resolution: bytes, state: State) -> bool:
+        """See `Store.resolve`."""
+        resolved = {**_now(intent), "resolved": resolution, "state": state.value, "was_answered": intent.answered}
+        return self._write(Step(_RESOLVE, resolved)) > 0
 
     def start(self, intent: Intent, at: str, by: str) -> bool:
         """See `Store.start`."""
@@ -233,7 +241,7 @@ def _tell(report: Report) -> Step:
 def _intent(row: Row) -> Intent:
     intent_id, attempt, state, asked_hash, asked_at, started_at, started_by, *contents = row
     try:
-        asked, answered, told = map(_bytes, contents)
+        asked, answered, told, resolved = map(_bytes, contents)
         parse_timestamp(asked_at)
         return Intent(
             intent_id=intent_id,
@@ -246,6 +254,7 @@ def _intent(row: Row) -> Intent:
             started_at=started_at,
             started_by=started_by,
             told=told,
+            resolved=resolved,
         )
     except (TypeError, ValueError) as error:
         raise damaged(intent_id) from error
@@ -279,7 +288,7 @@ IDENTITY: Final = "SELECT name, value FROM gate_store"
 """What is said of the store as a whole."""
 
 _ATTEMPTS: Final = """
-    SELECT intent_id, attempt, state, asked_hash, asked_at, started_at, started_by, asked, answered, told
+    SELECT intent_id, attempt, state, asked_hash, asked_at, started_at, started_by, asked, answered, told, resolved
     FROM gate_intents
     WHERE intent_id = :intent_id ORDER BY attempt DESC LIMIT :limit
 """
@@ -298,7 +307,13 @@ _SUPERSEDE_TOLD: Final = """
 """
 _ANSWER: Final = """
     UPDATE gate_intents SET state = :state, answered = :answered, changed_at = :now
+    WHERE intent_id = :intent_id AND attempt = :attempt AND state = 'held' AND resolved IS NULL
+"""
+# A resolution is final, and about one record: it opens an attempt with no other.
+_RESOLVE: Final = """
+    UPDATE gate_intents SET state = :state, resolved = :resolved, changed_at = :now
     WHERE intent_id = :intent_id AND attempt = :attempt AND state = 'held'
+        AND answered = :was_answered AND resolved IS NULL
 """
 _START: Final = """
     UPDATE gate_intents SET state = 'started', started_at = :at, started_by = :by, changed_at = :now
@@ -340,7 +355,7 @@ _SET_ASIDE_OF: Final = f"{_REPORTS} WHERE refused IS NOT NULL AND scope_hash = :
 _DELIVERED: Final = "DELETE FROM gate_reports WHERE report_id = :report_id"
 _REFUSED: Final = "UPDATE gate_reports SET refused = :refused WHERE report_id = :report_id"
 _LISTED: Final = """
-    SELECT intent_id, attempt, state, asked_hash, asked_at, started_at, started_by, asked, answered, told
+    SELECT intent_id, attempt, state, asked_hash, asked_at, started_at, started_by, asked, answered, told, resolved
     FROM gate_intents latest
     WHERE state IN (:held, :permitted, :started, :reported, :superseded) AND NOT EXISTS (
         SELECT 1 FROM gate_intents later WHERE later.intent_id = latest.intent_id AND later.attempt > latest.attempt
@@ -348,7 +363,7 @@ _LISTED: Final = """
     ORDER BY asked_at, intent_id LIMIT :limit
 """
 _FORGET: Final = """
-    UPDATE gate_intents SET asked = :nothing, answered = NULL, told = NULL
+    UPDATE gate_intents SET asked = :nothing, answered = NULL, told = NULL, resolved = NULL
     WHERE state IN ('reported', 'superseded') AND changed_at < :before AND asked <> :nothing AND NOT EXISTS (
         SELECT 1 FROM gate_reports
         WHERE gate_reports.intent_id = gate_intents.intent_id AND gate_reports.attempt = gate_intents.attempt

@@ -172,7 +172,7 @@ def _error(call: Call[object], raw: RawAnswer, tries: int) -> ApiError:
     usual = ("c", "v", "error", "message", "request_id", "errors")
     return kind(
         code,
-        _shown(message),
+        one_line(message),
         _faults(told.get("errors")),
         {name: value for name, value in told.items() if name not in usual},
         status=raw.status,
@@ -182,7 +182,7 @@ def _error(call: Call[object], raw: RawAnswer, tries: int) -> ApiError:
     )
 
 
-def _shown(text: str) -> str:
+def one_line(text: str) -> str:
     """A text that came over the wire, for logs and terminals: on one line, and nothing in it is obeyed."""
     return "".join(each if each.isprintable() else " " for each in text[:_LONGEST_TEXT])
 
@@ -209,7 +209,7 @@ def _faults(listed: object) -> list[FieldError]:
     found = []
     for fault in listed if isinstance(listed, list) else ():
         if isinstance(fault, dict):
-            found.append(FieldError(*(_shown(str(fault.get(name, ""))) for name in ("field", "code", "message"))))
+            found.append(FieldError(*(one_line(str(fault.get(name, ""))) for name in ("field", "code", "message"))))
     return found
 
 

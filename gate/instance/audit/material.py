@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -120,6 +120,11 @@ def read_entry(scope_id: str, row: AuditedEntry) -> Entry:
 def is_held(record: Mapping[str, Any]) -> bool:
     """Whether a record, or what is cited of it, holds its action for an owner: a review that is not advisory."""
     return record.get("verdict") == "review" and not is_advisory(record)
+
+
+def ids_in_order(stored: Iterable[Any]) -> list[str]:
+    """Ids in their order, each once; without what something else wrote in the place of one, which is no text."""
+    return sorted({id_ for id_ in stored if type(id_) is str})
 
 
 def claim_of(entry_type: str, document: Any) -> Claim | None:

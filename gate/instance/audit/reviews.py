@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from gate.errors import GateError
 from gate.ids import parse_timestamp, timestamp
 from gate.instance.audit.finding import Finding, beside, read_stored, tampered
-from gate.instance.audit.material import KIND_OF, Entry, Material, is_held, misshapen
+from gate.instance.audit.material import KIND_OF, Entry, Material, ids_in_order, is_held, misshapen
 from gate.ledger.chain.reviews import EXECUTED, GRANTED, HELD
 from gate.ledger.reads.audited import AuditedLedger, Snapshot
 from gate.ledger.tables import reviews
@@ -45,11 +45,11 @@ def read_reviews(seen: Snapshot, page: Iterable[Entry], material: Material) -> N
             resolved.add(decision_id)
         elif entry.row.entry_type == EXECUTIONS.entry_type and _is_of_held(decision_id, material):
             reported.add(decision_id)
-    rows = material.reviews = seen.reviews.of(sorted(begun | resolved | reported))
+    rows = material.reviews = seen.reviews.of(ids_in_order(begun | resolved | reported))
     named = {rows[id_]["resolved_position"] for id_ in begun | resolved if id_ in rows}
     material.resolutions = seen.reviews.resolutions(sorted(at for at in named if _is_position(at)))
     for decision_id, position, body in seen.reviews.receipts(
-        sorted(id_ for id_ in resolved & rows.keys() if rows[id_]["state"] == EXECUTED)
+        ids_in_order(id_ for id_ in resolved & rows.keys() if rows[id_]["state"] == EXECUTED)
     ):
         at = rows[decision_id]["resolved_position"]
         if decision_id not in material.executed and _is_position(at) and position > at and _says_executed(body):

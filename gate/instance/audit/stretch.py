@@ -18,7 +18,7 @@ from gate.errors import GateError
 from gate.instance.audit.changes import route_timelines, routed_by
 from gate.instance.audit.entry import entry_finding
 from gate.instance.audit.finding import Finding, read_stored, tampered
-from gate.instance.audit.material import DECISION, ERASURE, KIND_OF, About, Entry, Material, read_entry
+from gate.instance.audit.material import DECISION, ERASURE, KIND_OF, About, Entry, Material, ids_in_order, read_entry
 from gate.instance.audit.registrations import Registrations
 from gate.instance.audit.reviews import read_reviews
 from gate.ledger import Ledger
@@ -144,8 +144,8 @@ class Auditor:
         kept = {
             entry.row.decision_id for entry in page if entry.row.position in outcomes and entry.row.request is not None
         }
-        material.erased_at = {id_: position for id_, (position, *_) in seen.erasures(sorted(kept)).items()}
-        material.latest = seen.latest(sorted(set(outcomes.values())))
+        material.erased_at = {id_: position for id_, (position, *_) in seen.erasures(ids_in_order(kept)).items()}
+        material.latest = seen.latest(ids_in_order(outcomes.values()))
         last = [id_ for id_, row in material.latest.items() if outcomes.get(row["position"]) == id_]
         material.dates = seen.outcome_dates(last)
         read_reviews(seen, page, material)
@@ -157,7 +157,7 @@ class Auditor:
             held = self._decisions.get((scope_id, decision_id))
             if held is not None:
                 found[decision_id] = About(*orjson.loads(held))
-        for stored in seen.decisions(sorted(decision_ids - found.keys())):
+        for stored in seen.decisions(ids_in_order(decision_ids - found.keys())):
             try:
                 record, _ = read_stored(stored.body, "record")
             except GateError:

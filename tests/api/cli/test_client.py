@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from fcntl import LOCK_EX, flock
 from pathlib import Path
@@ -20,7 +20,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from gate.client import AlreadyStarted, Client, Guard, Intent, Permit, Report, SqliteStore, State
+from gate.client import AlreadyStarted, Blocked, Client, Guard, Intent, Permit, Report, SqliteStore, State
 from gate.client.guard.permit import cited, execution_report
 from gate.client.guard.recovery import found_out
 from gate.client.store import sqlite
@@ -48,8 +48,8 @@ class Service:
     Attributes:
         url: Where it is.
         registry: A file with its receipt keys.
-        keys: Files with keys of one scope: one that may do everything, `mute` that may not report; and `stranger`, of
-            another scope.
+        keys: Files with keys of one scope: one that may do everything, `mute` that may not report, `owner` that
+            answers reviews; and `stranger`, of another scope.
     """
 
     url: str
@@ -66,6 +66,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         "full": site.create_key("acme"),
         "mute": site.gate("keys", "create", "--scope", "acme", *mute)["key"],
         "stranger": site.create_key("other"),
+        "owner": site.gate("keys", "create", "--scope", "acme", "--access", "resolve")["key"],
     }
     for name, key in made.items():
         (folder / f"{name}.key").write_text(f"{key}\n")
@@ -178,6 +179,7 @@ class TestStatus:
         assert printed(shop.gate("status", "--json")) == {
             "needs_a_person": False,
             "started": [],
+            "in_review": [],
             "waiting": {"reports": 0, "oldest_told_at": None},
             "refused": [],
             "complete": True,
@@ -200,6 +202,17 @@ class TestStatus:
         for part in (permit.intent_id, permit.decision_id, f"crm {order} discount.update", "gate client settle"):
             assert part in told
         assert "Nothing needs" not in told
+
+    def test_it_names_what_is_held_for_review_which_needs_nobody_here(self, shop: Shop) -> None:
+        intent_id = held(shop)
+        status = printed(shop.gate("status", "--json"))
+        (review,) = status["in_review"]
+        assert status["needs_a_person"] is False
+        assert (review["intent_id"], review["action"], review["attempt"]) == (intent_id, "approve_discount", 1)
+        assert review.keys() == {"intent_id", "attempt", "decision_id", "action", "target", "asked_at"}
+        told = said(shop.gate("status"))
+        assert "Actions held for review: 1." in told
+        assert intent_id in told
 
     def test_reports_that_only_wait_need_nobody(self, shop: Shop) -> None:
         first = shop.do("mute")
@@ -366,6 +379,7 @@ class TestShow:
             "started_at",
             "request",
             "record",
+            "resolution",
             "execution",
             "before",
         }
@@ -409,6 +423,24 @@ class TestShow:
         shown = printed(shop.gate("show", intent_id, "--json"))
         assert (shown["state"], shown["record"]["verdict"], shown["started_at"]) == ("held", "review", None)
         assert "NO_RULE_MATCHED" in said(shop.gate("show", intent_id))
+
+    @pytest.mark.parametrize("answer", ["granted", "refused"])
+    def test_it_shows_how_a_review_was_resolved(self, shop: Shop, answer: str) -> None:
+        intent_id = held(shop)
+        decision_id = printed(shop.gate("show", intent_id, "--json"))["record"]["decision_id"]
+        assert printed(shop.gate("show", intent_id, "--json"))["resolution"] is None
+        with Client(shop.service.url, key_file=shop.service.keys["owner"]) as owner:
+            said_so = {"resolution": answer, "resolved_by": "Maya Lindqvist", "note": HOSTILE}
+            made = owner.resolve_decision(decision_id, said_so)
+        with shop.client() as client, suppress(Blocked), client.resume(intent_id):
+            pass
+        assert printed(shop.gate("show", intent_id, "--json"))["resolution"] == made
+        done = shop.gate("show", intent_id)
+        told = said(done)
+        for part in (answer, "Maya Lindqvist", made["recorded_at"]):
+            assert part in told
+        assert "\x1b" not in told
+        assert printed(shop.gate("status", "--json"))["in_review"] == []
 
     @pytest.mark.parametrize("name", ["int_1", NO_TEXT, HOSTILE_ARGUMENT], ids=["other", "no text", "hostile"])
     def test_an_intent_that_is_not_there_is_unknown(self, shop: Shop, name: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import jsonschema
+import orjson
 import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import insert, select, update
@@ -15,10 +16,12 @@ from gate.instance.audit import check_chain
 from gate.instance.instance import Instance
 from gate.labels import DECISION_CONTRACT
 from gate.ledger.access.authority import Scope
-from gate.ledger.tables import entries, latest_outcomes, outcome_counts
+from gate.ledger.chain.writer import Appended, NewEntry
+from gate.ledger.tables import entries, latest_outcomes, outcome_counts, reviews
+from gate.records.reports.resolution import Resolving, build_resolution, resolution_link
 from gate.verify import verify_packet, verify_record
 from tests.support.advice import NAMESAKE, QUESTIONS, Advice, advice, namesake_rulebook
-from tests.support.samples import sample_request
+from tests.support.samples import GRANT, sample_request
 
 SEARCH = jsonschema.Draft202012Validator(resources.schema("decision-search"))
 
@@ -99,6 +102,45 @@ def test_a_count_of_it_that_somebody_added_is_found(given: Advice, instance: Ins
     assert finding is not None
     assert (finding.table, finding.row) == ("latest_outcomes", decision_id)
     assert "advisory decisions are not counted" in finding.reason
+
+
+def test_a_review_of_it_that_somebody_added_is_found(given: Advice, instance: Instance, scope: Scope) -> None:
+    """With the row, the service would take a grant of advice."""
+    record = given.advisory["multi"]
+    with instance.ledger.store.write() as connection:
+        row = connection.execute(select(entries).where(entries.c.entry_id == record["decision_id"])).one()
+        connection.execute(
+            insert(reviews),
+            {
+                "scope_id": scope.scope_id,
+                "decision_id": record["decision_id"],
+                "position": row.position,
+                "state": "held",
+                "owner": "",
+                "policy_id": record["policy_id"],
+                "action": record["action"],
+                "created_at": row.created_at,
+                "grant_seconds": 86_400,
+            },
+        )
+    _, finding = check_chain(instance, scope.scope_id)
+    assert finding is not None
+    assert (finding.table, finding.row) == ("reviews", record["decision_id"])
+    assert "somebody could grant it" in finding.reason
+
+
+@pytest.mark.parametrize("name", ["single", "unclear", "multi"])
+def test_a_grant_of_it_by_the_own_key_is_found(given: Advice, instance: Instance, scope: Scope, name: str) -> None:
+    record: Any = given.advisory[name]
+    expires_at = "2030-01-01T00:00:00.000Z"
+    resolving = Resolving("granted", {"type": "key", "id": "k"}, record["created_at"], expires_at, GRANT)
+    made = build_resolution(record, resolving, "res_0", instance.signers().receipt)
+    entry = NewEntry(scope.scope_id, "res_0", resolution_link(made, record), orjson.dumps(made))
+    assert isinstance(instance.ledger.entries.append(entry), Appended)
+    read, finding = check_chain(instance, scope.scope_id)
+    assert finding is not None
+    assert (finding.table, finding.row, finding.position) == ("entries", "res_0", read)
+    assert "was never held" in finding.reason
 
 
 def test_a_confidence_of_it_that_somebody_added_is_found(given: Advice, instance: Instance, scope: Scope) -> None:

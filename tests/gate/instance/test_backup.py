@@ -27,16 +27,17 @@ from gate.instance.instance import Instance, create_instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.ledger.access.dismissals import FlaggedAnomaly
+from gate.ledger.chain.reviews import Terms
 from gate.ledger.chain.writer import Appended
 from gate.ledger.stores.copies import copy_pages
 from gate.ledger.stores.sqlite import SqliteLedgerStore
 from gate.ledger.stores.store import Store
 from gate.proof import chain
-from gate.records.reports.receipts import OUTCOMES
+from gate.records.reports.receipts import EXECUTIONS, OUTCOMES
 from gate.verify import verify_record
 from tests.support.entries import entry
 from tests.support.postgres import Postgres
-from tests.support.samples import PILOT, copy_as_release, in_threads, rows_of, sample_request
+from tests.support.samples import GRANT, HELD, PILOT, copy_as_release, in_threads, rows_of, sample_request
 from tests.support.scopes import scope_of_old
 
 PASSWORD: Final = "correct horse battery"
@@ -98,6 +99,20 @@ def report_and_erase(instance: Instance, key: str) -> None:
     first, second = (decide(instance, key, f"order-{number}")[1]["decision_id"] for number in range(2))
     instance.lifecycle().report(authority, OUTCOMES, first, {"outcome_status": "succeeded"})
     erase(instance.ledger, second, "asked for", utc_now())
+
+
+def resolve(instance: Instance, scope: Scope, key: str) -> str:
+    """A held decision with an owner, its grant, and a receipt behind it; the decision's id."""
+    directory = instance.ledger.directory
+    authority = directory.authenticate(key, utc_now())
+    owner = directory.authenticate(directory.create_key(scope, {"resolve"}, None, utc_now())[0], utc_now())
+    instance.ledger.reviews.set_owner(scope, "", "", Terms("desk \u00e9", 3_600, 60), utc_now())
+    decided = instance.gate().decide(authority, sample_request(**HELD), request_id="req_0").record["decision_id"]
+    instance.resolutions().resolve(owner, decided, GRANT, idempotency_key="grant-1")
+    reported = instance.lifecycle().report(authority, EXECUTIONS, decided, {"execution_status": "executed"})
+    receipt: Any = reported.report
+    assert receipt["flags"] == []
+    return decided
 
 
 def decide(instance: Instance, key: str, idempotency_key: str) -> tuple[str, Any]:
@@ -177,6 +192,28 @@ def test_what_is_restored_is_what_was_backed_up_on_whatever_database(
     noted, signed_in = log.latest(2)
     assert (noted.action, noted.subject, signed_in.action) == ("instance.restored", str(made.file), "user.signed_in")
     assert log.find_break() is None
+
+
+@pytest.mark.parametrize(("source", "target"), [("sqlite", "postgresql"), ("postgresql", "sqlite")])
+def test_reviews_their_owners_and_resolutions_are_restored(
+    tmp_path: Path, databases: NewDatabase, opened: Open, source: str, target: str
+) -> None:
+    from_url, to_url = databases(source), databases(target)
+    create_instance(tmp_path / "home", base_url="http://gate.example", database_url=from_url)
+    instance = opened(tmp_path / "home", from_url)
+    scope = instance.ledger.directory.create_scope("acme", "unlimited", utc_now())
+    decision_id = resolve(instance, scope, instance.ledger.directory.create_key(scope, FULL_ACCESS, None, utc_now())[0])
+    before = contents(instance.ledger.store)
+    assert before["reviews"]
+    assert before["review_owners"]
+    make_backup(instance, tmp_path / "backup.db", utc_now())
+    restore_backup(tmp_path / "backup.db", tmp_path / "again", to_url, utc_now())
+    restored = opened(tmp_path / "again", to_url)
+    assert contents(restored.ledger.store) == before
+    assert check_chain(restored, scope.scope_id) == (3, None)
+    standing = restored.resolutions().standing(scope.scope_id, decision_id)
+    assert (standing["state"], standing["owner"]) == ("executed", "desk \u00e9")
+    assert standing == instance.resolutions().standing(scope.scope_id, decision_id)
 
 
 def test_a_backup_is_private_and_alone(used: Instance, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from gate.ledger.stores.sqlite import SqliteLedgerStore
 from gate.ledger.tables import entries
 from gate.records.reports.receipts import EXECUTIONS, OUTCOMES
 from tests.end_to_end.site import wait_until
-from tests.support.samples import sample_request
+from tests.support.samples import GRANT, HELD, sample_request
 from tests.support.torture import size
 
 on_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -39,6 +39,18 @@ def live(instance: Instance, authority: Authority, decisions: int, outcomes: int
         lifecycle.report(authority, EXECUTIONS, record["decision_id"], executed, idempotency_key="once")
         for _ in range(outcomes):
             lifecycle.report(authority, OUTCOMES, record["decision_id"], {"outcome_status": "succeeded"})
+
+
+def live_held(instance: Instance, authority: Authority, scope: Scope, decisions: int, receipts: int = 1) -> None:
+    """Held decisions that are granted, and of which the last receipt says executed."""
+    directory, lifecycle, resolutions = instance.ledger.directory, instance.lifecycle(), instance.resolutions()
+    owner = directory.authenticate(directory.create_key(scope, {"resolve"}, None, utc_now())[0], utc_now())
+    for _ in range(decisions):
+        record = instance.gate().decide(authority, sample_request(**HELD), request_id="req_1").record
+        resolutions.resolve(owner, record["decision_id"], GRANT, idempotency_key="once")
+        for number in range(1, receipts + 1):
+            status = "executed" if number == receipts else "queued"
+            lifecycle.report(authority, EXECUTIONS, record["decision_id"], {"execution_status": status})
 
 
 class Work:
@@ -107,6 +119,50 @@ def test_four_times_the_entries_take_four_times_the_work(
     assert fourfold.statements < 5 * once.statements
 
 
+@on_sqlite
+@pytest.mark.parametrize(("decisions", "receipts"), [(25, 1), (1, 60)], ids=["many decisions", "many receipts of one"])
+@pytest.mark.heavy
+def test_four_times_the_held_decisions_or_receipts_take_four_times_the_work(
+    instance: Instance,
+    authority: Authority,
+    scope: Scope,
+    monkeypatch: pytest.MonkeyPatch,
+    decisions: int,
+    receipts: int,
+) -> None:
+    monkeypatch.setattr(audited, "STRETCH", 10)
+    live_held(instance, authority, scope, decisions, receipts)
+    with counted(instance) as once:
+        read, finding = check_chain(instance, scope.scope_id)
+    assert (read, finding) == (decisions * (2 + receipts), None)
+    if decisions > 1:
+        live_held(instance, authority, scope, 3 * decisions, receipts)
+    else:
+        decision_id = rows_of(instance)[0]
+        for _ in range(3 * read):
+            instance.lifecycle().report(authority, EXECUTIONS, decision_id, {"execution_status": "executed"})
+    with counted(instance) as fourfold:
+        assert check_chain(instance, scope.scope_id) == (4 * read, None)
+    assert once.steps > read / 5
+    assert fourfold.steps < 5 * once.steps
+    assert fourfold.statements < 5 * once.statements
+
+
+def test_a_ledger_without_reviews_is_asked_for_none(instance: Instance, authority: Authority, scope: Scope) -> None:
+    live(instance, authority, 3)
+    asked: list[str] = []
+
+    def watch(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        if "reviews" in statement:
+            asked.append(statement)
+
+    event.listen(instance.ledger.store.engine, "before_cursor_execute", watch)
+    assert check_chain(instance, scope.scope_id) == (9, None)
+    event.remove(instance.ledger.store.engine, "before_cursor_execute", watch)
+    # Once for a chain, whether it has rows too many: beyond either end, and in all.
+    assert len(asked) == 3
+
+
 def rows_of(instance: Instance) -> list[str]:
     with instance.ledger.store.read() as connection:
         return list(connection.execute(select(entries.c.decision_id).order_by(entries.c.position)).scalars())
@@ -136,21 +192,28 @@ def test_every_query_of_the_audit_finds_its_rows_by_an_index(instance: Instance,
         list(seen.entries_at([1, 2]))
         seen.erasures(ids)
         seen.outcome_dates(ids)
+        seen.reviews.of(ids)
+        seen.reviews.resolutions([1, 2])
+        list(seen.reviews.receipts(ids))
         per_entry = len(plans)
         seen.claims(bytes(32), 5)
         seen.registrations(("a", b"1"), 5)
         seen.beyond(10)
         seen.count_claims(10)
+        seen.reviews.count(10)
+        seen.reviews.places("dec_1", 5)
         seen.stray_outcome()
         seen.miscounted()
     event.remove(store.engine, "before_cursor_execute", explain)
-    assert per_entry == 10
+    assert per_entry == 13
     for statement, plan in list(plans.items())[:per_entry]:
         assert all(step.startswith(("SEARCH", "USE TEMP B-TREE")) for step in plan), (statement, plan)
         assert all("(scope_id=? AND " in step for step in plan if step.startswith("SEARCH")), (statement, plan)
     scans = [step for plan in plans.values() for step in plan if step.startswith("SCAN")]
     # Their own sub-queries, and no table.
-    assert not [step for step in scans if step.split()[1] in ("entries", "claims", "decisions", "rulebooks")], scans
+    assert not [
+        step for step in scans if step.split()[1] in ("entries", "claims", "decisions", "rulebooks", "reviews")
+    ], scans
 
 
 @pytest.mark.heavy
@@ -174,6 +237,7 @@ def test_a_ledger_in_use_is_never_found_broken(
                 body["rulebook"]["version"] = f"2030-{number}"
                 record = gate.decide(authority, body, request_id="req_1").record
                 lifecycle.report(authority, OUTCOMES, record["decision_id"], {"outcome_status": "pending"})
+                live_held(instance, authority, scope, 1, receipts=2)
                 # Outcomes of decisions that the audit has passed already, or will still come to.
                 ids = rows_of(instance)
                 lifecycle.report(authority, OUTCOMES, ids[0], {"outcome_status": "failed"})

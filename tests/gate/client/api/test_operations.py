@@ -23,6 +23,7 @@ from gate.client.errors import AnswerUnusable
 from gate.client.transport import building, calls
 from gate.client.transport.calls import Answer, Call, RawAnswer, read_answer
 from gate.client.types import RefundWorkflowRequest
+from gate.clock import utc_now
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
 from gate.errors import GateError, MaterialRefused, RequestRefused
@@ -30,7 +31,7 @@ from gate.instance.instance import Instance
 from tests.contract.frozen import current
 from tests.gate.client.api.documents import ROOTS
 from tests.support.migrations import candidate, desk
-from tests.support.samples import EXECUTED, SUCCEEDED, case_text, cases, sample_request
+from tests.support.samples import EXECUTED, GRANT, HELD, SUCCEEDED, case_text, cases, sample_request
 
 DOCUMENT: Final = json.loads(resources.path("schemas", "openapi.json").read_bytes())
 SERVED: Final = current()
@@ -172,6 +173,15 @@ def submitted(wire: Wire) -> dict[str, str]:
     """A submission for a pilot, with the token that confirms it."""
     made = wire.send(operations.submit_pilot(example_body("submitPilot"))).body
     return {"pilot_id": made["pilot_id"], "token": wire.instance.pilots.token(made["pilot_id"])}
+
+
+def held(wire: Wire) -> str:
+    """A held decision, which the caller's key may resolve from here on."""
+    decision_id: str = wire.send(operations.decide(sample_request(**HELD))).body["decision_id"]
+    (scope,) = wire.instance.ledger.directory.scopes()
+    owner, _ = wire.instance.ledger.directory.create_key(scope, {"resolve"}, None, utc_now())
+    wire.secrets["key"] = {"x-api-key": owner}
+    return decision_id
 
 
 @pytest.fixture
@@ -450,6 +460,10 @@ ROUND_TRIPS: Final[dict[str, Callable[[dict[str, Any], Wire], Call[Any]]]] = {
         target_object_id="deal-1042",
         from_=datetime(2020, 1, 1, tzinfo=UTC),
         to="2199-01-01T00:00:00+01:00",
+        state="held",
+        owner="pricing desk",
+        min_age=60,
+        order="oldest",
         limit=5,
     ),
     "getDecision": lambda record, wire: operations.get_decision(record["decision_id"], view="minimal"),
@@ -483,6 +497,8 @@ ROUND_TRIPS: Final[dict[str, Callable[[dict[str, Any], Wire], Call[Any]]]] = {
     "listOutcomes": lambda record, wire: operations.list_outcomes(record["decision_id"], limit=1, cursor="99"),
     "reportCrmSync": lambda record, wire: operations.report_crm_sync(record["decision_id"], {"sync_status": "written"}),
     "listCrmSyncs": lambda record, wire: operations.list_crm_syncs(record["decision_id"], limit=1, cursor="99"),
+    "resolveDecision": lambda record, wire: operations.resolve_decision(held(wire), GRANT),
+    "getResolution": lambda record, wire: operations.get_resolution(record["decision_id"]),
     "getChain": lambda record, wire: operations.get_chain(record["audit_chain"]["chain_id"], limit=3),
     "getCheckpoint": lambda record, wire: operations.get_checkpoint(record["audit_chain"]["chain_id"]),
     "getPolicyConfidence": lambda record, wire: operations.get_policy_confidence(
@@ -562,7 +578,7 @@ class TestService:
         media, *_ = SERVED["paths"][path][method]["responses"][str(answer.status)]["content"].values()
         schema = {**media["schema"], "components": SERVED["components"]}
         jsonschema.Draft202012Validator(schema).validate(answer.body)
-        assert answer.status == (201 if operation.startswith("report") else GOOD.get(operation, 200))
+        assert answer.status == (201 if operation.startswith(("report", "resolve")) else GOOD.get(operation, 200))
         assert answer.request_id == call.headers.get("x-request-id", answer.request_id)
 
     def test_a_page_is_answered_as_text(self, wire: Wire) -> None:

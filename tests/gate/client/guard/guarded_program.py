@@ -44,7 +44,9 @@ class Caller(Protocol):
     """A client, as the tests use it."""
 
     def attempt(self, body: Body, *, outcome: bool = False, **said: Any) -> Exception | None:
-        """Guards a body, and reports an outcome after it where that is wanted; what the caller is told instead."""
+        """Guards a body, and reports an outcome after it where that is wanted; what the caller is told instead. Where
+        an `intent_id` is said, that intent is resumed.
+        """
 
     def flush(self, *, again: bool = False) -> Delivery:
         """Delivers what waits."""
@@ -63,7 +65,7 @@ class InThread:
     def attempt(self, body: Body, *, outcome: bool = False, **said: Any) -> Exception | None:
         """See `Caller.attempt`."""
         try:
-            with self._client.guard(**said) as permit:
+            with (self._client.resume if "intent_id" in said else self._client.guard)(**said) as permit:
                 body(permit)
             if outcome:
                 permit.outcome("succeeded")
@@ -94,7 +96,7 @@ class InLoop:
 
     async def _attempt(self, body: Body, outcome: bool, said: Mapping[str, Any]) -> Exception | None:
         try:
-            async with self._client.guard(**said) as permit:
+            async with (self._client.resume if "intent_id" in said else self._client.guard)(**said) as permit:
                 body(permit)
             if outcome:
                 await permit.outcome("succeeded")
@@ -208,6 +210,11 @@ class MortalStore(SqliteStore):
         """See `Store.answer`."""
         with self._dying("answer"):
             return super().answer(intent, record, state)
+
+    def resolve(self, intent: Intent, resolution: bytes, state: State) -> bool:
+        """See `Store.resolve`."""
+        with self._dying("resolve"):
+            return super().resolve(intent, resolution, state)
 
     def start(self, intent: Intent, at: str, by: str) -> bool:
         """See `Store.start`."""

@@ -13,8 +13,20 @@ import httpx
 import pytest
 from flask.testing import FlaskClient
 
-from gate.client import AlreadyStarted, AsyncClient, NotPermitted, SqliteStore, State, StoreUnavailable
+from gate.client import (
+    AlreadyStarted,
+    AsyncClient,
+    AsyncGuard,
+    Client,
+    HeldForReview,
+    NotPermitted,
+    SqliteStore,
+    State,
+    StoreUnavailable,
+)
+from gate.clock import utc_now
 from gate.instance.instance import Instance
+from gate.ledger.access.authority import Scope
 from tests.support.samples import sample_rulebook
 
 YES = {"discount_percent": 10, "margin_percent": 22}
@@ -122,6 +134,50 @@ def test_a_start_that_was_made_for_a_cancelled_task_is_given_back(
         await gate.close()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(("name", "late"), [("resolve", False), ("resolve", True), ("start", False), ("start", True)])
+def test_a_granted_action_whose_task_is_cancelled_at_a_step_goes_on_from_there(
+    gate: AsyncClient,
+    client: FlaskClient,
+    instance: Instance,
+    scope: Scope,
+    store: SqliteStore,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    late: bool,
+) -> None:
+    key = instance.ledger.directory.create_key(scope, frozenset({"resolve"}), None, utc_now())[0]
+    owner = Client("http://gate.example", key=key, transport=httpx.WSGITransport(client.application))
+    step = Step(getattr(store, name), late=late)
+
+    def held() -> AsyncGuard:
+        facts = {"discount_percent": 40, "margin_percent": 22}
+        return gate.guard(sample_rulebook(), facts, action="approve_discount", target=("crm", "deal"))
+
+    async def begin(guard: AsyncGuard) -> None:
+        async with guard:
+            raise AssertionError("the body ran")
+
+    async def main() -> None:
+        with pytest.raises(HeldForReview) as refusal:
+            await begin(held())
+        said = {"resolution": "granted", "resolved_by": "Maya Lindqvist"}
+        owner.resolve_decision(str(refusal.value.decision_id), said)
+        with monkeypatch.context() as patch:
+            patch.setattr(store, name, step.slow)
+            await step.cancel(begin(gate.resume(refusal.value.intent_id)))
+        kept = store.find(refusal.value.intent_id)
+        assert kept is not None
+        assert kept.state is State.PERMITTED
+        async with gate.resume(refusal.value.intent_id) as permit:
+            assert permit.decision_id == refusal.value.decision_id
+        with pytest.raises(AlreadyStarted):
+            await begin(held())
+        await gate.close()
+
+    asyncio.run(main())
+    owner.close()
 
 
 def test_who_lost_the_race_and_is_cancelled_gives_nothing_back(

@@ -1,7 +1,8 @@
 """The fault matrix of the guard: what it does wherever anything fails, in threads and in an event loop.
 
-For every row: the body never ran without a verified yes about this action; it ran once at most, whatever was retried;
-and after the fault has passed, a retry and a flush leave one execution receipt at the service for every run.
+For every row: the body never ran without a verified yes about this action, or its owner's verified grant; it ran once
+at most, whatever was retried; and after the fault has passed, a retry and a flush leave one execution receipt at the
+service for every run.
 
 A row whose fault is in the messages is told by the application in this process. A row where a process dies or the fault
 is in the bytes, the time or the connection has a real server.
@@ -28,7 +29,16 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.app import create_app
-from gate.client import AlreadyStarted, Client, Delivery, Intent, NotPermitted, SqliteStore, StoreUnavailable
+from gate.client import (
+    AlreadyStarted,
+    Client,
+    Delivery,
+    HeldForReview,
+    Intent,
+    NotPermitted,
+    SqliteStore,
+    StoreUnavailable,
+)
 from gate.client.guard import delivery
 from gate.client.guard.permit import BasePermit
 from gate.client.store import sqlite
@@ -37,6 +47,7 @@ from gate.instance.instance import create_instance, open_instance
 from gate.instance.settings import load_settings
 from gate.proof.signing import Ed25519Signer, load_registry
 from gate.verify import Trust, verify_record
+from gate.verify.resolution import verify_resolution
 from tests.end_to_end.site import PATIENCE, Site, wait_until
 from tests.end_to_end.support import ROOT
 from tests.gate.client.guard.guarded_program import CALLERS, PATIENT, BodyFailed, Caller, Effects, Setting, run
@@ -98,6 +109,7 @@ class Service:
         key: A key of the scope that acts.
         reader: A key of the same scope that may only read.
         other: A key of another scope, whose rulebook of the same name says yes to everything.
+        owner: A client that answers reviews.
         scope_hash: The scope that acts, as its records name it.
         registry: The service's receipt keys, as they are published.
         elsewhere: Another instance, whose rulebook of the same name says yes to everything.
@@ -112,6 +124,7 @@ class Service:
     key: str
     reader: str
     other: str
+    owner: Client
     scope_hash: str
     registry: Mapping[str, Any]
     elsewhere: FlaskClient
@@ -177,6 +190,7 @@ def keys_of(site: Site) -> dict[str, str]:
         "key": site.create_key("acme"),
         "other": site.create_key("other"),
         "reader": site.gate("keys", "create", "--scope", "acme", "--access", "read")["key"],
+        "owner": site.gate("keys", "create", "--scope", "acme", "--access", "resolve")["key"],
     }
 
 
@@ -190,7 +204,10 @@ def prepared(
     elsewhere: tuple[FlaskClient, str],
 ) -> Iterator[Service]:
     """A service that knows the rulebooks and the adapter of the rows."""
-    with Client(url, key=keys["key"], registry=registry, timeout=PATIENT, transport=transport) as plain:
+    with (
+        Client(url, key=keys["key"], registry=registry, timeout=PATIENT, transport=transport) as plain,
+        Client(url, key=keys["owner"], timeout=PATIENT, transport=transport) as owner,
+    ):
         scope_hash = plain.decide(inline(sample_rulebook()))["rulebook_registry"]["scope_hash"]
         plain.decide(inline(sample_rulebook() | {"version": "2026-06-12"}))
         with Client(url, key=keys["other"], timeout=PATIENT, transport=transport) as client:
@@ -206,7 +223,10 @@ def prepared(
             url=url,
             transport=transport,
             line=line,
-            **keys,
+            key=keys["key"],
+            reader=keys["reader"],
+            other=keys["other"],
+            owner=owner,
             scope_hash=scope_hash,
             registry=registry,
             elsewhere=elsewhere[0],
@@ -317,7 +337,13 @@ class Case:
         """Does the action; it is permitted, or the test fails."""
         record = permit.record
         assert verify_record(record, self.service.trust, request_body=permit.intent.request).verified
-        assert (record["verdict"], record["action_binding"]["resource"]) == ("yes", self.order)
+        assert record["action_binding"]["resource"] == self.order
+        if record["verdict"] != "yes":
+            assert record["verdict"] == "review"
+            resolution: Any = permit.resolution
+            held: Any = record
+            assert resolution["resolution"] == "granted"
+            assert verify_resolution(resolution, held, self.service.trust).verified
         self.effects.do(permit)
         self.after_effect()
         if self.do.get("raises"):
@@ -390,11 +416,41 @@ def permitted_long_ago(case: Case) -> None:
     connection.close()
 
 
+def granted(case: Case) -> None:
+    """The action was held for its owner, who has granted it."""
+    with case.calling() as caller:
+        held = case.attempt(caller, case.do["said"])
+    assert isinstance(held, HeldForReview)
+    said = {"resolution": "granted", "resolved_by": "Maya Lindqvist"}
+    case.service.owner.resolve_decision(str(held.decision_id), said)
+
+
+def granted_long_ago(case: Case) -> None:
+    """The same, and the action was held an hour ago."""
+    granted(case)
+    with sqlite3.connect(case.path) as connection:
+        connection.execute("UPDATE gate_intents SET asked_at = '2026-01-01T00:00:00.000Z'")
+    connection.close()
+
+
+def older_copy_of_a_review(case: Case) -> None:
+    """A granted action was done, and then the store as it was before the grant was put in its place."""
+    granted(case)
+    shutil.copy(case.path, case.folder / "copy.db")
+    with case.calling() as caller:
+        assert case.attempt(caller, case.do["said"]) is None
+        assert caller.flush().failure is None
+    shutil.copy(case.folder / "copy.db", case.path)
+
+
 BEFORE: Final[dict[str, Callable[[Case], None]]] = {
     "another store asked": lambda case: another_store(case, runs=False),
     "another store ran": lambda case: another_store(case, runs=True),
     "older copy": older_copy,
     "permitted long ago": permitted_long_ago,
+    "granted": granted,
+    "granted long ago": granted_long_ago,
+    "older copy of a review": older_copy_of_a_review,
 }
 
 
@@ -499,6 +555,12 @@ def compromised(registry: Mapping[str, Any]) -> dict[str, Any]:
     return {**registry, "keys": keys}
 
 
+def retired(registry: Mapping[str, Any]) -> dict[str, Any]:
+    """A registry that calls its keys retired, at a time that is yet to come."""
+    keys = [{**key, "status": "retired", "not_after": "2999-01-01T00:00:00.000Z"} for key in registry["keys"]]
+    return {**registry, "keys": keys, "active_key_id": None}
+
+
 HERE: Final[dict[str, Callable[[Case], AbstractContextManager[None]]]] = {
     "no registry": lambda case: away(case.registry),
     "registry unreadable": lambda case: replaced(case.registry, None),
@@ -506,6 +568,7 @@ HERE: Final[dict[str, Callable[[Case], AbstractContextManager[None]]]] = {
     "registry empty": lambda case: replaced(case.registry, {"keys": [], "active_key_id": None}),
     "registry of another instance": lambda case: replaced(case.registry, RECEIPT_KEYS.to_dict()),
     "registry compromised": lambda case: replaced(case.registry, compromised(case.service.registry)),
+    "registry retired": lambda case: replaced(case.registry, retired(case.service.registry)),
     "no place": no_place,
     "short turns": short_turns,
     "locked": locked,
@@ -747,7 +810,8 @@ def require_at_once(case: Case, row: Mapping[str, Any]) -> str | None:
         is_slow = any("slow" in spec or spec.get("spoilt") == "announces more" for spec in strikes)
         timeout = IMPATIENT if is_slow else PATIENT
         with case.calling(timeout) as caller:
-            first = case.attempt(caller, said if "decide" in do.get("strikes", {}) else {"timeout": PATIENT, **said})
+            on_the_way_in = do.get("strikes", {}).keys() & {"decide", "resolution"}
+            first = case.attempt(caller, said if on_the_way_in else {"timeout": PATIENT, **said})
             assert name_of(first) == row["sees"]
             runs = case.runs
             if not is_slow and not do.get("raises"):
@@ -805,7 +869,10 @@ def require_reported(case: Case, row: Mapping[str, Any]) -> None:
     assert ran == case.effects.decisions
     for decision_id in ran:
         record = plain.get_decision(decision_id)
-        assert (record["verdict"], record["action_binding"]["resource"]) == ("yes", case.order)
+        assert record["action_binding"]["resource"] == case.order
+        if record["verdict"] != "yes":
+            assert plain.get_resolution(decision_id)["state"] == "executed"
+            assert all(receipt["flags"] == [] for receipt in plain.list_executions(decision_id)["executions"])
         if row["do"].get("outcome"):
             (outcome,) = plain.list_outcomes(decision_id)["outcomes"]
             (receipt,) = plain.list_executions(decision_id)["executions"]
@@ -824,7 +891,11 @@ def test_of_processes_that_race_for_an_action_one_runs_it(
     context = forked()
     meeting = context.Barrier(2)
     races = [Case(row, kind, served, folder) for folder in folders(tmp_path)]
-    said = [race.said({}) for race in races]
+    for race in races:
+        race.path = tmp_path / "0.db"
+        if "before" in row["do"]:
+            BEFORE[row["do"]["before"]](race)
+    said = [race.said(row["do"].get("said", {})) for race in races]
     processes, answers = [], []
     for number in range(2):
         store = tmp_path / f"{number if row['do']['race'] == 'stores' else 0}.db"

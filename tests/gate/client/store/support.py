@@ -40,6 +40,13 @@ def latest(store: Store, intent_id: str) -> Intent:
     return found
 
 
+def in_review(store: Store, intent_id: str = "refund-1") -> Intent:
+    """A first attempt that is held for its owner."""
+    assert store.hold(attempt(intent_id))
+    assert store.answer(attempt(intent_id), b"review", State.HELD)
+    return latest(store, intent_id)
+
+
 def permitted(store: Store, intent_id: str = "refund-1") -> Intent:
     """A first attempt that may start."""
     assert store.hold(attempt(intent_id))
@@ -88,7 +95,16 @@ class Model:
         return self.kept.setdefault(key, intent) is intent
 
     def answer(self, intent: Intent, record: bytes, state: State) -> bool:
+        kept = self.kept.get((intent.intent_id, intent.attempt))
+        if kept is None or kept.resolved is not None:
+            return False
         return self._move(intent, State.HELD, state=state, answered=record)
+
+    def resolve(self, intent: Intent, resolution: bytes, state: State) -> bool:
+        kept = self.kept.get((intent.intent_id, intent.attempt))
+        if kept is None or kept.answered is None or kept.answered != intent.answered or kept.resolved:
+            return False
+        return self._move(intent, State.HELD, state=state, resolved=resolution)
 
     def start(self, intent: Intent, at: str, by: str) -> bool:
         return self._move(intent, State.PERMITTED, state=State.STARTED, started_at=at, started_by=by)
@@ -150,7 +166,7 @@ class Model:
         if before == NEVER:
             return 0
         for key in ended:
-            self.kept[key] = replace(self.kept[key], asked=b"", answered=None, told=None)
+            self.kept[key] = replace(self.kept[key], asked=b"", answered=None, told=None, resolved=None)
         return len(ended)
 
     def _unknown(self, intent: Intent) -> bool:

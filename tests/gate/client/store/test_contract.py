@@ -24,6 +24,7 @@ from tests.gate.client.store.support import (
     begun,
     execution,
     finished,
+    in_review,
     latest,
     permitted,
 )
@@ -35,9 +36,12 @@ TRANSITIONS: Final = cases("intent_transitions")
 through_sessions_too = pytest.mark.parametrize("kind", [*KINDS, *SESSION_KINDS])
 
 
-def in_review(store: Store, name: str) -> None:
-    store.hold(attempt(name))
-    store.answer(attempt(name), b"review", State.HELD)
+def refused(store: Store, name: str) -> None:
+    store.resolve(in_review(store, name), b"refused", State.HELD)
+
+
+def granted(store: Store, name: str) -> None:
+    store.resolve(in_review(store, name), b"granted", State.PERMITTED)
 
 
 def started(store: Store, name: str) -> None:
@@ -53,6 +57,8 @@ SITUATIONS: Final[dict[str, Callable[[Store, str], Any]]] = {
     "nothing": lambda store, name: None,
     "held": lambda store, name: store.hold(attempt(name)),
     "in review": in_review,
+    "review refused": refused,
+    "review granted": granted,
     "permitted": permitted,
     "started": started,
     "finished": finished,
@@ -70,6 +76,11 @@ CALLS: Final[dict[str, Callable[[Store, Intent], object]]] = {
     "hold another": lambda store, of: store.hold(attempt(of.intent_id, 2), instead_of=of),
     "answer yes": lambda store, of: store.answer(of, b"yes", State.PERMITTED),
     "answer review": lambda store, of: store.answer(of, b"review again", State.HELD),
+    "grant": lambda store, of: store.resolve(of, b"granted", State.PERMITTED),
+    "refuse": lambda store, of: store.resolve(of, b"refused", State.HELD),
+    "grant another record": lambda store, of: store.resolve(
+        replace(of, answered=b"another"), b"granted", State.PERMITTED
+    ),
     "start": lambda store, of: store.start(of, AT, BY),
     "unstart": lambda store, of: store.unstart(of),
     "finish": lambda store, of: store.finish(replace(of, told=None), execution(of)),

@@ -245,15 +245,15 @@ class TestRefusals:
     def test_tables_of_a_newer_release_are_refused(self, place: Place, store: SqlAlchemyStore, engine: Engine) -> None:
         assert store.identity
         with engine.begin() as connection:
-            connection.execute(text("UPDATE gate_store SET value = '2' WHERE name = 'version'"))
+            connection.execute(text("UPDATE gate_store SET value = '3' WHERE name = 'version'"))
         try:
             for call in (lambda: place.open().identity, lambda: place.open().hold(attempt())):
-                with pytest.raises(StoreUnavailable, match="has version 2") as refusal:
+                with pytest.raises(StoreUnavailable, match="has version 3") as refusal:
                     call()
                 assert refusal.value.code == "INTENTS_VERSION"
         finally:
             with engine.begin() as connection:
-                connection.execute(text("UPDATE gate_store SET value = '1' WHERE name = 'version'"))
+                connection.execute(text("UPDATE gate_store SET value = '2' WHERE name = 'version'"))
 
     def test_a_refusal_repeats_nothing_that_was_to_be_stored(self, store: SqlAlchemyStore, engine: Engine) -> None:
         with engine.begin() as connection:

@@ -182,12 +182,12 @@ def columns(file: Path) -> dict[str, Any]:
 def newer(file: Path) -> None:
     with SqliteStore(file) as store:
         store.hold(attempt())
-    changed(file, "PRAGMA user_version = 2")
+    changed(file, "PRAGMA user_version = 3")
 
 
 def nameless(file: Path) -> None:
     newer(file)
-    changed(file, "PRAGMA user_version = 1", "DELETE FROM gate_store")
+    changed(file, "PRAGMA user_version = 2", "DELETE FROM gate_store")
 
 
 def cut(file: Path) -> None:
@@ -205,7 +205,7 @@ def scribbled(file: Path) -> None:
 
 
 UNUSABLE: Final[list[tuple[str, Callable[[Path], object], str, str]]] = [
-    ("a newer release's", newer, "INTENTS_VERSION", "has version 2"),
+    ("a newer release's", newer, "INTENTS_VERSION", "has version 3"),
     (
         "another program's",
         lambda file: changed(file, "CREATE TABLE t (x)"),
