@@ -26,7 +26,17 @@ import pyarrow as pa
 from gate.ledger.reads.tail import FollowedScope
 from gate.policy.confidence import Counts
 from gate.policy.effectiveness import Standing
-from workbench.columns import EXECUTION_STATUS, OBSERVED, OUTCOME_STATUS, TIME, TIME_COLUMNS, VERDICT, schema
+from gate.records.reports.resolution import ANSWERS
+from workbench.columns import (
+    EXECUTION_STATUS,
+    OBSERVED,
+    OUTCOME_STATUS,
+    RESOLUTION,
+    TIME,
+    TIME_COLUMNS,
+    VERDICT,
+    schema,
+)
 from workbench.facts import columns_of
 from workbench.lake.cases import measured, unreported, updated
 from workbench.lake.compaction import FULL, Compactor
@@ -342,7 +352,8 @@ def _resolved(decisions: pl.DataFrame, drawn: _Drawn, random: np.random.Generato
     """Cases and metrics, made of decisions, outcomes and execution receipts as compaction makes them."""
     of_policy = decisions.select("scope_id", pl.col("position").alias("decision_position"), *_OF_POLICY)
     outcomes = _outcomes(drawn, random).join(of_policy, on="decision_position", maintain_order="left")
-    return updated(unreported(decisions), outcomes, _executions(drawn, random)), measured(outcomes)
+    cases = updated(unreported(decisions), outcomes, _executions(drawn, random), _resolutions(drawn))
+    return cases, measured(outcomes)
 
 
 def _facts(scope_id: str, policies: Sequence[Policy], drawn: _Drawn, random: np.random.Generator) -> pl.DataFrame:
@@ -485,8 +496,26 @@ def _executions(drawn: _Drawn, random: np.random.Generator) -> pl.DataFrame:
     )
 
 
+def _resolutions(drawn: _Drawn) -> pl.DataFrame:
+    """A resolution for four of five held decisions, most of them grants; each within a day."""
+    drawn = drawn.where(_has_verdict(drawn, "review") & (drawn.position % 5 != 0))
+    codes = (drawn.position % 8 == 0) * 1 + (drawn.position % 16 == 0)
+    return pl.DataFrame(
+        [
+            pl.Series("decision_position", drawn.position),
+            pl.Series("position", drawn.position + 1),
+            _picked("resolution", ANSWERS, codes, RESOLUTION),
+            pl.Series("recorded_at", drawn.created + drawn.position % _DAY_MS).cast(TIME),
+        ]
+    )
+
+
 def _approved(drawn: _Drawn) -> npt.NDArray[np.bool_]:
-    return np.array([rule[1] == "yes" for rule in _RULES])[drawn.rule]
+    return _has_verdict(drawn, "yes")
+
+
+def _has_verdict(drawn: _Drawn, verdict: str) -> npt.NDArray[np.bool_]:
+    return np.array([rule[1] == verdict for rule in _RULES])[drawn.rule]
 
 
 def _picked(name: str, values: Sequence[str], codes: Numbers, dtype: Any = pl.String) -> pl.Series:

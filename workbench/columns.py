@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 import polars as pl
 
 from gate.policy.confidence import Counts
+from gate.records.reports.resolution import ANSWERS
 
 DataType: TypeAlias = pl.DataType | type[pl.DataType]
 
@@ -21,6 +22,7 @@ TIME: Final = pl.Datetime("ms", "UTC")
 VERDICT: Final = pl.Enum(["yes", "no", "review"])
 OUTCOME_STATUS: Final = pl.Enum(Counts._fields)
 EXECUTION_STATUS: Final = pl.Enum(["executed", "queued", "skipped", "failed", "blocked", "reviewed", "reverted"])
+RESOLUTION: Final = pl.Enum(ANSWERS)
 ADVISORY: Final = "advisory"
 """The `rule` of every advisory decision: evidence of a rulebook's decision never reads so."""
 
@@ -143,7 +145,9 @@ EXECUTIONS: Final[Table] = {
     "executor": Column(pl.String, "Who or what executed, as JSON.", personal=True),
     "action_binding_match": Column(pl.Boolean, "Whether what was executed is what was decided."),
     "not_approved": Column(
-        pl.Boolean, "Flag DECISION_NOT_APPROVED: the verdict was not yes, or the decision was advisory."
+        pl.Boolean,
+        "Flag DECISION_NOT_APPROVED: the verdict was not yes and no owner had granted the action, or the decision was "
+        "advisory.",
     ),
     "binding_mismatch": Column(pl.Boolean, "Flag ACTION_BINDING_MISMATCH: the receipt names another target."),
     "action_mismatch": Column(
@@ -196,6 +200,29 @@ CRM_SYNCS: Final[Table] = {
     **_OF_CHAIN,
 }
 
+_OF_ACT: Final[Table] = {
+    "actor": Column(pl.String, "Who did it, as JSON: {type, id}."),
+    "note": Column(pl.String, "What they said about it; null where nothing.", personal=True),
+    "recorded_at": Column(TIME, "When."),
+    **_OF_CHAIN,
+}
+
+RESOLUTIONS: Final[Table] = {
+    **_OF_ENTRY,
+    "resolution_entry_id": Column(pl.String, "The resolution's id."),
+    **_ABOUT,
+    **_OF_POLICY,
+    "resolution": Column(RESOLUTION, "The answer of the owner: granted or refused; expired where none came in time."),
+    "expires_at": Column(
+        TIME, "Until when a grant opens the action, or when the time limit was over; null for a refusal."
+    ),
+    "resolved_by": Column(pl.String, "Who resolved it, as the caller told it.", personal=True),
+    "evidence_refs": Column(pl.List(pl.String), "References to evidence that is kept elsewhere.", personal=True),
+    "idempotency_key": Column(pl.String, "The caller's retry handle.", personal=True),
+    "key_id": Column(pl.String, "The key that signed it; null where receipt signing was off."),
+    **_OF_ACT,
+}
+
 ERASURES: Final[Table] = {
     **_OF_ENTRY,
     "erasure_id": Column(pl.String, "The erasure's id."),
@@ -204,13 +231,6 @@ ERASURES: Final[Table] = {
     "reason": Column(pl.String, "Why, in the operator's words.", personal=True),
     "erased": Column(pl.List(pl.String), "What was erased of the decision."),
     "erased_at": Column(TIME, "When."),
-    **_OF_CHAIN,
-}
-
-_OF_ACT: Final[Table] = {
-    "actor": Column(pl.String, "Who did it, as JSON: {type, id}."),
-    "note": Column(pl.String, "What they said about it; null where nothing.", personal=True),
-    "recorded_at": Column(TIME, "When."),
     **_OF_CHAIN,
 }
 
@@ -281,6 +301,14 @@ _OF_OUTCOME: Final[Table] = {
     "last_outcome_event_at": Column(TIME, "The latest of them by event."),
     "times_succeeded": Column(pl.Int64, "How many of them said succeeded."),
 }
+_OF_RESOLUTION: Final[Table] = {
+    "resolution_position": Column(pl.Int64, "The chain position of its resolution."),
+    "resolution": Column(RESOLUTION, "granted, refused or expired; null where it was not held, or is held still."),
+    "resolved_at": Column(TIME, "When it was resolved."),
+    "waiting_seconds": Column(
+        pl.Int64, "For how many whole seconds it was held, as the decision and its resolution were recorded."
+    ),
+}
 _OF_EXECUTION: Final[Table] = {
     "execution_position": Column(pl.Int64, "The chain position of its latest execution receipt."),
     "execution_receipt_id": Column(pl.String, "That receipt's id."),
@@ -300,7 +328,11 @@ _OF_EXECUTION: Final[Table] = {
     ),
     "times_executed": Column(pl.Int64, "How many receipts said executed."),
     "times_reverted": Column(pl.Int64, "How many said reverted."),
-    "times_unapproved": Column(pl.Int64, "How many said executed or queued, and the decision was no binding yes."),
+    "times_unapproved": Column(
+        pl.Int64,
+        "How many said executed or queued, and had the flag DECISION_NOT_APPROVED: no yes and no grant before.",
+    ),
+    "unapproved_position": Column(pl.Int64, "The chain position of the last of these receipts."),
     "times_mismatched": Column(pl.Int64, "How many had the flag ACTION_BINDING_MISMATCH."),
     "times_other_action": Column(
         pl.Int64, "How many said executed or queued, and named another action than the decision's."
@@ -312,6 +344,7 @@ CASES: Final[Table] = {
     **_OF_ENTRY,
     **_DECIDED,
     "week": Column(pl.Date, "The Monday of the week in which it was decided, UTC."),
+    **_OF_RESOLUTION,
     **_OF_OUTCOME,
     **_OF_EXECUTION,
 }
@@ -345,6 +378,7 @@ TABLES: Final[Mapping[str, Table]] = MappingProxyType(
         "executions": EXECUTIONS,
         "outcomes": OUTCOMES,
         "crm_syncs": CRM_SYNCS,
+        "resolutions": RESOLUTIONS,
         "erasures": ERASURES,
         "migrations": MIGRATIONS,
         "routes": ROUTES,
@@ -361,6 +395,7 @@ ENTRY_TABLES: Final[Mapping[str, str]] = MappingProxyType(
         "execution": "executions",
         "outcome": "outcomes",
         "crm_sync": "crm_syncs",
+        "resolution": "resolutions",
         "erasure": "erasures",
         "migration": "migrations",
         "route": "routes",
@@ -380,6 +415,7 @@ TIME_COLUMNS: Final[Mapping[str, str]] = MappingProxyType(
         "executions": "reported_at",
         "outcomes": "reported_at",
         "crm_syncs": "reported_at",
+        "resolutions": "recorded_at",
         "erasures": "erased_at",
         "migrations": "recorded_at",
         "routes": "recorded_at",

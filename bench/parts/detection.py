@@ -1,4 +1,4 @@
-"""What the anomaly report finds: the demo's year with its two incidents and without them, and series, for many seeds.
+"""What the anomaly report finds: the demo's year with its three incidents and without them, and series, for many seeds.
 
 Each year is made by the product's own code into a ledger of its own, exported, and every policy of every scope is
 looked at. An alarm is an anomaly of high severity. An incident is found where one in its scope and policy overlaps its
@@ -37,6 +37,7 @@ _SEEDS: Final = 20
 _QUICK_SEEDS: Final = 2
 _DECISIONS: Final = 10_000
 _UNTIL: Final = datetime(2026, 11, 22, tzinfo=UTC)
+_HASTY_DAYS: Final = 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,14 +182,16 @@ def _judged(seen: Sequence[Seen]) -> dict[str, Any]:
 def _incidents(until: datetime) -> list[Incident]:
     parameters = parse(resources.path("data", "demo", "scenario.json").read_bytes())
     start = until - timedelta(days=parameters["days"])
-    rollout, burst = (parameters["incidents"][name] for name in ("bad_rollout", "fraud_burst"))
+    rollout, burst, hasty = (parameters["incidents"][name] for name in ("bad_rollout", "fraud_burst", "hasty_worker"))
     days = {
         "bad_rollout": (rollout["from_day"], rollout["until_day"]),
         "fraud_burst": (burst["from_day"], burst["from_day"] + burst["days"]),
+        # It lasts for so many actions, and not for so many days.
+        "hasty_worker": (hasty["from_day"], hasty["from_day"] + _HASTY_DAYS),
     }
     return [
         Incident(name, of["scope"], of["policy"], *(start + timedelta(days=day) for day in days[name]))
-        for name, of in (("bad_rollout", rollout), ("fraud_burst", burst))
+        for name, of in (("bad_rollout", rollout), ("fraud_burst", burst), ("hasty_worker", hasty))
     ]
 
 

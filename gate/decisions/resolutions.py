@@ -198,6 +198,20 @@ class Resolutions:
                 failed(review, error)
         return expired
 
+    def expire(self, scope_id: str, decision_id: str) -> bool:
+        """Lets the review of one decision expire, where it is held and its time limit is over.
+
+        Returns:
+            Whether it expired now.
+
+        Raises:
+            NotFound: SVC_DECISION_NOT_FOUND.
+            ReviewConflict: SVC_RESOLUTION_FINAL: its owner was quicker.
+            ServiceUnavailable: Storage or signing is not available: nothing was recorded.
+        """
+        record = self._decisions.find(scope_id, decision_id)
+        return self._expire_due(record, self._ledger.reviews.find(scope_id, decision_id))
+
     def standing(self, scope_id: str, decision_id: str) -> ReviewStanding:
         """Where the review of a decision stands.
 
@@ -247,9 +261,8 @@ class Resolutions:
             ReviewConflict: SVC_RESOLUTION_NOT_HELD or SVC_RESOLUTION_FINAL.
         """
         review = self._ledger.reviews.find(scope_id, record["decision_id"])
-        if review is not None and review.state == HELD and review.is_due(self._clock()):
-            # The service lets it expire within a second; an answer that comes before that is still too late.
-            self._expire(record, review)
+        # The service lets it expire within a second; an answer that comes before that is still too late.
+        if self._expire_due(record, review):
             review = self._ledger.reviews.find(scope_id, record["decision_id"])
         if review is None:
             raise _not_held(record)
@@ -289,6 +302,13 @@ class Resolutions:
             event=resolution_made(resolution),
         )
         return entry, resolution
+
+    def _expire_due(self, record: Cited, review: ReviewRow | None) -> bool:
+        """Lets a review expire where that is due, and says whether it was; raises ReviewConflict as `_expire` does."""
+        if review is None or review.state != HELD or not review.is_due(self._clock()):
+            return False
+        self._expire(record, review)
+        return True
 
     def _expire(self, record: Cited, review: ReviewRow) -> None:
         """Lets a review expire; raises ReviewConflict where somebody resolved it before."""

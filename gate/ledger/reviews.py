@@ -215,7 +215,11 @@ class Reviews:
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
-        return self.of(scope_id, [decision_id]).get(decision_id)
+        if unheard_of(decision_id):
+            return None
+        with self._store.read() as connection:
+            row = connection.execute(_ONE, {"scope": scope_id, "decision": decision_id}).one_or_none()
+        return None if row is None else _row(row)
 
     def of(self, scope_id: str, decision_ids: Sequence[str]) -> dict[str, ReviewRow]:
         """The reviews of some decisions, by decision; without those that are not held for an owner.
@@ -328,7 +332,7 @@ def _of(scope: Scope, rulebook_id: str, action: str) -> tuple[Any, ...]:
 
 
 def _row(row: Row[Any]) -> ReviewRow:
-    return ReviewRow(**{column.name: getattr(row, column.name) for column in reviews.c})
+    return ReviewRow(**row._mapping)
 
 
 def _require_ownership(rulebook_id: str, action: str, terms: Terms) -> None:
@@ -349,6 +353,10 @@ def _invalid(message: str) -> OperatorError:
     return OperatorError("REVIEW_OWNER_INVALID", message)
 
 
+# Built once: every resolution and every receipt of a held decision asks it.
+_ONE: Final = select(reviews).where(
+    reviews.c.scope_id == bindparam("scope"), reviews.c.decision_id == bindparam("decision")
+)
 _HELD_AFTER: Final = (
     select(reviews)
     .where(reviews.c.scope_id == bindparam("scope"), reviews.c.state == HELD, reviews.c.position > bindparam("after"))

@@ -1,9 +1,10 @@
 """A second way to the reports about policies: one decision at a time, in plain Python, from the words of
 docs/effectiveness.md and docs/confidence.md.
 
-It reads what the service answered of a scope, in chain order: records, execution receipts, outcomes, CRM syncs
-and erasures, each as its JSON object; and the requests, for facts and rulebooks. It shares no code with the product,
-keeps no tables, and starts anew for every report, so that a mistake in the product's counting does not come back here.
+It reads what the service answered of a scope, in chain order: records, execution receipts, outcomes, CRM syncs,
+resolutions and erasures, each as its JSON object; and the requests, for facts and rulebooks. It shares no code with the
+product, keeps no tables, and starts anew for every report, so that a mistake in the product's counting does not come
+back here.
 """
 
 from __future__ import annotations
@@ -115,12 +116,14 @@ def _leaf(entry: Mapping[str, Any]) -> str:
 
 
 class Told:
-    """A decision, and every outcome that was reported of it, in chain order."""
+    """A decision, every outcome and receipt that was reported of it, in chain order, and its resolution."""
 
     def __init__(self, position: int, record: Mapping[str, Any]) -> None:
         self.position = position
         self.record = record
         self.outcomes: list[tuple[int, Mapping[str, Any]]] = []
+        self.receipts: list[tuple[int, Mapping[str, Any]]] = []
+        self.resolution: Mapping[str, Any] | None = None
 
     @property
     def status(self) -> str | None:
@@ -155,7 +158,11 @@ def told(entries: Entries) -> list[Told]:
     for position, entry in enumerate(entries, 1):
         if "outcome_id" in entry:
             by_id[entry["decision_id"]].outcomes.append((position, entry))
-        elif not {"execution_receipt_id", "sync_id", "erasure_id"} & entry.keys():
+        elif "execution_receipt_id" in entry:
+            by_id[entry["decision_id"]].receipts.append((position, entry))
+        elif "resolution_entry_id" in entry:
+            by_id[entry["decision_id"]].resolution = entry
+        elif not {"sync_id", "erasure_id"} & entry.keys():
             by_id[entry["decision_id"]] = Told(position, entry)
     return list(by_id.values())
 

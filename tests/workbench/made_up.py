@@ -55,6 +55,7 @@ class MadeUp:
         self.requests: dict[str, dict[str, Any]] = {}
         self._about: dict[str, tuple[int, dict[str, Any]]] = {}
         self._erased: dict[str, int] = {}
+        self._resolutions: dict[str, str] = {}
 
     def decide(
         self,
@@ -122,7 +123,8 @@ class MadeUp:
     def receipt(self, decision_id: str, at: datetime, status: str = "executed", **more: Any) -> None:
         """Adds an execution receipt."""
         _, record = self._about[decision_id]
-        flags = [] if record["verdict"] == "yes" else ["DECISION_NOT_APPROVED"]
+        approved = record["verdict"] == "yes" or self._resolutions.get(decision_id) == "granted"
+        flags = [] if approved else ["DECISION_NOT_APPROVED"]
         told = {"execution_status": status, "action_binding_match": True, "flags": flags, **more}
         told["decision_action"] = record["action"]
         self._add({"execution_receipt_id": f"exe_{len(self.entries)}", **told}, decision_id, at)
@@ -130,6 +132,16 @@ class MadeUp:
     def outcome(self, decision_id: str, at: datetime, status: str = "succeeded", **more: Any) -> None:
         """Adds an outcome."""
         self._add({"outcome_id": f"out_{len(self.entries)}", "outcome_status": status, **more}, decision_id, at)
+
+    def is_held(self, decision_id: str) -> bool:
+        """Whether a decision is a review that nobody resolved."""
+        return self._about[decision_id][1]["verdict"] == "review" and decision_id not in self._resolutions
+
+    def resolve(self, decision_id: str, at: datetime, answer: str = "granted") -> None:
+        """Adds the resolution of a held decision."""
+        self._resolutions[decision_id] = answer
+        told = {"resolution": answer, "actor": {"type": "key", "id": "key_1"}}
+        self._add({"resolution_entry_id": f"res_{len(self.entries)}", **told}, decision_id, at)
 
     def erase(self, decision_id: str, at: datetime) -> None:
         """Adds an erasure."""
@@ -173,6 +185,7 @@ class MadeUp:
     def _row(self, position: int, entry: dict[str, Any]) -> FollowedEntry:
         decision_id = entry["decision_id"]
         kinds = {"outcome_id": "outcome", "execution_receipt_id": "execution", "erasure_id": "erasure"}
+        kinds["resolution_entry_id"] = "resolution"
         kind = next((kind for member, kind in kinds.items() if member in entry), "decision")
         at, record = self._about[decision_id]
         request = orjson.dumps(self.requests[decision_id]) if kind == "decision" else None

@@ -26,6 +26,7 @@ UNUSED: Final = "never"
 
 STATUSES: Final = tuple(name for name in Standing._fields if name != "unreported")
 EXECUTED: Final = ("executed", "queued", "skipped", "failed", "blocked", "reviewed", "reverted")
+ANSWERS: Final = ("granted", "granted", "refused", "expired")
 TARGETS: Final = tuple(f"order-{number}" for number in range(7))
 DAYS: Final = 70
 
@@ -114,7 +115,9 @@ def _decide(chain: MadeUp, chance: random.Random, at: datetime, number: int) -> 
 
 def _report(chain: MadeUp, chance: random.Random, at: datetime, decision_id: str) -> None:
     kind = chance.choices(["outcome", "receipt", "erasure"], [10, 5, 1])[0]
-    if kind == "receipt":
+    if kind != "erasure" and chain.is_held(decision_id) and chance.random() < 0.3:
+        chain.resolve(decision_id, at, chance.choice(ANSWERS))
+    elif kind == "receipt":
         chain.receipt(decision_id, at, chance.choice(EXECUTED))
     elif kind == "erasure":
         chain.erase(decision_id, at)

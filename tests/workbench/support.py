@@ -15,6 +15,7 @@ from gate.decisions.erasure import erase
 from gate.instance.instance import Instance, create_instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS, Authority, Scope
+from gate.records.documents import Resolution
 from gate.records.reports.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES
 from tests.support.advice import Advice, advice
 from tests.support.migrations import candidate, desk
@@ -164,6 +165,8 @@ class Chain:
         self._step = step
         self._gate = instance.gate(self._clock)
         self._lifecycle = instance.lifecycle(self._clock)
+        self._resolutions = instance.resolutions(self._clock)
+        self._owner: Authority | None = None
 
     def _clock(self) -> datetime:
         return self.now
@@ -190,6 +193,40 @@ class Chain:
         """Appends a CRM sync."""
         self.now += self._step
         self._lifecycle.report(self._authority, CRM_SYNCS, decision_id, SYNCED)
+
+    def resolve(self, decision_id: str, answer: str = "granted", **more: Any) -> Resolution:
+        """Appends the resolution of a held decision."""
+        self.now += self._step
+        if self._owner is None:
+            directory = self._instance.ledger.directory
+            scope = next(of for of in directory.scopes() if of.scope_id == self._authority.scope_id)
+            key, _ = directory.create_key(scope, frozenset({"resolve"}), None, utc_now())
+            self._owner = directory.authenticate(key, utc_now())
+        body = {"resolution": answer, "resolved_by": "risk desk", **more}
+        return self._resolutions.resolve(self._owner, decision_id, body).resolution
+
+    def hold(self) -> str:
+        """Appends a held decision; its id."""
+        return self.decide(discount_percent=20, margin_percent=22)
+
+    def review(self) -> dict[str, str]:
+        """Appends held decisions that end in every way, with receipts before and after their resolutions; by name."""
+        named = {name: self.hold() for name in ("open", "granted", "early", "refused", "before", "expired", "unused")}
+        for name in ("early", "before", "open"):
+            self.execution(named[name])
+        for name, answer in (
+            ("granted", "granted"),
+            ("early", "granted"),
+            ("unused", "granted"),
+            ("expired", "expired"),
+        ):
+            self.resolve(named[name], answer)
+        for name in ("refused", "before"):
+            self.resolve(named[name], "refused", note="Too dear.", evidence=["ticket-7"])
+        for name in ("granted", "early", "refused", "expired"):
+            self.execution(named[name])
+        self.outcome(named["granted"], action_executed=True)
+        return named
 
     def erase(self, decision_id: str) -> None:
         """Erases a decision's facts."""

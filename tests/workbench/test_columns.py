@@ -56,7 +56,7 @@ def test_every_table_begins_with_its_scope_and_has_a_column_that_tells_its_month
 
 
 def test_there_is_a_table_for_every_type_of_entry() -> None:
-    others = {"decision", "erasure", "migration", "route"}
+    others = {"decision", "resolution", "erasure", "migration", "route"}
     assert set(ENTRY_TABLES) == others | {*(kind.entry_type for kind in KINDS)}
 
 

@@ -35,6 +35,7 @@ _COLUMNS: Final = (
     *("success_rate", "low", "high", "held", "oldest_held_at", "latest_version", "last_decision_at", "trend"),
 )
 _ADVISORY: Final = IS_ADVISORY.alias("advisory")
+_RESOLVED: Final = pl.col("resolution").is_not_null().alias("resolved")
 _OF_VERSION: Final = ("policy_id", "policy_version")
 _OF_VERDICT: Final = {verdict: f"verdict:{verdict}" for verdict in VERDICTS}
 
@@ -87,7 +88,7 @@ def _groups(cases: pl.LazyFrame) -> pl.DataFrame:
     """The decisions, counted by all that the frames tell apart."""
     made = pl.col("created_at")
     return (
-        cases.group_by(*_OF_VERSION, "week", "verdict", "outcome_status", "execution_status", _ADVISORY)
+        cases.group_by(*_OF_VERSION, "week", "verdict", "outcome_status", "execution_status", _RESOLVED, _ADVISORY)
         .agg(
             pl.len().cast(pl.Int64).alias("decisions"),
             pl.col("times_unapproved").sum().alias("unapproved"),
@@ -117,7 +118,7 @@ def _recent(cases: pl.LazyFrame, groups: pl.DataFrame) -> pl.DataFrame:
 def _frame(groups: pl.DataFrame, latest_versions: pl.DataFrame, trends: pl.DataFrame) -> pl.DataFrame:
     # None of them is advisory, whose state is another.
     decisions = pl.col("decisions")
-    is_held = pl.col("execution_status").is_null() & (pl.col("verdict") == "review")
+    is_held = pl.col("execution_status").is_null() & (pl.col("verdict") == "review") & ~pl.col("resolved")
     counted = groups.group_by("policy_id").agg(
         *by_status(),
         *(decisions.filter(pl.col("verdict") == verdict).sum().alias(name) for verdict, name in _OF_VERDICT.items()),

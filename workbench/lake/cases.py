@@ -5,17 +5,20 @@ The latest is the last in chain order.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import polars as pl
 
 from gate.ids import AHEAD
-from workbench.columns import ADVISORY, CASES, DECISIONS, EXECUTION_STATUS, IS_ADVISORY, schema
+from workbench.columns import ADVISORY, CASES, DECISIONS, EXECUTION_STATUS, IS_ADVISORY, RESOLUTION, schema
 
 WEEK: Final = pl.col("created_at").dt.truncate("1w").dt.date().alias("week")
 """The week of a case, by the date that it has."""
 
 _OCCURRED: Final = pl.coalesce("occurred_at", "reported_at")
+
+# Clocks go back; nothing was held for less than no time.
+_WAITED: Final = (pl.col("resolved_at") - pl.col("created_at")).dt.total_seconds().clip(0).alias("waiting_seconds")
 
 # The members that a case takes from the latest outcome and execution receipt, with their names there.
 _FROM_OUTCOME: Final = {
@@ -25,6 +28,11 @@ _FROM_OUTCOME: Final = {
     "action_executed": "action_executed",
     "outcome_reported_at": "reported_at",
     "outcome_occurred_at": "occurred_at",
+}
+_FROM_RESOLUTION: Final = {
+    "resolution_position": "position",
+    "resolution": "resolution",
+    "resolved_at": "recorded_at",
 }
 _FROM_EXECUTION: Final = {
     "execution_position": "position",
@@ -46,7 +54,11 @@ DECISION_COLUMNS: Final = tuple(name for name in DECISIONS if name in CASES and 
 
 _WITHOUT_RECEIPT: Final = {"review": "held", "yes": "approved", "no": "refused"}
 
-STATES: Final = (*_WITHOUT_RECEIPT.values(), ADVISORY, *EXECUTION_STATUS.categories)
+STATES: Final = (
+    *dict.fromkeys((*_WITHOUT_RECEIPT.values(), *RESOLUTION.categories)),
+    ADVISORY,
+    *EXECUTION_STATUS.categories,
+)
 """The states of a case."""
 
 _UNDER_WAY: Final = pl.col("execution_status").is_in(["executed", "queued"])
@@ -60,6 +72,9 @@ _TIMES: Final[Mapping[str, pl.Expr]] = {
     "times_contradicted": pl.col("state_mismatch"),
 }
 """What receipts are counted by."""
+
+RESOLUTION_COLUMNS: Final = ("decision_position", *_FROM_RESOLUTION.values())
+"""What of resolutions `updated` needs."""
 
 OUTCOME_COLUMNS: Final = ("decision_position", *dict.fromkeys(_FROM_OUTCOME.values()))
 """What of outcomes `updated` needs."""
@@ -85,22 +100,32 @@ EXECUTION_COLUMNS: Final = (
 """What of execution receipts `updated` needs."""
 
 
+Reports: TypeAlias = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]
+"""Outcomes, execution receipts and resolutions."""
+
+
 def state() -> pl.Expr:
-    """The state of a case: the status of its latest execution receipt; without a receipt its verdict decides, save that
-    an advisory decision, whose verdict approves, refuses and holds nothing, is just that.
+    """The state of a case: the status of its latest execution receipt; without a receipt the resolution of what was
+    held, and else its verdict decides, save that an advisory decision, whose verdict approves, refuses and holds
+    nothing, is just that.
     """
     untold = pl.col("verdict").cast(pl.String).replace_strict(_WITHOUT_RECEIPT, return_dtype=pl.String)
+    untold = pl.coalesce(pl.col("resolution").cast(pl.String), untold)
     untold = pl.when(IS_ADVISORY).then(pl.lit(ADVISORY)).otherwise(untold)
     return pl.coalesce(pl.col("execution_status").cast(pl.String), untold)
 
 
 def has_state(name: str) -> pl.Expr:
     """Whether a case has a state: as `state() == name`, for a tenth of the time, as it makes no text for each case."""
-    told = pl.col("execution_status")
+    told, resolved = pl.col("execution_status"), pl.col("resolution")
     if name == ADVISORY:
         return told.is_null() & IS_ADVISORY
-    verdicts = [verdict for verdict, of in _WITHOUT_RECEIPT.items() if of == name]
-    return (told.is_null() & (pl.col("verdict") == verdicts[0]) & ~IS_ADVISORY) if verdicts else (told == name)
+    if name in EXECUTION_STATUS.categories:
+        return told == name
+    by_verdict = (pl.col("verdict") == verdict for verdict, of in _WITHOUT_RECEIPT.items() if of == name)
+    ways = [resolved.is_null() & of & ~IS_ADVISORY for of in by_verdict]
+    ways += [resolved == name] if name in RESOLUTION.categories else []
+    return told.is_null() & pl.any_horizontal(ways)
 
 
 def performed_at() -> pl.Expr:
@@ -108,6 +133,11 @@ def performed_at() -> pl.Expr:
     happened when it was reported.
     """
     return pl.when(pl.col("executed_at") <= pl.col("reported_at") + AHEAD).then(pl.col("executed_at"))
+
+
+def reported_on(reports: Reports) -> pl.Series:
+    """The chain positions of the decisions that some reports are about."""
+    return pl.concat([of["decision_position"] for of in reports]).unique()
 
 
 def unreported(decisions: pl.DataFrame) -> pl.DataFrame:
@@ -122,14 +152,20 @@ def unreported(decisions: pl.DataFrame) -> pl.DataFrame:
     ).select(schema("cases").names())
 
 
-def updated(cases: pl.DataFrame, outcomes: pl.DataFrame, executions: pl.DataFrame) -> pl.DataFrame:
+def updated(
+    cases: pl.DataFrame, outcomes: pl.DataFrame, executions: pl.DataFrame, resolutions: pl.DataFrame
+) -> pl.DataFrame:
     """Cases with what was reported since; reports about other decisions are passed over.
 
     Args:
         cases: The cases.
         outcomes: Outcomes at later chain positions than those that the cases know of, with `OUTCOME_COLUMNS`.
         executions: Execution receipts likewise, with `EXECUTION_COLUMNS`.
+        resolutions: Resolutions likewise, with `RESOLUTION_COLUMNS`.
     """
+    if not resolutions.is_empty():
+        cases = _taken(cases, _latest(resolutions, _FROM_RESOLUTION), _FROM_RESOLUTION)
+        cases = cases.with_columns(_WAITED)
     if not outcomes.is_empty():
         latest = _latest(outcomes, _FROM_OUTCOME).join(
             outcomes.group_by("decision_position").agg(
@@ -147,7 +183,7 @@ def updated(cases: pl.DataFrame, outcomes: pl.DataFrame, executions: pl.DataFram
             latest,
             _FROM_OUTCOME,
             *map(_earliest, ("first_outcome_at", "first_outcome_event_at")),
-            *map(_latest_date, ("last_outcome_at", "last_outcome_event_at")),
+            *map(_last_of, ("last_outcome_at", "last_outcome_event_at")),
             *map(_added, ("outcomes", "times_succeeded")),
         )
     if not executions.is_empty():
@@ -161,6 +197,7 @@ def updated(cases: pl.DataFrame, outcomes: pl.DataFrame, executions: pl.DataFram
                 .min()
                 .alias("first_executed_event_at"),
                 *(counts.sum().cast(pl.Int64).alias(name) for name, counts in _TIMES.items()),
+                pl.col("position").filter(_TIMES["times_unapproved"]).max().alias("unapproved_position"),
             ),
             on="decision_position",
         )
@@ -170,6 +207,7 @@ def updated(cases: pl.DataFrame, outcomes: pl.DataFrame, executions: pl.DataFram
             _FROM_EXECUTION,
             *map(_earliest, ("first_executed_at", "first_executed_event_at")),
             *map(_added, ("executions", *_TIMES)),
+            _last_of("unapproved_position"),
         )
     return cases
 
@@ -201,7 +239,7 @@ def _earliest(name: str) -> pl.Expr:
     return pl.min_horizontal(name, _new(name)).alias(name)
 
 
-def _latest_date(name: str) -> pl.Expr:
+def _last_of(name: str) -> pl.Expr:
     return pl.max_horizontal(name, _new(name)).alias(name)
 
 

@@ -25,7 +25,10 @@ from workbench.lake.cases import (
     EXECUTION_COLUMNS,
     MEASURED_COLUMNS,
     OUTCOME_COLUMNS,
+    RESOLUTION_COLUMNS,
+    Reports,
     measured,
+    reported_on,
     unreported,
     updated,
 )
@@ -83,32 +86,26 @@ class Compactor:
 
     def _resolve(self, manifest: Manifest, up_to: int) -> Manifest:
         """Takes the entries after the cases' own position, up to another, into the cases and their metrics."""
-        decisions, outcomes, executions = (
+        decisions, outcomes, executions, resolutions = (
             self._read(manifest, table, manifest.compacted, up_to, columns)
             for table, columns in (
                 ("decisions", DECISION_COLUMNS),
                 ("outcomes", tuple(dict.fromkeys((*OUTCOME_COLUMNS, *MEASURED_COLUMNS)))),
                 ("executions", EXECUTION_COLUMNS),
+                ("resolutions", RESOLUTION_COLUMNS),
             )
         )
         files = Files(self._lake, manifest, up_to, self._root(manifest, up_to))
         changes = [
-            self._cases(manifest, files, decisions, outcomes, executions),
+            self._cases(manifest, files, decisions, (outcomes, executions, resolutions)),
             self._metrics(manifest, files, outcomes),
         ]
         old, written = ([file for change in changes for file in change[at]] for at in (0, 1))
         return self._save(replace(manifest, compacted=up_to), old, written, files)
 
-    def _cases(
-        self,
-        manifest: Manifest,
-        files: Files,
-        decisions: pl.DataFrame,
-        outcomes: pl.DataFrame,
-        executions: pl.DataFrame,
-    ) -> _Change:
-        new = updated(unreported(decisions), outcomes, executions)
-        reported = pl.concat([outcomes["decision_position"], executions["decision_position"]]).unique()
+    def _cases(self, manifest: Manifest, files: Files, decisions: pl.DataFrame, reports: Reports) -> _Change:
+        new = updated(unreported(decisions), *reports)
+        reported = reported_on(reports)
         old: list[LakeFile] = []
         written: list[LakeFile] = []
         months = dict(by_month(new, TIME_COLUMNS["cases"])) if new.height else {}
@@ -117,7 +114,7 @@ class Compactor:
             if not grown and not reported.is_between(*_span(file)).any():
                 continue
             before = read(self._lake / file.path)
-            after = updated(before, outcomes, executions)
+            after = updated(before, *reports)
             if grown:
                 after = pl.concat([after, months.pop(file.month)])
             elif not before["position"].is_in(reported.implode()).any():

@@ -233,6 +233,17 @@ class _CrmSync(Struct, gc=False):
     mapped_fields: Raw = _NOTHING
 
 
+class _Resolution(Struct, gc=False):
+    resolution: str
+    actor: Raw
+    expires_at: str | None = None
+    resolved_by: str | None = None
+    evidence_refs: list[str] | None = None
+    note: str | None = None
+    idempotency_key: str | None = None
+    key_id: str | None = None
+
+
 class _Erasure(Struct, gc=False):
     reason: str
     erased: list[str]
@@ -274,6 +285,7 @@ _RECORD: Final = msgspec.json.Decoder(_Record)
 _EXECUTION: Final = msgspec.json.Decoder(_Execution)
 _OUTCOME: Final = msgspec.json.Decoder(_Outcome)
 _CRM_SYNC: Final = msgspec.json.Decoder(_CrmSync)
+_RESOLUTION: Final = msgspec.json.Decoder(_Resolution)
 _ERASURE: Final = msgspec.json.Decoder(_Erasure)
 _MIGRATION: Final = msgspec.json.Decoder(_Migration)
 _ROUTE: Final = msgspec.json.Decoder(_Route)
@@ -493,6 +505,15 @@ def _crm_sync_columns(rows: Sequence[FollowedEntry]) -> Columns:
     }
 
 
+def _resolution_columns(rows: Sequence[FollowedEntry]) -> Columns:
+    bodies = _decoded(_RESOLUTION, rows)
+    return {
+        **_members(bodies, _Resolution),
+        **_of_act(rows, bodies),
+        "resolution_entry_id": [row.entry_id for row in rows],
+    }
+
+
 def _erasure_columns(rows: Sequence[FollowedEntry]) -> Columns:
     bodies = _decoded(_ERASURE, rows)
     return {
@@ -524,7 +545,9 @@ def _route_columns(rows: Sequence[FollowedEntry]) -> Columns:
     }
 
 
-def _of_act(rows: Sequence[FollowedEntry], bodies: Sequence[_Migration] | Sequence[_Route]) -> Columns:
+def _of_act(
+    rows: Sequence[FollowedEntry], bodies: Sequence[_Migration] | Sequence[_Route] | Sequence[_Resolution]
+) -> Columns:
     return {
         "actor": [_text(body.actor) for body in bodies],
         "note": [body.note or None for body in bodies],
@@ -537,6 +560,7 @@ _COLUMNS: Final[Mapping[str, Callable[[Sequence[FollowedEntry]], Columns]]] = {
     "execution": _execution_columns,
     "outcome": _outcome_columns,
     "crm_sync": _crm_sync_columns,
+    "resolution": _resolution_columns,
     "erasure": _erasure_columns,
     "migration": _migration_columns,
     "route": _route_columns,

@@ -10,7 +10,7 @@ from gate.ledger import Ledger
 from workbench.lake.entries import ENTRY_UNREADABLE, Personal, chunks, concat, frames
 from workbench.lake.export import require_consecutive, require_same_chain, rulebooks_of
 from workbench.lake.manifest import Manifest, load
-from workbench.lake.reader import Snapshot
+from workbench.lake.reader import REPORTS, Snapshot
 
 MAX_TAIL: Final = 25_000
 """How many entries a report reads from the ledger; where the lake lacks more, it has to wait for the export."""
@@ -96,7 +96,7 @@ def _unresolved_bytes(manifest: Manifest) -> float:
         file.unpacked
         * (file.last_position - max(file.first_position - 1, manifest.compacted))
         / (file.last_position - file.first_position + 1)
-        for table in ("decisions", "outcomes", "executions")
+        for table in ("decisions", *REPORTS)
         for file in manifest.of(table)
         if file.last_position > manifest.compacted
     )

@@ -17,9 +17,9 @@ import orjson
 from gate.encoding.canonical import content_hash
 from gate.errors import OperatorError
 
-LAKE_VERSION: Final = "decision_lake_v6"
+LAKE_VERSION: Final = "decision_lake_v7"
 # Versions with other tables.
-_EARLIER: Final = tuple(f"decision_lake_v{number}" for number in range(1, 6))
+_EARLIER: Final = tuple(f"decision_lake_v{number}" for number in range(1, 7))
 FILE_NAME: Final = "manifest.json"
 
 

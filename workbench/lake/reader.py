@@ -32,9 +32,11 @@ from workbench.lake.cases import (
     EXECUTION_COLUMNS,
     MEASURED_COLUMNS,
     OUTCOME_COLUMNS,
+    RESOLUTION_COLUMNS,
     WEEK,
     measured,
     performed_at,
+    reported_on,
     unreported,
     updated,
 )
@@ -114,6 +116,9 @@ class ImportedSet:
 
 RESOLVED: Final = ("cases", "metrics")
 """The tables that compaction makes of the others."""
+
+REPORTS: Final = ("outcomes", "executions", "resolutions")
+"""The tables of entries that a case has the latest of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,16 +358,14 @@ class Snapshot:
     def cases(self, policy_id: str | None = None) -> pl.LazyFrame:
         """Each decision with the latest of what was reported about it; of one policy where it is named."""
         resolved = self._scan("cases", self.manifest.of("cases"), policy_id)
-        decisions, outcomes, executions = (
-            self._recent(table, columns, policy_id)
-            for table, columns in (
-                ("decisions", DECISION_COLUMNS),
-                ("outcomes", (*OUTCOME_COLUMNS, "policy_id")),
-                ("executions", (*EXECUTION_COLUMNS, "policy_id")),
-            )
+        decisions = self._recent("decisions", DECISION_COLUMNS, policy_id)
+        reports = (
+            self._recent("outcomes", (*OUTCOME_COLUMNS, "policy_id"), policy_id),
+            self._recent("executions", (*EXECUTION_COLUMNS, "policy_id"), policy_id),
+            self._recent("resolutions", (*RESOLUTION_COLUMNS, "policy_id"), policy_id),
         )
         parts = [resolved]
-        reported = pl.concat([outcomes["decision_position"], executions["decision_position"]]).unique()
+        reported = reported_on(reports)
         known = reported.filter(reported <= self.manifest.compacted)
         if known.len():
             touched = pl.col("position").is_in(known.implode())
@@ -372,9 +375,9 @@ class Snapshot:
                 if known.is_between(file.first_position, file.last_position).any()
             ]
             changed = self._scan("cases", holding, policy_id).filter(touched).collect(engine="streaming")
-            parts = [resolved.filter(~touched), updated(changed, outcomes, executions).lazy()]
+            parts = [resolved.filter(~touched), updated(changed, *reports).lazy()]
         if decisions.height:
-            parts.append(updated(unreported(decisions), outcomes, executions).lazy())
+            parts.append(updated(unreported(decisions), *reports).lazy())
         return self.within(self._dated("cases", pl.concat(parts)))
 
     def metrics(self, policy_id: str | None = None) -> pl.LazyFrame:
@@ -447,8 +450,8 @@ class Snapshot:
 
     def _reported_since(self) -> pl.Series:
         """The decisions about which something was reported since cases were resolved, by their positions."""
-        tables = (self._recent(name, ("decision_position",), None) for name in ("outcomes", "executions"))
-        return pl.concat([frame["decision_position"] for frame in tables]).unique()
+        outcomes, executions, resolutions = (self._recent(name, ("decision_position",), None) for name in REPORTS)
+        return reported_on((outcomes, executions, resolutions))
 
     def fact_fields(self) -> list[str]:
         """The fields of facts that have typed columns, of every policy."""

@@ -29,7 +29,7 @@ from workbench.lake.entries import EVENT_TIMES, Personal, chunks, concat, erased
 from workbench.lake.export import require_same_chain, rulebooks_of
 from workbench.lake.files import scan
 from workbench.lake.manifest import LakeFile, Manifest
-from workbench.lake.reader import RESOLVED, Snapshot
+from workbench.lake.reader import REPORTS, RESOLVED, Snapshot
 
 _WINDOW: Final = 50_000
 _PIECE: Final = 1024 * 1024
@@ -220,17 +220,16 @@ def _cases(lake: Path, manifest: Manifest) -> Iterator[Finding]:
     for after in range(0, manifest.compacted, _WINDOW):
         window = pl.col("position").is_between(after + 1, min(after + _WINDOW, manifest.compacted))
         about = pl.col("decision_position").is_between(after + 1, min(after + _WINDOW, manifest.compacted))
-        decisions, outcomes, executions, cases, metrics = pl.collect_all(
+        decisions, outcomes, executions, resolutions, cases, metrics = pl.collect_all(
             [
                 snapshot.table("decisions").filter(window),
-                snapshot.table("outcomes").filter(up_to, about),
-                snapshot.table("executions").filter(up_to, about),
+                *(snapshot.table(name).filter(up_to, about) for name in REPORTS),
                 snapshot.resolved("cases").filter(window),
                 snapshot.resolved("metrics").filter(window),
             ],
             engine="streaming",
         )
-        expected = updated(unreported(decisions), outcomes, executions)
+        expected = updated(unreported(decisions), outcomes, executions, resolutions)
         if not expected.sort("position").equals(cases.sort("position")):
             yield Finding("cases", f"From position {after + 1} on, a case does not agree with its reports.")
             return

@@ -19,7 +19,7 @@ from typing import Annotated, Final
 import orjson
 import typer
 
-from api.cli.demo.ledger import DemoPlan, Made, key_file, make_ledger
+from api.cli.demo.ledger import DemoPlan, Made, key_file, make_ledger, owner_key_file, scenario
 from api.cli.options import Json
 from api.cli.output import print_json, progress, say, table
 from gate.clock import utc_now
@@ -36,7 +36,13 @@ WHOLE: Final = "demo.json"
 
 app = typer.Typer(add_completion=False)
 
-_COLUMNS: Final = {"decision": "decisions", "execution": "executions", "outcome": "outcomes", "crm_sync": "crm_syncs"}
+_COLUMNS: Final = {
+    "decision": "decisions",
+    "resolution": "resolutions",
+    "execution": "executions",
+    "outcome": "outcomes",
+    "crm_sync": "crm_syncs",
+}
 # With fewer, incidents are a handful of decisions.
 _SHOWING: Final = 10_000
 # As many as the scenario has names for.
@@ -67,7 +73,7 @@ def demo(
     ] = 0,
     as_json: Json = False,
 ) -> None:
-    """Create a new instance with a year of made-up decisions and reports of four companies, including two incidents."""
+    """Create a new instance with a year of made-up decisions and reports of four companies, and three incidents."""
     plan = DemoPlan(decisions, seed, _end(until), clean, peers)
     started = time.perf_counter()
     with progress("Decisions", plan.total, as_json=as_json) as told:
@@ -81,11 +87,11 @@ def demo(
         return
     total = sum(sum(each.entries.values()) for each in made)
     say(
-        f"Made {plan.total} decisions and {total - plan.total} reports about them in {seconds:.1f} seconds: the year "
-        f"before {plan.until:%Y-%m-%d}, in the new instance {home.absolute()}."
+        f"Made {plan.total} decisions, with {total - plan.total} resolutions and reports, in {seconds:.1f} "
+        f"seconds: the year before {plan.until:%Y-%m-%d}, in the new instance {home.absolute()}."
     )
     rows = [[each.scope, *(each.entries[name] for name in _COLUMNS), key_file(home, each.scope)] for each in made]
-    table(["scope", "decisions", "executions", "outcomes", "CRM syncs", "key"], rows)
+    table(["scope", "decisions", "resolutions", "executions", "outcomes", "CRM syncs", "key"], rows)
     say(_planted(plan))
     say(f"Serve it: {serve}")
 
@@ -93,7 +99,7 @@ def demo(
 def _planted(plan: DemoPlan) -> str:
     if plan.clean:
         return "It contains no incident."
-    told = "docs/demo.md describes the two planted incidents."
+    told = "docs/demo.md describes the three planted incidents."
     return told if plan.decisions >= _SHOWING else f"{told} In so small a ledger, chance may hide them."
 
 
@@ -124,6 +130,7 @@ def _told(home: Path, plan: DemoPlan, made: list[Made], serve: str) -> dict[str,
                 "scope": each.scope,
                 **{column: each.entries[name] for name, column in _COLUMNS.items()},
                 "key_file": str(key_file(home, each.scope)),
+                "owner_key_file": str(owner_key_file(home, each.scope)) if scenario().owners(each.scope) else None,
             }
             for each in made
         ],

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from random import Random
 from typing import Final, Protocol, TypeAlias
 
@@ -187,6 +188,16 @@ def read_number(told: JsonObject) -> Number:
 def weighted(random: Random, weights: Mapping[str, float]) -> str:
     """One of several names, by weight."""
     return random.choices(tuple(weights), tuple(weights.values()))[0]
+
+
+def random_of(seed: int, scope: str, what: str, number: int) -> Random:
+    """Random numbers of their own for each thing that is drawn; nothing secret is made of them."""
+    return Random(f"{seed}/{scope}/{what}/{number}")  # noqa: S311
+
+
+def whole_milliseconds(moment: datetime) -> datetime:
+    """A moment cut to the milliseconds that timestamps have, so that the order of moments is that of timestamps."""
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
 def _choose(told: JsonObject) -> Choose:

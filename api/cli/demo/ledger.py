@@ -1,4 +1,4 @@
-"""Makes a demo instance: the scenario's events, decided and reported by the product's own code with their own dates.
+"""Makes a demo instance: its keys, its scopes with their owners, and the scenario's year in their chains.
 
 A scope's events are played one after the other, which keeps its chain in the order of time; where many are to be made,
 the scopes are divided among processes.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import FIRST_EXCEPTION, wait
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +17,8 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Final
 
-from api.cli.demo.scenario import Decide, DemoScenario, Register
+from api.cli.demo.playing import Keys, play
+from api.cli.demo.scenario import DemoScenario
 from gate.adapters.registry import registered
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
@@ -27,13 +28,12 @@ from gate.instance.keys import write_private
 from gate.instance.processes import WorkerPool
 from gate.instance.settings import FILE_NAME, load_settings
 from gate.ledger import Ledger
-from gate.ledger.access.authority import FULL_ACCESS
+from gate.ledger.access.authority import FULL_ACCESS, Scope
+from gate.ledger.access.scopes import Directory
 from gate.ledger.stores.sqlite import SqliteLedgerStore
-from gate.records.reports.receipts import KINDS
 from gate.rulebooks import bundles
 
 _LEDGER: Final = "ledger.db"
-_TOLD_EVERY: Final = 20
 _POLL_SECONDS: Final = 0.2
 # Below it, starting another process takes longer than it saves.
 _WORTH_A_PROCESS: Final = 3000
@@ -101,6 +101,11 @@ def key_file(home: Path, scope: str) -> Path:
     return home / f"{scope}.key"
 
 
+def owner_key_file(home: Path, scope: str) -> Path:
+    """Where the key is that resolves the held decisions of a scope, where these have owners."""
+    return home / f"{scope}.owner.key"
+
+
 def make_ledger(
     home: Path, plan: DemoPlan, told: Callable[[int], None] = lambda decisions: None, *, processes: int | None = None
 ) -> list[Made]:
@@ -164,11 +169,20 @@ def _sync(home: Path) -> None:
 
 
 def _create_scope(instance: Instance, name: str, now: datetime, *, compared: bool) -> None:
-    scope = instance.ledger.directory.create_scope(name, "unlimited", now)
+    home, directory = instance.settings.home, instance.ledger.directory
+    scope = directory.create_scope(name, "unlimited", now)
     if compared:
         instance.ledger.benchmarks.choose(scope, now, opted_in=True)
-    key, _ = instance.ledger.directory.create_key(scope, FULL_ACCESS, None, now)
-    file = key_file(instance.settings.home, name)
+    _create_key(directory, scope, FULL_ACCESS, key_file(home, name), now)
+    owners = scenario().owners(name)
+    for owner in owners:
+        instance.ledger.reviews.set_owner(scope, owner.policy_id, owner.action, owner.terms, now)
+    if owners:
+        _create_key(directory, scope, {"resolve"}, owner_key_file(home, name), now)
+
+
+def _create_key(directory: Directory, scope: Scope, access: Collection[str], file: Path, now: datetime) -> None:
+    key, _ = directory.create_key(scope, access, None, now)
     try:
         write_private(file, f"{key}\n".encode())
     except OSError as error:
@@ -259,35 +273,11 @@ def _make(home: Path, plan: DemoPlan, scopes: Sequence[str], add: Callable[[int]
 
 
 def _make_scope(instance: Instance, plan: DemoPlan, scope: str, add: Callable[[int], bool]) -> Made:
-    """Makes a scope's year, each event with the clock at its own moment, for as long as `add` says to go on."""
-    moment = plan.start
-
-    def clock() -> datetime:
-        return moment
-
-    key = key_file(instance.settings.home, scope).read_text().strip()
-    authority = instance.ledger.directory.authenticate(key, plan.start)
-    gate, lifecycle = instance.gate(clock), instance.lifecycle(clock)
-    entries = dict.fromkeys(("decision", *(kind.entry_type for kind in KINDS)), 0)
-    # The decisions with reports still to come: their ids, and how many reports each.
-    ids: dict[int, str] = {}
-    to_come: dict[int, int] = {}
-    for event in scenario().events(scope, decisions=plan.decisions, seed=plan.seed, start=plan.start, clean=plan.clean):
-        moment = event.moment
-        if isinstance(event, Register):
-            gate.sources.register(authority.scope_id, event.rulebook, event.dependency)
-        elif isinstance(event, Decide):
-            decision = gate.decide(authority, event.request, request_id=f"req_{scope}_{event.number}")
-            if event.reports:
-                ids[event.number], to_come[event.number] = decision.record["decision_id"], event.reports
-            entries["decision"] += 1
-            if entries["decision"] % _TOLD_EVERY == 0 and not add(_TOLD_EVERY):
-                break
-        else:
-            lifecycle.report(authority, event.kind, ids[event.number], event.body)
-            to_come[event.number] -= 1
-            if to_come[event.number] == 0:
-                del ids[event.number], to_come[event.number]
-            entries[event.kind.entry_type] += 1
-    add(entries["decision"] % _TOLD_EVERY)
-    return Made(scope, entries)
+    """Makes a scope's year, for as long as `add` says to go on."""
+    home, directory = instance.settings.home, instance.ledger.directory
+    caller = directory.authenticate(key_file(home, scope).read_text().strip(), plan.start)
+    owner = None
+    if scenario().owners(scope):
+        owner = directory.authenticate(owner_key_file(home, scope).read_text().strip(), plan.start)
+    events = scenario().events(scope, decisions=plan.decisions, seed=plan.seed, start=plan.start, clean=plan.clean)
+    return Made(scope, play(instance, scope, Keys(caller, owner), events, add))

@@ -31,10 +31,11 @@ class Company(Calendar):
 
 
 class ScopeParameters(Company):
-    """One of the large companies; `share` is of all decisions, `adapters` are by policy."""
+    """One of the large companies; `share` is of all decisions, `adapters` are by policy, `people` by team."""
 
     company: str
     share: float
+    people: dict[str, list[str]]
     adapters: NotRequired[dict[str, str]]
 
 
@@ -52,6 +53,7 @@ class ReportRates(TypedDict):
 
     executed: float
     executions: Weights
+    granted_executed: float
     retried: float
     retry_hours: JsonObject
     revised: float
@@ -62,6 +64,23 @@ class ReportRates(TypedDict):
     review_open: float
     no_reported: float
     no_ends: Weights
+
+
+class OwnerParameters(TypedDict):
+    """The team that owns the reviews of a policy, or of one of its actions, and how it answers.
+
+    Without `within_hours` there is no time limit. A note that is null is left out.
+    """
+
+    policy: str
+    action: NotRequired[str]
+    owner: str
+    within_hours: NotRequired[float]
+    grant_hours: float
+    unanswered: float
+    answer_hours: JsonObject
+    answers: Weights
+    notes: dict[str, list[str | None]]
 
 
 class VersionParameters(TypedDict):
@@ -149,10 +168,21 @@ class FraudBurst(TypedDict):
     kind: KindParts
 
 
+class HastyWorker(TypedDict):
+    """A few actions of one scope that are executed though a policy holds them: the next ones from a day on."""
+
+    scope: str
+    policy: str
+    from_day: int
+    actions: int
+    why: str
+
+
 class Incidents(TypedDict):
     """What is planted."""
 
     bad_rollout: BadRollout
+    hasty_worker: HastyWorker
     fraud_burst: FraudBurst
 
 
@@ -163,6 +193,7 @@ class Parameters(TypedDict):
     day_noise: float
     scopes: dict[str, ScopeParameters]
     peers: PeersParameters
+    owners: list[OwnerParameters]
     reports: ReportRates
     policies: dict[str, PolicyParameters]
     incidents: Incidents

@@ -1,4 +1,4 @@
-"""What is reported about the decisions of the demo: executions, outcomes and CRM syncs, each with its moment."""
+"""What follows a decision of the demo, each with its moment: the owner's answer, executions, outcomes and CRM syncs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Final
 
-from api.cli.demo.drawing import Number, read_number, weighted
+from api.cli.demo.drawing import Number, read_number, weighted, whole_milliseconds
+from api.cli.demo.owners import Owner, Resolve
 from api.cli.demo.parameters import ReportRates
 from api.cli.demo.policies import Parts, Policy, Sync
 from api.cli.demo.requests import Decided
 from gate.encoding.strict_json import JsonObject
 from gate.ids import timestamp
 from gate.records.reports.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
+from gate.records.reports.resolution import GRANTED, REFUSED
 
 _SYNC_MINUTES: Final = (0.2, 10.0)
 _SYNCS: Final = {"written": 0.94, "failed": 0.04, "pending": 0.02}
@@ -45,7 +47,7 @@ class Rates:
     Attributes:
         told: The rates, as the parameters tell them.
         retry_hours: After how many hours an action that failed is tried again.
-        review_hours: After how many hours somebody has looked at a request.
+        review_hours: After how many hours somebody has looked at a request that has no owner.
         revised_after_hours: After how many hours an outcome turns out to be another.
     """
 
@@ -59,7 +61,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """What is reported about a decision.
+    """What follows a decision.
 
     Attributes:
         random: Where chance comes from.
@@ -69,6 +71,8 @@ class Reports:
         decided: The request, and its verdict.
         number: The decision's number in its scope.
         moment: When it was decided.
+        owner: The owner of its review; None where nobody is named.
+        hasty: Whether what is held is executed all the same.
     """
 
     random: Random
@@ -78,21 +82,29 @@ class Reports:
     decided: Decided
     number: int
     moment: datetime
+    owner: Owner | None
+    hasty: bool = False
 
-    def made(self) -> Iterator[Report]:
-        """The reports, in no order."""
+    def made(self) -> Iterator[Report | Resolve]:
+        """The reports, and the resolution of a review, in no order."""
         if self.decided.outcome.decision == "yes":
             if self._happens(self.rates.told["executed"]):
-                yield from self._of_approved()
+                yield from self._carried_out(self.moment)
         elif self.decided.outcome.decision == "review":
-            yield from self._of_review()
+            yield from self._of_unowned() if self.owner is None else self._of_held(self.owner)
         elif self._happens(self.rates.told["no_reported"]):
             status = weighted(self.random, self.rates.told["no_ends"])
             yield self._outcome(self._later(self.moment, self.parts.after_hours), status, None)
 
-    def _of_approved(self) -> Iterator[Report]:
+    def _carried_out(self, allowed: datetime, care: float = 0) -> Iterator[Report]:
+        """What follows from a moment on: an execution, tried again where it fails, and how it ends.
+
+        Args:
+            allowed: From when.
+            care: How often it succeeds whatever its kind, for somebody chose it.
+        """
         status = weighted(self.random, self.rates.told["executions"])
-        at = self.moment + timedelta(minutes=self._number(self.policy.after_minutes))
+        at = allowed + timedelta(minutes=self._number(self.policy.after_minutes))
         yield self._execution(at, status, 1)
         if status == "failed" and self._happens(self.rates.told["retried"]):
             status, at = "executed", self._later(at, self.rates.retry_hours)
@@ -104,18 +116,36 @@ class Reports:
         if self.policy.sync is not None:
             yield from self._sync(at, self.policy.sync)
         if self._happens(self.parts.reported):
-            yield from self._ends(at, weighted(self.random, self.parts.ends))
+            yield from self._ends(at, self._status(care))
 
-    def _of_review(self) -> Iterator[Report]:
+    def _of_held(self, owner: Owner) -> Iterator[Report | Resolve]:
+        answer = owner.answer(self.random, self.number, self.moment, self.decided.values)
+        if answer is not None:
+            yield answer
+        if self.hasty:
+            # Nobody's answer is waited for, and a refusal that was there first is not looked at.
+            started = answer.moment if answer is not None and answer.resolution == REFUSED else self.moment
+            yield from self._carried_out(started)
+        elif answer is not None and answer.resolution == GRANTED:
+            if self._happens(self.rates.told["granted_executed"]):
+                yield from self._carried_out(answer.moment, self.rates.told["review_care"])
+        elif self._happens(self.rates.told["review_open"]):
+            until = self._later(self.moment, self.rates.review_hours) if answer is None else answer.moment
+            yield self._outcome(self.moment + (until - self.moment) / 2, "review", None)
+
+    def _of_unowned(self) -> Iterator[Report]:
         at = self._later(self.moment, self.rates.review_hours)
         if self._happens(self.rates.told["review_executed"]):
-            # Reviewers approve the better requests.
-            careful = self._happens(self.rates.told["review_care"])
-            status = "succeeded" if careful else weighted(self.random, self.parts.ends)
+            status = self._status(self.rates.told["review_care"])
             if self._happens(self.parts.reported):
                 yield from self._ends(at, status)
         elif self._happens(self.rates.told["review_open"]):
             yield self._outcome(at, "review", None)
+
+    def _status(self, care: float) -> str:
+        """How it ends: reviewers let the better requests pass."""
+        careful = care > 0 and self._happens(care)
+        return "succeeded" if careful else weighted(self.random, self.parts.ends)
 
     def _ends(self, executed: datetime, status: str) -> Iterator[Report]:
         """How an executed action ends: often after word that it is pending, and rarely otherwise than it seemed."""
@@ -127,9 +157,12 @@ class Reports:
             yield self._outcome(self._later(at, self.rates.revised_after_hours), "reverted", executed)
 
     def _execution(self, at: datetime, status: str, attempt: int) -> Report:
+        # The action of a review is to ask its owner; a receipt that names another one contradicts the decision.
+        approved = self.decided.outcome.decision == "yes"
+        taken: JsonObject = {"action_taken": self.decided.outcome.action} if approved else {}
         body: JsonObject = {
             "execution_status": status,
-            "action_taken": self.decided.outcome.action,
+            **taken,
             **self._target(),
             "mutation": self.decided.context["mutation"],
             "execution_id": f"run-{self.decided.values['scope']}-{self.number}-{attempt}",
@@ -161,9 +194,7 @@ class Reports:
             yield self._report(at, CRM_SYNCS, {"sync_status": status, "sync_direction": "writeback", **told})
 
     def _report(self, at: datetime, kind: Kind, body: JsonObject) -> Report:
-        # Cut to the milliseconds that timestamps have, so that the order of moments is that of timestamps.
-        whole = at.replace(microsecond=at.microsecond // 1000 * 1000)
-        return Report(whole, self.number, kind, body)
+        return Report(whole_milliseconds(at), self.number, kind, body)
 
     def _target(self) -> JsonObject:
         context = self.decided.context

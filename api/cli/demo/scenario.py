@@ -11,16 +11,15 @@ data/demo/README.md says what the parameters mean.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
-from itertools import accumulate
-from random import Random
 from typing import Final, TypeAlias
 
-from api.cli.demo.drawing import weighted
+from api.cli.demo.days import day_weights, spread, time_of_day
+from api.cli.demo.drawing import random_of, weighted
+from api.cli.demo.owners import Owner, Resolve, read_owner
 from api.cli.demo.parameters import Calendar, Company, Parameters
 from api.cli.demo.policies import Policy
 from api.cli.demo.reports import Rates, Report, Reports
@@ -31,8 +30,6 @@ from gate.encoding.strict_json import Json
 from gate.records.documents import DecisionBody
 from gate.rulebooks.documents import AdapterDependency, RulebookBody
 from gate.rulebooks.rulebook import Rulebook
-
-_HOUR_MS: Final = 60 * 60 * 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +59,7 @@ class Decide:
         rulebook: The rulebook that it refers to.
         kind: The kind of request it is, by the parameters; `fraud_burst` for those that are planted.
         verdict: What the rulebook will say: yes, no or review.
-        reports: How many reports about it follow.
+        reports: How many reports and resolutions of it follow.
     """
 
     moment: datetime
@@ -75,7 +72,7 @@ class Decide:
     reports: int
 
 
-Event: TypeAlias = Register | Decide | Report
+Event: TypeAlias = Register | Decide | Resolve | Report
 
 
 class DemoScenario:
@@ -118,18 +115,26 @@ class DemoScenario:
             for scope, settings in parameters["scopes"].items()
             for policy_id, name in settings.get("adapters", {}).items()
         }
+        self._owners = {
+            scope: tuple(read_owner(owner, settings["people"]) for owner in parameters["owners"])
+            for scope, settings in parameters["scopes"].items()
+        }
 
     def versions(self, policy_id: str) -> list[Rulebook]:
         """The versions of a policy, the oldest first; the one of the bad rollout, if it is this policy's, last."""
         rollout = [self._rollout] if policy_id == self._rollout.rulebook_id else []
         return [rulebook for _, rulebook in self._policies[policy_id].versions] + rollout
 
+    def owners(self, scope: str) -> tuple[Owner, ...]:
+        """Who owns the held decisions of a scope; nobody does in that of a peer."""
+        return self._owners.get(scope, ())
+
     def decisions(self, scope: str, decisions: int) -> int:
         """How many of so many decisions are of a scope; a peer makes its own on top of them, always as many."""
         if scope in self.peers:
             return self._parameters["peers"]["decisions"]
         shares = [settings["share"] for settings in self._parameters["scopes"].values()]
-        return _spread(decisions, shares)[self.scopes.index(scope)]
+        return spread(decisions, shares)[self.scopes.index(scope)]
 
     def events(self, scope: str, *, decisions: int, seed: int, start: datetime, clean: bool = False) -> Iterator[Event]:
         """What happens in a scope, in the order of time. What would be reported after the last day is not.
@@ -147,11 +152,15 @@ class DemoScenario:
         made = 0
         for made, event in enumerate(self._registrations(company, scope, start, clean)):
             heappush(due, (event.moment, made, event))
+        hasty = 0 if clean else self._parameters["incidents"]["hasty_worker"]["actions"]
         for moment, number, planted in self._arrivals(scope, decisions, seed, start, clean):
             while due and due[0][0] <= moment:
                 yield heappop(due)[2]
-            decided, reports = self._decision(scope, number, seed, start, moment, planted, clean)
-            reports = [report for report in reports if report.moment < end]
+            drawn = self._decision(scope, number, seed, start, moment, planted, clean)
+            decided = drawn.decided
+            if hasty and self._is_held_in_haste(scope, decided, (moment - start).days):
+                hasty, drawn = hasty - 1, replace(drawn, hasty=True)
+            reports = [report for report in drawn.made() if report.moment < end]
             yield Decide(
                 moment=moment,
                 number=number,
@@ -183,7 +192,7 @@ class DemoScenario:
             return self._policies[policy_id]
         key = scope, policy_id, seed
         if key not in self._of_peers:
-            random, peers = _random(seed, scope, f"kinds of {policy_id}", 0), self._parameters["peers"]
+            random, peers = random_of(seed, scope, f"kinds of {policy_id}", 0), self._parameters["peers"]
             self._of_peers[key] = self._policies[policy_id].varied(random, peers["kinds_vary"], peers["success_varies"])
         return self._of_peers[key]
 
@@ -206,17 +215,18 @@ class DemoScenario:
         total = self.decisions(scope, decisions)
         company, burst = self._companies[scope], self._parameters["incidents"]["fraud_burst"]
         bursting = min(total, max(3, round(burst["share"] * decisions))) if scope == burst["scope"] else 0
-        usual = self._day_weights(company, scope, seed, start)
+        dates = [start + timedelta(days=day) for day in range(self.days)]
+        usual = day_weights(random_of(seed, scope, "days", 0), company, dates, self._parameters["day_noise"])
         hours = company["hours"]
         burst_days = range(burst["from_day"], burst["from_day"] + burst["days"])
         extra = usual if clean else [float(day in burst_days) for day in range(self.days)]
-        counts = zip(_spread(total - bursting, usual), _spread(bursting, extra), strict=True)
+        counts = zip(spread(total - bursting, usual), spread(bursting, extra), strict=True)
         number, planted = 0, total - bursting
         for day, (many, more) in enumerate(counts):
-            random = _random(seed, scope, "day", day)
-            times = [(_time_of_day(random, hours), False) for _ in range(many)]
-            random = _random(seed, scope, "burst", day)
-            times += [(_time_of_day(random, hours if clean else burst["hours"]), True) for _ in range(more)]
+            random = random_of(seed, scope, "day", day)
+            times = [(time_of_day(random, hours), False) for _ in range(many)]
+            random = random_of(seed, scope, "burst", day)
+            times += [(time_of_day(random, hours if clean else burst["hours"]), True) for _ in range(more)]
             for millisecond, of_burst in sorted(times):
                 moment = start + timedelta(days=day, milliseconds=millisecond)
                 if of_burst:
@@ -226,20 +236,11 @@ class DemoScenario:
                     yield moment, number, False
                     number += 1
 
-    def _day_weights(self, company: Company, scope: str, seed: int, start: datetime) -> list[float]:
-        random, noise = _random(seed, scope, "days", 0), self._parameters["day_noise"]
-        dates = [start + timedelta(days=day) for day in range(self.days)]
-        weights = [
-            company["weekdays"][date.weekday()] * company["months"][date.month - 1] * math.exp(random.gauss(0, noise))
-            for date in dates
-        ]
-        return [weight if day >= company.get("from_day", 0) else 0.0 for day, weight in enumerate(weights)]
-
     def _decision(
         self, scope: str, number: int, seed: int, start: datetime, moment: datetime, planted: bool, clean: bool
-    ) -> tuple[Decided, list[Report]]:
+    ) -> Reports:
         company, burst = self._companies[scope], self._parameters["incidents"]["fraud_burst"]
-        random = _random(seed, scope, "decision", number)
+        random = random_of(seed, scope, "decision", number)
         policy_id = burst["policy"] if planted else weighted(random, company["policies"])
         policy = self._policy(scope, policy_id, seed)
         kind = weighted(random, policy.kinds)
@@ -250,24 +251,17 @@ class DemoScenario:
         adapter = self._adapters.get((scope, policy_id))
         if adapter is not None:
             decided = by_adapter(decided, adapter, moment.date())
-        reports = Reports(random, self._rates, policy, parts, decided, number, moment)
-        return decided, list(reports.made())
+        owner = self._owner(scope, decided)
+        return Reports(random, self._rates, policy, parts, decided, number, moment, owner)
 
+    def _owner(self, scope: str, decided: Decided) -> Owner | None:
+        """The owner of a decision, as far as one is set: that of its action before that of its policy."""
+        policy_id = decided.rulebook.rulebook_id
+        named = {owner.action: owner for owner in self.owners(scope) if owner.policy_id == policy_id}
+        return named.get(decided.outcome.action, named.get(""))
 
-def _time_of_day(random: Random, hours: Sequence[float]) -> int:
-    (hour,) = random.choices(range(24), hours)
-    return hour * _HOUR_MS + random.randrange(_HOUR_MS)
-
-
-def _spread(total: int, weights: Sequence[float]) -> list[int]:
-    """A number in whole parts after weights; their sum is the number, whatever the rounding."""
-    whole = math.fsum(weights)
-    ends = [0, *(round(total * part / whole) for part in accumulate(weights))]
-    # The last sum may differ from the whole by a rounding.
-    ends[-1] = total
-    return [ends[at + 1] - ends[at] for at in range(len(weights))]
-
-
-def _random(seed: int, scope: str, what: str, number: int) -> Random:
-    """Random numbers of their own for each thing that is drawn; nothing secret is made of them."""
-    return Random(f"{seed}/{scope}/{what}/{number}")  # noqa: S311
+    def _is_held_in_haste(self, scope: str, decided: Decided, day: int) -> bool:
+        """Whether the hasty worker is there and meets a held decision."""
+        hasty = self._parameters["incidents"]["hasty_worker"]
+        there = (scope, decided.rulebook.rulebook_id) == (hasty["scope"], hasty["policy"])
+        return there and day >= hasty["from_day"] and decided.outcome.decision == "review"

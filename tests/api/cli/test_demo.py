@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -17,8 +18,10 @@ from typing import Any, Final
 import orjson
 import pytest
 
+from api.app import create_app
 from api.cli.demo import command
-from api.cli.demo.ledger import DemoPlan, Made, key_file, make_ledger, scenario
+from api.cli.demo.ledger import DemoPlan, Made, key_file, make_ledger, owner_key_file, scenario
+from api.cli.demo.owners import Resolve
 from api.cli.demo.scenario import Decide, Register
 from api.cli.output import progress
 from gate.clock import utc_now
@@ -84,9 +87,10 @@ def test_the_command_tells_what_it_made_and_how_to_go_on(demo: tuple[Path, dict[
     assert [each["scope"] for each in told["scopes"]] == list(SCOPES)
     assert sum(each["decisions"] for each in told["scopes"]) == 200
     for each in told["scopes"]:
-        file = Path(each["key_file"])
-        assert file == home / f"{each['scope']}.key"
-        assert file.stat().st_mode & 0o777 == 0o600
+        for member, name in (("key_file", "key"), ("owner_key_file", "owner.key")):
+            file = Path(each[member])
+            assert file == home / f"{each['scope']}.{name}"
+            assert file.stat().st_mode & 0o777 == 0o600
 
 
 def test_its_chains_are_whole_and_its_instance_is_ready(demo: tuple[Path, dict[str, Any]]) -> None:
@@ -94,7 +98,7 @@ def test_its_chains_are_whole_and_its_instance_is_ready(demo: tuple[Path, dict[s
     checked = run_gate("chain", "check", "--home", str(home), "--json")
     assert checked.returncode == 0
     counts = {each["scope"]: each["entries_checked"] for each in json.loads(checked.stdout)["chains"]}
-    names = ("decisions", "executions", "outcomes", "crm_syncs")
+    names = ("decisions", "resolutions", "executions", "outcomes", "crm_syncs")
     assert counts == {each["scope"]: sum(each[name] for name in names) for each in told["scopes"]}
     assert run_gate("status", "--home", str(home)).returncode == 0
     assert run_gate("log", "--home", str(home)).returncode == 0
@@ -114,6 +118,10 @@ def test_its_ledger_is_the_scenario_event_by_event_with_each_ones_date(opened: I
                 assert body["policy_version"] == event.rulebook.version
                 assert ("trusted_adapter" in body) == ("adapter" in request)
                 assert body["created_at"] == timestamp(event.moment)
+            elif isinstance(event, Resolve):
+                assert (kind, body["decision_id"]) == ("resolution", ids[event.number])
+                assert (body["resolution"], body["recorded_at"]) == (event.resolution, timestamp(event.moment))
+                assert event.body is None or event.body.items() <= body.items()
             else:
                 assert (kind, body["decision_id"]) == (event.kind.entry_type, ids[event.number])
                 assert body["reported_at"] == timestamp(event.moment)
@@ -133,9 +141,84 @@ def test_keys_and_scopes_are_as_old_as_the_first_day(demo: tuple[Path, dict[str,
         assert opened.ledger.directory.scope(name).created_at == timestamp(PLAN.start)
         authority = opened.ledger.directory.authenticate(key_file(home, name).read_text().strip(), utc_now())
         assert authority.access == {"decide", "report", "read", "register"}
+        owner = opened.ledger.directory.authenticate(owner_key_file(home, name).read_text().strip(), utc_now())
+        assert owner.scope_id == authority.scope_id
+        assert owner.access == {"resolve"}
     for purpose in ("receipt", "registry"):
         (key,) = load_registry(orjson.loads((home / "keys" / f"{purpose}.json").read_bytes())).keys
         assert key.not_before == timestamp(PLAN.start - timedelta(minutes=5))
+
+
+def test_its_owners_are_set_from_the_first_day_on(opened: Instance) -> None:
+    for name in SCOPES:
+        scope_id = opened.ledger.directory.scope(name).scope_id
+        found = {(each.rulebook_id, each.action): each for each in opened.ledger.reviews.owners(scope_id)}
+        assert {key: each.terms for key, each in found.items()} == {
+            (owner.policy_id, owner.action): owner.terms for owner in scenario().owners(name)
+        }
+        assert {each.set_at for each in found.values()} == {timestamp(PLAN.start)}
+
+
+def test_its_reviews_stand_as_their_owners_answered_and_receipts_are_in_order_behind_grants(opened: Instance) -> None:
+    states: Counter[str] = Counter()
+    breaches: Counter[tuple[str, str]] = Counter()
+    for name in SCOPES:
+        scope_id = opened.ledger.directory.scope(name).scope_id
+        answers: dict[str, dict[str, Any]] = {}
+        executed: dict[str, bool] = {}
+        for kind, _, body, _ in entries(opened, name):
+            if kind == "decision" and body["verdict"] == "review":
+                executed[body["decision_id"]] = False
+            elif kind == "resolution":
+                answers[body["decision_id"]] = body
+            elif kind == "execution":
+                answer = answers.get(body["decision_id"])
+                granted = answer is not None and answer["resolution"] == "granted"
+                in_order = body["decision_verdict"] == "yes" or granted
+                assert body["flags"] == ([] if in_order else ["DECISION_NOT_APPROVED"])
+                if not in_order:
+                    breaches[name, "held" if answer is None else answer["resolution"]] += 1
+                elif granted and body["execution_status"] == "executed":
+                    executed[body["decision_id"]] = True
+        for decision_id, done in executed.items():
+            review = opened.ledger.reviews.find(scope_id, decision_id)
+            assert review is not None
+            expected = answers[decision_id]["resolution"] if decision_id in answers else "held"
+            assert review.state == ("executed" if done else expected)
+            states[review.state] += 1
+        for answer in answers.values():
+            by_service = answer["resolution"] == "expired"
+            assert answer["actor"]["type"] == ("service" if by_service else "key")
+            assert ("resolved_by" in answer) == (not by_service)
+    assert states["executed"] > 0.35 * states.total()
+    assert states["refused"] > 0.3 * states.total()
+    assert states["expired"] > 0
+    assert breaches.keys() == {("alder-travel", "held"), ("alder-travel", "refused")}
+    assert breaches.total() <= 10
+
+
+def test_the_packet_of_a_granted_booking_verifies_offline(
+    demo: tuple[Path, dict[str, Any]], opened: Instance, tmp_path: Path
+) -> None:
+    home, _ = demo
+    stored = entries(opened, "alder-travel")
+    refunds = {body["decision_id"] for kind, _, body, _ in stored if kind == "decision" if "trusted_adapter" in body}
+    granted = next(
+        body["decision_id"]
+        for kind, _, body, _ in stored
+        if kind == "resolution" and body["resolution"] == "granted" and body["decision_id"] in refunds
+    )
+    headers = {"x-api-key": key_file(home, "alder-travel").read_text().strip()}
+    path = f"/api/decision/{granted}/packet?include_intelligence=false"
+    packet = create_app(opened).test_client().get(path, headers=headers).get_json()
+    file = tmp_path / "packet.json"
+    file.write_text(json.dumps(packet))
+    told = run_gate("verify-packet", str(file), "--home", str(home), "--json")
+    assert (told.returncode, json.loads(told.stdout)["verified"]) == (0, True)
+    assert packet["resolution"]["resolution"] == "granted"
+    packet["resolution"]["resolution"] = "refused"
+    file.write_text(json.dumps(packet))
+    assert run_gate("verify-packet", str(file), "--home", str(home), "--json").returncode == 1
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +257,8 @@ def test_a_clean_ledger_has_no_incident(tmp_path: Path) -> None:
     told = made_by_command(tmp_path / "clean", "--clean", "--until", "2026-11-22")
     assert told["clean"] is True
     with closing(open_instance(load_settings(tmp_path / "clean"))) as instance:
-        versions = {body["policy_version"] for _, _, body, _ in entries(instance, "harbor-supply")}
+        stored = entries(instance, "harbor-supply")
+        versions = {body["policy_version"] for kind, _, body, _ in stored if kind == "decision"}
         requests = [request for _, _, _, request in entries(instance, "lumen-retail") if request]
     assert "2026-06-11" in versions
     assert "2026-07-20" not in versions
@@ -223,7 +307,7 @@ def test_a_person_hears_where_the_keys_are_and_what_comes_next(tmp_path: Path) -
     home = tmp_path / "a demo"
     done = run_gate("demo", "--decisions", "100", "--home", str(home))
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Made 100 decisions and ")
+    assert done.stdout.startswith("Made 100 decisions, with ")
     for scope in SCOPES:
         assert str(home / f"{scope}.key") in done.stdout
     assert "chance may hide them" in done.stdout

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.cli.demo.drawing import read_drawing
+from api.cli.demo.owners import Resolve
 from api.cli.demo.parameters import Parameters
 from api.cli.demo.policies import varied
 from api.cli.demo.reports import Report
@@ -28,6 +29,7 @@ from gate.encoding.canonical import content_hash
 from gate.encoding.strict_json import parse
 from gate.records.reports.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, text
 from gate.records.reports.report_request import check_request
+from gate.records.reports.resolution import EXPIRED, GRANTED, REFUSED, RESOLUTIONS
 from gate.records.request import read_request
 from gate.rulebooks import bundles
 from gate.rulebooks.documents import Condition
@@ -42,6 +44,7 @@ BODIES: Final = [
 SCENARIO: Final = DemoScenario(PARAMETERS, BODIES, registered())
 ROLLOUT: Final = PARAMETERS["incidents"]["bad_rollout"]
 BURST: Final = PARAMETERS["incidents"]["fraud_burst"]
+HASTY: Final = PARAMETERS["incidents"]["hasty_worker"]
 ROLLED_OUT: Final = (ROLLOUT["version"],)
 PEERS: Final = PARAMETERS["peers"]
 PEER: Final = SCENARIO.peers[0]
@@ -64,6 +67,7 @@ def told(events: tuple[Event, ...]) -> list[Any]:
     return [
         (event.moment, event.rulebook.hash, event.dependency) if isinstance(event, Register) else
         (event.moment, event.number, event.request, event.verdict) if isinstance(event, Decide) else
+        (event.moment, event.number, event.resolution, event.body) if isinstance(event, Resolve) else
         (event.moment, event.number, event.kind.name, event.body)
         for event in events
     ]  # fmt: skip
@@ -77,6 +81,27 @@ def everywhere(decisions: int) -> Iterator[tuple[str, Event]]:
 
 def day(event: Event) -> int:
     return (event.moment - START).days
+
+
+def answers(scope: str, decisions: int, *, clean: bool = False) -> dict[int, Resolve]:
+    """The resolution of each decision that has one."""
+    return {event.number: event for event in year(scope, decisions, clean=clean) if isinstance(event, Resolve)}
+
+
+def executions(scope: str, decisions: int, *, clean: bool = False) -> list[Report]:
+    events = year(scope, decisions, clean=clean)
+    return [event for event in events if isinstance(event, Report) and event.kind is EXECUTIONS]
+
+
+def in_haste(scope: str, decisions: int) -> set[int]:
+    """The decisions that are executed whatever their owner says."""
+    held = [
+        number
+        for number, event in sorted(decided(scope, decisions).items(), key=lambda each: each[1].moment)
+        if event.rulebook.rulebook_id == HASTY["policy"] and event.verdict == "review"
+        if day(event) >= HASTY["from_day"]
+    ]
+    return set(held[: HASTY["actions"]]) if scope == HASTY["scope"] else set()
 
 
 def latest(scope: str, decisions: int, *, clean: bool = False) -> dict[int, str]:
@@ -143,6 +168,8 @@ def test_every_request_can_be_decided_as_said_and_every_report_taken() -> None:
             assert request.adapter is not None or request.inputs == event.facts
         elif isinstance(event, Report):
             check_request(event.kind, event.body)
+        elif isinstance(event, Resolve) and event.body is not None:
+            assert check_request(RESOLUTIONS, event.body)["resolution"] == event.resolution
 
 
 class TestAdapters:
@@ -200,7 +227,7 @@ def _common(event: Event) -> Any:
     """What of an event does not depend on where facts come from."""
     if isinstance(event, Register):
         return event.moment, event.rulebook.hash
-    if isinstance(event, Report):
+    if isinstance(event, Report | Resolve):
         return event
     context = {name: value for name, value in event.request["context"].items() if name != "inputs"}
     return event.moment, event.number, context, event.rulebook.hash, event.kind, event.verdict, event.reports
@@ -301,7 +328,8 @@ def test_a_clean_year_differs_in_nothing_but_the_incidents() -> None:
                 assert told((event,)) == told((other,))
         ends, clean_ends = latest(scope, 3000), latest(scope, 3000, clean=True)
         for number, event in planted.items():
-            if event.kind != "fraud_burst" and event.verdict == clean[number].verdict:
+            untouched = event.kind != "fraud_burst" and number not in in_haste(scope, 3000)
+            if untouched and event.verdict == clean[number].verdict:
                 assert ends.get(number) == clean_ends.get(number)
 
 
@@ -352,6 +380,102 @@ def test_the_fraud_burst_is_a_few_days_of_refunds_that_come_back_days_later() ->
 
 def test_a_burst_is_there_in_the_smallest_year_too() -> None:
     assert sum(event.kind == "fraud_burst" for event in decided(BURST["scope"], 100).values()) == 3
+
+
+class TestOwners:
+    """The held decisions of the four companies: who owns them, and what becomes of them."""
+
+    def test_most_are_granted_or_refused_some_expire_and_a_few_are_still_held(self) -> None:
+        found: Counter[str] = Counter()
+        for scope in SCENARIO.scopes:
+            resolved = answers(scope, 4000)
+            held = [event for event in decided(scope, 4000).values() if event.verdict == "review"]
+            assert resolved.keys() <= {event.number for event in held}
+            states = Counter(resolved[e.number].resolution if e.number in resolved else "held" for e in held)
+            assert states.keys() >= {GRANTED, REFUSED, EXPIRED}
+            found += states
+        shares = {state: number / found.total() for state, number in found.items()}
+        assert 0.45 < shares[GRANTED] < 0.55
+        assert 0.38 < shares[REFUSED] < 0.48
+        assert 0.03 < shares[EXPIRED] < 0.07
+        assert 0.005 < shares["held"] < 0.03
+
+    def test_an_answer_comes_before_the_time_limit_sometimes_just_before_or_the_service_gives_it_at_once(self) -> None:
+        shares = []
+        for scope in SCENARIO.scopes:
+            of, owners = decided(scope, 4000), {(e.policy_id, e.action): e for e in SCENARIO.owners(scope)}
+            for number, event in answers(scope, 4000).items():
+                policy_id, action = of[number].rulebook.rulebook_id, action_of(of[number])
+                owner = owners.get((policy_id, action), owners[policy_id, ""])
+                within, waited = owner.terms.within_seconds, (event.moment - of[number].moment).total_seconds()
+                if event.body is None:
+                    assert event.resolution == EXPIRED
+                    assert waited == pytest.approx((within or 0) + 0.5)
+                    continue
+                assert event.body["resolved_by"] in PARAMETERS["scopes"][scope]["people"][owner.terms.owner]
+                assert 0 < waited < (within or float("inf"))
+                shares += [waited / within] if within else []
+        assert sum(share > 0.8 for share in shares) > 20
+        assert sum(share < 0.5 for share in shares) > 0.75 * len(shares)
+
+    def test_held_actions_are_executed_behind_a_grant_that_is_valid_and_by_nobody_else(self) -> None:
+        behind = 0
+        for scope in SCENARIO.scopes:
+            of, resolved, hasty = decided(scope, 4000), answers(scope, 4000), in_haste(scope, 4000)
+            valid = {owner.policy_id: owner.terms.grant_seconds for owner in SCENARIO.owners(scope)}
+            for event in executions(scope, 4000):
+                decision = of[event.number]
+                assert decision.verdict in ("yes", "review")
+                assert ("action_taken" in event.body) == (decision.verdict == "yes")
+                if decision.verdict == "review" and event.number not in hasty:
+                    grant = resolved[event.number]
+                    assert grant.resolution == GRANTED
+                    after = (event.moment - grant.moment).total_seconds()
+                    assert 0 < after < valid[decision.rulebook.rulebook_id]
+                    behind += 1
+        granted = sum(e.resolution == GRANTED for scope in SCENARIO.scopes for e in answers(scope, 4000).values())
+        assert behind > 0.85 * granted
+
+    @pytest.mark.parametrize("decisions", [3000, 20_000])
+    def test_a_hasty_worker_executes_a_few_held_actions_before_any_answer_and_after_refusals(
+        self, decisions: int
+    ) -> None:
+        scope = HASTY["scope"]
+        resolved, hasty = answers(scope, decisions), in_haste(scope, decisions)
+        executed = [event for event in executions(scope, decisions) if event.number in hasty]
+        assert {event.number for event in executed} == hasty
+        assert len(hasty) == HASTY["actions"]
+        after: dict[int, str] = {}
+        for event in executed:
+            answer = resolved[event.number]
+            after[event.number] = answer.resolution if answer.moment < event.moment else "held"
+        refused = {number for number in hasty if resolved[number].resolution == REFUSED}
+        assert after == {number: REFUSED if number in refused else "held" for number in hasty}
+        assert 1 < len(refused) < len(hasty) - 1
+
+    def test_without_incidents_every_answer_is_the_same_and_nothing_is_executed_without_a_grant(self) -> None:
+        scope = HASTY["scope"]
+        assert told(tuple(answers(scope, 4000).values())) == told(tuple(answers(scope, 4000, clean=True).values()))
+        for scope in SCENARIO.scopes:
+            of, resolved = decided(scope, 4000, clean=True), answers(scope, 4000, clean=True)
+            held = [e for e in executions(scope, 4000, clean=True) if of[e.number].verdict == "review"]
+            assert {resolved[event.number].resolution for event in held} == {GRANTED}
+
+    def test_peers_have_no_owners_and_nobody_answers_there(self) -> None:
+        assert SCENARIO.owners(PEER) == ()
+        assert any(event.verdict == "review" for event in decided(PEER, 500).values())
+        assert not answers(PEER, 500)
+
+    def test_the_readme_names_every_team_and_its_time_limit(self) -> None:
+        for owner in PARAMETERS["owners"]:
+            action = f"`{owner['action']}`" if "action" in owner else "any"
+            within = f"{owner['within_hours']} hours" if "within_hours" in owner else "none"
+            row = f"| `{owner['policy']}` | {action} | {owner['owner']} | {within} | {owner['grant_hours']} hours |"
+            assert row in README
+
+
+def action_of(event: Decide) -> str:
+    return event.rulebook.evaluator.decide(event.facts).action
 
 
 class TestPeers:
@@ -490,4 +614,5 @@ def test_the_readme_names_every_scope_policy_version_kind_and_day() -> None:
         assert f"{share} of 100 for `{policy_id}`" in README
     assert f"| `{ROLLOUT['policy']}` | `{ROLLOUT['version']}` | {ROLLOUT['from_day']} |" in README
     assert f"days {ROLLOUT['from_day']} to {ROLLOUT['until_day'] - 1}" in README
+    assert f"the next {HASTY['actions']} refunds that are held from day {HASTY['from_day']} on" in README
     assert f"days {BURST['from_day']} to {BURST['from_day'] + BURST['days'] - 1}" in README

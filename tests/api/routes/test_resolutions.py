@@ -275,6 +275,19 @@ def test_the_service_lets_reviews_expire_on_time_and_once(owner: Owner, instance
     assert [owner.standing(record)["state"] for record in records] == ["granted", "expired", "expired"]
 
 
+def test_one_review_expires_on_time_and_no_other(owner: Owner, instance: Instance, scope: Scope) -> None:
+    instance.ledger.reviews.set_owner(scope, "", "", Terms("pricing desk", 60, 600), utc_now())
+    first, second, granted = (owner.held() for _ in range(3))
+    owner.resolve(granted)
+    due = max(parse_timestamp(owner.standing(record)["due_at"]) for record in (first, second, granted))
+    early, on_time = instance.resolutions(lambda: due - timedelta(seconds=30)), instance.resolutions(lambda: due)
+    assert not early.expire(scope.scope_id, first["decision_id"])
+    assert on_time.expire(scope.scope_id, first["decision_id"])
+    assert not on_time.expire(scope.scope_id, first["decision_id"])
+    assert not on_time.expire(scope.scope_id, granted["decision_id"])
+    assert [owner.standing(record)["state"] for record in (first, second, granted)] == ["expired", "held", "granted"]
+
+
 def found(owner: Owner, query: str) -> list[tuple[Any, ...]]:
     """State, owner and decision of what a search finds, through all of its pages."""
     listed: list[tuple[Any, ...]] = []

@@ -53,8 +53,8 @@ class Report(Protocol):
 def resolved(snapshot: Snapshot) -> Snapshot:
     """The same chain where the lake holds all of it, in Parquet."""
     decisions, outcomes = snapshot.tail["decisions"], snapshot.tail["outcomes"]
-    executions = pl.DataFrame(schema={"decision_position": pl.Int64})
-    cases = updated(unreported(decisions), outcomes, executions)
+    nothing = pl.DataFrame(schema={"decision_position": pl.Int64})
+    cases = updated(unreported(decisions), outcomes, nothing, nothing)
     root = str(snapshot.merkle_root)
     files = Files(snapshot.lake, snapshot.manifest, snapshot.position, root)
     written = [

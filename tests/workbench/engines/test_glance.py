@@ -40,7 +40,9 @@ def rows_of(told: Sequence[recount.Told], receipts: set[str]) -> list[dict[str, 
         waiting = [
             decision
             for decision in decisions
-            if decision.record["verdict"] == "review" and decision.record["decision_id"] not in receipts
+            if decision.record["verdict"] == "review"
+            and decision.record["decision_id"] not in receipts
+            and decision.resolution is None
         ]
         first: dict[str, int] = {}
         for decision in decisions:

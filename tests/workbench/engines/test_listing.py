@@ -61,6 +61,9 @@ def told(chain: MadeUp) -> list[Row]:
             }
         elif "execution_receipt_id" in entry:
             rows[decision_id]["state"] = rows[decision_id]["execution_status"] = entry["execution_status"]
+        elif "resolution_entry_id" in entry:
+            row = rows[decision_id]
+            row["state"] = row["execution_status"] or entry["resolution"]
         elif "outcome_id" in entry:
             rows[decision_id]["outcome_status"] = entry["outcome_status"]
         else:

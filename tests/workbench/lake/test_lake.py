@@ -28,11 +28,12 @@ from tests.support.torture import size
 from tests.workbench.support import Chain, Shared, bring_together, bring_up, claim_request, shared
 from workbench.columns import ENTRY_TABLES, TABLES, TIME, schema
 from workbench.lake import compaction
+from workbench.lake.cases import state
 from workbench.lake.compaction import Compactor
 from workbench.lake.entries import Personal
 from workbench.lake.export import LINGER, Exporter
 from workbench.lake.fresh import fresh
-from workbench.lake.manifest import FILE_NAME, Manifest, directory_of, load
+from workbench.lake.manifest import FILE_NAME, LAKE_VERSION, Manifest, directory_of, load
 from workbench.lake.reader import Snapshot, open_lake
 from workbench.lake.verify import verify
 
@@ -60,9 +61,11 @@ class Brought:
 
 @pytest.fixture(scope="module")
 def brought(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brought]:
-    """The lake of a chain of six decisions."""
+    """The lake of a chain of seven decisions."""
     with shared(tmp_path_factory.mktemp("brought") / "home") as made:
-        Chain(made.instance, made.authority, step=timedelta(hours=7)).grow(6)
+        chain = Chain(made.instance, made.authority, step=timedelta(hours=7))
+        chain.grow(6)
+        chain.resolve(chain.hold(), "refused")
         bring_up(made.instance, made.lake, made.scope)
         yield Brought(made, bring_together(made.lake, made.scope))
 
@@ -98,6 +101,7 @@ def test_every_entry_of_every_type_is_exported_once(
     instance: Instance, lake: Path, scope: Scope, chain: Chain, export: Step, snapshot: Callable[[], Snapshot]
 ) -> None:
     chain.grow()
+    chain.review()
     chain.erase(chain.decided[3])
     chain.route(scope, "1")
     manifest = export(batch=7)
@@ -141,6 +145,78 @@ def test_migrations_and_routes_are_rows_of_their_own(
     assert (routes[2]["route_entry_id"], routes[2]["approval_hash"]) == (back["route_entry_id"], back["approval_hash"])
     assert snapshot().slice(since=utc_now() + timedelta(days=1)).table("routes").collect().height == 3
     assert faults(instance, lake, scope) == []
+
+
+def test_resolutions_are_rows_of_their_own_and_stand_with_their_cases(
+    chain: Chain,
+    lake: Path,
+    export: Step,
+    compact: Step,
+    snapshot: Callable[[], Snapshot],
+    instance: Instance,
+    scope: Scope,
+) -> None:
+    held = chain.hold()
+    made_at = chain.now
+    export()
+    compact()
+    chain.now += timedelta(minutes=90)
+    resolution: Any = chain.resolve(held, "refused", note="Too dear.", evidence=["ticket-7"])
+    told = {name: resolution[name] for name in ("resolution", "resolved_by", "note", "evidence_refs", "key_id")}
+
+    def case() -> dict[str, Any]:
+        found = fresh(instance.ledger, lake, scope.scope_id, Personal())
+        return found.cases().filter(decision_id=held).collect().row(0, named=True)
+
+    for step in (lambda: None, export, compact):
+        step()
+        found = case()
+        assert (found["resolution"], found["resolution_position"], found["resolved_at"]) == ("refused", 2, chain.now)
+        assert found["waiting_seconds"] == (chain.now - made_at).total_seconds()
+    row = snapshot().table("resolutions").collect().row(0, named=True)
+    assert {name: row[name] for name in told} == told
+    assert (row["resolution_entry_id"], row["record_hash"]) == (
+        resolution["resolution_entry_id"],
+        resolution["resolution_hash"],
+    )
+    assert (row["decision_id"], row["decision_position"], row["expires_at"]) == (held, 1, None)
+    assert orjson.loads(row["actor"]) == resolution["actor"]
+    assert faults(instance, lake, scope) == []
+
+
+def test_what_people_wrote_about_a_resolution_can_be_left_out(
+    chain: Chain, instance: Instance, lake: Path, scope: Scope
+) -> None:
+    chain.resolve(chain.hold(), "granted", note="Ada agreed.")
+    bring_up(instance, lake, scope, personal=Personal.of(["resolved_by", "note", "actor"]))
+    row = open_lake(lake).scope("acme").table("resolutions").collect().row(0, named=True)
+    assert (row["resolution"], row["resolved_by"], row["note"], row["actor"]) == ("granted", None, None, None)
+
+
+def test_a_case_says_which_of_its_receipts_came_without_a_yes_or_a_grant(
+    chain: Chain, export: Step, compact: Step, snapshot: Callable[[], Snapshot], instance: Instance, scope: Scope
+) -> None:
+    named = chain.review()
+    export()
+    compact()
+    found = {row["decision_id"]: row for row in snapshot().cases().collect().to_dicts()}
+    cases = {name: found[decision_id] for name, decision_id in named.items()}
+    assert {name: (of["resolution"], of["times_unapproved"]) for name, of in cases.items()} == {
+        "open": (None, 1),
+        "granted": ("granted", 0),
+        "early": ("granted", 1),
+        "refused": ("refused", 1),
+        "before": ("refused", 1),
+        "expired": ("expired", 1),
+        "unused": ("granted", 0),
+    }
+    assert cases["refused"]["unapproved_position"] > cases["refused"]["resolution_position"]
+    assert cases["before"]["unapproved_position"] < cases["before"]["resolution_position"]
+    assert cases["early"]["execution_position"] > cases["early"]["resolution_position"]
+    assert cases["early"]["unapproved_position"] < cases["early"]["resolution_position"]
+    assert (cases["granted"]["not_approved"], cases["refused"]["not_approved"]) == (False, True)
+    states = dict(snapshot().cases().select("decision_id", state()).collect().iter_rows())
+    assert (states[named["unused"]], states[named["open"]]) == ("granted", "executed")
 
 
 def test_each_column_holds_what_was_decided_and_reported(
@@ -207,6 +283,15 @@ def test_it_does_not_matter_in_how_many_steps_a_chain_was_exported_and_compacted
         chain.outcome(chain.decided[0], "reverted")
         chain.execution(chain.decided[1], "failed")
         export(batch=1)
+    held = [chain.hold() for _ in range(4)]
+    chain.execution(held[0])
+    export(batch=1)
+    compact(many=2)
+    for decision_id, answer in zip(held, ("granted", "refused", "expired"), strict=False):
+        chain.resolve(decision_id, answer)
+    export(batch=1)
+    compact(many=2)
+    chain.execution(held[1])
     chain.erase(chain.decided[2])
     export()
     in_steps = snapshot()
@@ -649,6 +734,15 @@ def at_noon(frame: pl.DataFrame, column: str) -> pl.DataFrame:
         ("metrics", lambda frame: frame.head(frame.height - 1), "metrics"),
         ("outcomes", lambda frame: frame.with_columns(pl.lit("forged").alias("external_ref")), "ledger"),
         ("decisions", lambda frame: frame.with_columns(pl.lit(1.0).alias("amount")), "ledger"),
+        ("resolutions", lambda frame: frame.with_columns(pl.lit("0" * 64).alias("record_hash")), "chain"),
+        (
+            "resolutions",
+            lambda frame: frame.with_columns(pl.lit("granted").cast(frame["resolution"].dtype).alias("resolution")),
+            "cases",
+        ),
+        ("resolutions", lambda frame: at_noon(frame, "recorded_at"), "cases"),
+        ("resolutions", lambda frame: at_noon(frame, "expires_at"), "ledger"),
+        ("cases", lambda frame: frame.with_columns(waiting_seconds=pl.col("waiting_seconds") + 1), "cases"),
         ("facts", lambda frame: frame.with_columns(pl.lit("{}").alias("inputs")), "ledger"),
         ("facts", lambda frame: frame.with_columns(pl.lit(1.0).alias("margin_percent:number")), "ledger"),
         ("decisions", lambda frame: at_noon(frame, "occurred_at"), "cases"),
@@ -670,6 +764,7 @@ def test_a_lake_with_a_column_of_another_type_is_said_to_be_damaged(
     lake: Path, chain: Chain, export: Step, compact: Step, instance: Instance, scope: Scope, table: str
 ) -> None:
     chain.grow(6)
+    chain.resolve(chain.hold())
     chain.erase(chain.decided[2])
     chain.route(scope, "1")
     export()
@@ -705,7 +800,7 @@ def test_a_forged_manifest_that_binds_a_file_to_another_place_of_the_chain_is_to
         assert [found.check for found in verify(copied, forged_)] == ["chain"]
 
 
-@pytest.mark.parametrize("earlier", [f"decision_lake_v{number}" for number in range(1, 6)])
+@pytest.mark.parametrize("earlier", [f"decision_lake_v{number}" for number in range(1, 7)])
 def test_a_lake_of_an_earlier_release_is_made_anew(
     earlier: str,
     lake: Path,
@@ -721,7 +816,7 @@ def test_a_lake_of_an_earlier_release_is_made_anew(
     compact()
     expected = rows(snapshot())
     file = directory_of(lake, scope.scope_id) / FILE_NAME
-    file.write_text(file.read_text().replace("decision_lake_v6", earlier))
+    file.write_text(file.read_text().replace(LAKE_VERSION, earlier))
     with pytest.raises(OperatorError, match="gate lake export"):
         open_lake(lake)
     assert fresh(instance.ledger, lake, scope.scope_id, Personal()).manifest.position == 0

@@ -161,7 +161,7 @@ def test_the_reports_of_a_slice_are_those_about_its_decisions(held: Sequence[Sna
         decisions = set(sliced.table("decisions").collect()["position"])
         assert decisions == set(sliced.cases().collect()["position"])
         assert decisions == set(sliced.facts(["amount"]).collect()["position"])
-        for table in ("outcomes", "executions", "erasures"):
+        for table in ("outcomes", "executions", "resolutions", "erasures"):
             rows = sliced.table(table).collect()
             assert rows.height
             assert set(rows["decision_position"]) <= decisions

@@ -33,6 +33,8 @@ _STATES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "advisory": ("are advisory and have no receipt", "is advisory and has no receipt"),
         "approved": ("are approved and have no receipt", "is approved and has no receipt"),
         "refused": ("are refused and have no receipt", "is refused and has no receipt"),
+        "granted": ("were granted and have no receipt", "was granted and has no receipt"),
+        "expired": ("expired unanswered and have no receipt", "expired unanswered and has no receipt"),
         "executed": ("were executed", "was executed"),
         "queued": ("are queued", "is queued"),
         "skipped": ("were skipped", "was skipped"),

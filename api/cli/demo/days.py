@@ -1,0 +1,38 @@
+"""When the decisions of the demo are asked for: how many there are on a day, and at what time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import accumulate
+from random import Random
+from typing import Final
+
+from api.cli.demo.parameters import Calendar
+
+_HOUR_MS: Final = 60 * 60 * 1000
+
+
+def day_weights(random: Random, calendar: Calendar, dates: Sequence[datetime], noise: float) -> list[float]:
+    """How much of a year's decisions comes on each of its days: by weekday, month and chance."""
+    weights = [
+        calendar["weekdays"][date.weekday()] * calendar["months"][date.month - 1] * math.exp(random.gauss(0, noise))
+        for date in dates
+    ]
+    return [weight if day >= calendar.get("from_day", 0) else 0.0 for day, weight in enumerate(weights)]
+
+
+def time_of_day(random: Random, hours: Sequence[float]) -> int:
+    """A time, in milliseconds after midnight, by the weights of the hours."""
+    (hour,) = random.choices(range(24), hours)
+    return hour * _HOUR_MS + random.randrange(_HOUR_MS)
+
+
+def spread(total: int, weights: Sequence[float]) -> list[int]:
+    """A number in whole parts after weights; their sum is the number, whatever the rounding."""
+    whole = math.fsum(weights)
+    ends = [0, *(round(total * part / whole) for part in accumulate(weights))]
+    # The last sum may differ from the whole by a rounding.
+    ends[-1] = total
+    return [ends[at + 1] - ends[at] for at in range(len(weights))]
