@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from gate.errors import GateError
 from gate.instance.audit.changes import change_fault, index_finding
@@ -10,12 +11,12 @@ from gate.instance.audit.decision import decision_finding
 from gate.instance.audit.finding import Finding, beside, tampered
 from gate.instance.audit.material import DECISION, ERASURE, KIND_OF, Entry, Material, entry_tampered, link_of, misshapen
 from gate.instance.audit.report import erasure_fault, latest_finding, report_fault
-from gate.instance.audit.reviews import resolution_fault, review_finding
+from gate.instance.audit.reviews import begun_finding, executed_finding, resolution_fault, resolved_finding
 from gate.ledger.tables import claims, decisions
 from gate.proof import chain
 from gate.proof.chain import Head, Link
 from gate.records.changes import CHANGE_KINDS
-from gate.records.reports.receipts import OUTCOMES
+from gate.records.reports.receipts import EXECUTIONS, OUTCOMES
 from gate.records.reports.resolution import RESOLUTIONS
 
 
@@ -54,7 +55,9 @@ def _finding(entry: Entry, link: Link, material: Material) -> Finding | None:
     if entry.fault is not None:
         return entry_tampered(row, entry.fault)
     if row.entry_type == DECISION:
-        found = decision_finding(entry, link, material) or review_finding(entry, material)
+        found = decision_finding(entry, link, material)
+        if entry.held:
+            found = found or begun_finding(entry, material)
         found = found or _claim_finding(entry, material)
         return found or (index_finding(entry, None, material) if row.position in material.changes else None)
     kind, change = KIND_OF.get(row.entry_type), CHANGE_KINDS.get(row.entry_type)
@@ -79,8 +82,16 @@ def _finding(entry: Entry, link: Link, material: Material) -> Finding | None:
         return beside(row.position, what, row.position, table=decisions.name)
     if change is not None or row.position in material.changes:
         return index_finding(entry, change, material)
-    found = review_finding(entry, material) or _claim_finding(entry, material)
-    return found or (latest_finding(entry, material) if kind is OUTCOMES else None)
+    of_kind = _OF_KIND.get(row.entry_type)
+    return _claim_finding(entry, material) or (None if of_kind is None else of_kind(entry, material))
+
+
+# What follows from an entry beside its idempotency key, by its type.
+_OF_KIND: Final[Mapping[str, Callable[[Entry, Material], Finding | None]]] = {
+    OUTCOMES.entry_type: latest_finding,
+    EXECUTIONS.entry_type: executed_finding,
+    RESOLUTIONS.entry_type: resolved_finding,
+}
 
 
 def _claim_finding(entry: Entry, material: Material) -> Finding | None:

@@ -6,13 +6,13 @@ with all of them is right, and no two resolutions of a decision agree with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from gate.errors import GateError
 from gate.ids import parse_timestamp, timestamp
 from gate.instance.audit.finding import Finding, beside, read_stored, tampered
-from gate.instance.audit.material import KIND_OF, Entry, Material, ids_in_order, is_held, misshapen
+from gate.instance.audit.material import Entry, Material, ids_in_order, is_held, misshapen
 from gate.ledger.chain.reviews import EXECUTED, GRANTED, HELD
 from gate.ledger.reads.audited import AuditedLedger, Snapshot
 from gate.ledger.tables import reviews
@@ -28,7 +28,7 @@ from gate.verify.resolution import is_resolution, judge_resolution, resolution_f
 _PAGE: Final = 256
 
 
-def read_reviews(seen: Snapshot, page: Iterable[Entry], material: Material) -> None:
+def read_reviews(seen: Snapshot, page: Sequence[Entry], material: Material) -> None:
     """Reads the reviews that a page is about; a page without held decisions asks for nothing.
 
     Args:
@@ -36,15 +36,16 @@ def read_reviews(seen: Snapshot, page: Iterable[Entry], material: Material) -> N
         page: The entries.
         material: Takes what is read; it has the decisions that the entries are about.
     """
-    begun, resolved, reported = set(), set(), set()
-    for entry in page:
-        decision_id = entry.row.decision_id
-        if entry.held:
-            begun.add(decision_id)
-        elif entry.row.entry_type == RESOLUTIONS.entry_type:
-            resolved.add(decision_id)
-        elif entry.row.entry_type == EXECUTIONS.entry_type and _is_of_held(decision_id, material):
-            reported.add(decision_id)
+    begun = {entry.row.decision_id for entry in page if entry.held}
+    resolved = {entry.row.decision_id for entry in page if entry.row.entry_type == RESOLUTIONS.entry_type}
+    held = {id_ for id_, decision in material.decisions.items() if decision is not None and is_held(decision.record)}
+    reported = {
+        entry.row.decision_id
+        for entry in page
+        if entry.row.entry_type == EXECUTIONS.entry_type and entry.row.decision_id in held
+    }
+    if not (begun or resolved or reported):
+        return
     rows = material.reviews = seen.reviews.of(ids_in_order(begun | resolved | reported))
     named = {rows[id_]["resolved_position"] for id_ in begun | resolved if id_ in rows}
     material.resolutions = seen.reviews.resolutions(sorted(at for at in named if _is_position(at)))
@@ -121,17 +122,8 @@ def _signature_fault(resolution: Any, trust: Trust) -> str | None:
     return None
 
 
-def review_finding(entry: Entry, material: Material) -> Finding | None:
-    """What is wrong with the row of the review that an entry begins, resolves or reports about."""
-    if entry.held:
-        return _begun_finding(entry, material)
-    kind = KIND_OF.get(entry.row.entry_type)
-    if kind is RESOLUTIONS:
-        return _resolved_finding(entry, material)
-    return _reported_finding(entry, material) if kind is EXECUTIONS else None
-
-
-def _begun_finding(entry: Entry, material: Material) -> Finding | None:
+def begun_finding(entry: Entry, material: Material) -> Finding | None:
+    """What is wrong with the row of the review that a held decision begins."""
     record, position = entry.document, entry.row.position
     decision_id = record["decision_id"]
     row = material.reviews.get(decision_id)
@@ -165,7 +157,8 @@ def _begun_finding(entry: Entry, material: Material) -> Finding | None:
     return tampered(position, what, decision_id, table=reviews.name)
 
 
-def _resolved_finding(entry: Entry, material: Material) -> Finding | None:
+def resolved_finding(entry: Entry, material: Material) -> Finding | None:
+    """What is wrong with the row of the review that a resolution ends."""
     resolution, position = entry.document, entry.row.position
     decision_id, answer = resolution["decision_id"], resolution["resolution"]
     row: Mapping[str, Any] = material.reviews.get(decision_id, {})
@@ -185,7 +178,8 @@ def _resolved_finding(entry: Entry, material: Material) -> Finding | None:
     return None
 
 
-def _reported_finding(entry: Entry, material: Material) -> Finding | None:
+def executed_finding(entry: Entry, material: Material) -> Finding | None:
+    """What is wrong with the row of the review of a receipt that says executed behind a grant."""
     decision_id, position = entry.document["decision_id"], entry.row.position
     at = granted_at(decision_id, material)
     if at is None or position < at or entry.document["execution_status"] != EXECUTED:
@@ -257,11 +251,6 @@ def _is_time(stored: object) -> bool:
 
 def _is_position(stored: object) -> bool:
     return type(stored) is int
-
-
-def _is_of_held(decision_id: str, material: Material) -> bool:
-    decision = material.decisions.get(decision_id)
-    return decision is not None and is_held(decision.record)
 
 
 def _says_executed(body: bytes) -> bool:

@@ -91,7 +91,7 @@ class Auditor:
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
-        head, rows = Head(chain_id, after), Rows()
+        head, keyed, held = Head(chain_id, after), 0, 0
         start = head if after == 0 else None
         while head.size < up_to:
             # A snapshot a page, not one for all: a reader that stays keeps SQLite from beginning its WAL anew and
@@ -105,16 +105,17 @@ class Auditor:
             before = head.size
             if not page:
                 missing = f"The entry at position {before + 1} is missing, and the chain has {up_to} or more."
-                return Judged(start, head, before - after, rows, tampered(before + 1, missing, before + 1))
+                return Judged(start, head, before - after, Rows(keyed, held), tampered(before + 1, missing, before + 1))
             for entry in page:
                 finding = entry_finding(entry, head, material)
                 if finding is not None:
-                    return Judged(start, head, head.size + 1 - after, rows, finding)
+                    return Judged(start, head, head.size + 1 - after, Rows(keyed, held), finding)
                 row = entry.row
                 head = Head(chain_id, row.position, row.merkle_root, row.link_hash)
-                rows = Rows(rows.claims + (entry.claim is not None), rows.reviews + entry.held)
+                keyed += entry.claim is not None
+                held += entry.held
             told(head.size - before)
-        return Judged(start, head, head.size - after, rows, None)
+        return Judged(start, head, head.size - after, Rows(keyed, held), None)
 
     def _material(self, seen: Snapshot, scope_id: str, page: list[Entry], after: int) -> Material:
         """What a page is held against. Every id that is asked for comes from a row, or is known to be one."""
