@@ -6,17 +6,21 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import orjson
 import pytest
 from sqlalchemy import select
 
 from api.keeper import tell
 from gate.clock import utc_now
-from gate.errors import OperatorError
+from gate.encoding import resources
+from gate.errors import OperatorError, ReviewConflict
+from gate.ids import parse_timestamp
 from gate.instance.audit import check_chain
 from gate.instance.instance import Instance
 from gate.instance.webhooks import KEY_FILE
 from gate.ledger.access.authority import Authority, Scope
+from gate.ledger.chain.reviews import Terms
 from gate.ledger.tables import chain_heads, webhook_events
 from gate.ledger.webhooks.deliveries import Delivery, Tried, failed
 from gate.ledger.webhooks.endpoints import Endpoint
@@ -29,6 +33,7 @@ from tests.support.reports import alerts_example
 from tests.support.samples import in_threads, sample_request
 from workbench.alerting import Alerting
 
+DESCRIBED = jsonschema.Draft202012Validator(resources.schema("webhook-event"))
 URL = "https://hooks.example.com/gate"
 HELD = {"discount_percent": 10}
 """Facts that lack one, so that the decision is held."""
@@ -43,10 +48,13 @@ def decide(instance: Instance, authority: Authority, inputs: dict[str, Any] = HE
 
 
 def outbox(instance: Instance, scope: Scope) -> list[tuple[int, str, Any]]:
-    """The number, the subject and the body of each event."""
+    """The number, the subject and the body of each event, which is as the schema describes it."""
     query = select(webhook_events).where(webhook_events.c.scope_id == scope.scope_id).order_by(webhook_events.c.seq)
     with instance.ledger.store.read() as connection:
-        return [(row.seq, row.subject, orjson.loads(row.body)) for row in connection.execute(query)]
+        found = [(row.seq, row.subject, orjson.loads(row.body)) for row in connection.execute(query)]
+    for _, _, body in found:
+        DESCRIBED.validate(body)
+    return found
 
 
 def types(instance: Instance, scope: Scope) -> list[str]:
@@ -78,6 +86,35 @@ def test_a_held_decision_is_told_with_ids_hashes_and_times_alone(
     assert "deal-1042" not in told
     assert "customer-9" not in told
     assert check_chain(instance, scope.scope_id)[1] is None
+
+
+def test_a_resolution_is_told_whoever_makes_it_and_once(instance: Instance, scope: Scope, authority: Authority) -> None:
+    add(instance, scope, "decision.review", "resolution.made")
+    instance.ledger.reviews.set_owner(scope, "", "", Terms("a private name", 3600, 60), utc_now())
+    granted, expired = decide(instance, authority), decide(instance, authority)
+    owner, _ = instance.ledger.directory.create_key(scope, {"resolve"}, None, utc_now())
+    resolver = instance.ledger.directory.authenticate(owner, utc_now())
+    body = {"resolution": "granted", "resolved_by": "Maya Lindqvist", "note": "a private note"}
+    resolution = instance.resolutions().resolve(resolver, granted["decision_id"], body, idempotency_key="g").resolution
+    instance.resolutions().resolve(resolver, granted["decision_id"], body, idempotency_key="g")
+    with pytest.raises(ReviewConflict):
+        instance.resolutions().resolve(resolver, granted["decision_id"], body)
+    late = utc_now() + timedelta(hours=2)
+    assert instance.resolutions(lambda: late).expire_due(lambda review, error: pytest.fail(str(error))) == 1
+    found = [(subject, event["type"], event["data"]) for _, subject, event in outbox(instance, scope)]
+    assert [(subject, type_) for subject, type_, _ in found] == [
+        (granted["decision_id"], "decision.review"),
+        (expired["decision_id"], "decision.review"),
+        (granted["decision_id"], "resolution.made"),
+        (expired["decision_id"], "resolution.made"),
+    ]
+    due_at = parse_timestamp(found[0][2]["due_at"])
+    assert due_at - parse_timestamp(granted["created_at"]) == timedelta(hours=1)
+    assert found[2][2]["resolution_hash"] == resolution["resolution_hash"]
+    assert (found[2][2]["resolution"], found[2][2]["expires_at"]) == ("granted", resolution["expires_at"])
+    assert (found[3][2]["resolution"], found[3][2]["expires_at"]) == ("expired", found[1][2]["due_at"])
+    assert "private" not in str(found)
+    assert "Maya" not in str(found)
 
 
 def test_a_scope_without_endpoints_or_of_other_types_has_no_events(
