@@ -49,6 +49,9 @@ _CHANGES: Final = ("outcome_shift", "verdict_shift", "metric_shift", "volume", "
 _BROKEN: Final[Mapping[str, str]] = MappingProxyType(
     {
         "executed_without_yes": "were executed or queued without a yes",
+        "executed_though_refused": "were executed or queued although their owner had refused",
+        "executed_though_expired": "were executed or queued after their review had expired",
+        "executed_before_grant": "were executed or queued before their owner granted it",
         "duplicate_execution": "were executed more than once without being reverted",
         "binding_mismatch": "have a receipt that names another target",
         "action_mismatch": "have a receipt that names another action",
