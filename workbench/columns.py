@@ -332,7 +332,9 @@ _OF_EXECUTION: Final[Table] = {
         pl.Int64,
         "How many said executed or queued, and had the flag DECISION_NOT_APPROVED: no yes and no grant before.",
     ),
-    "unapproved_position": Column(pl.Int64, "The chain position of the last of these receipts."),
+    "executed_against": Column(
+        pl.Boolean, "Whether one of these receipts stands after its resolution, which was refused or expired then."
+    ),
     "times_mismatched": Column(pl.Int64, "How many had the flag ACTION_BINDING_MISMATCH."),
     "times_other_action": Column(
         pl.Int64, "How many said executed or queued, and named another action than the decision's."

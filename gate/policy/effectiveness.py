@@ -18,10 +18,12 @@ from gate.policy.confidence import HIGH, MEDIUM, MIN_SAMPLE, Counts, wilson_inte
 from gate.policy.versions import Compared
 
 LET_THROUGH: Final = "let_through"
-DISPOSITIONS: Final = (LET_THROUGH, "blocked", "held", "not_executed")
+GRANTED: Final = "granted"
+DISPOSITIONS: Final = (LET_THROUGH, GRANTED, "blocked", "held", "refused", "expired", "not_executed")
 """What becomes of an action. It was let through where the latest outcome says action_executed; where that says nothing,
-if the verdict is yes. Of the others, those with the verdict no were blocked, those with review held, and those with yes
-not executed.
+if the verdict is yes, or if its owner granted it and a receipt says executed or the outcome is terminal. Of the others,
+those with the verdict no were blocked; those with review are granted, refused or expired as they were resolved, and
+held until then; those that were approved or granted and, as the outcome says, not executed are not_executed.
 """
 
 UNKNOWN: Final = "unknown"
@@ -184,6 +186,36 @@ class Metric(NamedTuple):
     max: float
 
 
+class Reviews(NamedTuple):
+    """How the reviews among some decisions were resolved. Times are whole seconds from a decision to its resolution.
+
+    Attributes:
+        held: Those that nobody resolved yet.
+        granted: Those that their owner granted.
+        refused: Those that their owner refused.
+        expired: Those whose time limit was over before anybody answered.
+        median: The lower median of the times of those that were resolved; None where none was.
+        p90: The least time that nine of ten of them did not exceed.
+    """
+
+    held: int = 0
+    granted: int = 0
+    refused: int = 0
+    expired: int = 0
+    median: int | None = None
+    p90: int | None = None
+
+    @property
+    def resolved(self) -> int:
+        """Those that were resolved."""
+        return self.granted + self.refused + self.expired
+
+    @property
+    def decisions(self) -> int:
+        """All of them."""
+        return self.held + self.resolved
+
+
 @dataclass(frozen=True, slots=True)
 class Counted:
     """What was counted of some decisions of a policy. Each mapping holds every one of them once.
@@ -210,6 +242,7 @@ class Counted:
         middles_one_of: Of so many decisions one was taken for the middles.
         advisory: How many decisions with the policy's id were left out because they are advisory.
         early: How many decisions have an outcome that is dated before them, where these are dates of events.
+        reviews: How those with the verdict review were resolved; None where nothing is said of that.
     """
 
     by_version: Mapping[str, Group]
@@ -233,6 +266,7 @@ class Counted:
     middles_one_of: int = 1
     advisory: int = 0
     early: int = 0
+    reviews: Reviews | None = None
 
     @property
     def standing(self) -> Standing:

@@ -44,6 +44,10 @@ _NOTES: Final = (
     "Outcomes are taken to be independent of one another, except those of decisions made in one minute, and later ones "
     "to be like earlier ones.",
 )
+_GRANTS: Final = (
+    "A review that its owner granted counts as let through where a receipt says executed, or its latest outcome is "
+    "terminal and does not say that nothing was executed."
+)
 _NOT_COMPARED: Final = (
     "Versions with fewer let-through terminal outcomes than min_sample are not judged: a greater min_sample judges "
     "fewer of them."
@@ -114,6 +118,7 @@ def effectiveness_report(counted: Counted, question: EffectivenessQuestion) -> d
             "disposition",
             _in_order((*DISPOSITIONS, effectiveness.UNKNOWN), counted.by_disposition),
         ),
+        **_reviews(counted),
         "rules": _named("rule", sorted(counted.by_rule.items(), key=lambda item: (-item[1].decisions, item[0])))[
             :MAX_RULES
         ],
@@ -222,6 +227,15 @@ def _ordered_metrics(counted: Counted) -> list[effectiveness.Metric]:
     return sorted(counted.metrics, key=lambda metric: (-metric.decisions, metric.name))
 
 
+def _reviews(counted: Counted) -> dict[str, Any]:
+    of = counted.reviews
+    if of is None or not of.decisions:
+        return {}
+    answers = {"held": of.held, "granted": of.granted, "refused": of.refused, "expired": of.expired}
+    waited = {"median": of.median, "p90": of.p90} if of.resolved else None
+    return {"reviews": {"decisions": of.decisions, **answers, "waiting_seconds": waited}}
+
+
 def _middle(part: str, of: Middle) -> dict[str, Any]:
     return {
         "name": of.name,
@@ -254,6 +268,8 @@ def _enumerated(names: Sequence[str]) -> str:
 
 def _notes(counted: Counted, question: EffectivenessQuestion) -> Iterator[str]:
     yield from _NOTES
+    if counted.reviews is not None and counted.reviews.granted:
+        yield _GRANTS
     several = len(counted.by_version) > 1
     let_through = [counted.let_through.get(version, Standing()) for version in counted.by_version]
     if several and any(of.terminal < question.min_sample for of in let_through):

@@ -96,6 +96,20 @@ BREAKS = {
         "Executed or queued without a yes",
         "Stop the caller that executes: it does not wait for a yes. Its receipts name the executor.",
     ),
+    "executed_though_refused": (
+        "Executed or queued although the owner had refused",
+        "Stop the caller that executes: it acts against the owner's answer. Compare its receipts with the resolution.",
+    ),
+    "executed_though_expired": (
+        "Executed or queued after the review had expired without an answer",
+        "Stop the caller that executes: a review that expired opens nothing. Ask the owner whether the time limit is "
+        "too short.",
+    ),
+    "executed_before_grant": (
+        "Executed or queued before the owner granted it",
+        "Let the caller wait for the grant: a later one does not open what was done before. Its receipts name the "
+        "executor.",
+    ),
     "duplicate_execution": (
         "Executed more than once without being reverted",
         "Compare the receipts' execution_id and external_ref: were two transactions made, or was one told twice?",
@@ -139,6 +153,8 @@ class Case:
     record: Mapping[str, Any]
     receipts: list[Mapping[str, Any]] = field(default_factory=list)
     outcomes: list[Mapping[str, Any]] = field(default_factory=list)
+    resolution: Mapping[str, Any] | None = None
+    later: list[Mapping[str, Any]] = field(default_factory=list)
     erased: bool = False
     alone: bool = False
 
@@ -159,9 +175,14 @@ class Case:
         return self.latest.get("outcome_status") in TERMINAL
 
     @property
+    def answer(self) -> str | None:
+        """What the owner answered, if the decision was held and somebody did."""
+        return None if self.resolution is None else str(self.resolution["resolution"])
+
+    @property
     def let_through(self) -> bool:
         told = self.latest.get("action_executed")
-        return self.yes if told is None else bool(told)
+        return (self.yes or self.answer == "granted") if told is None else bool(told)
 
     @property
     def age(self) -> int:
@@ -201,6 +222,10 @@ def cases_of(entries: Entries) -> list[Case]:
             found[of].outcomes.append(entry)
         elif "execution_receipt_id" in entry:
             found[of].receipts.append(entry)
+            if found[of].resolution is not None:
+                found[of].later.append(entry)
+        elif "resolution_entry_id" in entry:
+            found[of].resolution = entry
         elif "erasure_id" in entry:
             found[of].erased = True
         elif "sync_id" not in entry:
@@ -210,7 +235,9 @@ def cases_of(entries: Entries) -> list[Case]:
 
 def dated(entry: Mapping[str, Any]) -> Moment:
     """When an entry was made."""
-    return moment(next(entry[name] for name in ("reported_at", "erased_at", "created_at") if name in entry))
+    return moment(
+        next(entry[name] for name in ("reported_at", "recorded_at", "erased_at", "created_at") if name in entry)
+    )
 
 
 # --- statistics ------------------------------------------------------------------------------------------------------
@@ -888,6 +915,9 @@ class Recount:
 
         return {
             "executed_without_yes": [case for case in self.chosen if not case.yes],
+            "executed_though_refused": [case for case in self.chosen if case.answer == "refused"],
+            "executed_though_expired": [case for case in self.chosen if case.answer == "expired"],
+            "executed_before_grant": [case for case in self.chosen if case.answer == "granted"],
             "duplicate_execution": [case for case in self.chosen if case.said("executed")],
             "binding_mismatch": [case for case in self.chosen if case.receipts],
             "action_mismatch": [case for case in self.chosen if case.receipts],
@@ -899,9 +929,22 @@ class Recount:
             ],
         }
 
+    @staticmethod
+    def unapproved(case: Case) -> str | None:
+        """The break of a case that was carried out without a yes and without a grant before; None for others."""
+        later = [of for of in case.later if of["execution_status"] in ("executed", "queued")]
+        before = len(case.said("executed", "queued")) > len(later)
+        if case.yes or not (before or later):
+            return None
+        if case.answer == "granted":
+            return "executed_before_grant" if before else None
+        if case.answer is not None and later:
+            return f"executed_though_{case.answer}"
+        return "executed_without_yes"
+
     def is_broken(self, name: str, case: Case) -> bool:
-        if name == "executed_without_yes":
-            return bool(case.said("executed", "queued"))
+        if name.startswith(("executed_without", "executed_though", "executed_before")):
+            return self.unapproved(case) == name
         if name == "duplicate_execution":
             return len(case.said("executed")) - len(case.said("reverted")) > 1
         if name == "binding_mismatch":
@@ -923,6 +966,9 @@ class Recount:
     def break_score(name: str, has: int, could: int) -> float:
         fixed = {
             "executed_without_yes": 1.0,
+            "executed_though_refused": 1.0,
+            "executed_though_expired": 1.0,
+            "executed_before_grant": 0.9,
             "duplicate_execution": 0.9,
             "binding_mismatch": 0.9,
             "action_mismatch": 0.9,

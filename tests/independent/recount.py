@@ -13,7 +13,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -37,7 +37,7 @@ MOST_METRICS = 64
 MOST_MIDDLES = 16
 MOST_METRIC_WEEKS = 104
 MOST_SAMPLED = 100_000
-DISPOSITIONS = ("let_through", "blocked", "held", "not_executed")
+DISPOSITIONS = ("let_through", "granted", "blocked", "held", "refused", "expired", "not_executed")
 
 EFFECTIVENESS_NOTES = (
     "Outcomes are what callers reported: nobody checked them. A decision counts by the latest one.",
@@ -52,6 +52,10 @@ EFFECTIVENESS_NOTES = (
     "than they will.",
     "Outcomes are taken to be independent of one another, except those of decisions made in one minute, and later ones "
     "to be like earlier ones.",
+)
+GRANTS = (
+    "A review that its owner granted counts as let through where a receipt says executed, or its latest outcome is "
+    "terminal and does not say that nothing was executed."
 )
 NOT_COMPARED = (
     "Versions with fewer let-through terminal outcomes than min_sample are not judged: a greater min_sample judges "
@@ -130,16 +134,39 @@ class Told:
         return self.outcomes[-1][1]["outcome_status"] if self.outcomes else None
 
     @property
+    def executed(self) -> bool | None:
+        """action_executed of the latest outcome."""
+        return self.outcomes[-1][1].get("action_executed") if self.outcomes else None
+
+    @property
+    def answer(self) -> str | None:
+        """What its owner answered; None where it was not held, or is held still."""
+        return None if self.resolution is None else str(self.resolution["resolution"])
+
+    @property
     def let_through(self) -> bool:
-        latest = self.outcomes[-1][1] if self.outcomes else {}
-        executed: bool | None = latest.get("action_executed")
-        return self.record["verdict"] == "yes" if executed is None else executed
+        if self.executed is not None:
+            return self.executed
+        was_done = self.status in TERMINAL or any(of["execution_status"] == "executed" for _, of in self.receipts)
+        return bool(self.record["verdict"] == "yes" or (self.answer == "granted" and was_done))
 
     @property
     def disposition(self) -> str:
+        verdict: str = self.record["verdict"]
         if self.let_through:
             return "let_through"
-        return {"no": "blocked", "review": "held", "yes": "not_executed"}[self.record["verdict"]]
+        if verdict == "no":
+            return "blocked"
+        if verdict == "yes" or (self.answer == "granted" and self.executed is False):
+            return "not_executed"
+        return self.answer or "held"
+
+    @property
+    def waited(self) -> int:
+        """For how many whole seconds it was held."""
+        assert self.resolution is not None
+        made, ended = (datetime.fromisoformat(at) for at in (self.record["created_at"], self.resolution["recorded_at"]))
+        return max(0, (ended - made) // timedelta(seconds=1))
 
     @property
     def monday(self) -> str:
@@ -372,6 +399,21 @@ def metrics_of(decisions: Iterable[Told]) -> list[Json]:
     return found
 
 
+def reviews_of(decisions: Iterable[Told]) -> Json:
+    """`reviews`, where there are any."""
+    held = [of for of in decisions if of.record["verdict"] == "review"]
+    if not held:
+        return {}
+    waited = sorted(of.waited for of in held if of.resolution is not None)
+    answers = {name: sum(of.answer == name for of in held) for name in ("granted", "refused", "expired")}
+    told = (
+        {"median": waited[(len(waited) - 1) // 2], "p90": waited[math.ceil(Fraction(9, 10) * len(waited)) - 1]}
+        if waited
+        else None
+    )
+    return {"reviews": {"decisions": len(held), "held": len(held) - len(waited), **answers, "waiting_seconds": told}}
+
+
 def recommended(decisions: Sequence[Told], min_sample: int, version_below: bool) -> str:
     """The recommendation of an effectiveness report: the first that holds."""
     approved = [decision for decision in decisions if decision.record["verdict"] == "yes"]
@@ -466,6 +508,8 @@ def effectiveness(
         (metrics, MOST_METRICS),
     )
     notes = [*EFFECTIVENESS_NOTES]
+    if any(of.answer == "granted" for of in chosen):
+        notes.append(GRANTS)
     through = {name: [of for of in decisions if of.let_through] for name, decisions in versions.items()}
     small = [of for of in through.values() if number_of(of, *TERMINAL) < min_sample]
     if small and len(versions) > 1:
@@ -534,6 +578,7 @@ def effectiveness(
             if (of := [decision for decision in chosen if decision.disposition == name])
         ],
         "verdicts": [{"verdict": name, **part_of(verdicts[name])} for name in VERDICTS if name in verdicts],
+        **reviews_of(chosen),
         "rules": [{"rule": name, **part_of(rules[name])} for name in most_first(rules)[:MOST_RULES]],
         "weeks": [{"week": name, **part_of(weeks[name])} for name in sorted(weeks)[-MOST_WEEKS:]],
         "metrics": metrics[:MOST_METRICS],

@@ -45,6 +45,8 @@ VALUES: Final = [0, 1, -7, 12, 2**53 - 1, -(2**53) + 1, 0.1, 0.1, -2.5, 1e21, 1e
 
 NAMES: Final = ["margin", "days to close", "é", "x" * 120]
 
+ANSWERS: Final = ["granted", "granted", "refused", "expired"]
+
 EXECUTED: Final = ["executed", "queued", "skipped", "failed", "blocked", "reviewed", "reverted"]
 
 
@@ -57,19 +59,24 @@ class Site:
         self.instance = instance
         self.values = values
         self.chance = chance
+        self.answering = random.Random(len(names))  # noqa: S311 - for tests to be the same each time
         self.now = SINCE
         directory = instance.ledger.directory
         self.scopes: dict[str, Scope] = {name: directory.create_scope(name, "unlimited", SINCE) for name in names}
         self.callers: dict[str, Authority] = {}
+        self.owners: dict[str, Authority] = {}
         for name, scope in self.scopes.items():
-            key, _ = directory.create_key(scope, FULL_ACCESS, None, SINCE)
-            self.callers[name] = directory.authenticate(key, SINCE)
+            for access, keys in ((FULL_ACCESS, self.callers), (frozenset({"resolve"}), self.owners)):
+                key, _ = directory.create_key(scope, access, None, SINCE)
+                keys[name] = directory.authenticate(key, SINCE)
         self.entries: dict[str, list[Any]] = {name: [] for name in names}
         self.decided: dict[str, list[str]] = {name: [] for name in names}
         self.requests: dict[str, dict[str, Any]] = {}
         self.erased: set[str] = set()
+        self.resolved: set[str] = set()
         self.gate = instance.gate(lambda: self.now)
         self.lifecycle = instance.lifecycle(lambda: self.now)
+        self.resolutions = instance.resolutions(lambda: self.now)
 
     def grow(self, decisions: int, reports: int) -> None:
         """Adds so many decisions and reports to each scope, in random order and at random moments."""
@@ -79,6 +86,16 @@ class Site:
             for turn in turns:
                 self.now = self._moment()
                 turn(name)
+                self._resolve(name)
+
+    def _resolve(self, name: str) -> None:
+        """Adds a resolution now and then, while anything is held."""
+        held = [of["decision_id"] for of in self.entries[name] if of.get("verdict") == "review"]
+        held = [decision_id for decision_id in held if decision_id not in self.resolved]
+        if held and self.answering.random() < 0.1:
+            self.resolved.add(decision_id := self.answering.choice(held))
+            body = {"resolution": self.answering.choice(ANSWERS), "resolved_by": "risk desk"}
+            self.entries[name].append(self.resolutions.resolve(self.owners[name], decision_id, body).resolution)
 
     def _moment(self) -> datetime:
         day = FIRST_DAY + timedelta(days=self.chance.randrange(DAYS))

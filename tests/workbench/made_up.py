@@ -140,7 +140,7 @@ class MadeUp:
     def resolve(self, decision_id: str, at: datetime, answer: str = "granted") -> None:
         """Adds the resolution of a held decision."""
         self._resolutions[decision_id] = answer
-        told = {"resolution": answer, "actor": {"type": "key", "id": "key_1"}}
+        told = {"resolution": answer, "actor": {"type": "key", "id": "key_1"}, "recorded_at": timestamp(at)}
         self._add({"resolution_entry_id": f"res_{len(self.entries)}", **told}, decision_id, at)
 
     def erase(self, decision_id: str, at: datetime) -> None:

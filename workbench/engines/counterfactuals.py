@@ -27,6 +27,7 @@ from gate.policy.effectiveness import Standing
 from gate.policy.means import Sums, mean_interval
 from gate.policy.notes import by_clock, without_advice
 from gate.policy.questions import VERDICTS, CounterfactualsQuestion
+from gate.records.reports.resolution import ANSWERS
 from gate.rulebooks.documents import RulebookBody
 from gate.rulebooks.evaluation import Outcome
 from gate.rulebooks.rulebook import Rulebook, load
@@ -77,7 +78,9 @@ class CounterfactualReport:
             Each transition has verdict and rule as decided, then_verdict and then_rule, decisions, outcomes, up to ten
             decision ids, and `worth`: of each metric that was asked for {metric, values, sum}, how many of the
             decisions have it and what it comes to. The report's own `worth` has {metric, verdict, then_verdict, values,
-            sum} of the decisions that would get another verdict.
+            sum} of the decisions that would get another verdict. `reviews` says how owners resolved the redecided
+            decisions that were held, by the verdict that they would get: {then_verdict, decisions, held, granted,
+            refused, expired}; it is absent where there are none.
         frame: The transitions, a row each, with a column for each outcome status.
         decisions: The decisions that would have gone another way, with what was and what would have been; lazy.
         scope: The scope's name.
@@ -245,6 +248,8 @@ def answer(snapshot: Snapshot, question: CounterfactualsQuestion) -> Counterfact
         unread = _unread(snapshot, policy_id, other, patch, cases)
         counted, covered = pl.collect_all([_counted_by_code(cases, anew), _covered(cases)], engine="streaming")
         groups = _grouped(counted, anew, changed)
+        # Imported cases have no owners.
+        reviews = [] if snapshot.imported is not None else _reviews(counted, anew)
         summed = {name: _worth(snapshot, policy_id, name, cases, anew, changed) for name in question.metrics}
         transitions = _transitions(groups, cases, summed)
     asked = {
@@ -262,6 +267,8 @@ def answer(snapshot: Snapshot, question: CounterfactualsQuestion) -> Counterfact
     found = _found(snapshot, question, groups, covered, transitions, truncated=truncated)
     found["unfit"] = _unfit(snapshot, policy_id, other, patch, cases) if found["needs_input"] else []
     found["worth"] = [each for name, sums in summed.items() for each in _moved(name, sums)]
+    if reviews:
+        found["reviews"] = reviews
     body = orjson.loads(orjson.dumps(asked | found))
     report = marked({**body, "counterfactual_hash": content_hash(body)}, snapshot, "counterfactual_hash")
     behind = _compared(cases, anew).filter(changed).sort("position")
@@ -492,9 +499,9 @@ def _compared(cases: pl.LazyFrame, anew: _Anew) -> pl.LazyFrame:
 def _counted_by_code(cases: pl.LazyFrame, anew: _Anew) -> pl.LazyFrame:
     """How many decisions went one way and would go another, by codes, and the positions of the first of them."""
     return (
-        cases.select("position", *_SAID, "outcome_status")
+        cases.select("position", *_SAID, "outcome_status", "resolution")
         .join(anew.rows, on="position", how="left")
-        .group_by(*_SAID, "outcome_status", "then")
+        .group_by(*_SAID, "outcome_status", "resolution", "then")
         .agg(pl.len().alias("decisions"), pl.col("position").bottom_k(_EXAMPLES).alias("examples"))
     )
 
@@ -506,6 +513,23 @@ def _grouped(counted: pl.DataFrame, anew: _Anew, changed: pl.Expr) -> pl.DataFra
         .group_by("verdict", "rule", "then_verdict", "then_rule", "changed", "outcome_status")
         .agg(pl.col("decisions").sum(), pl.col("examples").list.explode(keep_nulls=False, empty_as_null=False))
     )
+
+
+def _reviews(counted: pl.DataFrame, anew: _Anew) -> list[dict[str, object]]:
+    """How the redecided reviews were resolved, by the verdict that they would get."""
+    known = counted.filter(pl.col("verdict") == "review").join(anew.outcomes, on="then", how="inner")
+    resolution = pl.col("resolution").cast(pl.String).fill_null("held").alias("resolution")
+    groups = known.group_by(pl.col("then_verdict").cast(pl.String), resolution).agg(pl.col("decisions").sum())
+    numbers = {(then, answer): number for then, answer, number in groups.iter_rows()}
+    return [
+        {
+            "then_verdict": then,
+            "decisions": sum(number for (verdict, _), number in numbers.items() if verdict == then),
+            **{answer: numbers.get((then, answer), 0) for answer in ("held", *ANSWERS)},
+        }
+        for then in VERDICTS
+        if any(verdict == then for verdict, _ in numbers)
+    ]
 
 
 def _covered(cases: pl.LazyFrame) -> pl.LazyFrame:

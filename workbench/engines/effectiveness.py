@@ -18,7 +18,7 @@ import polars as pl
 
 from gate.ids import timestamp
 from gate.policy.confidence import MIN_SAMPLE, wilson_interval
-from gate.policy.effectiveness import LET_THROUGH, Counted, Footing, Group, Metric, Standing, below_others
+from gate.policy.effectiveness import LET_THROUGH, Counted, Footing, Group, Metric, Reviews, Standing, below_others
 from gate.policy.effectiveness_report import effectiveness_report
 from gate.policy.questions import EffectivenessQuestion
 from gate.policy.reports import MAX_METRICS
@@ -276,9 +276,25 @@ def answer(snapshot: Snapshot, question: EffectivenessQuestion, kept: Kept | Non
         advisory=snapshot.count_advisory(question.policy_id),
         # By the gate's own clock an outcome is never early; a clock that was set back has its place elsewhere.
         early=int(groups["early"].sum()) if has_event_dates else 0,
+        # Imported cases have no owners.
+        reviews=None if snapshot.imported is not None else _reviews(counting.reviews()),
     )
     body = marked(effectiveness_report(counted, question), snapshot, "effectiveness_hash")
     return EffectivenessReport(body, _frame(counted), _weekly(groups), snapshot.title)
+
+
+def _reviews(found: pl.DataFrame) -> Reviews:
+    """How reviews were resolved, and how long that took."""
+    answers = dict(found.group_by(pl.col("resolution").cast(pl.String)).agg(pl.col("decisions").sum()).iter_rows())
+    held = answers.pop(None, 0)
+    waited = found.drop_nulls("waiting_seconds").sort("waiting_seconds")
+    reached = waited["decisions"].cum_sum()
+
+    def at(rank: int) -> int | None:
+        return None if waited.is_empty() else int(waited["waiting_seconds"][reached.search_sorted(rank, side="left")])
+
+    number = int(waited["decisions"].sum())
+    return Reviews(held, **answers, median=at((number + 1) // 2), p90=at(-(-9 * number // 10)))
 
 
 def _let_through(groups: pl.DataFrame) -> dict[str, Standing]:

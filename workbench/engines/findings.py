@@ -49,6 +49,9 @@ _CHANGES: Final = ("outcome_shift", "verdict_shift", "metric_shift", "volume", "
 _BROKEN: Final[Mapping[str, str]] = MappingProxyType(
     {
         "executed_without_yes": "were executed or queued without a yes",
+        "executed_though_refused": "were executed or queued although their owner had refused",
+        "executed_though_expired": "were executed or queued after their review had expired",
+        "executed_before_grant": "were executed or queued before their owner granted it",
         "duplicate_execution": "were executed more than once without being reverted",
         "binding_mismatch": "have a receipt that names another target",
         "action_mismatch": "have a receipt that names another action",
@@ -394,6 +397,7 @@ def approvals(body: Mapping[str, Any]) -> list[str]:
     more, fewer = body["let_through"]["more"], body["let_through"]["fewer"]
     changes = f"{more:,} more would be approved, and {fewer:,} would no longer be."
     told = [changes if more or fewer else "No approval would begin or end."]
+    told += owners_answers(body)
     for metric in body["metrics"]:
         moved = [of for of in body["worth"] if of["metric"] == metric]
         told += worth(metric, more, [of for of in moved if of["then_verdict"] == "yes"], "would be approved")
@@ -402,6 +406,36 @@ def approvals(body: Mapping[str, Any]) -> list[str]:
     if any(not of["metric"].startswith(FACT) for of in measured):
         told.append("A decision that was not approved has a metric only if its action happened all the same.")
     return told
+
+
+def owners_answers(body: Mapping[str, Any]) -> list[str]:
+    """How owners resolved the held decisions that would be approved or refused, as sentences; none where no owner
+    answered.
+
+    Args:
+        body: A counterfactual report.
+    """
+    would = {"yes": "approved", "no": "refused"}
+    return [
+        answered(of["decisions"], f"would be {would[of['then_verdict']]}", of)
+        for of in body.get("reviews", [])
+        if of["then_verdict"] in would and of["granted"] + of["refused"] + of["expired"]
+    ]
+
+
+def answered(held: int, would: str, of: Mapping[str, int]) -> str:
+    """How owners resolved some held decisions: `Of 40 held decisions that would be approved, owners granted 31 and
+    refused 9.`
+
+    Args:
+        held: How many there are.
+        would: What would become of them.
+        of: How many were granted and refused, how many expired, and how many are held still.
+    """
+    rest = [f"{of['expired']:,} expired unanswered"] if of["expired"] else []
+    rest += [f"{of['held']:,} {'is' if of['held'] == 1 else 'are'} not resolved"] if of["held"] else []
+    told = f"owners granted {of['granted']:,} and refused {of['refused']:,}"
+    return f"Of {counted(held, 'held decision')} that {would}, {'; '.join([told, *rest])}."
 
 
 def worth(metric: str, cases: int, moved: Sequence[Mapping[str, Any]], would: str) -> list[str]:

@@ -46,8 +46,15 @@ _FROM_EXECUTION: Final = {
     "execution_event_at": "event_at",
 }
 
-_COUNTED: Final = frozenset(name for name in CASES if name in ("outcomes", "executions") or name.startswith("times_"))
-"""What is 0 where nothing was reported."""
+_UNAPPROVED_AT: Final = "unapproved_position"
+# A receipt after a grant is approved, and a resolution is final.
+_AGAINST: Final = (pl.col(f"{_UNAPPROVED_AT}:new") > pl.col("resolution_position")).fill_null(value=False)
+
+_UNTOLD: Final[Mapping[str, object]] = {
+    **{name: 0 for name in CASES if name in ("outcomes", "executions") or name.startswith("times_")},
+    "executed_against": False,
+}
+"""What is not null where nothing was reported."""
 
 DECISION_COLUMNS: Final = tuple(name for name in DECISIONS if name in CASES and name not in _FROM_EXECUTION)
 """What of decisions `unreported` needs."""
@@ -145,7 +152,7 @@ def unreported(decisions: pl.DataFrame) -> pl.DataFrame:
     return decisions.with_columns(
         WEEK,
         *(
-            pl.lit(0 if name in _COUNTED else None, column.dtype).alias(name)
+            pl.lit(_UNTOLD.get(name), column.dtype).alias(name)
             for name, column in CASES.items()
             if name not in decisions.columns and name != "week"
         ),
@@ -197,7 +204,7 @@ def updated(
                 .min()
                 .alias("first_executed_event_at"),
                 *(counts.sum().cast(pl.Int64).alias(name) for name, counts in _TIMES.items()),
-                pl.col("position").filter(_TIMES["times_unapproved"]).max().alias("unapproved_position"),
+                pl.col("position").filter(_TIMES["times_unapproved"]).max().alias(_UNAPPROVED_AT),
             ),
             on="decision_position",
         )
@@ -207,7 +214,7 @@ def updated(
             _FROM_EXECUTION,
             *map(_earliest, ("first_executed_at", "first_executed_event_at")),
             *map(_added, ("executions", *_TIMES)),
-            _last_of("unapproved_position"),
+            (pl.col("executed_against") | _AGAINST).alias("executed_against"),
         )
     return cases
 

@@ -25,7 +25,7 @@ from gate.errors import OperatorError
 from gate.labels import ADVISORY_EVALUATOR
 from gate.ledger.packing import unpack
 from gate.ledger.reads.tail import FollowedEntry
-from gate.records.reports.receipts import BINDING_MISMATCH, NOT_APPROVED
+from gate.records.reports.receipts import ACTION_TAKEN_MISMATCH, BINDING_MISMATCH, NOT_APPROVED
 from gate.rulebooks.documents import RulebookBody
 from workbench.columns import ADVISORY, ENTRY_TABLES, FACTS, OBSERVED, TIME, personal_columns, schema
 from workbench.facts import canonical_text, fact_series, fields_of, without
@@ -191,6 +191,7 @@ class _Request(Struct, gc=False):
 class _Execution(Struct, gc=False):
     execution_status: str
     decision_action: str
+    decision_verdict: str
     action_binding_match: bool
     flags: list[str]
     execution_result: str | None = None
@@ -470,11 +471,19 @@ def _execution_columns(rows: Sequence[FollowedEntry]) -> Columns:
         "executor": [_text(body.executor) for body in bodies],
         "not_approved": [NOT_APPROVED in body.flags for body in bodies],
         "binding_mismatch": [BINDING_MISMATCH in body.flags for body in bodies],
-        # Not by its flag, which earlier releases did not set.
-        "action_mismatch": [body.action_taken not in (None, body.decision_action) for body in bodies],
+        "action_mismatch": [_is_another_action(body) for body in bodies],
         "state_mismatch": [_state_mismatch(body) for body in bodies],
         "reported_at": [row.created_at for row in rows],
     }
+
+
+def _is_another_action(body: _Execution) -> bool:
+    """Whether a receipt names another action than the decided one, or behind a grant than the proposed one."""
+    if body.action_taken in (None, body.decision_action):
+        return False
+    granted = body.decision_verdict == "review" and NOT_APPROVED not in body.flags
+    # Earlier releases did not set the flag; every release that knows grants does.
+    return ACTION_TAKEN_MISMATCH in body.flags if granted else True
 
 
 def _state_mismatch(body: _Execution) -> bool | None:

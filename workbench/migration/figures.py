@@ -14,6 +14,7 @@ from gate.policy.confidence import Counts, wilson_interval
 from gate.policy.effectiveness import share
 from gate.policy.means import mean_interval
 from gate.policy.questions import VERDICTS
+from gate.records.reports.resolution import ANSWERS
 from gate.rulebooks.rulebook import Rulebook
 from workbench.columns import NO_VERDICT
 from workbench.evaluator import FAILED
@@ -116,7 +117,19 @@ class Figures:
             "regions": [self._region(index) for index in range(regions)],
             "note": sentences.REGIONS,
         }
-        return {**body, "left_out": self._left_out}
+        return {**body, **self._reviews(), "left_out": self._left_out}
+
+    def _reviews(self) -> dict[str, Any]:
+        """How owners resolved the decisions that were held; nothing where none was resolved."""
+        found = self._tally.reviews
+        if not any(found[then, answer] for then in VERDICTS for answer in ANSWERS):
+            return {}
+        rows = [
+            {"then_verdict": then, **{answer: found[then, answer] for answer in ("held", *ANSWERS)}}
+            for then in VERDICTS
+        ]
+        told = [{**row, "decisions": sum(number for number in row.values() if isinstance(number, int))} for row in rows]
+        return {"reviews": [row for row in told if row["decisions"]]}
 
     def _listed(self, name: str, rows: list[dict[str, Any]], beyond: int = 0) -> list[dict[str, Any]]:
         """The first of some rows; `left_out` counts the decisions of the others."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from workbench.columns import NO_VERDICT
-from workbench.engines.findings import worth
+from workbench.engines.findings import owners_answers, worth
 from workbench.engines.wording import counted, decided_by, joined
 from workbench.migration.sentences import percent, rate
 
@@ -121,6 +121,7 @@ def _how_many(of: _Part) -> Iterator[Line]:
     if approved["decisions"]:
         of = {"to_no": approved["from_no"], "to_review": approved["from_review"]}
         yield Line(f"{_that(approved['decisions'], _parts(of))} would be approved.", "danger")
+    yield from map(Line, owners_answers(history))
     yield from _worth(history)
     refused = history["otherwise_refused"]
     for to, are, would in (("to_no", "held", "blocked"), ("to_review", "blocked", "held")):

@@ -321,6 +321,7 @@ class _Run:
             values.add(anew)
         self._count_missing(rows)
         self._gather_changed(anew)
+        self._count_reviews(anew)
         if self._asked.metric is not None:
             self._count_money(anew)
 
@@ -369,6 +370,11 @@ class _Run:
             if not within.is_empty():
                 decisions, positions = int(within["decisions"].sum()), within.select(latest()).to_series()
                 self._tally.regions.setdefault(region, Latest()).add(positions, decisions)
+
+    def _count_reviews(self, anew: pl.DataFrame) -> None:
+        then = in_words("then", self._deciding.then, "then_index")[0]
+        held = anew.lazy().filter(pl.col("verdict") == "review")
+        self._tally.add_reviews(held.select(then, pl.col("resolution").cast(pl.String)).collect())
 
     def _count_money(self, anew: pl.DataFrame) -> None:
         verdicts = [*in_words("then", self._deciding.then, "then_index")[:1]]

@@ -31,7 +31,16 @@ from workbench.lake.reader import Snapshot
 OUTCOME: Final = ("verdict", "application_verdict", "action", "reason_code", "rule")
 """The members by which outcomes are compared."""
 
-_DECISION: Final = ("position", "decision_id", "created_at", "week", "policy_version", *OUTCOME, "outcome_status")
+_DECISION: Final = (
+    "position",
+    "decision_id",
+    "created_at",
+    "week",
+    "policy_version",
+    *OUTCOME,
+    "outcome_status",
+    "resolution",
+)
 
 
 class History(Protocol):
@@ -53,7 +62,8 @@ class History(Protocol):
 
     def decisions(self) -> pl.LazyFrame:
         """Every decision: position, decision_id, created_at, week, policy_version, the five members of its outcome by
-        their names in records (`rule` as evidence codes have it), and outcome_status, null without any outcome.
+        their names in records (`rule` as evidence codes have it), outcome_status, null without any outcome, and
+        resolution, null where it was not held or nobody resolved it.
         """
 
     def facts(self, fields: Sequence[str]) -> pl.LazyFrame:

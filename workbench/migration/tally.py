@@ -7,6 +7,7 @@ that callers choose, such as versions and texts, are kept apart up to a number o
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -228,6 +229,7 @@ class Tally:
         regions: By region of the difference.
         missing: By field of the candidate, the decisions that lack it.
         money: By the verdicts of base and candidate, the values of the metric.
+        reviews: By the candidate's verdict and the resolution, `held` without one, the decisions that were held.
         known: How many decisions have facts that are known.
     """
 
@@ -237,7 +239,13 @@ class Tally:
     regions: dict[int, Latest] = field(default_factory=dict)
     missing: dict[str, Latest] = field(default_factory=dict)
     money: dict[tuple[str, str], Money] = field(default_factory=dict)
+    reviews: Counter[tuple[str, str]] = field(default_factory=Counter)
     known: int = 0
+
+    def add_reviews(self, rows: pl.DataFrame) -> None:
+        """Takes the decisions of a stretch that were held: then_verdict and resolution."""
+        for then, resolution, decisions in rows.group_by("then_verdict", "resolution").len().iter_rows():
+            self.reviews[then, resolution or "held"] += decisions
 
     def add_money(self, rows: pl.DataFrame) -> None:
         """Takes the values of a stretch, none of them null: base_verdict, then_verdict, value and position."""

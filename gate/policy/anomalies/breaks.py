@@ -1,6 +1,9 @@
 """Breaks: decisions whose life went otherwise than the protocol asks. Each is a fact, and no matter of chance.
 
-    executed_without_yes      a receipt says executed or queued, and the verdict was not yes, or it was advice
+    executed_without_yes      a receipt says executed or queued, and before it there was neither a yes nor a grant
+    executed_though_refused   the same, and the owner of the held action had refused it before
+    executed_though_expired   the same, and the review had expired before
+    executed_before_grant     the same, and the owner granted the action later
     duplicate_execution       more receipts say executed than were reverted, by more than one
     binding_mismatch          a receipt names another target than the decision
     action_mismatch           a receipt says executed or queued, and names another action than the decision's
@@ -50,6 +53,24 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
             "Executed or queued without a yes",
             1.0,
             "Stop the caller that executes: it does not wait for a yes. Its receipts name the executor.",
+        ),
+        "executed_though_refused": Rule(
+            "Executed or queued although the owner had refused",
+            1.0,
+            "Stop the caller that executes: it acts against the owner's answer. Compare its receipts with the "
+            "resolution.",
+        ),
+        "executed_though_expired": Rule(
+            "Executed or queued after the review had expired without an answer",
+            1.0,
+            "Stop the caller that executes: a review that expired opens nothing. Ask the owner whether the time limit "
+            "is too short.",
+        ),
+        "executed_before_grant": Rule(
+            "Executed or queued before the owner granted it",
+            0.9,
+            "Let the caller wait for the grant: a later one does not open what was done before. Its receipts name the "
+            "executor.",
         ),
         "duplicate_execution": Rule(
             "Executed more than once without being reverted",

@@ -222,7 +222,7 @@ def test_a_receipt_is_in_order_only_behind_a_grant(
     after = owner.report(EXECUTIONS, record["decision_id"], {"execution_status": "executed"}).get_json()
     assert after["flags"] == flags
     assert owner.standing(record)["state"] == state
-    path = f"/api/decision/{record['decision_id']}/packet?include_intelligence=false"
+    path = f"/api/decision/{record['decision_id']}/packet"
     packet = owner.client.get(path, headers={"x-api-key": owner.key}).get_json()
     assert ("resolution" in packet) == (answer is not None)
     result = verify_packet(packet, trust(instance))
@@ -353,7 +353,7 @@ def test_behind_a_grant_the_proposed_action_is_the_decided_one(
     executed = {"execution_status": "executed", "action_taken": taken}
     receipt = owner.report(EXECUTIONS, record["decision_id"], executed).get_json()
     assert receipt["flags"] == flags
-    path = f"/api/decision/{record['decision_id']}/packet?include_intelligence=false"
+    path = f"/api/decision/{record['decision_id']}/packet"
     packet = owner.client.get(path, headers={"x-api-key": owner.key}).get_json()
     assert verify_packet(packet, trust(instance)).verified
     assert verifier.packet_failures(packet, instance.receipt_keys.registry().to_dict()) == []

@@ -18,7 +18,7 @@ from gate.encoding import resources
 from gate.encoding.canonical import canonical, content_hash
 from gate.policy.anomalies.statistics import Share
 from gate.policy.confidence import HIGH, MIN_SAMPLE, Counts, Coverage, add, wilson_interval
-from gate.policy.effectiveness import DISPOSITIONS, Counted, Footing, Group, Metric, Middle, Standing, together
+from gate.policy.effectiveness import DISPOSITIONS, Counted, Footing, Group, Metric, Middle, Reviews, Standing, together
 from gate.policy.effectiveness_report import effectiveness_report
 from gate.policy.questions import ConfidenceQuestion, EffectivenessQuestion
 from gate.policy.reports import MAX_METRICS, MAX_RULES, MAX_VERSIONS, MAX_WEEKS, confidence_report
@@ -302,6 +302,23 @@ class TestEffectiveness:
         assert report["versions_below_others"] == 60
         assert all(version["below_others"] for version in report["versions"])
 
+    def test_reviews_are_told_apart_by_how_they_were_resolved_and_left_out_where_there_are_none(self) -> None:
+        def reviews(of: Reviews | None) -> Any:
+            return effectiveness_report(replace(COUNTED, reviews=of), EffectivenessQuestion("p")).get("reviews")
+
+        assert reviews(None) is None
+        assert reviews(Reviews()) is None
+        assert reviews(Reviews(held=2)) == {
+            "decisions": 2,
+            **{"held": 2, "granted": 0, "refused": 0, "expired": 0},
+            "waiting_seconds": None,
+        }
+        assert reviews(Reviews(1, 4, 2, 1, median=90, p90=3_600)) == {
+            "decisions": 8,
+            **{"held": 1, "granted": 4, "refused": 2, "expired": 1},
+            "waiting_seconds": {"median": 90, "p90": 3_600},
+        }
+
     def test_notes_tell_what_this_report_cannot_know_and_the_page_lists_them_in_order(self) -> None:
         def notes(of: Counted) -> list[str]:
             return list(effectiveness_report(of, EffectivenessQuestion("p"))["notes"])
@@ -324,9 +341,10 @@ class TestEffectiveness:
             pooled=("country",),
         )
         every = replace(crowd, truncated=True, by_version=small, footing=footing, middles_one_of=4, advisory=4, early=4)
+        every = replace(every, reviews=Reviews(granted=1, median=60, p90=60))
         said = list(effectiveness_report(every, EffectivenessQuestion("p", clock="occurred"))["notes"])
         no_cases = notes(replace(COUNTED, compared={}, footing=footing._replace(sampled_one_of=1)))
-        assert len(said) == len(always) + 14
+        assert len(said) == len(always) + 15
         left_out = notes(replace(COUNTED, footing=Footing(("lead_days",), ("notice_days",))))
         assert no_cases[:-1] == left_out[:-1] == always
         assert [note for note in listed if note not in (no_cases[-1], left_out[-1])] == said

@@ -38,6 +38,8 @@ SINCE: Final = datetime(2025, 1, 1, tzinfo=UTC)
 START: Final = datetime(2026, 1, 5, tzinfo=UTC)
 WEEKS: Final = 10
 A_WEEK: Final = 14
+LISTED: Final = 10
+"""How many anomalies a report shows at the prompt."""
 
 
 class Planted:
@@ -58,6 +60,9 @@ class Planted:
         self._authority: Authority = instance.ledger.directory.authenticate(key, SINCE)
         self._gate = instance.gate(lambda: self.now)
         self._lifecycle = instance.lifecycle(lambda: self.now)
+        self._resolutions = instance.resolutions(lambda: self.now)
+        key, _ = instance.ledger.directory.create_key(scope, frozenset({"resolve"}), None, SINCE)
+        self._owner = instance.ledger.directory.authenticate(key, SINCE)
         self._breaks()
         followed = instance.ledger.tail.scope(scope.scope_id)
         assert followed is not None
@@ -77,6 +82,11 @@ class Planted:
     def receipt(self, decision_id: str, after: timedelta, status: str = "executed", **more: Any) -> None:
         self.now += after
         self._lifecycle.report(self._authority, EXECUTIONS, decision_id, {"execution_status": status, **more})
+
+    def resolve(self, decision_id: str, after: timedelta, answer: str = "granted") -> None:
+        self.now += after
+        body = {"resolution": answer, "resolved_by": "risk desk"}
+        self._resolutions.resolve(self._owner, decision_id, body)
 
     def outcome(self, decision_id: str, after: timedelta, status: str = "succeeded", **more: Any) -> None:
         self.now += after
@@ -100,6 +110,21 @@ class Planted:
             queued = self.decide("broken", at, discount_percent=40)
             self.receipt(queued, HOUR, "queued")
             self._plant("executed_without_yes", queued)
+            for name, told in (("executed_though_refused", "refused"), ("executed_though_expired", "expired")):
+                held = self.decide("broken", at, discount_percent=40)
+                self.resolve(held, HOUR, told)
+                self.receipt(held, HOUR)
+                self._plant(name, held)
+                self.outcome(held, HOUR)
+            early = self.decide("broken", at, discount_percent=40)
+            self.receipt(early, HOUR)
+            self.resolve(early, HOUR)
+            self._plant("executed_before_grant", early)
+            self.outcome(early, HOUR)
+            granted = self.decide("broken", at, discount_percent=40)
+            self.resolve(granted, HOUR)
+            self.receipt(granted, HOUR)
+            self.outcome(granted, HOUR)
             twice = self.decide("broken", at)
             for status in ("executed", "reverted", "executed", "executed"):
                 self.receipt(twice, HOUR, status)
@@ -310,7 +335,7 @@ def test_every_kind_can_be_plotted_and_shown(planted: Planted, name: str) -> Non
     assert chart["title"]["subtitle"][0].startswith(severity)
     # The numbers of the summary are those of the title.
     assert re.findall(r"[\d,]+", " ".join(chart["title"]["text"]))
-    assert anomaly["summary"] in repr(report)
+    assert anomaly["summary"] in repr(report) or at >= LISTED
     assert kind.replace("_", " ").capitalize() in report._repr_html_()
     assert len(report.plot().to_dict()["layer"]) == 2
 

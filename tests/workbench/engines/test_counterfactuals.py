@@ -134,6 +134,55 @@ def seen(all_seen: Seen) -> Snapshot:
     return all_seen.snapshot
 
 
+@pytest.fixture(scope="module", params=PLACES)
+def resolved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
+    """Seven held decisions of which four are granted, one is refused and one expired, wherever they are read from."""
+    with shared(tmp_path_factory.mktemp("resolved") / "home") as made:
+        chain = Chain(made.instance, made.authority)
+        held = [chain.decide(discount_percent=number, margin_percent=22) for number in range(16, 23)]
+        chain.decide(discount_percent=10, margin_percent=22)
+        for decision_id, answer in zip(held, (*["granted"] * 4, "refused"), strict=False):
+            chain.resolve(decision_id, answer)
+        if request.param != "tail":
+            bring_up(made.instance, made.lake, made.scope, batch=3)
+        if request.param == "both":
+            bring_together(made.lake, made.scope)
+        chain.resolve(held[5], "expired")
+        yield fresh(made.instance.ledger, made.lake, made.scope.scope_id, Personal())
+
+
+def test_a_report_says_how_owners_resolved_the_held_decisions(resolved: Snapshot) -> None:
+    body = asked(resolved, rulebook=higher_limit(18)).body
+    assert body["reviews"] == [
+        {"then_verdict": "yes", "decisions": 3, "held": 0, "granted": 3, "refused": 0, "expired": 0},
+        {"then_verdict": "review", "decisions": 4, "held": 1, "granted": 1, "refused": 1, "expired": 1},
+    ]
+    assert approvals(body)[1] == "Of 3 held decisions that would be approved, owners granted 3 and refused 0."
+    report = asked(resolved, rulebook=higher_limit(30))
+    sentence = (
+        "Of 7 held decisions that would be approved, owners granted 4 and refused 1; 1 expired unanswered; 1 is not "
+        "resolved."
+    )
+    assert approvals(report.body)[1] == sentence
+    assert sentence in repr(report)
+    stricter = asked(resolved, patch={"margin_percent": 3}).body
+    assert approvals(stricter)[1].startswith("Of 7 held decisions that would be refused, owners granted 4")
+
+
+def test_a_report_about_no_held_decision_says_nothing_of_owners(resolved: Snapshot) -> None:
+    body = asked(resolved, verdict="yes").body
+    assert "reviews" not in body
+    assert len(approvals(body)) == 1
+
+
+def higher_limit(percent: int) -> dict[str, Any]:
+    """Another version of the sample, which approves discounts up to so many percent."""
+    body = sample_rulebook()
+    body["version"] = f"limit-{percent}"
+    body["rules"][1]["condition"]["all"][0]["value"] = percent
+    return body
+
+
 def asked(snapshot: Snapshot, **arguments: Any) -> CounterfactualReport:
     """The report, whose hash is that of the rest of it."""
     report = counterfactuals(snapshot, "pricing_exception", **arguments)

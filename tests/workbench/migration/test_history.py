@@ -19,11 +19,13 @@ from gate.errors import OperatorError
 from gate.ids import timestamp
 from gate.rulebooks.analysis import compare
 from gate.rulebooks.analysis.finding import Inconsistent
-from gate.rulebooks.rulebook import load
+from gate.rulebooks.rulebook import Rulebook, load
 from tests.independent import history as recount
+from tests.support.samples import sample_rulebook
 from tests.support.torture import size
 from tests.workbench.made_up import DAY, MONDAY, MadeUp
 from tests.workbench.migration.drawn import ADAPTERS, METRIC, PERSONAL, RULEBOOK_ID, Drawn, drawn
+from workbench.engines.findings import owners_answers
 from workbench.lake.entries import Personal
 from workbench.lake.reader import Snapshot
 from workbench.migration import figures, history
@@ -102,6 +104,50 @@ def held_rows(decisions: Sequence[recount.Anew], run: HistoryRun) -> None:
     ]
     rows = run.decisions().with_columns(pl.col("week").cast(pl.String)).drop("created_at").collect().to_dicts()
     assert rows == expected
+
+
+def approving_up_to(percent: int) -> Rulebook:
+    """The sample rulebook, which approves discounts up to so many percent and holds greater ones."""
+    body = sample_rulebook()
+    body["version"] = f"limit-{percent}"
+    body["rules"][1]["condition"]["all"][0]["value"] = percent
+    return load(body)
+
+
+def test_a_run_says_how_owners_resolved_the_held_decisions(tmp_path: Path) -> None:
+    chain, base = MadeUp(), approving_up_to(15)
+    policy_id = base.rulebook_id
+    held = [
+        chain.decide(
+            MONDAY + number * DAY,
+            verdict="review",
+            policy_id=policy_id,
+            facts={"discount_percent": 16 + number, "margin_percent": 22},
+            rulebook=dict(base.body),
+        )
+        for number in range(7)
+    ]
+    for number, answer in enumerate(("granted", "granted", "granted", "refused", "refused", "expired")):
+        chain.resolve(held[number], MONDAY + (7 + number) * DAY, answer)
+    for snapshot in snapshots(chain, tmp_path):
+        run = dry_run(LakeHistory(snapshot, policy_id), approving_up_to(19), base)
+        assert list(HISTORY.iter_errors(run.to_dict())) == []
+        assert run.body["reviews"] == [
+            {"then_verdict": "yes", "decisions": 4, "held": 0, "granted": 3, "refused": 1, "expired": 0},
+            {"then_verdict": "review", "decisions": 3, "held": 1, "granted": 0, "refused": 1, "expired": 1},
+        ]
+        assert owners_answers(run.body) == [
+            "Of 4 held decisions that would be approved, owners granted 3 and refused 1."
+        ]
+
+
+def test_a_run_over_reviews_that_nobody_resolved_says_nothing_of_owners(tmp_path: Path) -> None:
+    chain, base = MadeUp(), approving_up_to(15)
+    facts = {"discount_percent": 16, "margin_percent": 22}
+    chain.decide(MONDAY, verdict="review", policy_id=base.rulebook_id, facts=facts, rulebook=dict(base.body))
+    run = dry_run(LakeHistory(chain.snapshot(tmp_path), base.rulebook_id), approving_up_to(19), base)
+    assert run.body["newly_approved"]["decisions"] == 1
+    assert "reviews" not in run.body
 
 
 WAYS: list[dict[str, Any]] = [

@@ -14,6 +14,7 @@ from gate.policy.anomalies.anomaly import MOST_IDS
 from gate.policy.anomalies.breaks import Broken
 from gate.policy.anomalies.counted import TERMINAL
 from gate.records.advisory import ADVISORY_POLICIES
+from gate.records.reports.resolution import ANSWERS, GRANTED
 from workbench.columns import IS_ADVISORY
 from workbench.engines.anomalies.choice import Choice
 
@@ -23,12 +24,21 @@ YES: Final = pl.col("verdict") == "yes"
 ENDED: Final = pl.col("outcome_status").is_in(TERMINAL).fill_null(value=False)
 """Whether a decision's latest outcome is terminal."""
 
-ACTED: Final = pl.coalesce("action_executed", YES)
+ACTED: Final = pl.coalesce("action_executed", YES | (pl.col("resolution") == GRANTED).fill_null(value=False))
 """Whether a decision's action was carried out, as far as anybody says."""
 
 _BROKE_AT: Final[Mapping[str, str]] = {
     **dict.fromkeys(
-        ("executed_without_yes", "duplicate_execution", "binding_mismatch", "action_mismatch", "state_mismatch"),
+        (
+            "executed_without_yes",
+            "executed_though_refused",
+            "executed_though_expired",
+            "executed_before_grant",
+            "duplicate_execution",
+            "binding_mismatch",
+            "action_mismatch",
+            "state_mismatch",
+        ),
         "execution_reported_at",
     ),
     "outcome_reversed": "outcome_reported_at",
@@ -61,8 +71,25 @@ def break_conditions(as_of: datetime, policy_id: str) -> Mapping[str, tuple[pl.E
         "outcome_reversed": (succeeded & pl.col("outcome_status").is_in(["failed", "reverted"]), succeeded),
     }
     return {
-        "executed_without_yes": (pl.col("times_unapproved") > 0, ~YES | advisory),
+        **_unapproved(~YES | advisory),
         **{kind: (has & ~advisory, could & ~advisory) for kind, (has, could) in of_binding.items()},
+    }
+
+
+def _unapproved(could: pl.Expr) -> Mapping[str, tuple[pl.Expr, pl.Expr]]:
+    """The breaks of actions that were carried out without a yes and without a grant before; a decision has one of them.
+
+    Args:
+        could: The decisions that could be carried out so.
+    """
+    unapproved, resolution = pl.col("times_unapproved") > 0, pl.col("resolution")
+    against = pl.col("executed_against")
+    granted, refused, expired = ((resolution == answer).fill_null(value=False) for answer in ANSWERS)
+    return {
+        "executed_without_yes": (unapproved & ~against & ~granted, could),
+        "executed_though_refused": (against & refused, refused),
+        "executed_though_expired": (against & expired, expired),
+        "executed_before_grant": (unapproved & granted, granted),
     }
 
 

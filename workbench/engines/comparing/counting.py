@@ -6,20 +6,23 @@ from typing import Final
 
 import polars as pl
 
-from gate.policy.effectiveness import LET_THROUGH, UNKNOWN
+from gate.policy.anomalies.counted import TERMINAL
+from gate.policy.effectiveness import GRANTED, LET_THROUGH, UNKNOWN
 from gate.policy.questions import EffectivenessQuestion
 from workbench.engines.slicing import last_left_out, taken
 from workbench.kept import Kept
 from workbench.lake.reader import Snapshot
 
 _VERDICT: Final = pl.col("verdict")
+_IS_GRANTED: Final = (pl.col("resolution") == GRANTED).fill_null(value=False)
+_WAS_DONE: Final = (pl.col("times_executed") > 0) | pl.col("outcome_status").is_in(TERMINAL).fill_null(value=False)
 DISPOSITION: Final = (
-    pl.when(pl.coalesce("action_executed", _VERDICT == "yes"))
+    pl.when(pl.coalesce("action_executed", (_VERDICT == "yes") | (_IS_GRANTED & _WAS_DONE)))
     .then(pl.lit(LET_THROUGH))
     .when(_VERDICT == "no")
     .then(pl.lit("blocked"))
-    .when(_VERDICT == "review")
-    .then(pl.lit("held"))
+    .when((_VERDICT == "review") & ~(_IS_GRANTED & pl.col("action_executed").is_not_null()))
+    .then(pl.coalesce(pl.col("resolution").cast(pl.String), pl.lit("held")))
     # An imported case may have neither a verdict nor an outcome.
     .when(_VERDICT.is_null() & pl.col("action_executed").is_null())
     .then(pl.lit(UNKNOWN))
@@ -71,6 +74,18 @@ class Counting:
             lambda part: self._cases(part).with_columns(DISPOSITION).group_by(_BY).agg(*_COUNTED, early),
         )
         return self._of_version(found.lazy()).group_by(_BY).agg(_ADDED).collect()
+
+    def reviews(self) -> pl.DataFrame:
+        """{policy_version, resolution, waiting_seconds, decisions} of the decisions with the verdict review."""
+        by = ("policy_version", "resolution", "waiting_seconds")
+        number = pl.len().cast(pl.Int64).alias("decisions")
+        found = self.kept.of(
+            self._snapshot,
+            "cases",
+            (self._policy_id, "reviews"),
+            lambda part: self._cases(part).filter(_VERDICT == "review").group_by(by).agg(number),
+        )
+        return self._of_version(found.lazy()).collect()
 
     def sample(self, one_of: int) -> pl.DataFrame:
         """One of so many decisions: {position, created_at, week, policy_version, verdict, outcome_status,
