@@ -191,9 +191,9 @@ class _Request(Struct, gc=False):
 class _Execution(Struct, gc=False):
     execution_status: str
     decision_action: str
-    decision_verdict: str
     action_binding_match: bool
     flags: list[str]
+    decision_verdict: str | None = None
     execution_result: str | None = None
     action_taken: str | None = None
     target_system: str | None = None
