@@ -1544,9 +1544,12 @@ class VerdictEffectiveness(TypedDict):
 class EffectivenessReportDispositions(TypedDict):
     """One of them."""
 
-    disposition: Literal["let_through", "blocked", "held", "not_executed"]
-    """let_through where the latest outcome says action_executed true, or says nothing of it and the verdict is yes;
-    of the others blocked where the verdict is no, held where it is review, not_executed where it is yes.
+    disposition: Literal["let_through", "granted", "blocked", "held", "refused", "expired", "not_executed"]
+    """let_through where the latest outcome says action_executed true, or says nothing of it and either the verdict
+    is yes, or the owner granted the action and a receipt says executed or the outcome is terminal; of the others
+    blocked where the verdict is no, not_executed where it is yes or the owner granted the action and the outcome
+    says action_executed false, and else, where the verdict is review, granted, refused or expired as the review was
+    resolved, and held until then.
     """
     decisions: int
     """How many decisions."""
@@ -1558,6 +1561,36 @@ class EffectivenessReportDispositions(TypedDict):
     """The share of failed and reverted among the terminal outcomes; null without any."""
     terminal_coverage: float | None
     """The share of the decisions that have a terminal outcome; null without decisions."""
+
+
+class EffectivenessReportReviewsWaitingSeconds(TypedDict):
+    """From the decision to its resolution, of those that were resolved, in whole seconds by the recorded dates; null
+    where none was.
+    """
+
+    median: int
+    """The lower median."""
+    p90: int
+    """The least time that nine of ten did not exceed."""
+
+
+class EffectivenessReportReviews(TypedDict):
+    """How those with the verdict review were resolved; absent where there are none, and for imported histories."""
+
+    decisions: int
+    """All of them."""
+    held: int
+    """Those that nobody resolved yet."""
+    granted: int
+    """Those that their owner granted."""
+    refused: int
+    """Those that their owner refused."""
+    expired: int
+    """Those whose time limit was over before anybody answered."""
+    waiting_seconds: EffectivenessReportReviewsWaitingSeconds | None
+    """From the decision to its resolution, of those that were resolved, in whole seconds by the recorded dates; null
+    where none was.
+    """
 
 
 class RuleEffectiveness(TypedDict):
@@ -1735,6 +1768,8 @@ class EffectivenessReport(TypedDict):
     """The verdicts that occur: yes, no, review."""
     dispositions: list[EffectivenessReportDispositions]
     """What became of the actions, as far as it occurs."""
+    reviews: NotRequired[EffectivenessReportReviews]
+    """How those with the verdict review were resolved; absent where there are none, and for imported histories."""
     rules: list[RuleEffectiveness]
     """What decided, at most 200, with the most decisions first."""
     weeks: list[WeekEffectiveness]
@@ -3856,6 +3891,23 @@ class MigrationEvidenceHistoryOtherwiseRefused(TypedDict):
     """How many become review."""
 
 
+class MigrationEvidenceHistoryReviews(TypedDict):
+    """Those with one verdict."""
+
+    then_verdict: Verdict
+    """What the candidate decides."""
+    decisions: int
+    """How many decisions."""
+    held: int
+    """Those that nobody resolved yet."""
+    granted: int
+    """Those that their owner granted."""
+    refused: int
+    """Those that their owner refused."""
+    expired: int
+    """Those whose time limit was over before anybody answered."""
+
+
 class MigrationEvidenceFigure(TypedDict):
     """So many of the decisions."""
 
@@ -4284,6 +4336,10 @@ class MigrationEvidenceHistory(TypedDict):
     """Those that are yes no more."""
     otherwise_refused: MigrationEvidenceHistoryOtherwiseRefused
     """Those that go from no to review, or from review to no."""
+    reviews: NotRequired[list[MigrationEvidenceHistoryReviews]]
+    """How owners resolved the redecided decisions that were held, by the candidate's verdict, as far as it occurs;
+    absent where none of them was resolved.
+    """
     needs_input: MigrationEvidenceFigure
     """The decisions whose facts fail the candidate's input schema, and not the base's."""
     earlier: list[MigrationEvidenceHistoryEarlier]

@@ -75,6 +75,8 @@ class Scopes:
         self.owner, self.asking = (
             directory.create_key(scope, FULL_ACCESS, None, now)[0] for scope in (self.scope, asking)
         )
+        # No key that may decide may resolve.
+        self.resolving = directory.create_key(asking, {"resolve"}, None, now)[0]
         # The one that asks holds something of its own.
         self.report_on(self.decide(self.asking, sample_rulebook()), self.asking)
 
@@ -147,9 +149,10 @@ def test_a_foreign_id_is_answered_as_an_unknown_one(scopes: Scopes, name: str) -
     foreign = {"decision_id": record["decision_id"], "chain_id": record["audit_chain"]["chain_id"]}
     unknown = {"decision_id": new_id("dec", utc_now()), "chain_id": f"chain_{'0' * 24}"}
     statuses = set()
+    key = scopes.resolving if OPERATIONS[name]["x-access"] == "resolve" else None
     for body in bodies(OPERATIONS[name]):
         for query in (None, {"limit": "1"}):
-            answers = [scopes.ask(method, path.format(**ids), body, query) for ids in (foreign, unknown)]
+            answers = [scopes.ask(method, path.format(**ids), body, query, key=key) for ids in (foreign, unknown)]
             assert answers[0] == answers[1]
             statuses.add(answers[0][0])
     assert 404 in statuses
