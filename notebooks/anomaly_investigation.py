@@ -23,7 +23,7 @@
 # This notebook begins where a team begins, with the alerts. It then takes the strongest one apart, until there are
 # names, hours and records, and something to do.
 #
-# The data is the demo ledger: a year of made-up decisions, with two incidents planted. What the text says of numbers
+# The data is the demo ledger: a year of made-up decisions, with three incidents planted. What the text says of numbers
 # holds for `make demo` as it comes; another seed, or a smaller demo, may show less.
 
 # %%

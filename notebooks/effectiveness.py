@@ -22,7 +22,7 @@
 # This notebook goes from all policies to the one version of one policy that did harm. It then shows what outcomes
 # cannot say.
 #
-# The data is the demo ledger: a year of made-up decisions of four companies, with two incidents planted, and a few
+# The data is the demo ledger: a year of made-up decisions of four companies, with three incidents planted, and a few
 # months of a dozen small ones to compare with. What the text says of numbers holds for `make demo` as it comes;
 # another seed, or a smaller demo, may show less.
 #

@@ -230,7 +230,8 @@ def test_how_long_a_review_waited_is_by_the_recorded_dates_on_either_clock(held:
 def undated(body: dict[str, Any]) -> dict[str, Any]:
     """A report without what it says of its clock, and of times that are by the recorded dates on either clock."""
     rest = {name: of for name, of in body.items() if name != "clock" and not name.endswith("_hash")}
-    rest["reviews"] = {name: of for name, of in body.get("reviews", {}).items() if name != "waiting_seconds"}
+    if isinstance(of_reviews := body.get("reviews"), dict):
+        rest["reviews"] = {name: of for name, of in of_reviews.items() if name != "waiting_seconds"}
     clock = ("Dates are when things happened", "check these dates.")
     return {**rest, "notes": [note for note in body["notes"] if not any(of in note for of in clock)]}
 
