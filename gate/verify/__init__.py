@@ -11,6 +11,9 @@ against the record as far as a record alone can tell; the chain and its checkpoi
     result = verify_packet(packet, trust)
     result.steps["decision_record"].holds
 
+    result = verify_resolution(resolution, record, trust)
+    result.verified         # the owner's answer to a held decision; whether a grant is still valid says its expires_at
+
 Of a record:
 
     record          every check in its order, and what each covers
@@ -31,6 +34,7 @@ Of a packet:
 `material` reads the body of a verify request.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from gate.verify.members import FULL_RECORD, OPTIONAL_MEMBERS
@@ -41,6 +45,7 @@ from gate.verify.result import Trust, Verification
 if TYPE_CHECKING:
     from gate.verify.packets.packet import verify_packet
     from gate.verify.packets.packet_result import PacketVerification
+    from gate.verify.resolution import verify_resolution
 
 __all__ = [
     "AUTHENTICITY",
@@ -51,12 +56,18 @@ __all__ = [
     "Verification",
     "verify_packet",
     "verify_record",
+    "verify_resolution",
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name not in ("PacketVerification", "verify_packet"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from gate.verify.packets import packet, packet_result
+_LATER = {
+    "PacketVerification": "packets.packet_result",
+    "verify_packet": "packets.packet",
+    "verify_resolution": "resolution",
+}
 
-    return getattr(packet if name == "verify_packet" else packet_result, name)
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
