@@ -424,7 +424,7 @@ def owners_answers(body: Mapping[str, Any]) -> list[str]:
 
 
 def answered(held: int, would: str, of: Mapping[str, int]) -> str:
-    """How owners resolved some held decisions: `Of 40 held decisions that would be approved, owners granted 31 and
+    """How owners resolved some held decisions: `Of 40 decisions that had been held and would be approved, owners granted 31 and
     refused 9.`
 
     Args:
@@ -435,7 +435,7 @@ def answered(held: int, would: str, of: Mapping[str, int]) -> str:
     rest = [f"{of['expired']:,} expired unanswered"] if of["expired"] else []
     rest += [f"{of['held']:,} {'is' if of['held'] == 1 else 'are'} not resolved"] if of["held"] else []
     told = f"owners granted {of['granted']:,} and refused {of['refused']:,}"
-    return f"Of {counted(held, 'held decision')} that {would}, {'; '.join([told, *rest])}."
+    return f"Of {counted(held, 'decision')} that had been held and {would}, {'; '.join([told, *rest])}."
 
 
 def worth(metric: str, cases: int, moved: Sequence[Mapping[str, Any]], would: str) -> list[str]:

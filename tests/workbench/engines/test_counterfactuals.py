@@ -157,16 +157,18 @@ def test_a_report_says_how_owners_resolved_the_held_decisions(resolved: Snapshot
         {"then_verdict": "yes", "decisions": 3, "held": 0, "granted": 3, "refused": 0, "expired": 0},
         {"then_verdict": "review", "decisions": 4, "held": 1, "granted": 1, "refused": 1, "expired": 1},
     ]
-    assert approvals(body)[1] == "Of 3 held decisions that would be approved, owners granted 3 and refused 0."
+    assert (
+        approvals(body)[1] == "Of 3 decisions that had been held and would be approved, owners granted 3 and refused 0."
+    )
     report = asked(resolved, rulebook=higher_limit(30))
     sentence = (
-        "Of 7 held decisions that would be approved, owners granted 4 and refused 1; 1 expired unanswered; 1 is not "
+        "Of 7 decisions that had been held and would be approved, owners granted 4 and refused 1; 1 expired unanswered; 1 is not "
         "resolved."
     )
     assert approvals(report.body)[1] == sentence
     assert sentence in repr(report)
     stricter = asked(resolved, patch={"margin_percent": 3}).body
-    assert approvals(stricter)[1].startswith("Of 7 held decisions that would be refused, owners granted 4")
+    assert approvals(stricter)[1].startswith("Of 7 decisions that had been held and would be refused, owners granted 4")
 
 
 def test_a_report_about_no_held_decision_says_nothing_of_owners(resolved: Snapshot) -> None:

@@ -137,7 +137,7 @@ def test_a_run_says_how_owners_resolved_the_held_decisions(tmp_path: Path) -> No
             {"then_verdict": "review", "decisions": 3, "held": 1, "granted": 0, "refused": 1, "expired": 1},
         ]
         assert owners_answers(run.body) == [
-            "Of 4 held decisions that would be approved, owners granted 3 and refused 1."
+            "Of 4 decisions that had been held and would be approved, owners granted 3 and refused 1."
         ]
 
 
