@@ -385,10 +385,10 @@ def _not_held(record: Cited) -> ReviewConflict:
 
 def _final(review: ReviewRow | None) -> ReviewConflict:
     state, at = ("resolved", None) if review is None else (review.state, review.resolved_at)
-    done = "granted, and executed since" if state == "executed" else state
+    done = {"executed": "was granted, and executed since", "expired": "expired"}.get(state, f"was {state}")
     return ReviewConflict(
         "SVC_RESOLUTION_FINAL",
-        f"The review was {done}{f' at {at}' if at else ''}, and a resolution is final. Read it with GET "
+        f"The review {done}{f' at {at}' if at else ''}, and a resolution is final. Read it with GET "
         f"/api/decision/{'{decision_id}' if review is None else review.decision_id}/resolution.",
         details={"review_state": state, "resolved_at": at},
     )

@@ -424,8 +424,8 @@ def owners_answers(body: Mapping[str, Any]) -> list[str]:
 
 
 def answered(held: int, would: str, of: Mapping[str, int]) -> str:
-    """How owners resolved some held decisions: `Of 40 decisions that had been held and would be approved, owners granted 31 and
-    refused 9.`
+    """How owners resolved some held decisions: `Of 40 decisions that had been held and would be approved, owners
+    granted 31 and refused 9.`
 
     Args:
         held: How many there are.

@@ -8,7 +8,7 @@ import typer
 
 from api.cli.migrate.signing import ScopeName
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
-from api.cli.output import counted, minute, print_json, say, table
+from api.cli.output import counted, minute, note, print_json, say, table
 from api.cli.review.spans import seconds_of, span
 from gate.clock import utc_now
 from gate.ledger.chain.reviews import GRANT_SECONDS, Terms
@@ -53,10 +53,14 @@ def set_owner(
     with instance_at(home, database_url) as instance:
         found = instance.ledger.directory.scope(scope)
         made = instance.ledger.reviews.set_owner(found, rulebook, action, terms, utc_now())
+        known = not rulebook or bool(instance.ledger.rulebooks.versions(found.scope_id, rulebook, limit=1))
         moved = instance.ledger.reviews.reassign(found, rulebook, action, utc_now()) if reassign else None
     if as_json:
         print_json({**_owner_json(made), **({} if moved is None else {"reassigned": moved})})
         return
+    if not known:
+        undo = "`gate review owners remove` takes the row away"
+        note(f"The scope {scope} has no rulebook {rulebook} yet. Check the id; {undo}.")
     limit = "without a time limit" if terms.within_seconds is None else f"within {span(terms.within_seconds)}"
     say(f"{owner} answers {_subject(made)} {limit}. A grant is valid for {span(terms.grant_seconds)}.")
     if moved is not None:

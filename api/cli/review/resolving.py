@@ -9,6 +9,8 @@ import typer
 from api.cli.migrate.signing import ScopeName, TokenFile, UserName, signed_in
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import minute, print_json, say
+from gate.clock import utc_now
+from gate.ids import timestamp
 from gate.records.documents import Resolution
 
 DecisionId = Annotated[str, typer.Argument(help="The held decision's id.", show_default=False)]
@@ -85,9 +87,12 @@ def tell(resolution: Resolution, state: str) -> None:
     """
     actor = resolution["actor"]
     by = resolution.get("resolved_by")
-    claimed = f" for {by}" if by is not None and by != actor["id"] else ""
+    claimed = f"; it names {by}" if by is not None and by != actor["id"] else ""
     at = minute(resolution["recorded_at"])
-    say(f"{resolution['resolution'].capitalize()} at {at} UTC by {actor['type']} {actor['id']}{claimed}.")
+    if actor["type"] == "service":
+        say(f"The time limit ended, and the review expired at {at} UTC; nobody had answered.")
+    else:
+        say(f"{resolution['resolution'].capitalize()} at {at} UTC by {actor['type']} {actor['id']}{claimed}.")
     if "note" in resolution:
         say(f"  {resolution['note']}")
     for reference in resolution.get("evidence_refs", ()):
@@ -95,5 +100,9 @@ def tell(resolution: Resolution, state: str) -> None:
     if state == "executed":
         say("The action was executed since.")
     elif resolution["resolution"] == "granted":
-        say(f"The caller may act before {minute(resolution['expires_at'])} UTC, once it has verified the grant.")
+        ends = minute(resolution["expires_at"])
+        if resolution["expires_at"] <= timestamp(utc_now()):
+            say(f"The grant ended at {ends} UTC, and no execution was reported.")
+        else:
+            say(f"The caller may act before {ends} UTC, once it has verified the grant.")
     say(f"resolution_hash {resolution['resolution_hash']}")

@@ -107,7 +107,7 @@ def not_approved(proposal: Proposal, record: DecisionRecord) -> Blocked | HeldFo
     said = f"{record['application_verdict']}, {record['reason_code']}, decision {record['decision_id']}"
     if record["verdict"] == "no":
         return Blocked("ACTION_BLOCKED", f"The gate says no ({said}).", intent_id=proposal.intent_id, record=record)
-    message = f"The gate asks for a review ({said}); the action is held until the person responsible has decided."
+    message = f"The gate asks for a review ({said}); the action is held until its owner has decided."
     # A guard refuses an advisory record before it looks at the verdict.
     if unusable := _unusable_facts(cast("Evaluation | None", record["evaluation"])):
         named = ", ".join(unusable[:_NAMED])

@@ -428,7 +428,7 @@ def check_record(kind: Kind, record: Mapping[str, object], body: Mapping[str, ob
     if errors:
         raise RequestRefused(
             f"SVC_{kind.code}_RECORD_MISMATCH",
-            "The report cites another record than the one of this decision; send what the record says, or leave it "
-            "out.",
+            f"The {kind.noun} cites another record than the one of this decision; send what the record says, or leave "
+            f"it out.",
             errors,
         )

@@ -162,8 +162,8 @@ def test_a_report_says_how_owners_resolved_the_held_decisions(resolved: Snapshot
     )
     report = asked(resolved, rulebook=higher_limit(30))
     sentence = (
-        "Of 7 decisions that had been held and would be approved, owners granted 4 and refused 1; 1 expired unanswered; 1 is not "
-        "resolved."
+        "Of 7 decisions that had been held and would be approved, owners granted 4 and refused 1; 1 expired "
+        "unanswered; 1 is not resolved."
     )
     assert approvals(report.body)[1] == sentence
     assert sentence in repr(report)
