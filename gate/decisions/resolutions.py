@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, TypedDict, cast
+from typing import Any, Final, TypedDict, cast
 
 import orjson
 
@@ -42,6 +42,7 @@ from gate.proof import chain
 from gate.records.changes import Actor
 from gate.records.documents import Answer, Cited, Resolution
 from gate.records.record import Signers
+from gate.records.reports.receipts import EXECUTIONS
 from gate.records.reports.report_request import check_request
 from gate.records.reports.resolution import (
     EXPIRED,
@@ -55,6 +56,9 @@ from gate.records.reports.resolution import (
 from gate.records.webhooks.events import resolution_made
 
 _DUE_AT_ONCE: Final = 500
+# Of a decision that nobody has answered; there are rarely any.
+_RECEIPTS: Final = 20
+_RECEIPTS_BYTES: Final = 4 * 1024 * 1024
 _RESOLVE: Final = operation_of(RESOLUTIONS)
 
 
@@ -229,6 +233,18 @@ class Resolutions:
             "due_at": None if review is None else review.due_at,
             "resolution": None if review is None else self._resolution_of(review),
         }
+
+    def executed_at(self, scope_id: str, decision_id: str) -> str | None:
+        """When a receipt of a decision last said that the action was executed; None where none of the last ones does.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: a receipt cannot be read, or is not as it was made.
+        """
+        found, _ = self._ledger.entries.reports(
+            scope_id, decision_id, EXECUTIONS.entry_type, limit=_RECEIPTS, room=_RECEIPTS_BYTES
+        )
+        receipts: list[Mapping[str, Any]] = [stored_report(EXECUTIONS, stored) for stored in found]
+        return next((each["reported_at"] for each in receipts if each["execution_status"] == "executed"), None)
 
     def _resolution_of(self, review: ReviewRow) -> Resolution | None:
         if review.resolved_position is None and review.state == HELD:

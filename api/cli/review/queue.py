@@ -69,6 +69,7 @@ def show(
         found = instance.ledger.directory.scope(scope)
         record = _record(instance, found, decision_id)
         standing = instance.resolutions().standing(found.scope_id, decision_id)
+        executed_at = instance.resolutions().executed_at(found.scope_id, decision_id)
     if as_json:
         print_json({"review": standing, "decision_record": record})
         return
@@ -88,6 +89,10 @@ def show(
     elif resolution is None:
         due = "no time limit" if standing["due_at"] is None else f"until {minute(standing['due_at'])} UTC"
         say(f"Held for {standing['owner'] or 'nobody by name'}, {due}.")
+        if executed_at is not None:
+            executed = f"the action was reported as executed at {minute(executed_at)} UTC, without an answer"
+            say(f"WARNING: {executed}. A grant does not undo that.")
+        say(f"Answer: gate review grant {decision_id} --scope {scope} --user NAME --note TEXT, or gate review refuse.")
     else:
         tell(resolution, standing["state"])
 

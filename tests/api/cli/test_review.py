@@ -16,6 +16,7 @@ from gate.clock import utc_now
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS
+from gate.records.reports.receipts import EXECUTIONS
 from gate.verify.resolution import verify_resolution
 from tests.support.command_line import run_gate
 from tests.support.samples import HELD, sample_request
@@ -131,6 +132,20 @@ def test_a_held_decision_is_listed_shown_and_granted_by_an_approver(gate: Gate, 
     assert "SVC_RESOLUTION_FINAL" in gate("refuse", decision_id, "--scope", "acme", *token).stderr
     (found,) = printed(gate("list", "--scope", "acme", "--state", "granted", "--json"))["reviews"]
     assert found["decision_id"] == decision_id
+
+
+def test_an_action_that_was_executed_without_an_answer_is_told_to_who_answers(gate: Gate, opened: Instance) -> None:
+    record = hold(opened)
+    show = ("show", record["decision_id"], "--scope", "acme")
+    assert "WARNING" not in gate(*show).stdout
+    scope = opened.ledger.directory.scope("acme")
+    key, _ = opened.ledger.directory.create_key(scope, FULL_ACCESS, None, utc_now())
+    authority = opened.ledger.directory.authenticate(key, utc_now())
+    for status in ("executed", "reviewed"):
+        opened.lifecycle().report(authority, EXECUTIONS, record["decision_id"], {"execution_status": status})
+    shown = gate(*show).stdout
+    assert "WARNING: the action was reported as executed at " in shown
+    assert f"Answer: gate review grant {record['decision_id']} --scope acme" in shown
 
 
 def test_only_an_approver_who_signs_in_resolves(gate: Gate, opened: Instance, home: Path) -> None:

@@ -107,6 +107,17 @@ def test_the_case_tells_what_was_asked_why_it_is_held_and_what_the_answer_is_bou
     assert found.links["All reviews that wait"] == url(owner="sales")
 
 
+def test_an_action_that_was_executed_without_an_answer_is_told_to_who_answers(desk: Reviewers) -> None:
+    decision_id = desk.hold("deal-1")
+    told = "The action was reported as executed"
+    assert told not in read(desk.visit(url("review", id=decision_id))).text
+    desk.site.chain.execution(decision_id)
+    found = read(desk.visit(url("review", id=decision_id)))
+    assert told in found.text
+    assert "A grant does not undo that." in found.text
+    assert "@data-answer" in found.elements
+
+
 def test_only_an_approver_has_buttons_and_others_see_why_not(queue: Reviewers) -> None:
     of = url("review", id=queue.site.chain.decided[0])
     assert "button" in read(queue.visit(of)).elements

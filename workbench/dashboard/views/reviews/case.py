@@ -80,6 +80,7 @@ def view(
         "like": _like(around.like),
         "position": at(record, "audit_chain", "chain_position"),
         "binding_hash": content_hash(record["action_binding"]),
+        "executed": _executed(story),
         "standing": None if story.review is None else standing(location, story.review, record, now),
         "answers": None if not is_held else _answers(record, review, now),
         "refused": refused,
@@ -93,6 +94,13 @@ def view(
         "decided": when(record["created_at"]),
     }
     return Page(location, f"{phrase(STATES[review.state])}: {asked(record)}", render("review.html", context))
+
+
+def _executed(story: Story) -> str | None:
+    """When a receipt last said that the action was executed; None where none does."""
+    receipts: list[Mapping[str, Any]] = list(story.executions.reports)
+    executed = (receipt["reported_at"] for receipt in receipts if receipt["execution_status"] == "executed")
+    return next(executed, None)
 
 
 def _answers(record: Mapping[str, Any], review: ReviewRow, now: datetime) -> dict[str, str]:
