@@ -115,7 +115,8 @@ def _sentences(record: Record, rules: Sequence[TriedAndExplained]) -> Iterator[s
     if evaluation is not None:
         yield from (f"The fact {name} is missing." for name in evaluation["missing_fields"])
         yield from (f"The fact {fault['field']} is of the wrong type." for fault in evaluation["invalid_fields"])
-    for rule in rules:
+    # The rule that matched comes first, though it was tried last: it is the reason.
+    for rule in sorted(rules, key=lambda tried: not tried["matched"]):
         if rule["matched"]:
             yield from _tests(rule)
         else:
