@@ -191,7 +191,7 @@ def replay(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Send an endpoint its dead deliveries again, or the events that an option names. Ids stay the same."""
+    """Send an endpoint its dead deliveries, and at once those that wait; or the events that an option names."""
     if event is not None and since is not None:
         raise OperatorError("WEBHOOK_REPLAY_INVALID", "Give --event or --since, not both.")
     with instance_at(home, database_url) as instance:

@@ -14,7 +14,7 @@ from gate.ledger.access.operator_log import record
 from gate.ledger.stores.store import Store, unheard_of
 from gate.ledger.tables import chain_heads, webhook_deliveries, webhook_endpoints, webhook_events
 from gate.ledger.webhooks.deliveries import DELIVERIES, Delivery
-from gate.ledger.webhooks.endpoints import Endpoint
+from gate.ledger.webhooks.endpoints import Endpoint, retry_now
 from gate.records.webhooks.types import wants
 
 _AT_ONCE: Final = 1000
@@ -67,7 +67,8 @@ class DeadLetters:
     def replay(
         self, endpoint: Endpoint, now: datetime, *, event_id: str | None = None, since: str | None = None
     ) -> int:
-        """Sends an endpoint again what is dead; one event, or every one since a moment, even if it was delivered.
+        """Sends an endpoint what is dead, and at once what waits for another try; or one event, or every one since a
+        moment, even if it was delivered.
 
         Only events that the outbox still has, and of types that the endpoint subscribes to.
 
@@ -87,7 +88,8 @@ class DeadLetters:
         of = {"scope": endpoint.scope_id, "endpoint": endpoint.endpoint_id}
         with self._store.write() as connection:
             if event_id is None and since is None:
-                replayed = connection.execute(_REVIVE, {**of, "now": timestamp(now)}).rowcount
+                waited = retry_now(connection, endpoint, now)
+                replayed = waited + connection.execute(_REVIVE, {**of, "now": timestamp(now)}).rowcount
             else:
                 replayed = _replay_events(connection, endpoint, now, event_id, since)
             details = {"scope": endpoint.scope, "events": replayed}

@@ -198,12 +198,13 @@ def disable(connection: Connection, endpoint: Endpoint, by: str, now: datetime) 
     return bool(connection.execute(statement.values(disabled_at=timestamp(now), disabled_by=by)).rowcount)
 
 
-def retry_now(connection: Connection, endpoint: Endpoint, now: datetime) -> None:
-    """Makes everything that waits for an endpoint due at once; each subject still keeps its order."""
+def retry_now(connection: Connection, endpoint: Endpoint, now: datetime) -> int:
+    """Makes everything that waits for an endpoint due at once, in each subject's order; how much would have waited."""
     table = webhook_deliveries.c
     mine = (table.scope_id == endpoint.scope_id) & (table.endpoint_id == endpoint.endpoint_id)
     waiting = mine & (table.state == "pending")
-    connection.execute(update(webhook_deliveries).where(waiting).values(next_at=timestamp(now)))
+    later = waiting & (table.next_at > timestamp(now))
+    return int(connection.execute(update(webhook_deliveries).where(later).values(next_at=timestamp(now))).rowcount)
 
 
 def endpoint_of(row: Row[Any]) -> Endpoint:

@@ -331,6 +331,19 @@ def test_dead_letters_are_replayed_with_their_ids(instance: Instance, scope: Sco
     assert [(each.event_id, each.attempts) for each in pending] == [(each.event_id, 0) for each in dead]
 
 
+def test_what_waits_after_an_outage_is_replayed_at_once(instance: Instance, scope: Scope, authority: Authority) -> None:
+    endpoint = add(instance, scope)
+    decide(instance, authority)
+    page, now = instance.ledger.deliveries.page(endpoint), utc_now()
+    waits = [failed(each, 500, "It answered 500.", now + timedelta(hours=2), now) for each in page.fresh]
+    assert instance.ledger.deliveries.keep(endpoint, page.last, Tried([], waits), now)
+    endpoint = instance.ledger.endpoints.find(endpoint.endpoint_id)
+    assert instance.ledger.deliveries.due(now) == []
+    assert instance.ledger.dead_letters.replay(endpoint, now) == len(waits)
+    assert [each.endpoint_id for each in instance.ledger.deliveries.due(now)] == [endpoint.endpoint_id]
+    assert instance.ledger.dead_letters.replay(endpoint, now) == 0
+
+
 def test_events_that_were_delivered_are_replayed_one_by_one_or_since_a_moment(
     instance: Instance, scope: Scope, authority: Authority
 ) -> None:
