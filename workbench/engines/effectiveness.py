@@ -285,9 +285,9 @@ def answer(snapshot: Snapshot, question: EffectivenessQuestion, kept: Kept | Non
 
 def _reviews(found: pl.DataFrame) -> Reviews:
     """How reviews were resolved, and how long that took."""
-    answers = dict(found.group_by(pl.col("resolution").cast(pl.String)).agg(pl.col("decisions").sum()).iter_rows())
+    answers = dict(found.group_by("resolution").agg(pl.col("decisions").sum()).iter_rows())
     held = answers.pop(None, 0)
-    waited = found.drop_nulls("waiting_seconds").sort("waiting_seconds")
+    waited = found.select("waiting_seconds", "decisions").drop_nulls().sort("waiting_seconds")
     reached = waited["decisions"].cum_sum()
 
     def at(rank: int) -> int | None:
