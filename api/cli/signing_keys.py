@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
 import typer
@@ -9,12 +10,13 @@ import typer
 from api.cli.confirmation import DryRun, Yes, confirm
 from api.cli.keys import moment
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
-from api.cli.output import minute, print_json, say, table
+from api.cli.output import counted, minute, note, print_json, say, table
 from gate.clock import utc_now
 from gate.errors import OperatorError
 from gate.ids import timestamp
 from gate.instance.instance import Instance
 from gate.instance.keys import PURPOSES, KeyRing
+from gate.ledger.reviews import OpenGrants
 from gate.proof.signing import ED25519, PublicKey
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="List, rotate, retire and revoke signing keys.")
@@ -68,7 +70,9 @@ def rotate(
         with instance.ledger.operator_log.recording("signing_key.rotated", purpose, now) as details:
             key = ring.rotate(now)
             details["new_key_id"] = key.key_id
+        opened = _open_grants(instance, purpose, now)
     _print(key, f"The {purpose} key {key.key_id} signs from now on. The previous key is retired.", as_json)
+    _note_grants(opened)
 
 
 @app.command()
@@ -116,7 +120,9 @@ def compromise(
         with instance.ledger.operator_log.recording("signing_key.compromised", key_id, now) as details:
             key = ring.compromise(key_id, since, now)
             details |= {"purpose": purpose, "since": key.not_after}
+        opened = _open_grants(instance, purpose, now)
     _print(key, f"The key {key_id} is compromised. Nothing it signed verifies any more.", as_json)
+    _note_grants(opened)
 
 
 def _show_compromise(key: PublicKey, since: str, *, is_active: bool, as_json: bool) -> None:
@@ -128,6 +134,21 @@ def _show_compromise(key: PublicKey, since: str, *, is_active: bool, as_json: bo
         f"The key {key.key_id} ({key.status}) would be compromised since {since}: nothing it signed would verify.{then}"
     )
     say("Nothing was changed.")
+
+
+def _open_grants(instance: Instance, purpose: str, now: datetime) -> OpenGrants:
+    """The grants that a change of the active key of a purpose shuts."""
+    signs = purpose == "receipt" and instance.settings.receipt_signing == ED25519
+    return instance.ledger.reviews.open_grants(now) if signs else OpenGrants(0, None)
+
+
+def _note_grants(opened: OpenGrants) -> None:
+    if opened.number:
+        unused = counted(opened.number, "unused grant of a held action is", "unused grants of held actions are")
+        note(
+            f"{unused} open until {minute(opened.until)} UTC at the latest. Callers refuse a grant once their registry "
+            f"says that its key is no longer active; those actions then need a new review."
+        )
 
 
 def _ring(instance: Instance, purpose: str) -> KeyRing:

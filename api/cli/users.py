@@ -197,8 +197,8 @@ def sign_in(
         print_json({"name": user.name, "token_file": str(token_file), "expires_at": expires_at})
         return
     say(
-        f"Signed in as {user.name} until {expires_at}. Use --token-file {token_file} in the commands of `gate "
-        f"migrate`; `gate users sign-out {user.name}` ends the session."
+        f"Signed in as {user.name} until {expires_at}. Use --token-file {token_file} with `gate migrate` and "
+        f"`gate review`; `gate users sign-out {user.name}` ends the session."
     )
 
 

@@ -95,7 +95,7 @@ def _queue(home: Path, held: int) -> tuple[Instance, str]:
     scope = instance.ledger.directory.create_scope("acme", "unlimited", utc_now())
     key, _ = instance.ledger.directory.create_key(scope, FULL_ACCESS, None, utc_now())
     authority = instance.ledger.directory.authenticate(key, utc_now())
-    instance.ledger.reviews.set_owner(scope, "", "", Terms("desk 0", 86_400), utc_now())
+    instance.ledger.review_owners.set(scope, "", "", Terms("desk 0", 86_400), utc_now())
     request = parse(decide_request())
     request["context"]["inputs"] |= {"discount_percent": 40, "margin_percent": 22}
     gate = instance.gate()

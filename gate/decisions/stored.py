@@ -26,7 +26,10 @@ from gate.verify.reports import uncovered_members as uncovered_members_of_report
 
 def decision_not_found() -> NotFound:
     """The answer for an id that is unknown, or not of the caller's scope: nobody can tell the two apart."""
-    return NotFound("SVC_DECISION_NOT_FOUND", "This scope has no decision with that id; check the id and the API key.")
+    return NotFound(
+        "SVC_DECISION_NOT_FOUND",
+        "This scope has no decision with that id; check the id, and the API key or the scope that was named.",
+    )
 
 
 def stored_record(entry: StoredEntry) -> Record:

@@ -9,7 +9,8 @@
     schema                     the version that this release reads (`HEAD`), and those it upgrades (`OLDER`)
     schema_versions            one step up each
     rulebooks                  the registry of each scope
-    reviews                    who owns held decisions, and where their reviews stand
+    review_owners              who owns the held decisions of a scope
+    reviews                    where reviews stand
     routes                     where rulebook ids lead, as a process remembers it
     shadows                    migrations whose candidates decide new decisions anew
     policy_tables              the policy tables that were in force
@@ -49,6 +50,7 @@ from gate.ledger.policy_tables import PolicyTables
 from gate.ledger.reads.audited import AuditedLedger
 from gate.ledger.reads.decisions import Decisions
 from gate.ledger.reads.tail import Tail
+from gate.ledger.review_owners import ReviewOwners
 from gate.ledger.reviews import Reviews
 from gate.ledger.rulebooks import RulebookRegistry
 from gate.ledger.shadows import Shadows
@@ -99,6 +101,7 @@ class Ledger:
         self.entries: Final = Entries(store)
         self.decisions: Final = Decisions(store)
         self.erasures: Final = Erasures(store)
+        self.review_owners: Final = ReviewOwners(store)
         self.reviews: Final = Reviews(store)
         self.changes: Final = Changes(store)
         self.shadows: Final = Shadows(store)

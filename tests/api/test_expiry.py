@@ -44,9 +44,9 @@ def log() -> io.BytesIO:
 def test_a_review_that_fell_due_while_nothing_ran_expires_at_the_start(
     instance: Instance, authority: Authority, scope: Scope, log: io.BytesIO
 ) -> None:
-    instance.ledger.reviews.set_owner(scope, "", "", Terms("desk", 60, 60), utc_now())
+    instance.ledger.review_owners.set(scope, "", "", Terms("desk", 60, 60), utc_now())
     due = hold(instance, authority)
-    instance.ledger.reviews.set_owner(scope, "", "", Terms("desk", 7200, 60), utc_now())
+    instance.ledger.review_owners.set(scope, "", "", Terms("desk", 7200, 60), utc_now())
     later = hold(instance, authority)
     in_an_hour = utc_now() + timedelta(hours=1)
     with Expiry(instance.settings, open_log("info", log), clock=lambda: in_an_hour):
@@ -58,7 +58,7 @@ def test_a_review_that_fell_due_while_nothing_ran_expires_at_the_start(
 def test_several_services_that_let_reviews_expire_at_once_make_one_resolution_each(
     instance: Instance, authority: Authority, scope: Scope, log: io.BytesIO
 ) -> None:
-    instance.ledger.reviews.set_owner(scope, "", "", Terms("desk", 60, 60), utc_now())
+    instance.ledger.review_owners.set(scope, "", "", Terms("desk", 60, 60), utc_now())
     ids = [hold(instance, authority) for _ in range(20)]
     in_an_hour = utc_now() + timedelta(hours=1)
     services = [Expiry(instance.settings, open_log("info", log), clock=lambda: in_an_hour) for _ in range(3)]
@@ -73,7 +73,7 @@ def test_several_services_that_let_reviews_expire_at_once_make_one_resolution_ea
 def test_a_review_whose_decision_was_changed_does_not_keep_the_others_from_expiring(
     instance: Instance, authority: Authority, scope: Scope, log: io.BytesIO
 ) -> None:
-    instance.ledger.reviews.set_owner(scope, "", "", Terms("desk", 60, 60), utc_now())
+    instance.ledger.review_owners.set(scope, "", "", Terms("desk", 60, 60), utc_now())
     damaged, whole = hold(instance, authority), hold(instance, authority)
     with instance.ledger.store.write() as connection:
         connection.exec_driver_sql("UPDATE entries SET body = '{}' WHERE position = 1")

@@ -176,7 +176,7 @@ def _create_scope(instance: Instance, name: str, now: datetime, *, compared: boo
     _create_key(directory, scope, FULL_ACCESS, key_file(home, name), now)
     owners = scenario().owners(name)
     for owner in owners:
-        instance.ledger.reviews.set_owner(scope, owner.policy_id, owner.action, owner.terms, now)
+        instance.ledger.review_owners.set(scope, owner.policy_id, owner.action, owner.terms, now)
     if owners:
         _create_key(directory, scope, {"resolve"}, owner_key_file(home, name), now)
 

@@ -12,7 +12,7 @@ from api.cli.output import counted, minute, note, print_json, say, table
 from api.cli.review.spans import seconds_of, span
 from gate.clock import utc_now
 from gate.ledger.chain.reviews import GRANT_SECONDS, Terms
-from gate.ledger.reviews import Ownership
+from gate.ledger.review_owners import Ownership
 
 owners = typer.Typer(no_args_is_help=True, add_completion=False, help="Name who owns the held decisions of a scope.")
 
@@ -52,9 +52,9 @@ def set_owner(
     )
     with instance_at(home, database_url) as instance:
         found = instance.ledger.directory.scope(scope)
-        made = instance.ledger.reviews.set_owner(found, rulebook, action, terms, utc_now())
+        made = instance.ledger.review_owners.set(found, rulebook, action, terms, utc_now())
         known = not rulebook or bool(instance.ledger.rulebooks.versions(found.scope_id, rulebook, limit=1))
-        moved = instance.ledger.reviews.reassign(found, rulebook, action, utc_now()) if reassign else None
+        moved = instance.ledger.review_owners.reassign(found, rulebook, action, utc_now()) if reassign else None
     if as_json:
         print_json({**_owner_json(made), **({} if moved is None else {"reassigned": moved})})
         return
@@ -73,7 +73,7 @@ def list_owners(
 ) -> None:
     """List who owns the reviews of a scope. The most specific row holds."""
     with instance_at(home, database_url) as instance:
-        found = instance.ledger.reviews.owners(instance.ledger.directory.scope(scope).scope_id)
+        found = instance.ledger.review_owners.of(instance.ledger.directory.scope(scope).scope_id)
     if as_json:
         print_json({"owners": [_owner_json(each) for each in found]})
         return
@@ -109,7 +109,7 @@ def remove_owner(
 ) -> None:
     """Remove a row. Reviews that are held keep their owner and time limit."""
     with instance_at(home, database_url) as instance:
-        instance.ledger.reviews.remove_owner(instance.ledger.directory.scope(scope), rulebook, action, utc_now())
+        instance.ledger.review_owners.remove(instance.ledger.directory.scope(scope), rulebook, action, utc_now())
     if as_json:
         print_json({"rulebook_id": rulebook, "action": action, "removed": True})
     else:

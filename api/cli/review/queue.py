@@ -53,6 +53,7 @@ def list_reviews(
     waits = "waits" if state == HELD else "waited"
     columns = ["decision_id", waits, "due (UTC)", "owner", "action", "target", "reason"]
     table(columns, [_row(each, now) for each in page.found], wraps=["owner", "target"])
+    say(f"One of them as a story: gate review show DECISION_ID --scope {scope}")
     if page.next_position is not None:
         say(f"There are more; --limit shows up to 1,000, and GET /api/decisions?state={state} all of them.")
 

@@ -30,6 +30,9 @@ STATES: Final = (HELD, GRANTED, "refused", "expired", EXECUTED)
 GRANT_SECONDS: Final = 86_400
 """How long a grant opens an action where the settings say nothing, in seconds."""
 
+MAX_SECONDS: Final = 366 * 86_400
+"""The longest time limit, and the longest that a grant opens an action, in seconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Receipt:

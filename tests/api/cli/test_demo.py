@@ -152,7 +152,7 @@ def test_keys_and_scopes_are_as_old_as_the_first_day(demo: tuple[Path, dict[str,
 def test_its_owners_are_set_from_the_first_day_on(opened: Instance) -> None:
     for name in SCOPES:
         scope_id = opened.ledger.directory.scope(name).scope_id
-        found = {(each.rulebook_id, each.action): each for each in opened.ledger.reviews.owners(scope_id)}
+        found = {(each.rulebook_id, each.action): each for each in opened.ledger.review_owners.of(scope_id)}
         assert {key: each.terms for key, each in found.items()} == {
             (owner.policy_id, owner.action): owner.terms for owner in scenario().owners(name)
         }

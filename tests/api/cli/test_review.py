@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from gate.clock import utc_now
+from gate.ids import parse_timestamp
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS
+from gate.ledger.reviews import OpenGrants
 from gate.records.reports.receipts import EXECUTIONS
 from gate.verify.resolution import verify_resolution
 from tests.support.command_line import run_gate
@@ -132,6 +134,38 @@ def test_a_held_decision_is_listed_shown_and_granted_by_an_approver(gate: Gate, 
     assert "SVC_RESOLUTION_FINAL" in gate("refuse", decision_id, "--scope", "acme", *token).stderr
     (found,) = printed(gate("list", "--scope", "acme", "--state", "granted", "--json"))["reviews"]
     assert found["decision_id"] == decision_id
+    assert "gate review show DECISION_ID --scope acme" in gate("list", "--scope", "acme", "--state", "granted").stdout
+
+
+def test_who_rotates_or_compromises_a_signing_key_reads_that_grants_are_open(
+    gate: Gate, opened: Instance, home: Path
+) -> None:
+    def changed(*arguments: str) -> str:
+        done = run_gate("signing-keys", *arguments, "--home", str(home))
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    assert changed("rotate") == ""
+    token = ("--token-file", str(home.parent / "maya.token"))
+    granted = [
+        printed(gate("grant", hold(opened)["decision_id"], "--scope", "acme", *token, "--json")) for _ in range(2)
+    ]
+    until = granted[1]["expires_at"][:16].replace("T", " ")
+    assert changed("rotate", "--purpose", "registry") == ""
+    said = changed("rotate")
+    assert said.startswith(f"2 unused grants of held actions are open until {until} UTC at the latest. ")
+    assert changed("compromise", granted[0]["key_id"], "--yes") == said
+
+
+@pytest.mark.parametrize("minutes", [-1, 1])
+def test_a_grant_is_open_until_it_ends(gate: Gate, opened: Instance, home: Path, minutes: int) -> None:
+    assert gate("owners", "set", "--scope", "acme", "--owner", "desk", "--grant-for", "2h").returncode == 0
+    token = ("--token-file", str(home.parent / "maya.token"))
+    decision_id = hold(opened)["decision_id"]
+    ends = printed(gate("grant", decision_id, "--scope", "acme", *token, "--json"))["expires_at"]
+    now = parse_timestamp(ends) - timedelta(minutes=minutes)
+    expected = OpenGrants(1, ends) if minutes > 0 else OpenGrants(0, None)
+    assert opened.ledger.reviews.open_grants(now) == expected
 
 
 def test_an_action_that_was_executed_without_an_answer_is_told_to_who_answers(gate: Gate, opened: Instance) -> None:

@@ -234,22 +234,22 @@ def test_a_review_keeps_the_owner_and_time_limit_that_were_set_when_it_began(
     owner: Owner, instance: Instance, scope: Scope
 ) -> None:
     before = owner.held()
-    reviews = instance.ledger.reviews
-    reviews.set_owner(scope, "", "", Terms("everybody", None, 60), utc_now())
-    reviews.set_owner(scope, "pricing_exception", "", Terms("pricing desk", 3600, 600), utc_now())
-    reviews.set_owner(scope, "pricing_exception", "another_action", Terms("nobody", 1, 1), utc_now())
+    owners = instance.ledger.review_owners
+    owners.set(scope, "", "", Terms("everybody", None, 60), utc_now())
+    owners.set(scope, "pricing_exception", "", Terms("pricing desk", 3600, 600), utc_now())
+    owners.set(scope, "pricing_exception", "another_action", Terms("nobody", 1, 1), utc_now())
     after = owner.held()
     assert [owner.standing(record)["owner"] for record in (before, after)] == [None, "pricing desk"]
     due_at = owner.standing(after)["due_at"]
     assert parse_timestamp(due_at) - parse_timestamp(after["created_at"]) == timedelta(hours=1)
     granted = owner.resolve(after).get_json()
     assert parse_timestamp(granted["expires_at"]) - parse_timestamp(granted["recorded_at"]) == timedelta(minutes=10)
-    assert reviews.reassign(scope, "", "", utc_now()) == 1
+    assert owners.reassign(scope, "", "", utc_now()) == 1
     assert owner.standing(before)["owner"] == "pricing desk"
 
 
 def test_an_answer_after_the_time_limit_is_too_late(owner: Owner, instance: Instance, scope: Scope) -> None:
-    instance.ledger.reviews.set_owner(scope, "pricing_exception", "", Terms("pricing desk", 1, 600), utc_now())
+    instance.ledger.review_owners.set(scope, "pricing_exception", "", Terms("pricing desk", 1, 600), utc_now())
     record = owner.held()
     later = parse_timestamp(owner.standing(record)["due_at"])
     late = instance.resolutions(lambda: later)
@@ -264,7 +264,7 @@ def test_an_answer_after_the_time_limit_is_too_late(owner: Owner, instance: Inst
 
 
 def test_the_service_lets_reviews_expire_on_time_and_once(owner: Owner, instance: Instance, scope: Scope) -> None:
-    instance.ledger.reviews.set_owner(scope, "", "", Terms("pricing desk", 60, 600), utc_now())
+    instance.ledger.review_owners.set(scope, "", "", Terms("pricing desk", 60, 600), utc_now())
     records = [owner.held() for _ in range(3)]
     owner.resolve(records[0])
     due = max(parse_timestamp(owner.standing(record)["due_at"]) for record in records)
@@ -277,7 +277,7 @@ def test_the_service_lets_reviews_expire_on_time_and_once(owner: Owner, instance
 
 
 def test_one_review_expires_on_time_and_no_other(owner: Owner, instance: Instance, scope: Scope) -> None:
-    instance.ledger.reviews.set_owner(scope, "", "", Terms("pricing desk", 60, 600), utc_now())
+    instance.ledger.review_owners.set(scope, "", "", Terms("pricing desk", 60, 600), utc_now())
     first, second, granted = (owner.held() for _ in range(3))
     owner.resolve(granted)
     due = max(parse_timestamp(owner.standing(record)["due_at"]) for record in (first, second, granted))
@@ -307,10 +307,10 @@ def found(owner: Owner, query: str) -> list[tuple[Any, ...]]:
 def test_reviews_are_found_by_state_owner_and_age_in_either_order(
     owner: Owner, instance: Instance, scope: Scope
 ) -> None:
-    instance.ledger.reviews.set_owner(scope, "", "", Terms("desk", 3600, 60), utc_now())
+    instance.ledger.review_owners.set(scope, "", "", Terms("desk", 3600, 60), utc_now())
     owner.decide(discount_percent=10, margin_percent=22)
     ids = [owner.held()["decision_id"] for _ in range(5)]
-    instance.ledger.reviews.set_owner(scope, "", "", Terms("others", None, 60), utc_now())
+    instance.ledger.review_owners.set(scope, "", "", Terms("others", None, 60), utc_now())
     ids.append(owner.held()["decision_id"])
     owner.resolve(ids[1])
     owner.resolve(ids[2], {"resolution": "refused", "resolved_by": "Maya"})

@@ -106,7 +106,7 @@ def resolve(instance: Instance, scope: Scope, key: str) -> str:
     directory = instance.ledger.directory
     authority = directory.authenticate(key, utc_now())
     owner = directory.authenticate(directory.create_key(scope, {"resolve"}, None, utc_now())[0], utc_now())
-    instance.ledger.reviews.set_owner(scope, "", "", Terms("desk \u00e9", 3_600, 60), utc_now())
+    instance.ledger.review_owners.set(scope, "", "", Terms("desk \u00e9", 3_600, 60), utc_now())
     decided = instance.gate().decide(authority, sample_request(**HELD), request_id="req_0").record["decision_id"]
     instance.resolutions().resolve(owner, decided, GRANT, idempotency_key="grant-1")
     reported = instance.lifecycle().report(authority, EXECUTIONS, decided, {"execution_status": "executed"})

@@ -118,13 +118,13 @@ def held(instance: Instance, authority: Authority, scope: Scope) -> Held:
     directory = instance.ledger.directory
     owner = directory.authenticate(directory.create_key(scope, {"resolve"}, None, utc_now())[0], utc_now())
     made = Held(instance, scope, owner, authority, [])
-    owners, resolutions = instance.ledger.reviews, instance.resolutions()
+    owners, resolutions = instance.ledger.review_owners, instance.resolutions()
     for position in (EXECUTED, REFUSED, EXPIRED, WAITING, GRANTED):
         if position == EXPIRED:
-            owners.set_owner(scope, "", "", Terms("risk-desk", 3_600, 7_200), utc_now())
+            owners.set(scope, "", "", Terms("risk-desk", 3_600, 7_200), utc_now())
         made.decide()
         if position == EXPIRED:
-            owners.remove_owner(scope, "", "", utc_now())
+            owners.remove(scope, "", "", utc_now())
     made.decide(discount_percent=10, margin_percent=22)
     made.decide(discount_percent=10, margin_percent=3)
     assert made.report(EXECUTED, "executed")["flags"] == [NOT_APPROVED]

@@ -119,8 +119,8 @@ def test_a_change_to_any_column_of_a_review_is_found_but_for_its_settings(held: 
 
 
 def test_another_owner_or_time_limit_is_a_setting_and_no_damage(held: Held) -> None:
-    held.instance.ledger.reviews.set_owner(held.scope, "", "", Terms("desk", 60, 90), utc_now())
-    assert held.instance.ledger.reviews.reassign(held.scope, "", "", utc_now()) == 1
+    held.instance.ledger.review_owners.set(held.scope, "", "", Terms("desk", 60, 90), utc_now())
+    assert held.instance.ledger.review_owners.reassign(held.scope, "", "", utc_now()) == 1
     with held.instance.ledger.store.write() as connection:
         connection.execute(
             update(reviews).values(owner="somebody else", due_at="2030-01-01T00:00:00.000Z", grant_seconds=1)
@@ -189,7 +189,7 @@ class TestStrays:
 
     @pytest.mark.parametrize("table", [reviews, review_owners], ids=lambda table: table.name)
     def test_a_row_of_a_scope_that_is_not_there_is_named(self, held: Held, table: Any) -> None:
-        held.instance.ledger.reviews.set_owner(held.scope, "", "", Terms("desk"), utc_now())
+        held.instance.ledger.review_owners.set(held.scope, "", "", Terms("desk"), utc_now())
         assert held.instance.ledger.audited.lost_scopes() == []
         with held.instance.ledger.store.write() as connection:
             connection.execute(insert(table), {**rows(held.instance, table)[0]._mapping, "scope_id": "f" * 16})

@@ -41,7 +41,7 @@ class Reviewers:
         """Names the owner of the reviews that begin from now on."""
         of = self.site.of
         terms = Terms(owner, within, 7_200)
-        of.instance.ledger.reviews.set_owner(of.scope, policy_id, "", terms, self.site.chain.now)
+        of.instance.ledger.review_owners.set(of.scope, policy_id, "", terms, self.site.chain.now)
 
     def who(self, name: str = "ada", role: str = "approver") -> Access:
         """A user of the scope."""

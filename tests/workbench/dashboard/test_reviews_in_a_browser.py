@@ -33,7 +33,7 @@ def chromium() -> Iterator[Browser]:
 def held(instance: Instance, authority: Authority, scope: Scope) -> list[str]:
     """Three held actions, the first of which is due soon."""
     terms = Terms("risk-desk", 1_800)
-    instance.ledger.reviews.set_owner(scope, "", "", terms, utc_now())
+    instance.ledger.review_owners.set(scope, "", "", terms, utc_now())
     ids = []
     for number in range(3):
         request = sample_request(discount_percent=20, margin_percent=22)

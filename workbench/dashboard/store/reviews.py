@@ -71,6 +71,7 @@ class ReviewReads:
         """Takes the instance and the clock."""
         self._instance: Final = instance
         self._reviews: Final = instance.ledger.reviews
+        self._owners: Final = instance.ledger.review_owners
         self._clock: Final = clock
         self._waiting: Final = Memo(SCOPES)
         self.resolutions: Final[Resolutions] = instance.resolutions(clock)
@@ -99,7 +100,7 @@ class ReviewReads:
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
-        named = {each.terms.owner for each in self._reviews.owners(scope_id)}
+        named = {each.terms.owner for each in self._owners.of(scope_id)}
         return sorted((named | {each.owner for each in self.waiting(scope_id)}) - {""})
 
     def queue(self, scope_id: str, state: str, owner: str | None, beyond: int | None) -> Page:

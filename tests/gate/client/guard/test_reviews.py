@@ -606,7 +606,7 @@ class TestResuming:
         engine.dispose()
 
     def test_a_time_limit_that_the_owner_missed_is_told(self, gate: Client, instance: Instance, scope: Scope) -> None:
-        instance.ledger.reviews.set_owner(scope, "pricing_exception", "", Terms("pricing desk", 1, 600), utc_now())
+        instance.ledger.review_owners.set(scope, "pricing_exception", "", Terms("pricing desk", 1, 600), utc_now())
         refusal = held(gate)
         late = instance.resolutions(lambda: utc_now() + timedelta(seconds=5))
         assert late.expire_due(lambda row, error: pytest.fail(str(error))) == 1

@@ -90,7 +90,7 @@ def test_a_held_decision_is_told_with_ids_hashes_and_times_alone(
 
 def test_a_resolution_is_told_whoever_makes_it_and_once(instance: Instance, scope: Scope, authority: Authority) -> None:
     add(instance, scope, "decision.review", "resolution.made")
-    instance.ledger.reviews.set_owner(scope, "", "", Terms("a private name", 3600, 60), utc_now())
+    instance.ledger.review_owners.set(scope, "", "", Terms("a private name", 3600, 60), utc_now())
     granted, expired = decide(instance, authority), decide(instance, authority)
     owner, _ = instance.ledger.directory.create_key(scope, {"resolve"}, None, utc_now())
     resolver = instance.ledger.directory.authenticate(owner, utc_now())
