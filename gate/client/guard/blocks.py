@@ -166,7 +166,7 @@ class PerFunction(TypedDict, total=False):
     outcome_action: str | Collection[str] | None
     max_age: float | None
     on_review: OnReview
-    review_seconds: float
+    review_seconds: float | None
     recover: Callable[[AlreadyStarted], object] | None
     timeout: float | None
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from gate.client import operations
-from gate.client.errors import ApiError, Conflict
+from gate.client.errors import AlreadyStarted, ApiError, Conflict
 from gate.client.guard.checking import Checks, key_of, question
 from gate.client.guard.judging import Finding, Judged
 from gate.client.guard.proposal import Proposal
@@ -22,6 +22,7 @@ from gate.client.guard.refusals import (
     already_started,
     clocks_apart,
     contended,
+    executed_elsewhere,
     no_verdict,
     not_approved,
     waited_too_long,
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 # Each round ends a race that another process won, or begins an attempt; more than a few rounds are no longer races.
 _ROUNDS: Final = 8
+# What no longer opens a held action, whatever its owner said: only a new review can.
+_OVER: Final = (Finding.EXPIRED, Finding.ENDED, Finding.RETIRED)
 
 
 def enter(proposal: Proposal, terms: Terms) -> Flow[tuple[Intent, DecisionRecord]]:
@@ -233,7 +236,7 @@ class Entry:
                 return None
             intent = replace(intent, state=state, resolved=content)
         if not is_grant:
-            if judged.finding in (Finding.EXPIRED, Finding.ENDED) and self._asks_anew(intent):
+            if judged.finding in _OVER and self._asks_anew(intent):
                 yield from self._supersede(intent)
                 return None
             raise not_opened(self._proposal, record, judged, self._terms.max_age)
@@ -294,7 +297,7 @@ class Entry:
         Raises:
             AlreadyStarted: Nothing was said, or that it was executed.
         """
-        error = already_started(self._proposal, record, known)
+        error = self._already_started(record, known)
         recover = self._terms.recover
         # What is known to have been done is not open to opinion.
         if recover is None or (known is not None and not may_begin_again(known)):
@@ -312,8 +315,13 @@ class Entry:
                 return
             known = replace(known, told=report.body)
         if said is Recovery.EXECUTED:
-            raise already_started(self._proposal, record, known)
+            raise self._already_started(record, known)
         yield from self._supersede(intent if known is None else known)
+
+    def _already_started(self, record: DecisionRecord | None, known: Intent | None) -> AlreadyStarted:
+        if known is None and record is not None and self._review.was_executed:
+            return executed_elsewhere(self._proposal, record)
+        return already_started(self._proposal, record, known)
 
 
 def _age(moment: str) -> float:

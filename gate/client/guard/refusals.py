@@ -107,7 +107,10 @@ def not_approved(proposal: Proposal, record: DecisionRecord) -> Blocked | HeldFo
     said = f"{record['application_verdict']}, {record['reason_code']}, decision {record['decision_id']}"
     if record["verdict"] == "no":
         return Blocked("ACTION_BLOCKED", f"The gate says no ({said}).", intent_id=proposal.intent_id, record=record)
-    message = f"The gate asks for a review ({said}); the action is held until its owner has decided."
+    message = (
+        f"The gate asks for a review ({said}); the action is held until its owner has decided. Once it is granted, "
+        f'go on with client.resume("{proposal.intent_id}").'
+    )
     # A guard refuses an advisory record before it looks at the verdict.
     if unusable := _unusable_facts(cast("Evaluation | None", record["evaluation"])):
         named = ", ".join(unusable[:_NAMED])
@@ -130,7 +133,7 @@ def unheard(proposal: Proposal, record: DecisionRecord, error: GateError) -> Gat
 
 
 def unverified_resolution(proposal: Proposal, record: DecisionRecord, found: Verification) -> GateUnavailable:
-    """The resolution of a held action does not verify, or is a grant of a key that is not active now."""
+    """The resolution of a held action does not verify."""
     return GateUnavailable(
         "RESOLUTION_UNVERIFIED",
         f"The resolution of decision {record['decision_id']} does not verify, so it opens nothing. {found.message} "
@@ -155,11 +158,9 @@ def foreign_resolution(proposal: Proposal, record: DecisionRecord, why: str) -> 
 
 def refused_by_owner(proposal: Proposal, record: DecisionRecord, resolution: Resolution) -> Blocked:
     """The owner of a held action refused it."""
-    note = resolution.get("note")
-    reason = "" if note is None else f': "{one_line(note)}"'
     return Blocked(
         "ACTION_REFUSED",
-        f"{_person(resolution)} refused the action at {resolution['recorded_at']}{reason} (decision "
+        f"{_person(resolution)} refused the action at {resolution['recorded_at']}{_reason(resolution)} (decision "
         f"{record['decision_id']}). The same request stays refused.",
         intent_id=proposal.intent_id,
         record=record,
@@ -168,11 +169,15 @@ def refused_by_owner(proposal: Proposal, record: DecisionRecord, resolution: Res
 
 
 def review_expired(proposal: Proposal, record: DecisionRecord, resolution: Resolution) -> HeldForReview:
-    """Nobody answered the review in time."""
+    """The review is over without an answer: its time limit ended, or somebody closed it."""
+    at = resolution["recorded_at"]
+    if resolution["actor"]["type"] == "service":
+        how = f"expired at {at} without an answer"
+    else:
+        how = f"was closed by {_person(resolution)} at {at}{_reason(resolution)}"
     return HeldForReview(
         "REVIEW_EXPIRED",
-        f"The review of decision {record['decision_id']} expired at {resolution['recorded_at']} without an answer. "
-        f"{_ASK_ANEW}",
+        f"The review {how} (decision {record['decision_id']}). {_ASK_ANEW}",
         intent_id=proposal.intent_id,
         record=record,
         resolution=resolution,
@@ -194,6 +199,19 @@ def grant_expired(
         "GRANT_EXPIRED",
         f"{_person(resolution)} granted the action at {resolution['recorded_at']} (decision {record['decision_id']}), "
         f"and the grant was not used in time. {why}",
+        intent_id=proposal.intent_id,
+        record=record,
+        resolution=resolution,
+    )
+
+
+def grant_key_retired(proposal: Proposal, record: DecisionRecord, resolution: Resolution) -> HeldForReview:
+    """The grant of a held action was signed by a key that is retired since."""
+    return HeldForReview(
+        "GRANT_KEY_RETIRED",
+        f"{_person(resolution)} granted the action at {resolution['recorded_at']} (decision {record['decision_id']}), "
+        f"and the grant was signed by the key {resolution.get('key_id')}, which is retired since, so that it opens "
+        "nothing. Enter client.guard() again for a new review.",
         intent_id=proposal.intent_id,
         record=record,
         resolution=resolution,
@@ -224,7 +242,12 @@ _ASK_ANEW: Final = "Enter client.guard() again to ask anew."
 
 
 def _person(resolution: Resolution) -> str:
-    return one_line(resolution.get("resolved_by", "")) or "The service"
+    return one_line(resolution.get("resolved_by", resolution["actor"]["id"]))
+
+
+def _reason(resolution: Resolution) -> str:
+    note = resolution.get("note")
+    return "" if note is None else f': "{one_line(note)}"'
 
 
 def _mend_facts(proposal: Proposal) -> str:
@@ -287,3 +310,15 @@ def already_started(proposal: Proposal, record: DecisionRecord | None, known: In
         message = f"The action was started at {known.started_at} and ended as {status}; it is not started again"
         message += f", unless {settle} reports that nothing was done." if may_begin_again(known) else "."
     return AlreadyStarted("ACTION_ALREADY_STARTED", message, intent_id=proposal.intent_id, record=record, intent=known)
+
+
+def executed_elsewhere(proposal: Proposal, record: DecisionRecord) -> AlreadyStarted:
+    """The service knows that a granted action was executed, and this store knows of no start."""
+    return AlreadyStarted(
+        "ACTION_ALREADY_STARTED",
+        "The service has a receipt that says the action was executed, and this store never started it: somebody else "
+        "reported it, or this store is an older copy of the one that started it. Look at the receipt with "
+        f'client.list_executions("{record["decision_id"]}"); if nothing was done, say so with a recovery hook.',
+        intent_id=proposal.intent_id,
+        record=record,
+    )

@@ -28,6 +28,7 @@ from gate.client.guard.refusals import (
     foreign_resolution,
     grant_ahead,
     grant_expired,
+    grant_key_retired,
     no_verdict,
     not_approved,
     refused_by_owner,
@@ -181,6 +182,8 @@ def not_opened(
             return refused_by_owner(proposal, record, judged.resolution)
         case Finding.EXPIRED:
             return review_expired(proposal, record, judged.resolution)
+        case Finding.RETIRED:
+            return grant_key_retired(proposal, record, judged.resolution)
         case Finding.AHEAD:
             return grant_ahead(proposal, record, judged.resolution, timestamp(utc_now()))
         case _:

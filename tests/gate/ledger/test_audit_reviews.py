@@ -218,7 +218,7 @@ def test_bytes_in_the_place_of_any_column_of_a_review_are_found(held: Held, name
 
 def test_a_receipt_about_another_action_leaves_a_granted_review_as_it_is(held: Held) -> None:
     said = {"execution_status": "executed", "action_taken": "something_else"}
-    receipt = held.instance.lifecycle().report(held.caller, EXECUTIONS, held.ids[GRANTED - 1], said).report
+    receipt: Any = held.instance.lifecycle().report(held.caller, EXECUTIONS, held.ids[GRANTED - 1], said).report
     assert receipt["flags"] == [ACTION_TAKEN_MISMATCH]
     row = review_of(held, GRANTED)
     assert (row.state, held.found()) == ("granted", None)
