@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gate.client import Client, HeldForReview, Intent, SqliteStore, State
-from gate.client.guard.judging import Finding, in_time, judge
+from gate.client.guard.held.judging import Finding, in_time, judge
+from gate.client.guard.held.resuming import proposal_of
 from gate.client.guard.permit import BasePermit
 from gate.client.guard.proposal import propose
-from gate.client.guard.resuming import proposal_of
 from gate.client.guard.terms import MAX_AGE
 from gate.clock import utc_now
 from gate.ids import parse_timestamp, timestamp

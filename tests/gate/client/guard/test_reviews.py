@@ -29,7 +29,8 @@ from gate.client import (
     SqliteStore,
     State,
 )
-from gate.client.guard import entering, review
+from gate.client.guard import attempts, entering
+from gate.client.guard.held import review
 from gate.client.guard.recovery import settle
 from gate.client.store.sqlalchemy import SqlAlchemyStore
 from gate.clock import utc_now
@@ -72,7 +73,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def later(by: timedelta, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The caller's clock is that much further while the block runs."""
     with monkeypatch.context() as patch:
-        for module in (entering, review):
+        for module in (attempts, entering, review):
             patch.setattr(module, "utc_now", lambda: utc_now() + by)
         yield
 
@@ -507,7 +508,7 @@ class TestResuming:
         real = store.start
 
         def start(*said: Any) -> bool:
-            for module in (entering, review):
+            for module in (attempts, entering, review):
                 monkeypatch.setattr(module, "utc_now", lambda: utc_now() + 25 * HOUR)
             return real(*said)
 
