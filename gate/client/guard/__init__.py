@@ -25,6 +25,8 @@ by itself: it raises AlreadyStarted, and a person or a recovery hook says what b
     held         actions that are held for review: what their owners answered, and steps 3 and 4 for them
     refusals     why a body must not run
     permit       the verified yes or grant, and where the body says what it did
+    saying       what may be said of a run and of its outcome
+    reporting    the reports of an action, as they are kept
     leaving      step 6, as a flow
     delivery     reports delivered, oldest first, now or later
     recovery     what somebody found out about an action whose end the guard does not know

@@ -586,6 +586,21 @@ class TestResuming:
             elif said is not None:
                 refuses(AlreadyStarted, "ACTION_ALREADY_STARTED", guarding(copy, REVIEW, recover=lambda error: said))
 
+    def test_the_receipt_of_a_key_that_may_not_report_waits_for_one_that_may(
+        self, make: Callable[..., Client], gate: Client, instance: Instance, scope: Scope, resolve: Resolve
+    ) -> None:
+        refusal = held(gate)
+        resolve(refusal)
+        key = instance.ledger.directory.create_key(scope, frozenset({"resolve"}), None, utc_now())[0]
+        owner = make(key=key)
+        permit = resumes(owner, refusal)
+        failure = owner.flush().failure
+        assert failure is not None
+        assert failure.code == "SVC_EXECUTION_UNAUTHORIZED"
+        assert gate.flush().delivered == 1
+        (receipt,) = gate.list_executions(permit.decision_id)["executions"]
+        assert receipt["flags"] == []
+
     def test_a_receipt_of_somebody_else_closes_the_action_if_it_is_about_this_very_action(
         self, gate: Client, resolve: Resolve
     ) -> None:
