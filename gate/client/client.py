@@ -170,7 +170,7 @@ class BaseClient(ABC, Generic[G, H]):
         outcome_action: str | Collection[str] | None = None,
         max_age: float | None = None,
         on_review: OnReview = "raise",
-        review_seconds: float = REVIEW_SECONDS,
+        review_seconds: float | None = None,
         recover: Callable[[AlreadyStarted], object] | None = None,
         timeout: float | None = None,
         session: Session | scoped_session[Session] | None = None,
@@ -198,7 +198,8 @@ class BaseClient(ABC, Generic[G, H]):
                 300 for a verdict, and a grant until it ends.
             on_review: Where the action is held for review: `raise` HeldForReview, unless its owner has answered by
                 now, or `wait` for the answer.
-            review_seconds: How long to wait at most, in seconds, before one last look; then HeldForReview is raised.
+            review_seconds: With `wait`, how long to wait at most, in seconds, before one last look; then HeldForReview
+                is raised. Default: 300.
             recover: Called with AlreadyStarted where the action was begun before; returns a `Recovery`.
             timeout: How long the decision may take with all its tries, in seconds.
             session: A SQLAlchemy session, where the client's store is a `SqlAlchemyStore` on its database: the body's
@@ -242,7 +243,7 @@ class BaseClient(ABC, Generic[G, H]):
         *,
         max_age: float | None = None,
         on_review: OnReview = "raise",
-        review_seconds: float = REVIEW_SECONDS,
+        review_seconds: float | None = None,
         timeout: float | None = None,
         session: Session | scoped_session[Session] | None = None,
     ) -> G:
@@ -282,7 +283,7 @@ class BaseClient(ABC, Generic[G, H]):
         *,
         max_age: float | None,
         on_review: str,
-        review_seconds: float,
+        review_seconds: float | None,
         recover: Callable[[AlreadyStarted], object] | None,
         timeout: float | None,
         session: Session | scoped_session[Session] | None,
@@ -299,7 +300,11 @@ class BaseClient(ABC, Generic[G, H]):
             raise OperatorError("MAX_AGE_INVALID", "max_age must be a number of seconds above zero.")
         if on_review not in ("raise", "wait"):
             raise OperatorError("ON_REVIEW_INVALID", "on_review must be 'raise' or 'wait'.")
-        if not _is_above_zero(review_seconds):
+        if review_seconds is not None and on_review != "wait":
+            raise OperatorError(
+                "ON_REVIEW_INVALID", "review_seconds is how long to wait for the owner; pass on_review='wait' with it."
+            )
+        if review_seconds is not None and not _is_above_zero(review_seconds):
             raise OperatorError("ON_REVIEW_INVALID", "review_seconds must be a number of seconds above zero.")
         if recover is not None and not self._can_consult(recover):
             raise OperatorError(
@@ -316,7 +321,7 @@ class BaseClient(ABC, Generic[G, H]):
             recover=recover,
             scope_hash=self._scope,
             waits=on_review == "wait",
-            review_seconds=review_seconds,
+            review_seconds=REVIEW_SECONDS if review_seconds is None else review_seconds,
         )
 
     def _kept_in(self) -> Store:

@@ -36,7 +36,7 @@ from gate.ledger.chain.writer import Claim, NewEntry
 from gate.proof import chain
 from gate.records.advisory import is_advisory
 from gate.records.documents import Cited, Report
-from gate.records.reports.receipts import EXECUTIONS, OUTCOMES, Kind, build, report_link, text
+from gate.records.reports.receipts import EXECUTIONS, OUTCOMES, Kind, build, report_link, says_executed, text
 from gate.records.reports.report_request import check_request
 
 # A report may be as large as a request body; reading stops once they have this size together.
@@ -109,7 +109,8 @@ class Lifecycle:
                 entry = _entry(caller.scope_id, kind, report, sent, claim, counted=not is_advisory(record))
                 if granted is None:
                     return entry, report
-                return replace(entry, receipt=Receipt(granted, sent["execution_status"] == "executed")), report
+                receipt = Receipt(granted, says_executed(report))
+                return replace(entry, receipt=receipt), report
 
             settled = settle(self._ledger.entries, caller, claim, reported)
         if isinstance(settled, Used):

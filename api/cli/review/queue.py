@@ -18,7 +18,7 @@ from gate.errors import OperatorError
 from gate.ids import parse_timestamp
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Scope
-from gate.ledger.chain.reviews import HELD, STATES
+from gate.ledger.chain.reviews import EXECUTED, HELD, STATES
 from gate.ledger.reads.decisions import Criteria, Found
 from gate.records.documents import Record
 from gate.records.explanation import explanation
@@ -96,6 +96,9 @@ def show(
         say(f"Answer: gate review grant {decision_id} --scope {scope} --user NAME --note TEXT, or gate review refuse.")
     else:
         tell(resolution, standing["state"])
+        if executed_at is not None and standing["state"] != EXECUTED:
+            say(f"WARNING: a receipt that was reported at {minute(executed_at)} UTC says executed, and has flags.")
+            say(f"Read them: GET /api/decision/{decision_id}/executions.")
 
 
 def _record(instance: Instance, scope: Scope, decision_id: str) -> Record:

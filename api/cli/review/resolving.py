@@ -102,7 +102,7 @@ def tell(resolution: Resolution, state: str) -> None:
     elif resolution["resolution"] == "granted":
         ends = minute(resolution["expires_at"])
         if resolution["expires_at"] <= timestamp(utc_now()):
-            say(f"The grant ended at {ends} UTC, and no execution was reported.")
+            say(f"The grant ended at {ends} UTC, and no receipt in order says that the action was executed.")
         else:
             say(f"The caller may act before {ends} UTC, once it has verified the grant.")
     say(f"resolution_hash {resolution['resolution_hash']}")

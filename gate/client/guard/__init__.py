@@ -20,12 +20,13 @@ by itself: it raises AlreadyStarted, and a person or a recovery hook says what b
     proposal     the action that is proposed: its name, the request that asks for it, what a permission must look like
     terms        under what terms a body may run: store, keys, time
     entering     steps 1 to 4, as a flow
-    resuming     steps 3 and 4 for an action that was held for review
+    attempts     the attempts at the intent: each is kept before it is asked
     checking     whether a record is what it must be
-    review       the owner's resolution, asked for and waited for
-    judging      whether a resolution opens the action
+    held         actions that are held for review: what their owners answered, and steps 3 and 4 for them
     refusals     why a body must not run
     permit       the verified yes or grant, and where the body says what it did
+    saying       what may be said of a run and of its outcome
+    reporting    the reports of an action, as they are kept
     leaving      step 6, as a flow
     delivery     reports delivered, oldest first, now or later
     recovery     what somebody found out about an action whose end the guard does not know

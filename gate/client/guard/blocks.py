@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 from gate.client.errors import AlreadyStarted, GateUnavailable
 from gate.client.guard.delivery import Courier
 from gate.client.guard.entering import enter
+from gate.client.guard.held.resuming import resume
 from gate.client.guard.leaving import leave
 from gate.client.guard.permit import AsyncPermit, Permit
 from gate.client.guard.proposal import Proposal, require_one_source
-from gate.client.guard.resuming import resume
 from gate.client.guard.terms import OnReview, Terms
 from gate.client.store.intents import Intent, StoreUnavailable
 from gate.client.transport.engine import Engine
@@ -166,7 +166,7 @@ class PerFunction(TypedDict, total=False):
     outcome_action: str | Collection[str] | None
     max_age: float | None
     on_review: OnReview
-    review_seconds: float
+    review_seconds: float | None
     recover: Callable[[AlreadyStarted], object] | None
     timeout: float | None
 

@@ -13,9 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from gate.client import operations
-from gate.client.errors import ApiError, Conflict
-from gate.client.guard.checking import Checks, key_of, question
-from gate.client.guard.judging import Finding, Judged
+from gate.client.errors import AlreadyStarted, ApiError, Conflict
+from gate.client.guard.attempts import Attempts
+from gate.client.guard.checking import Checks, key_of
+from gate.client.guard.held.judging import Finding, Judged
+from gate.client.guard.held.review import Review, kept_form
+from gate.client.guard.held.unopened import executed_elsewhere, not_opened
 from gate.client.guard.proposal import Proposal
 from gate.client.guard.recovery import Recovery, found_out, may_begin_again
 from gate.client.guard.refusals import (
@@ -26,7 +29,6 @@ from gate.client.guard.refusals import (
     not_approved,
     waited_too_long,
 )
-from gate.client.guard.review import Review, kept_form, not_opened
 from gate.client.guard.terms import Terms
 from gate.client.store.intents import Intent, State, StoreUnavailable
 from gate.client.transport.exchange import exchange
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 
 # Each round ends a race that another process won, or begins an attempt; more than a few rounds are no longer races.
 _ROUNDS: Final = 8
+# What no longer opens a held action, whatever its owner said: only a new review can.
+_OVER: Final = (Finding.EXPIRED, Finding.ENDED, Finding.RETIRED)
 
 
 def enter(proposal: Proposal, terms: Terms) -> Flow[tuple[Intent, DecisionRecord]]:
@@ -78,12 +82,11 @@ class Entry:
         self._store = terms.store
         self._checks = Checks(proposal, terms)
         self._review = Review(proposal, terms)
-        # Attempts that this entering made: none of them can have been asked before.
-        self._made: set[int] = set()
+        self._attempts = Attempts(proposal, terms.store)
 
     def go_on(self) -> Flow[tuple[Intent, DecisionRecord] | None]:
         """Goes on from where the intent is."""
-        intent = yield from self._current()
+        intent = yield from self._attempts.current()
         if intent is None:
             return None
         if intent.state in (State.STARTED, State.REPORTED):
@@ -93,41 +96,10 @@ class Entry:
             return (yield from self._ask(intent))
         # Answered, and not begun: by an earlier call that was refused, or that died between the answer and the start.
         if not self._is_wanted(intent) and not (self._is_same(intent) and self._checks.is_own_review(intent)):
-            yield from self._supersede(intent)
+            yield from self._attempts.supersede(intent)
             return None
         record = self._checks.verified(intent.request, intent.record)
         return (yield from self._judge(intent, record))
-
-    def _current(self) -> Flow[Intent | None]:
-        """The intent's latest attempt, made where there is none; None where another process was quicker."""
-        found = yield from Do(partial(self._store.find, self._proposal.intent_id))
-        return found if found is not None else (yield from self._attempt(1, 1, instead_of=None))
-
-    def _attempt(self, number: int, asked: int, *, instead_of: Intent | None) -> Flow[Intent | None]:
-        def hold() -> Intent | None:
-            attempt = Intent(
-                intent_id=self._proposal.intent_id,
-                attempt=number,
-                state=State.HELD,
-                asked=self._proposal.request(
-                    attempt=number, question=asked, store=self._store.identity, nonce=secrets.token_hex(8)
-                ),
-                asked_hash=self._proposal.body_hash,
-                asked_at=timestamp(utc_now()),
-            )
-            return attempt if self._store.hold(attempt, instead_of=instead_of) else None
-
-        # On disk before it is sent: after a crash in between, the same bytes go out under the same key, and the
-        # service answers with the decision that it made then, if it made one.
-        attempt = yield from Do(hold)
-        if attempt is not None:
-            self._made.add(number)
-        return attempt
-
-    def _supersede(self, intent: Intent, *, undecided: bool = False) -> Flow[None]:
-        """Makes the next attempt; under the same question where no decision of this one is known."""
-        asked = question(intent)
-        yield from self._attempt(intent.attempt + 1, asked if undecided else asked + 1, instead_of=intent)
 
     def _is_same(self, intent: Intent) -> bool:
         """Whether an attempt asks for what is asked for now."""
@@ -158,7 +130,7 @@ class Entry:
                     return None
                 decided = error.details.get("existing_input_hash")
                 if (yield from self._checks.was_given_to_an_earlier_attempt(intent, decided)):
-                    yield from self._supersede(intent)
+                    yield from self._attempts.supersede(intent)
                     return None
                 record = yield from self._checks.of_another_store(error.details.get("decision_id"))
                 yield from self._recover(intent, record, known=None)
@@ -167,7 +139,7 @@ class Entry:
                 raise no_verdict(self._proposal.intent_id, error) from error
             # What was asked then has no decision, and what is asked now is something else. It goes under the same
             # question: should the service decide the other after all, it refuses this one, and says so.
-            yield from self._supersede(intent, undecided=True)
+            yield from self._attempts.supersede(intent, undecided=True)
             return None
         record = self._checks.verified(request, answer.body)
         if self._is_wanted(intent):
@@ -197,8 +169,8 @@ class Entry:
                 return (yield from self._act_on(judged, intent, record))
         if not self._is_fresh(intent, record):
             # A decision that was asked for just now and is already too old would be again: the clocks differ.
-            if intent.attempt not in self._made:
-                yield from self._supersede(intent)
+            if not self._attempts.made(intent):
+                yield from self._attempts.supersede(intent)
                 return None
             raise clocks_apart(self._proposal, record, timestamp(utc_now()), self._terms.verdict_age)
         self._checks.require_own(intent, record)
@@ -233,10 +205,11 @@ class Entry:
                 return None
             intent = replace(intent, state=state, resolved=content)
         if not is_grant:
-            if judged.finding in (Finding.EXPIRED, Finding.ENDED) and self._asks_anew(intent):
-                yield from self._supersede(intent)
+            if judged.finding in _OVER and self._asks_anew(intent):
+                yield from self._attempts.supersede(intent)
                 return None
-            raise not_opened(self._proposal, record, judged, self._terms.max_age)
+            now, max_age = timestamp(utc_now()), self._terms.max_age
+            raise not_opened(self._proposal, record, judged, now=now, max_age=max_age)
         begun = yield from self._start(intent, record, lambda: judged.holds(utc_now(), self._terms.max_age))
         return None if begun is None else (begun, record)
 
@@ -249,7 +222,7 @@ class Entry:
 
     def _asks_anew(self, intent: Intent) -> bool:
         """Whether what is over when the guard is entered is asked anew; what it waited for itself is not."""
-        return not self._review.was_open and intent.attempt not in self._made
+        return not self._review.was_open and not self._attempts.made(intent)
 
     def _start(self, intent: Intent, record: DecisionRecord, is_valid: Callable[[], bool]) -> Flow[Intent | None]:
         # `by` names this entering. Of several that find the permission, the conditional write lets one through; and
@@ -294,7 +267,7 @@ class Entry:
         Raises:
             AlreadyStarted: Nothing was said, or that it was executed.
         """
-        error = already_started(self._proposal, record, known)
+        error = self._already_started(record, known)
         recover = self._terms.recover
         # What is known to have been done is not open to opinion.
         if recover is None or (known is not None and not may_begin_again(known)):
@@ -312,8 +285,13 @@ class Entry:
                 return
             known = replace(known, told=report.body)
         if said is Recovery.EXECUTED:
-            raise already_started(self._proposal, record, known)
-        yield from self._supersede(intent if known is None else known)
+            raise self._already_started(record, known)
+        yield from self._attempts.supersede(intent if known is None else known)
+
+    def _already_started(self, record: DecisionRecord | None, known: Intent | None) -> AlreadyStarted:
+        if known is None and record is not None and self._review.was_executed:
+            return executed_elsewhere(self._proposal, record)
+        return already_started(self._proposal, record, known)
 
 
 def _age(moment: str) -> float:

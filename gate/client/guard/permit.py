@@ -2,52 +2,20 @@
 
 from __future__ import annotations
 
-import math
-import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Final, Unpack, cast
 
-from gate.client.guard.proposal import idempotency_key
-from gate.client.store.intents import EXECUTION, OUTCOME, Intent, Report, Store
+from gate.client.guard.reporting import cited, execution_report, name_of, outcome_report
+from gate.client.guard.saying import Outcome, described, outcome_said
+from gate.client.store.intents import Intent, Report, Store
 from gate.client.transport.flow import Do, Flow
-from gate.clock import utc_now
-from gate.encoding.canonical import canonical
-from gate.encoding.strict_json import MAX_SAFE_INTEGER
-from gate.errors import FieldError, RequestRefused
-from gate.ids import timestamp
-from gate.records.envelope import action_binding
 
 if TYPE_CHECKING:
     from gate.client.api.types import DecisionRecord
     from gate.client.transport.async_engine import AsyncEngine
     from gate.client.transport.engine import Engine
-
-EXECUTION_STATUSES: Final = ("executed", "queued", "skipped", "failed", "blocked", "reviewed", "reverted")
-OUTCOME_STATUSES: Final = ("succeeded", "failed", "partial", "reverted", "pending", "review")
-
-LONGEST_RESULT: Final = 2000
-"""How many characters the result of an execution receipt has at most."""
-
-_MAX_METRICS: Final = 64
-_LONGEST_METRIC: Final = 120
-
-
-class Outcome(TypedDict, total=False):
-    """What can be said of an outcome besides its status.
-
-    Attributes:
-        metrics: What was measured, by name; at most 64 finite numbers, integers within 2^53-1.
-        executed: Whether the action was executed.
-        external_ref: The caller's reference.
-        evidence_refs: References to evidence that is kept elsewhere.
-    """
-
-    metrics: Mapping[str, int | float]
-    executed: bool
-    external_ref: str
-    evidence_refs: Sequence[str]
 
 
 class BasePermit:
@@ -127,8 +95,6 @@ class BasePermit:
             raise RuntimeError(
                 "The block has ended and its receipt is made; report what came of it with permit.outcome()."
             )
-        if status is not None and status not in EXECUTION_STATUSES:
-            raise _invalid("status", f"must be one of {', '.join(EXECUTION_STATUSES)}")
         given = {
             "execution_status": status,
             "execution_result": result,
@@ -141,10 +107,7 @@ class BasePermit:
             "evidence_refs": evidence_refs,
             "executor": executor,
         }
-        for name, value in given.items():
-            if value is not None:
-                _check(name, value)
-                self._said[name] = _copied(value)
+        self._said |= described(given)
 
     def execution_report(self, error: BaseException | None) -> Report:
         """The execution receipt to be: what was described, or that the body failed and by which exception.
@@ -163,37 +126,7 @@ class BasePermit:
             raise RuntimeError(
                 "The block has ended, and its session may not be committed yet; report the outcome after the commit."
             )
-        if status not in OUTCOME_STATUSES:
-            raise _invalid("status", f"must be one of {', '.join(OUTCOME_STATUSES)}")
-        metrics = said.get("metrics")
-        if metrics is not None and not isinstance(metrics, Mapping):
-            raise _invalid("metrics", "must be a mapping from names to numbers")
-        measured = dict(metrics or {})
-        if unknown := sorted(said.keys() - Outcome.__optional_keys__):
-            known = ", ".join(sorted(Outcome.__optional_keys__))
-            raise _invalid(unknown[0], f"is unknown; an outcome can have {known}")
-        if len(measured) > _MAX_METRICS:
-            raise _invalid("metrics", f"has more than {_MAX_METRICS} numbers; report the ones that matter")
-        for name, value in measured.items():
-            if not is_text(name, _LONGEST_METRIC):
-                raise _invalid("metrics", f"must have names of 1 to {_LONGEST_METRIC} characters")
-            if not _is_number(value):
-                raise _invalid(f"metrics.{name}", "must be a finite number, and within 2^53-1 if it is an integer")
-        body: dict[str, object] = {"outcome_status": status, **self._cited.taken}
-        if measured:
-            body["observed_metrics"] = measured
-        executed = said.get("executed")
-        if executed is not None:
-            if not isinstance(executed, bool):
-                raise _invalid("executed", "must be True or False")
-            body["action_executed"] = executed
-        for name in ("external_ref", "evidence_refs"):
-            reference = dict(said).get(name)
-            if reference is not None:
-                _check(name, reference)
-                body[name] = _copied(reference)
-        _require_no_credential(body)
-        report = _report(OUTCOME, self.intent, self._cited, self.intent.request["context"], body)
+        report = outcome_report(self.intent, self._cited, outcome_said(status, said))
         yield from Do(partial(self._store.tell, report))
 
 
@@ -267,148 +200,3 @@ def _telling(store: Store, wake: Callable[[], None]) -> Iterator[None]:
     finally:
         if not refused:
             store.when_kept(wake)
-
-
-class Cited(NamedTuple):
-    """What a report repeats of its record."""
-
-    decision_id: str
-    record_hash: str
-    receipt_hash: str
-    scope_hash: str
-    action: str
-    taken: Mapping[str, str]
-
-
-def cited(record: DecisionRecord) -> Cited:
-    """What a report repeats of a record.
-
-    The label of a review's outcome names what to do instead of the action; the action that is granted is the proposed
-    one. A proposed action may be longer than the service takes besides the binding, which every report repeats.
-    """
-    scope_hash = record["rulebook_registry"]["scope_hash"]
-    action = record["action"]
-    if record["verdict"] == "review":
-        action = str(record["action_binding"]["proposed_action"])
-    taken = {"action_taken": action} if is_text(action, _LONGEST["action_taken"]) else {}
-    return Cited(record["decision_id"], record["record_hash"], record["receipt_hash"], scope_hash, action, taken)
-
-
-def execution_report(intent: Intent, of: Cited, body: Mapping[str, object]) -> Report:
-    """An execution receipt to be, about an attempt.
-
-    Args:
-        intent: The attempt.
-        of: What it repeats of its record.
-        body: What became of it: execution_status and whatever else is known.
-    """
-    context = intent.request["context"]
-    known = {
-        "action_binding": action_binding(context),
-        "execution_id": f"{intent.intent_id}-{intent.attempt}",
-        "executed_at": timestamp(utc_now()),
-    }
-    return _report(EXECUTION, intent, of, context, known | dict(body))
-
-
-def name_of(error: BaseException) -> str:
-    """The name of an exception's type, with its module where that says more."""
-    kind = type(error)
-    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    return name[:_LONGEST_NAME].encode("utf-8", "replace").decode()
-
-
-def _report(kind: str, intent: Intent, of: Cited, context: Mapping[str, object], body: Mapping[str, object]) -> Report:
-    target = {name: context[name] for name in ("target_system", "target_object_id", "mutation") if name in context}
-    hashes = {"decision_record_hash": of.record_hash, "decision_receipt_hash": of.receipt_hash}
-    key = idempotency_key(intent.intent_id, intent.attempt)
-    return Report(
-        intent_id=intent.intent_id,
-        attempt=intent.attempt,
-        kind=kind,
-        decision_id=of.decision_id,
-        scope_hash=of.scope_hash,
-        # An attempt has one execution, and any number of outcomes.
-        idempotency_key=f"{key}-{kind}" if kind == EXECUTION else f"{key}-{kind}-{secrets.token_hex(8)}",
-        body=canonical(target | hashes | dict(body)),
-        told_at=timestamp(utc_now()),
-    )
-
-
-# What the service takes of an execution receipt, so that none is refused after the action was done.
-_LONGEST: Final = {
-    "execution_result": LONGEST_RESULT,
-    "action_taken": 200,
-    "external_ref": 200,
-    "state_before_hash": 200,
-    "state_after_hash": 200,
-    "state_before_ref": 500,
-    "state_after_ref": 500,
-}
-_MAX_REFS: Final = 64
-_LONGEST_REF: Final = 500
-_LONGEST_NAME: Final = 200
-
-
-# For names that differ between the caller and the receipt.
-_ARGUMENTS: Final = {"execution_result": "result", "observed_metrics": "metrics"}
-
-
-def _check(name: str, value: object) -> None:
-    argument = _ARGUMENTS.get(name, name)
-    if name == "evidence_refs":
-        refs = value if isinstance(value, list | tuple) and len(value) <= _MAX_REFS else ()
-        if not refs or not all(is_text(ref, _LONGEST_REF) for ref in refs):
-            raise _invalid(argument, f"must be a list of 1 to {_MAX_REFS} strings of 1 to {_LONGEST_REF} characters")
-    elif name == "executor":
-        parts = value if isinstance(value, Mapping) and value.keys() == {"type", "id"} else {}
-        if not parts or not all(is_text(part, _LONGEST_NAME) for part in parts.values()):
-            raise _invalid(argument, f"must be a type and an id, each of 1 to {_LONGEST_NAME} characters")
-    elif name in _LONGEST and not is_text(value, _LONGEST[name]):
-        raise _invalid(argument, f"must be a string of 1 to {_LONGEST[name]} characters")
-    _require_no_credential({name: value})
-
-
-def holds_credential(body: Mapping[str, object]) -> bool:
-    """Whether the service would refuse a report for what looks like a credential in it."""
-    return bool(_faults(body))
-
-
-def _faults(body: Mapping[str, object]) -> Sequence[FieldError]:
-    # Loaded with the first: its patterns take a while to make.
-    from gate.encoding.credentials import credentials
-
-    return list(credentials(body))
-
-
-def _require_no_credential(body: Mapping[str, object]) -> None:
-    for fault in _faults(body):
-        name, _, inner = fault.field.partition(".")
-        path = ".".join(filter(None, (_ARGUMENTS.get(name, name), inner)))
-        raise _invalid(path, "looks like a credential, which is never stored; remove it")
-
-
-def _copied(value: object) -> object:
-    if isinstance(value, Mapping):
-        return dict(value)
-    return list(value) if isinstance(value, list | tuple) else value
-
-
-def is_text(value: object, longest: int) -> bool:
-    """Whether a value is a text of 1 to so many characters that UTF-8 can carry."""
-    return isinstance(value, str) and 1 <= len(value) <= longest and value.encode("utf-8", "ignore").decode() == value
-
-
-def _is_number(value: object) -> bool:
-    """Whether a value is a number that I-JSON can carry."""
-    if isinstance(value, int):
-        return not isinstance(value, bool) and abs(value) <= MAX_SAFE_INTEGER
-    return isinstance(value, float) and math.isfinite(value)
-
-
-def _invalid(field: str, why: str) -> RequestRefused:
-    return RequestRefused(
-        "SVC_API_REQUEST_INVALID",
-        f"The report cannot be made: {field} {why}.",
-        [FieldError(field, "invalid", f"It {why}.")],
-    )

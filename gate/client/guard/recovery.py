@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
-from gate.client.guard.permit import LONGEST_RESULT, cited, execution_report, holds_credential, is_text
 from gate.client.guard.proposal import GUARD, numbered, question_of
+from gate.client.guard.reporting import cited, execution_report
+from gate.client.guard.saying import LONGEST_RESULT, holds_credential, is_text
 from gate.client.store.intents import Intent, Report, State, Store
 from gate.clock import utc_now
 from gate.encoding.canonical import canonical

@@ -8,11 +8,10 @@ from gate.client.errors import AlreadyStarted, Blocked, Conflict, GateUnavailabl
 from gate.client.guard.proposal import Proposal
 from gate.client.guard.recovery import may_begin_again, status_of
 from gate.client.store.intents import Intent, State
-from gate.client.transport.calls import one_line
-from gate.errors import GateError, MaterialRefused, OperatorError
+from gate.errors import GateError, MaterialRefused
 
 if TYPE_CHECKING:
-    from gate.client.api.types import DecisionRecord, Evaluation, Resolution
+    from gate.client.api.types import DecisionRecord, Evaluation
     from gate.verify import Verification
 
 _NAMED: Final = 5
@@ -107,124 +106,15 @@ def not_approved(proposal: Proposal, record: DecisionRecord) -> Blocked | HeldFo
     said = f"{record['application_verdict']}, {record['reason_code']}, decision {record['decision_id']}"
     if record["verdict"] == "no":
         return Blocked("ACTION_BLOCKED", f"The gate says no ({said}).", intent_id=proposal.intent_id, record=record)
-    message = f"The gate asks for a review ({said}); the action is held until its owner has decided."
+    message = (
+        f"The gate asks for a review ({said}); the action is held until its owner has decided. Once it is granted, "
+        f'go on with client.resume("{proposal.intent_id}").'
+    )
     # A guard refuses an advisory record before it looks at the verdict.
     if unusable := _unusable_facts(cast("Evaluation | None", record["evaluation"])):
         named = ", ".join(unusable[:_NAMED])
         message = f"The gate cannot decide on these facts: {named} ({said}); {_mend_facts(proposal)}"
     return HeldForReview("ACTION_HELD", message, intent_id=proposal.intent_id, record=record)
-
-
-def unheard(proposal: Proposal, record: DecisionRecord, error: GateError) -> GateUnavailable:
-    """Where the review of a held action stands could not be read."""
-    return GateUnavailable(
-        error.code,
-        f"Whether the review of decision {record['decision_id']} was answered is not known, and the action stays held. "
-        f"{error.message}",
-        error.errors,
-        error.details,
-        intent_id=proposal.intent_id,
-        record=record,
-        failure=error,
-    )
-
-
-def unverified_resolution(proposal: Proposal, record: DecisionRecord, found: Verification) -> GateUnavailable:
-    """The resolution of a held action does not verify, or is a grant of a key that is not active now."""
-    return GateUnavailable(
-        "RESOLUTION_UNVERIFIED",
-        f"The resolution of decision {record['decision_id']} does not verify, so it opens nothing. {found.message} "
-        f"({found.error})",
-        intent_id=proposal.intent_id,
-        record=record,
-        failure=MaterialRefused(str(found.error), str(found.message)),
-        verification=found,
-    )
-
-
-def foreign_resolution(proposal: Proposal, record: DecisionRecord, why: str) -> GateUnavailable:
-    """What was answered to the question for a resolution is about something else."""
-    return GateUnavailable(
-        "RESOLUTION_FOREIGN",
-        f"The answer is not the resolution of decision {record['decision_id']}: {one_line(why)}. It opens nothing; "
-        "check for a proxy that returns the answer to another request.",
-        intent_id=proposal.intent_id,
-        record=record,
-    )
-
-
-def refused_by_owner(proposal: Proposal, record: DecisionRecord, resolution: Resolution) -> Blocked:
-    """The owner of a held action refused it."""
-    note = resolution.get("note")
-    reason = "" if note is None else f': "{one_line(note)}"'
-    return Blocked(
-        "ACTION_REFUSED",
-        f"{_person(resolution)} refused the action at {resolution['recorded_at']}{reason} (decision "
-        f"{record['decision_id']}). The same request stays refused.",
-        intent_id=proposal.intent_id,
-        record=record,
-        resolution=resolution,
-    )
-
-
-def review_expired(proposal: Proposal, record: DecisionRecord, resolution: Resolution) -> HeldForReview:
-    """Nobody answered the review in time."""
-    return HeldForReview(
-        "REVIEW_EXPIRED",
-        f"The review of decision {record['decision_id']} expired at {resolution['recorded_at']} without an answer. "
-        f"{_ASK_ANEW}",
-        intent_id=proposal.intent_id,
-        record=record,
-        resolution=resolution,
-    )
-
-
-def grant_expired(
-    proposal: Proposal, record: DecisionRecord, resolution: Resolution, *, max_age: float | None
-) -> HeldForReview:
-    """The grant of a held action was not used in time: its own, or the caller's `max_age` where that is given."""
-    if max_age is None:
-        why = f"It ended at {resolution.get('expires_at')}. {_ASK_ANEW}"
-    else:
-        why = (
-            f"It is older than max_age ({max_age:g} s). Allow a greater max_age; it ends at "
-            f"{resolution.get('expires_at')}."
-        )
-    return HeldForReview(
-        "GRANT_EXPIRED",
-        f"{_person(resolution)} granted the action at {resolution['recorded_at']} (decision {record['decision_id']}), "
-        f"and the grant was not used in time. {why}",
-        intent_id=proposal.intent_id,
-        record=record,
-        resolution=resolution,
-    )
-
-
-def grant_ahead(proposal: Proposal, record: DecisionRecord, resolution: Resolution, now: str) -> GateUnavailable:
-    """The grant is dated too far in the future."""
-    return GateUnavailable(
-        "PERMIT_EXPIRED",
-        f"The grant is dated {resolution['recorded_at']} and it is {now} here; correct the clocks.",
-        intent_id=proposal.intent_id,
-        record=record,
-        resolution=resolution,
-    )
-
-
-def not_held(intent: Intent, why: str) -> OperatorError:
-    """There is no review that could be resumed."""
-    return OperatorError(
-        "INTENT_NOT_HELD",
-        f"Attempt {intent.attempt} of {intent.intent_id} is not held for review ({why}), so there is nothing to "
-        "resume; enter client.guard() instead.",
-    )
-
-
-_ASK_ANEW: Final = "Enter client.guard() again to ask anew."
-
-
-def _person(resolution: Resolution) -> str:
-    return one_line(resolution.get("resolved_by", "")) or "The service"
 
 
 def _mend_facts(proposal: Proposal) -> str:

@@ -19,7 +19,7 @@ from gate.ledger.tables import reviews
 from gate.proof import chain
 from gate.proof.chain import Link
 from gate.proof.signing import HMAC_SHA256
-from gate.records.reports.receipts import EXECUTIONS
+from gate.records.reports.receipts import EXECUTIONS, flags, says_executed
 from gate.records.reports.resolution import RESOLUTIONS, resolution_link
 from gate.verify import Trust
 from gate.verify.reports import ReportedOn, uncovered_members
@@ -53,7 +53,10 @@ def read_reviews(seen: Snapshot, page: Sequence[Entry], material: Material) -> N
         ids_in_order(id_ for id_ in resolved & rows.keys() if rows[id_]["state"] == EXECUTED)
     ):
         at = rows[decision_id]["resolved_position"]
-        if decision_id not in material.executed and _is_position(at) and position > at and _says_executed(body):
+        if decision_id in material.executed or not _is_position(at) or position <= at:
+            continue
+        decision = material.decisions.get(decision_id)
+        if decision is not None and _says_executed(body, decision.record):
             material.executed.add(decision_id)
 
 
@@ -179,10 +182,10 @@ def resolved_finding(entry: Entry, material: Material) -> Finding | None:
 
 
 def executed_finding(entry: Entry, material: Material) -> Finding | None:
-    """What is wrong with the row of the review of a receipt that says executed behind a grant."""
+    """What is wrong with the row of the review of a receipt that says, behind a grant, that its action was executed."""
     decision_id, position = entry.document["decision_id"], entry.row.position
     at = granted_at(decision_id, material)
-    if at is None or position < at or entry.document["execution_status"] != EXECUTED:
+    if at is None or position < at or not says_executed(entry.document):
         return None
     if material.reviews[decision_id]["state"] == EXECUTED:
         return None
@@ -253,10 +256,14 @@ def _is_position(stored: object) -> bool:
     return type(stored) is int
 
 
-def _says_executed(body: bytes) -> bool:
+def _says_executed(body: bytes, record: Mapping[str, Any]) -> bool:
+    """Whether a receipt behind a grant says that the granted action was executed. Its flags follow from its other
+    members: those that are stored may be wrong, which is found when its own turn comes.
+    """
     try:
-        return bool(read_stored(body, "receipt")[0].get("execution_status") == EXECUTED)
-    except GateError:
+        receipt, _ = read_stored(body, "receipt")
+        return says_executed({**receipt, "flags": flags(receipt, record, granted=True)})
+    except (GateError, KeyError, TypeError, AttributeError):
         return False
 
 

@@ -40,7 +40,7 @@ class Receipt:
 
     Attributes:
         granted: Whether the review was granted when the receipt's flags were made.
-        executed: Whether it says that the action was executed.
+        executed: Whether it says that the granted action was executed, and nothing speaks against it.
     """
 
     granted: bool

@@ -380,6 +380,13 @@ def flags(receipt: Mapping[str, object], record: Mapping[str, object], *, grante
     return found
 
 
+def says_executed(receipt: Mapping[str, object]) -> bool:
+    """Whether an execution receipt says that the decided action was executed: one that has a flag says it of another
+    action or target, or of an action that nobody had approved.
+    """
+    return receipt.get("execution_status") == "executed" and not receipt.get("flags")
+
+
 def _is_another_action(receipt: Mapping[str, object], record: Mapping[str, object], *, granted: bool) -> bool:
     """Whether a receipt says that another action was taken than the decided one.
 

@@ -21,8 +21,8 @@ import httpx
 import pytest
 
 from gate.client import AlreadyStarted, Blocked, Client, Guard, Intent, Permit, Report, SqliteStore, State
-from gate.client.guard.permit import cited, execution_report
 from gate.client.guard.recovery import found_out
+from gate.client.guard.reporting import cited, execution_report
 from gate.client.store import sqlite
 from gate.client.types import DecisionRecord
 from gate.errors import FieldError, RequestRefused

@@ -21,7 +21,7 @@ from gate.ledger.reviews import OpenGrants
 from gate.records.reports.receipts import EXECUTIONS
 from gate.verify.resolution import verify_resolution
 from tests.support.command_line import run_gate
-from tests.support.samples import HELD, sample_request
+from tests.support.samples import GRANT, HELD, sample_request
 
 Gate = Callable[..., "CompletedProcess[str]"]
 PASSWORD = "correct horse battery"
@@ -180,6 +180,26 @@ def test_an_action_that_was_executed_without_an_answer_is_told_to_who_answers(ga
     shown = gate(*show).stdout
     assert "WARNING: the action was reported as executed at " in shown
     assert f"Answer: gate review grant {record['decision_id']} --scope acme" in shown
+
+
+def test_an_executed_receipt_with_flags_is_told_behind_a_grant_and_leaves_it_open(gate: Gate, opened: Instance) -> None:
+    decision_id = hold(opened)["decision_id"]
+    scope = opened.ledger.directory.scope("acme")
+    directory, accesses = opened.ledger.directory, (FULL_ACCESS, frozenset({"resolve"}))
+    keys = [directory.create_key(scope, access, None, utc_now())[0] for access in accesses]
+    caller, owner = (directory.authenticate(key, utc_now()) for key in keys)
+    opened.resolutions().resolve(owner, decision_id, GRANT)
+    show = ("show", decision_id, "--scope", "acme")
+    assert "WARNING" not in gate(*show).stdout
+    other = {"execution_status": "executed", "action_taken": "something_else"}
+    opened.lifecycle().report(caller, EXECUTIONS, decision_id, other)
+    shown = gate(*show).stdout
+    assert "says executed, and has flags" in shown
+    assert "The caller may act before" in shown
+    opened.lifecycle().report(caller, EXECUTIONS, decision_id, {"execution_status": "executed"})
+    shown = gate(*show).stdout
+    assert "The action was executed since." in shown
+    assert "WARNING" not in shown
 
 
 def test_only_an_approver_who_signs_in_resolves(gate: Gate, opened: Instance, home: Path) -> None:

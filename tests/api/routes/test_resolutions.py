@@ -22,8 +22,10 @@ from gate.ledger.chain.reviews import Terms
 from gate.records.reports.receipts import EXECUTIONS
 from gate.verify import Trust, verify_packet
 from gate.verify.resolution import verify_resolution
+from tests.api.deciding import decide
 from tests.api.reporting import Caller, refused
 from tests.independent import verifier
+from tests.support.samples import sample_request
 
 HELD: dict[str, Any] = {"discount_percent": 40, "margin_percent": 22}
 GRANT = {
@@ -228,6 +230,39 @@ def test_a_receipt_is_in_order_only_behind_a_grant(
     assert ("resolution" in packet) == (answer is not None)
     result = verify_packet(packet, trust(instance))
     assert (result.verified, result.error) == (True, None)
+
+
+@pytest.mark.parametrize(
+    ("said", "flags", "state"),
+    [
+        ({}, [], "executed"),
+        ({"action_taken": "approve_discount"}, [], "executed"),
+        ({"action_taken": "approve_rebate"}, ["ACTION_TAKEN_MISMATCH"], "granted"),
+        ({"target_system": "crm", "target_object_id": "deal-7"}, [], "executed"),
+        ({"target_system": "crm", "target_object_id": "deal-8"}, ["ACTION_BINDING_MISMATCH"], "granted"),
+        ({"action_binding": {"proposed_action": "approve_rebate"}}, ["ACTION_BINDING_MISMATCH"], "granted"),
+        ({"execution_status": "queued"}, [], "granted"),
+        ({"execution_status": "failed"}, [], "granted"),
+    ],
+)
+def test_a_granted_action_is_executed_once_a_receipt_about_this_very_action_says_so(
+    owner: Owner, instance: Instance, scope: Scope, said: dict[str, Any], flags: list[str], state: str
+) -> None:
+    request = sample_request(**HELD)
+    request["context"] |= {"requested_action": "approve_discount", "target_system": "crm", "target_object_id": "deal-7"}
+    record = decide(owner.client, owner.key, request).get_json()
+    decision_id = record["decision_id"]
+    assert owner.resolve(record).status_code == 201
+    receipt = owner.report(EXECUTIONS, decision_id, {"execution_status": "executed", **said}).get_json()
+    assert receipt["flags"] == flags
+    assert owner.standing(record)["state"] == state
+    assert found(owner, f"state={state}") == [(state, None, decision_id)]
+    # Whatever was executed, an owner hears of it.
+    is_executed = receipt["execution_status"] == "executed"
+    executed_at = receipt["reported_at"] if is_executed else None
+    assert instance.resolutions().executed_at(scope.scope_id, decision_id) == executed_at
+    owner.report(EXECUTIONS, decision_id, {"execution_status": "executed"})
+    assert owner.standing(record)["state"] == "executed"
 
 
 def test_a_review_keeps_the_owner_and_time_limit_that_were_set_when_it_began(

@@ -13,7 +13,8 @@ import pytest
 import gate.client
 from gate.client import AsyncClient, Client, Recovery, connection, errors, operations
 from gate.client.client import TIMEOUT, TRIES
-from gate.client.guard.permit import EXECUTION_STATUSES, BasePermit, Outcome
+from gate.client.guard.permit import BasePermit
+from gate.client.guard.saying import EXECUTION_STATUSES, Outcome
 from gate.client.guard.terms import MAX_AGE
 from gate.errors import GateError
 from tests.end_to_end.support import ROOT, anchors

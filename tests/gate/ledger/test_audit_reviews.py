@@ -216,6 +216,18 @@ def test_bytes_in_the_place_of_any_column_of_a_review_are_found(held: Held, name
     assert finding.table == "reviews"
 
 
+def test_a_receipt_about_another_action_leaves_a_granted_review_as_it_is(held: Held) -> None:
+    said = {"execution_status": "executed", "action_taken": "something_else"}
+    receipt: Any = held.instance.lifecycle().report(held.caller, EXECUTIONS, held.ids[GRANTED - 1], said).report
+    assert receipt["flags"] == [ACTION_TAKEN_MISMATCH]
+    row = review_of(held, GRANTED)
+    assert (row.state, held.found()) == ("granted", None)
+    with changed(held.instance, reviews, row, {"state": "executed"}):
+        requires(held.found(), "reviews", PLACES["grant of a user"], "no receipt behind it in the chain says so")
+    held.report(GRANTED, "executed")
+    assert (review_of(held, GRANTED).state, held.found()) == ("executed", None)
+
+
 def test_a_resolution_and_a_receipt_that_come_while_the_chain_is_read_are_left_to_the_next_audit(held: Held) -> None:
     """Their rows are there already when the decision is judged."""
     held.decide()

@@ -38,7 +38,7 @@ from gate.client import (
     Target,
     Undecidable,
 )
-from gate.client.guard import entering
+from gate.client.guard import attempts, entering
 from gate.client.guard.recovery import settle
 from gate.client.store import sqlalchemy as sqlalchemy_module
 from gate.client.store.sqlalchemy import SqlAlchemyStore
@@ -71,7 +71,8 @@ class Broken(Base):
 @contextmanager
 def at(moment: datetime, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patch:
-        patch.setattr(entering, "utc_now", lambda: moment)
+        for module in (attempts, entering):
+            patch.setattr(module, "utc_now", lambda: moment)
         yield
 
 
@@ -704,7 +705,8 @@ class TestAge:
             return real(*arguments)
 
         monkeypatch.setattr(store, "start", slow)
-        monkeypatch.setattr(entering, "utc_now", lambda: moments[-1])
+        for module in (attempts, entering):
+            monkeypatch.setattr(module, "utc_now", lambda: moments[-1])
         with pytest.raises(GateUnavailable) as refused, guarding(gate):
             raise AssertionError("the body ran")
         # The clock of this test is ahead of the service's from then on.

@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gate.client import Client, HeldForReview, Intent, SqliteStore, State
-from gate.client.guard.judging import Finding, in_time, judge
+from gate.client.guard.held.judging import Finding, in_time, judge
+from gate.client.guard.held.resuming import proposal_of
 from gate.client.guard.permit import BasePermit
 from gate.client.guard.proposal import propose
-from gate.client.guard.resuming import proposal_of
 from gate.client.guard.terms import MAX_AGE
 from gate.clock import utc_now
 from gate.ids import parse_timestamp, timestamp
@@ -234,6 +234,8 @@ def test_nothing_but_a_true_and_timely_grant_opens_a_held_action(
         expected = ["HeldForReview", "ACTION_HELD"] if asks_anew else row["sees"]
         assert [type(error).__name__, getattr(error, "code", None)] == expected
         assert world.line.came["decide"] - asked == asks_anew
+        if not asks_anew:
+            assert row.get("says", "") in str(error)
         intent = world.intent(intent_id)
         assert (intent.state, intent.attempt) == (State.HELD, (2 if before else 1) + asks_anew)
         assert (intent.resolution is not None) is (row.get("kept", False) and not asks_anew)

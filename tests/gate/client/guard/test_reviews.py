@@ -29,7 +29,8 @@ from gate.client import (
     SqliteStore,
     State,
 )
-from gate.client.guard import entering, review
+from gate.client.guard import attempts, entering
+from gate.client.guard.held import review
 from gate.client.guard.recovery import settle
 from gate.client.store.sqlalchemy import SqlAlchemyStore
 from gate.clock import utc_now
@@ -72,7 +73,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def later(by: timedelta, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The caller's clock is that much further while the block runs."""
     with monkeypatch.context() as patch:
-        for module in (entering, review):
+        for module in (attempts, entering, review):
             patch.setattr(module, "utc_now", lambda: utc_now() + by)
         yield
 
@@ -104,6 +105,7 @@ class TestEnteredAgain:
         self, gate: Client, service: Service, store: SqliteStore, resolve: Resolve
     ) -> None:
         refusal = held(gate)
+        assert f'go on with client.resume("{refusal.intent_id}").' in refusal.message
         assert service.asked("/resolution") == 0
         grant = resolve(refusal, note="Agreed.")
         permit = runs(gate, REVIEW)
@@ -197,9 +199,10 @@ class TestEnteredAgain:
 
     def test_a_review_that_expired_is_asked_anew(self, gate: Client, resolve: Resolve) -> None:
         refusal = held(gate)
-        resolve(refusal, "expired")
+        resolve(refusal, "expired", note="Sold elsewhere.")
         error = refuses(HeldForReview, "REVIEW_EXPIRED", gate.resume(refusal.intent_id))
-        assert "client.guard() again" in error.message
+        assert "was closed by Maya Lindqvist at " in error.message
+        assert f': "Sold elsewhere." (decision {refusal.decision_id}). Enter client.guard() again' in error.message
         again = held(gate)
         assert again.decision_id != refusal.decision_id
         resolve(again)
@@ -453,7 +456,7 @@ class TestResuming:
             assert permit.decision_id == refusal.decision_id
         refuses(AlreadyStarted, "ACTION_ALREADY_STARTED", enter())
 
-    def test_a_kept_grant_whose_key_is_retired_meanwhile_opens_nothing(
+    def test_a_kept_grant_whose_key_is_retired_meanwhile_opens_nothing_and_is_asked_anew(
         self,
         make: Callable[..., Client],
         gate: Client,
@@ -473,10 +476,15 @@ class TestResuming:
             key |= {"status": "retired", "not_after": "2999-01-01T00:00:00.000Z"}
         document["active_key_id"] = None
         retired = make(registry=document)
-        for guard in (retired.resume(refusal.intent_id), guarding(retired, REVIEW)):
-            error = refuses(GateUnavailable, "RESOLUTION_UNVERIFIED", guard)
-            assert "active now" in error.message
-        assert resumes(gate, refusal).decision_id == refusal.decision_id
+        error = refuses(HeldForReview, "GRANT_KEY_RETIRED", retired.resume(refusal.intent_id))
+        assert "client.guard() again for a new review" in error.message
+        anew = held(retired)
+        assert anew.decision_id != refusal.decision_id
+        # From there the old grant opens nothing, not even for who pinned the keys before.
+        for guard in (gate.resume(refusal.intent_id), guarding(gate, REVIEW)):
+            assert refuses(HeldForReview, "ACTION_HELD", guard).decision_id == anew.decision_id
+        resolve(anew)
+        assert resumes(gate, refusal).decision_id == anew.decision_id
 
     def test_a_kept_grant_that_has_ended_is_asked_anew(
         self, gate: Client, store: SqliteStore, resolve: Resolve, monkeypatch: pytest.MonkeyPatch
@@ -500,7 +508,7 @@ class TestResuming:
         real = store.start
 
         def start(*said: Any) -> bool:
-            for module in (entering, review):
+            for module in (attempts, entering, review):
                 monkeypatch.setattr(module, "utc_now", lambda: utc_now() + 25 * HOUR)
             return real(*said)
 
@@ -542,12 +550,16 @@ class TestResuming:
             {"on_review": "wait", "review_seconds": 0},
             {"on_review": "wait", "review_seconds": "300"},
             {"on_review": "wait", "review_seconds": True},
+            {"review_seconds": 300},
+            {"on_review": "raise", "review_seconds": 300},
         ]
         for said in unusable:
             with pytest.raises(OperatorError, match="ON_REVIEW_INVALID"):
                 guarding(gate, **said)
             with pytest.raises(OperatorError, match="ON_REVIEW_INVALID"):
                 gate.resume("int_0", **said)
+        with pytest.raises(OperatorError, match="pass on_review='wait' with it"):
+            guarding(gate, review_seconds=300.0)
 
     @pytest.mark.parametrize("said", [None, Recovery.HOLD, Recovery.EXECUTED, Recovery.NOT_EXECUTED])
     def test_an_older_copy_of_the_store_does_not_begin_a_granted_action_again(
@@ -564,12 +576,44 @@ class TestResuming:
         with SqliteStore(tmp_path / "copy.db") as store:
             copy = make(store=store)
             for guard in (copy.resume(refusal.intent_id), guarding(copy, REVIEW)):
-                assert refuses(AlreadyStarted, "ACTION_ALREADY_STARTED", guard).elsewhere
+                error = refuses(AlreadyStarted, "ACTION_ALREADY_STARTED", guard)
+                assert error.elsewhere
+                assert "this store is an older copy" in error.message
+                assert f'client.list_executions("{refusal.decision_id}")' in error.message
             if said is Recovery.NOT_EXECUTED:
                 again = refuses(HeldForReview, "ACTION_HELD", guarding(copy, REVIEW, recover=lambda error: said))
                 assert again.decision_id != refusal.decision_id
             elif said is not None:
                 refuses(AlreadyStarted, "ACTION_ALREADY_STARTED", guarding(copy, REVIEW, recover=lambda error: said))
+
+    def test_the_receipt_of_a_key_that_may_not_report_waits_for_one_that_may(
+        self, make: Callable[..., Client], gate: Client, instance: Instance, scope: Scope, resolve: Resolve
+    ) -> None:
+        refusal = held(gate)
+        resolve(refusal)
+        key = instance.ledger.directory.create_key(scope, frozenset({"resolve"}), None, utc_now())[0]
+        owner = make(key=key)
+        permit = resumes(owner, refusal)
+        failure = owner.flush().failure
+        assert failure is not None
+        assert failure.code == "SVC_EXECUTION_UNAUTHORIZED"
+        assert gate.flush().delivered == 1
+        (receipt,) = gate.list_executions(permit.decision_id)["executions"]
+        assert receipt["flags"] == []
+
+    def test_a_receipt_of_somebody_else_closes_the_action_if_it_is_about_this_very_action(
+        self, gate: Client, resolve: Resolve
+    ) -> None:
+        refusal = held(gate)
+        grant = resolve(refusal)
+        said: Any = {"execution_status": "executed", "action_taken": "approve_rebate"}
+        assert gate.report_execution(grant["decision_id"], said)["flags"] == ["ACTION_TAKEN_MISMATCH"]
+        assert resumes(gate, refusal).decision_id == refusal.decision_id
+        other = held(gate, target=("crm", "deal-1043"))
+        resolve(other)
+        gate.report_execution(str(other.decision_id), {"execution_status": "executed"})
+        error = refuses(AlreadyStarted, "ACTION_ALREADY_STARTED", gate.resume(other.intent_id))
+        assert "somebody else reported it" in error.message
 
     def test_an_outcome_is_told_days_later(self, gate: Client, resolve: Resolve) -> None:
         refusal = held(gate)
@@ -612,6 +656,7 @@ class TestResuming:
         assert late.expire_due(lambda row, error: pytest.fail(str(error))) == 1
         error = refuses(HeldForReview, "REVIEW_EXPIRED", gate.resume(refusal.intent_id))
         assert error.resolution["actor"] == {"type": "service", "id": "gate"}
+        assert f"expired at {error.resolution['recorded_at']} without an answer" in error.message
 
 
 class TestInALoop:

@@ -118,6 +118,17 @@ def test_an_action_that_was_executed_without_an_answer_is_told_to_who_answers(de
     assert "@data-answer" in found.elements
 
 
+def test_an_executed_receipt_with_flags_is_told_where_the_review_was_answered(desk: Reviewers) -> None:
+    decision_id = desk.hold("deal-1")
+    desk.answer(decision_id)
+    told = "A receipt says executed, and has flags"
+    assert told not in read(desk.visit(url("review", id=decision_id))).text
+    desk.site.chain.execution(decision_id, action_taken="something_else")
+    assert told in read(desk.visit(url("review", id=decision_id))).text
+    desk.site.chain.execution(decision_id)
+    assert told not in read(desk.visit(url("review", id=decision_id))).text
+
+
 def test_only_an_approver_has_buttons_and_others_see_why_not(queue: Reviewers) -> None:
     of = url("review", id=queue.site.chain.decided[0])
     assert "button" in read(queue.visit(of)).elements

@@ -12,9 +12,10 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, cast
 
 from gate.client.guard.entering import Entry, begin
+from gate.client.guard.held.unopened import not_held
 from gate.client.guard.proposal import GUARD, Proposal, Target
 from gate.client.guard.recovery import known_intent
-from gate.client.guard.refusals import already_started, contended, no_verdict, not_approved, not_held
+from gate.client.guard.refusals import already_started, contended, no_verdict, not_approved
 from gate.client.guard.terms import Terms
 from gate.client.store.intents import Intent, State, Store, StoreUnavailable, damaged
 from gate.client.transport.flow import Do, Flow

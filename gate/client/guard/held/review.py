@@ -14,27 +14,15 @@ from gate.client import operations
 from gate.client.errors import (
     AnswerUnusable,
     ApiError,
-    Blocked,
-    GateUnavailable,
-    HeldForReview,
     LimitReached,
     NotFound,
     ServiceFailed,
     Unreachable,
 )
-from gate.client.guard.judging import Finding, Judged, judge
+from gate.client.guard.held.judging import Finding, Judged, judge
+from gate.client.guard.held.unopened import foreign_resolution, unheard, unverified_resolution
 from gate.client.guard.proposal import Proposal
-from gate.client.guard.refusals import (
-    foreign_resolution,
-    grant_ahead,
-    grant_expired,
-    no_verdict,
-    not_approved,
-    refused_by_owner,
-    review_expired,
-    unheard,
-    unverified_resolution,
-)
+from gate.client.guard.refusals import no_verdict, not_approved
 from gate.client.guard.terms import Terms
 from gate.client.store.intents import Intent
 from gate.client.transport.exchange import exchange
@@ -42,7 +30,6 @@ from gate.client.transport.flow import Flow, Pause
 from gate.clock import utc_now
 from gate.encoding.canonical import canonical
 from gate.errors import GateError
-from gate.ids import timestamp
 
 if TYPE_CHECKING:
     from gate.client.api.types import DecisionRecord, Resolution, ResolutionReview
@@ -170,22 +157,6 @@ class Review:
         if judged.finding is Finding.FOREIGN:
             raise foreign_resolution(self._proposal, record, "it is about another decision than the held one")
         return judged
-
-
-def not_opened(
-    proposal: Proposal, record: DecisionRecord, judged: Judged, max_age: float | None
-) -> Blocked | HeldForReview | GateUnavailable:
-    """Why a resolution that verifies does not open the action now."""
-    match judged.finding:
-        case Finding.REFUSED:
-            return refused_by_owner(proposal, record, judged.resolution)
-        case Finding.EXPIRED:
-            return review_expired(proposal, record, judged.resolution)
-        case Finding.AHEAD:
-            return grant_ahead(proposal, record, judged.resolution, timestamp(utc_now()))
-        case _:
-            limit = max_age if judged.finding is Finding.AGED else None
-            return grant_expired(proposal, record, judged.resolution, max_age=limit)
 
 
 def kept_form(resolution: Resolution) -> bytes:

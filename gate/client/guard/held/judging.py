@@ -33,7 +33,8 @@ class Finding(Enum):
         ENDED: A grant whose time is over.
         AGED: A grant that is older than the caller allows.
         AHEAD: A grant that is dated further in the future than clocks may differ.
-        UNVERIFIED: It does not verify, or a grant is signed with a key that is not active now.
+        RETIRED: A grant that its key signed in its time, and the key is retired since.
+        UNVERIFIED: It does not verify, or its key is compromised or unknown.
         FOREIGN: It verifies for another decision, or for none.
     """
 
@@ -43,6 +44,7 @@ class Finding(Enum):
     ENDED = auto()
     AGED = auto()
     AHEAD = auto()
+    RETIRED = auto()
     UNVERIFIED = auto()
     FOREIGN = auto()
 
@@ -88,9 +90,8 @@ def judge(resolution: object, record: DecisionRecord, trust: Trust, *, now: date
     if said["resolution"] != "granted":
         return Judged(Finding.REFUSED if said["resolution"] == "refused" else Finding.EXPIRED, said, found)
     finding = in_time(said, now, max_age)
-    if finding is not Finding.ENDED:
-        _require_active_key(found, said, trust, now)
-        finding = finding if found.verified else Finding.UNVERIFIED
+    if finding is not Finding.ENDED and _is_retired(said, trust, now):
+        finding = Finding.RETIRED
     return Judged(finding, said, found)
 
 
@@ -110,18 +111,13 @@ def in_time(grant: Resolution, now: datetime, max_age: float | None) -> Finding:
     return Finding.AGED if max_age is not None and age > max_age else Finding.GRANTED
 
 
-def _require_active_key(found: Verification, grant: Resolution, trust: Trust, now: datetime) -> None:
-    """Requires that a grant's key signs until today: the holder of one that was replaced can date a grant at will.
+def _is_retired(grant: Resolution, trust: Trust, now: datetime) -> bool:
+    """Whether the key of a grant that verifies signs no more: the holder of one that was replaced can date a grant at
+    will.
 
     A single pinned key and a secret have no state; who pins them says that they are active.
     """
     known = None if trust.receipt_keys is None else trust.receipt_keys.find(str(grant.get("key_id")))
     if known is None:
-        return
-    is_over = known.not_after is not None and now > parse_timestamp(known.not_after)
-    found.checks["key_active"] = known.status == "active" and not is_over
-    if not found.checks["key_active"]:
-        found.authenticity_valid = False
-        found.error = "SIGNING_KEY_NOT_ACTIVE"
-        state = known.status if known.status != "active" else "over"
-        found.message = f"A grant must be signed with a key that is active now, and {known.key_id} is {state}."
+        return False
+    return known.status != "active" or (known.not_after is not None and now > parse_timestamp(known.not_after))
