@@ -97,8 +97,8 @@ def show(
     else:
         tell(resolution, standing["state"])
         if executed_at is not None and standing["state"] != EXECUTED:
-            say(f"WARNING: a receipt that was reported at {minute(executed_at)} UTC says executed, and has flags.")
-            say(f"Read them: GET /api/decision/{decision_id}/executions.")
+            say(f"WARNING: an execution was reported at {minute(executed_at)} UTC, in a receipt with flags.")
+            say(f"Read it: GET /api/decision/{decision_id}/executions.")
 
 
 def _record(instance: Instance, scope: Scope, decision_id: str) -> Record:

@@ -9,7 +9,7 @@ member and an empty one have the same hash, and a report simply leaves out what 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
@@ -381,10 +381,13 @@ def flags(receipt: Mapping[str, object], record: Mapping[str, object], *, grante
 
 
 def says_executed(receipt: Mapping[str, object]) -> bool:
-    """Whether an execution receipt says that the decided action was executed: one that has a flag says it of another
-    action or target, or of an action that nobody had approved.
+    """Whether an execution receipt says that an approved action was executed, and so opens nothing any more.
+
+    A receipt about another target says nothing of it. One that names another action counts: something was done to the
+    target, and doing the action as well might do it twice.
     """
-    return receipt.get("execution_status") == "executed" and not receipt.get("flags")
+    found = cast("Sequence[str]", receipt.get("flags", ()))
+    return receipt.get("execution_status") == "executed" and not {NOT_APPROVED, BINDING_MISMATCH} & set(found)
 
 
 def _is_another_action(receipt: Mapping[str, object], record: Mapping[str, object], *, granted: bool) -> bool:

@@ -191,10 +191,10 @@ def test_an_executed_receipt_with_flags_is_told_behind_a_grant_and_leaves_it_ope
     opened.resolutions().resolve(owner, decision_id, GRANT)
     show = ("show", decision_id, "--scope", "acme")
     assert "WARNING" not in gate(*show).stdout
-    other = {"execution_status": "executed", "action_taken": "something_else"}
+    other = {"execution_status": "executed", "target_object_id": "something-else"}
     opened.lifecycle().report(caller, EXECUTIONS, decision_id, other)
     shown = gate(*show).stdout
-    assert "says executed, and has flags" in shown
+    assert "in a receipt with flags" in shown
     assert "The caller may act before" in shown
     opened.lifecycle().report(caller, EXECUTIONS, decision_id, {"execution_status": "executed"})
     shown = gate(*show).stdout

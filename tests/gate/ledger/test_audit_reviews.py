@@ -16,7 +16,7 @@ from gate.instance.audit import check_chain
 from gate.ledger.chain.reviews import Terms
 from gate.ledger.packing import pack, unpack
 from gate.ledger.tables import entries, review_owners, reviews
-from gate.records.reports.receipts import ACTION_TAKEN_MISMATCH, EXECUTIONS, NOT_APPROVED
+from gate.records.reports.receipts import ACTION_TAKEN_MISMATCH, BINDING_MISMATCH, EXECUTIONS, NOT_APPROVED
 from tests.gate.ledger.test_audit import changed, on_one_database, other, row_at, rows
 from tests.gate.ledger.test_audit_attacks import requires
 from tests.gate.ledger.test_audit_resolutions import (
@@ -216,10 +216,10 @@ def test_bytes_in_the_place_of_any_column_of_a_review_are_found(held: Held, name
     assert finding.table == "reviews"
 
 
-def test_a_receipt_about_another_action_leaves_a_granted_review_as_it_is(held: Held) -> None:
-    said = {"execution_status": "executed", "action_taken": "something_else"}
+def test_a_receipt_about_another_target_leaves_a_granted_review_as_it_is(held: Held) -> None:
+    said = {"execution_status": "executed", "target_object_id": "something-else"}
     receipt: Any = held.instance.lifecycle().report(held.caller, EXECUTIONS, held.ids[GRANTED - 1], said).report
-    assert receipt["flags"] == [ACTION_TAKEN_MISMATCH]
+    assert receipt["flags"] == [BINDING_MISMATCH]
     row = review_of(held, GRANTED)
     assert (row.state, held.found()) == ("granted", None)
     with changed(held.instance, reviews, row, {"state": "executed"}):

@@ -601,17 +601,18 @@ class TestResuming:
         (receipt,) = gate.list_executions(permit.decision_id)["executions"]
         assert receipt["flags"] == []
 
-    def test_a_receipt_of_somebody_else_closes_the_action_if_it_is_about_this_very_action(
+    def test_a_receipt_of_somebody_else_closes_the_action_if_it_is_about_its_target(
         self, gate: Client, resolve: Resolve
     ) -> None:
         refusal = held(gate)
         grant = resolve(refusal)
-        said: Any = {"execution_status": "executed", "action_taken": "approve_rebate"}
-        assert gate.report_execution(grant["decision_id"], said)["flags"] == ["ACTION_TAKEN_MISMATCH"]
+        said: Any = {"execution_status": "executed", "target_object_id": "deal-7"}
+        assert gate.report_execution(grant["decision_id"], said)["flags"] == ["ACTION_BINDING_MISMATCH"]
         assert resumes(gate, refusal).decision_id == refusal.decision_id
         other = held(gate, target=("crm", "deal-1043"))
         resolve(other)
-        gate.report_execution(str(other.decision_id), {"execution_status": "executed"})
+        said = {"execution_status": "executed", "action_taken": "approve_rebate"}
+        gate.report_execution(str(other.decision_id), said)
         error = refuses(AlreadyStarted, "ACTION_ALREADY_STARTED", gate.resume(other.intent_id))
         assert "somebody else reported it" in error.message
 

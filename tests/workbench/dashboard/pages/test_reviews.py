@@ -121,9 +121,9 @@ def test_an_action_that_was_executed_without_an_answer_is_told_to_who_answers(de
 def test_an_executed_receipt_with_flags_is_told_where_the_review_was_answered(desk: Reviewers) -> None:
     decision_id = desk.hold("deal-1")
     desk.answer(decision_id)
-    told = "A receipt says executed, and has flags"
+    told = "An execution was reported in a receipt with flags"
     assert told not in read(desk.visit(url("review", id=decision_id))).text
-    desk.site.chain.execution(decision_id, action_taken="something_else")
+    desk.site.chain.execution(decision_id, target_object_id="something-else")
     assert told in read(desk.visit(url("review", id=decision_id))).text
     desk.site.chain.execution(decision_id)
     assert told not in read(desk.visit(url("review", id=decision_id))).text
