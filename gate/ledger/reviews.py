@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Row, bindparam, delete, func, literal_column, select, update
 
 from gate.errors import OperatorError
-from gate.ids import timestamp
+from gate.ids import parse_timestamp, timestamp
 from gate.ledger.access.authority import Scope
 from gate.ledger.access.operator_log import record
 from gate.ledger.chain.reviews import EXECUTED, GRANTED, HELD, Terms, due_at, terms_of
@@ -88,6 +88,13 @@ class ReviewRow:
     def granted(self) -> bool:
         """Whether the owner granted the action."""
         return self.state in (GRANTED, EXECUTED)
+
+    @property
+    def grant_ends_at(self) -> str | None:
+        """When the owner's grant ends, as a UTC timestamp; None where they did not grant the action."""
+        if not self.granted or self.resolved_at is None:
+            return None
+        return timestamp(parse_timestamp(self.resolved_at) + timedelta(seconds=self.grant_seconds))
 
     def is_due(self, now: datetime) -> bool:
         """Whether its time limit is over at a moment."""
