@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import update
 
 from gate.errors import AccessForbidden, GateError, NotFound, OperatorError, ServiceUnavailable
+from gate.ids import parse_timestamp
 from gate.ledger.tables import reviews
 from tests.support.samples import sample_request
 from tests.workbench.dashboard.decided import ALLOWED, HOSTILE, read
@@ -142,14 +143,15 @@ def test_a_value_that_would_change_is_shown_as_it_is_and_as_it_is_proposed(desk:
 def test_the_granted_ones_say_until_when_they_are_open_and_which_ended(desk: Reviewers) -> None:
     first = desk.hold("one")
     desk.answer(first)
-    ended = read(desk.visit(url("review", id=first))).text.partition("is valid until ")[2].partition(" UTC")[0]
-    assert ended
-    assert [row[2] for row in granted_rows(desk)] == [f"open until {ended} UTC"]
+    resolution = desk.site.store.reviews.resolutions.standing(desk.site.of.scope.scope_id, first)["resolution"]
+    assert resolution is not None
+    ends = f"{parse_timestamp(resolution['expires_at']):%Y-%m-%d %H:%M}"
+    assert [row[2] for row in granted_rows(desk)] == [f"open until {ends}"]
     desk.site.chain.now += timedelta(days=1)
     desk.answer(desk.hold("two"))
     second, earlier = granted_rows(desk)
     assert second[2].startswith("open until ")
-    assert earlier[2] == f"ended {ended} UTC"
+    assert earlier[2] == f"ended {ends}"
     # An action that was executed is none of these, and waits for nothing.
     desk.site.chain.execution(first)
     assert len(granted_rows(desk)) == 1

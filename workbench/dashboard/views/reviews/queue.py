@@ -12,7 +12,7 @@ from gate.ledger.reads.decisions import Found
 from gate.ledger.reads.decisions import Page as Queue
 from gate.ledger.reviews import Waiting
 from workbench.dashboard.views import links
-from workbench.dashboard.views.html import render
+from workbench.dashboard.views.html import clock, render
 from workbench.dashboard.views.location import NOBODY, Location
 from workbench.dashboard.views.page import Choice, Page
 from workbench.dashboard.views.reviews.standing import Done
@@ -113,7 +113,7 @@ def _row(location: Location, found: Found, now: datetime) -> dict[str, Any]:
         "url": location.to("review", id=decision_id, done=None).url,
         "waits": waits(record["created_at"], now if resolved_at is None else parse_timestamp(resolved_at)),
         "due": due(due_at, now),
-        "resolved": resolved_at,
+        "resolved": None if resolved_at is None else clock(parse_timestamp(resolved_at)),
         "grant": grant(None if review is None else review.grant_ends_at, now),
         "policy": record["policy_id"],
         "policy_url": links.policy(location, record["policy_id"]),

@@ -11,7 +11,7 @@ from gate.ids import parse_timestamp
 from gate.ledger.chain.reviews import HELD
 from workbench.dashboard.store.reviews import SOON
 from workbench.dashboard.views.decided.checks import value
-from workbench.dashboard.views.html import ago, when
+from workbench.dashboard.views.html import ago, clock
 from workbench.engines.rendering import cut
 from workbench.engines.wording import phrase
 
@@ -24,7 +24,7 @@ STATES: Final[Mapping[str, str]] = {
 }
 """The states of reviews in words."""
 
-CHOICES: Final[Mapping[str, str]] = {**STATES, "granted": "granted, not executed yet"}
+CHOICES: Final[Mapping[str, str]] = {**STATES, "granted": "only granted"}
 """The states side by side, where nobody should look for those that were executed among the granted ones."""
 
 # From here on a number has more digits than anybody reads.
@@ -79,8 +79,8 @@ def grant(ends_at: str | None, now: datetime) -> Due:
     if ends_at is None:
         return Due("no grant")
     if parse_timestamp(ends_at) <= now:
-        return Due(f"ended {when(ends_at)}", "warn")
-    return Due(f"open until {when(ends_at)}", "good")
+        return Due(f"ended {clock(parse_timestamp(ends_at))}", "warn")
+    return Due(f"open until {clock(parse_timestamp(ends_at))}", "good")
 
 
 def waits(created_at: str, now: datetime) -> str:
