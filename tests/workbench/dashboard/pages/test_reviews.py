@@ -272,6 +272,15 @@ def test_similar_reviews_that_ended_are_counted(desk: Reviewers) -> None:
     assert told.format("2 were granted (1 of them is executed)") in read(desk.visit(page)).text
     chain.execution(chain.decided[1])
     assert told.format("2 were granted and all of them executed") in read(desk.visit(page)).text
+    # One that ended is no number, and what expired was not answered.
+    desk.owned("sales", within=60)
+    for policy_id in ("expiring", "pricing_exception"):
+        expiring = desk.hold("late", policy_id)
+        chain.now += timedelta(hours=1)
+        desk.answer(expiring)
+    alone = read(desk.visit(url("review", id=desk.hold("after", "expiring")))).text
+    assert "The latest review of the same policy and action that ended expired." in alone
+    assert "1 was refused and 1 expired." in read(desk.visit(page)).text
     assert "latest review" not in read(desk.visit(url("review", id=desk.hold("new", "a_third")))).text
 
 

@@ -10,7 +10,7 @@ from gate.encoding.canonical import content_hash
 from gate.ledger.chain.reviews import EXECUTED, GRANTED, HELD
 from gate.ledger.reviews import ReviewRow
 from gate.records.explanation import WAITS, reasons
-from gate.records.reports.resolution import EXPIRED
+from gate.records.reports.resolution import EXPIRED, REFUSED
 from gate.verify.members import at
 from workbench.dashboard.store.ledger import Story
 from workbench.dashboard.store.reviews import Around
@@ -143,12 +143,13 @@ def _like(like: Mapping[str, int]) -> str | None:
         return None
     if number == 1:
         (state,) = like
-        return f"The latest review of the same policy and action that ended was {STATES[state]}."
-    ended = [
-        f"{like[state]:,} {'was' if like[state] == 1 else 'were'} {STATES[state]}"
-        for state in STATES
-        if like.get(state) and state not in (GRANTED, EXECUTED)
-    ]
+        was = "" if state == EXPIRED else "was "
+        return f"The latest review of the same policy and action that ended {was}{STATES[state]}."
+    ended = []
+    if refused := like.get(REFUSED):
+        ended.append(f"{refused:,} {'was' if refused == 1 else 'were'} refused")
+    if expired := like.get(EXPIRED):
+        ended.append(f"{expired:,} expired")
     if granted := like.get(GRANTED, 0) + like.get(EXECUTED, 0):
         ended.insert(0, _granted(granted, like.get(EXECUTED, 0)))
     return f"Of the {counted(number, 'latest review')} of the same policy and action that ended, {joined(ended)}."
