@@ -114,7 +114,7 @@ def _signed_in(started: Browser, link: str) -> Any:
 
 
 def _pages(started: Browser, url: str, state: Any, changing: dict[str, str]) -> dict[str, str]:
-    """Every page by name; those of one anomaly and one decision are found by following the lists."""
+    """Every page by name; those of one anomaly, one decision and one review are found by following the lists."""
     context = started.new_context(storage_state=state)
     page = context.new_page()
     found = {
@@ -126,11 +126,14 @@ def _pages(started: Browser, url: str, state: Any, changing: dict[str, str]) -> 
         "decisions": f"/decisions?{_ROLLOUT}&policy=pricing_exception&version=2026-07-20&outcome=failed",
         "decision": "",
         "held": f"/held?{_ROLLOUT}",
+        "reviews": f"/reviews?{_ROLLOUT}",
+        "review": "",
+        "reviews-granted": f"/reviews?{_ROLLOUT}&state=granted",
         "nothing-found": f"/decisions?{_ROLLOUT}&target=nowhere",
         "not-there": f"/policy?{_ROLLOUT}&polcy=misspelt",
         **changing,
     }
-    for name, listed in (("anomaly", "anomalies"), ("decision", "decisions")):
+    for name, listed in (("anomaly", "anomalies"), ("decision", "decisions"), ("review", "reviews")):
         _open(page, f"{url}{found[listed]}")
         found[name] = str(page.locator(f"main a[href^='/{name}?']").first.get_attribute("href"))
     found["whatif-of-a-decision"] = found["decision"].replace("/decision?", "/whatif?")

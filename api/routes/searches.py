@@ -97,5 +97,6 @@ def _shown(found: Found, now: datetime) -> dict[str, object]:
         ended = now if review.resolved_at is None else parse_timestamp(review.resolved_at)
         age = max(0, int((ended - parse_timestamp(review.created_at)).total_seconds()))
         shown |= {"state": review.state, "owner": review.owner or None, "due_at": review.due_at, "age_seconds": age}
+        shown |= {"grant_ends_at": review.grant_ends_at}
     # Only advisory records have it, and none is to be taken for a binding one.
     return {**shown, _CONTRACT: record[_CONTRACT]} if _CONTRACT in record else shown

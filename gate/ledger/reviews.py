@@ -59,6 +59,13 @@ class ReviewRow:
         """Whether the owner granted the action."""
         return self.state in (GRANTED, EXECUTED)
 
+    @property
+    def grant_ends_at(self) -> str | None:
+        """When the owner's grant ends, as a UTC timestamp; None where they did not grant the action."""
+        if not self.granted or self.resolved_at is None:
+            return None
+        return timestamp(parse_timestamp(self.resolved_at) + timedelta(seconds=self.grant_seconds))
+
     def is_due(self, now: datetime) -> bool:
         """Whether its time limit is over at a moment."""
         return self.due_at is not None and self.due_at <= timestamp(now)

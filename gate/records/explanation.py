@@ -10,7 +10,7 @@ advisory decision the sentences name the model's answer, but never repeat its re
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NotRequired, TypedDict, cast
+from typing import Any, Final, NamedTuple, NotRequired, TypedDict, cast
 
 from gate.encoding.canonical import canonical
 from gate.records.advisory import is_advisory
@@ -23,8 +23,26 @@ _MEANINGS: Final = {
     "no": "It blocks the action: do not perform it.",
     "review": "It holds the action for its owner: do not perform it.",
 }
+WAITS: Final = "The action that was asked for waits until somebody grants it."
+"""What the verdict review means for the owner of a held action."""
+
+_ADVICE: Final = "Do not act on it: an action needs a decision in mode rulebook."
 _MOST: Final = 20
 """How many tests the sentences name, the first of the rule; the data has all."""
+
+
+class Reasons(NamedTuple):
+    """Why a decision came out as it did, in sentences that hold for its caller and for its owner.
+
+    Attributes:
+        because: The verdict, what is wrong with the facts, and the tests of the rule that matched.
+        unmatched: Each rule that was tried and did not match.
+        action: The action and the reason code.
+    """
+
+    because: list[str]
+    unmatched: list[str]
+    action: str
 
 
 class ExplainedTest(TypedDict):
@@ -70,8 +88,8 @@ def explanation(record: Record) -> Explanation:
         record: Its full record, as it was made.
     """
     evaluation = None if is_advisory(record) else record["evaluation"]
-    rules = [] if evaluation is None else [_explained(rule) for rule in evaluation["rules"]]
-    sentences = _advisory_sentences(record) if is_advisory(record) else _sentences(record, rules)
+    why = reasons(record)
+    meaning = _ADVICE if is_advisory(record) else _MEANINGS[record["verdict"]]
     found: Explanation = {
         "decision_id": record["decision_id"],
         "verdict": record["verdict"],
@@ -80,16 +98,36 @@ def explanation(record: Record) -> Explanation:
         "reason_code": record["reason_code"],
         "matched_rule_id": record["matched_rule_id"],
         "record_hash": record["record_hash"],
-        "sentences": list(sentences),
+        "sentences": [*why.because, *why.unmatched, f"{why.action} {meaning}"],
         "missing_fields": [] if evaluation is None else evaluation["missing_fields"],
         "invalid_fields": [] if evaluation is None else evaluation["invalid_fields"],
-        "rules": rules,
+        "rules": _rules(record),
     }
     if "rulebook" in record:
         found["rulebook"] = record["rulebook"]
     if "decision_contract" in record:
         found["decision_contract"] = record["decision_contract"]
     return found
+
+
+def reasons(record: Record) -> Reasons:
+    """Why a decision came out as it did, without what that means for its caller.
+
+    Args:
+        record: Its full record, as it was made.
+    """
+    rules = _rules(record)
+    because = _advisory_sentences(record) if is_advisory(record) else _sentences(record, rules)
+    return Reasons(
+        list(because),
+        [_unmatched(rule) for rule in rules if not rule["matched"]],
+        f"The action is {record['action']}, the reason code {record['reason_code']}.",
+    )
+
+
+def _rules(record: Record) -> list[TriedAndExplained]:
+    evaluation = None if is_advisory(record) else record["evaluation"]
+    return [] if evaluation is None else [_explained(rule) for rule in evaluation["rules"]]
 
 
 def _explained(rule: TriedRule) -> TriedAndExplained:
@@ -115,14 +153,14 @@ def _sentences(record: Record, rules: Sequence[TriedAndExplained]) -> Iterator[s
     if evaluation is not None:
         yield from (f"The fact {name} is missing." for name in evaluation["missing_fields"])
         yield from (f"The fact {fault['field']} is of the wrong type." for fault in evaluation["invalid_fields"])
-    # The rule that matched comes first, though it was tried last: it is the reason.
-    for rule in sorted(rules, key=lambda tried: not tried["matched"]):
+    for rule in rules:
         if rule["matched"]:
             yield from _tests(rule)
-        else:
-            failed = [f"{test['test']} ({test['reason']})" for test in rule["tests"] if not test["holds"]]
-            yield f"The rule {rule['rule_id']} did not match{_among(failed)}."
-    yield f"The action is {record['action']}, the reason code {record['reason_code']}. {_MEANINGS[record['verdict']]}"
+
+
+def _unmatched(rule: TriedAndExplained) -> str:
+    failed = [f"{test['test']} ({test['reason']})" for test in rule["tests"] if not test["holds"]]
+    return f"The rule {rule['rule_id']} did not match{_among(failed)}."
 
 
 def _advisory_sentences(record: Record) -> Iterator[str]:
@@ -133,10 +171,6 @@ def _advisory_sentences(record: Record) -> Iterator[str]:
     else:
         yield from _answered(evaluation, record["verdict"])
         yield "The upstream's reasons are in the record's evaluation."
-    yield (
-        f"The action is {record['action']}, the reason code {record['reason_code']}. "
-        "Do not act on it: an action needs a decision in mode rulebook."
-    )
 
 
 def _answered(evaluation: AdvisoryEvaluation, verdict: str) -> Iterator[str]:

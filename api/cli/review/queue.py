@@ -15,13 +15,14 @@ from api.cli.review.spans import span
 from gate.clock import utc_now
 from gate.decisions.stored import decision_not_found, require_as_made, stored_record
 from gate.errors import OperatorError
-from gate.ids import parse_timestamp
+from gate.ids import parse_timestamp, timestamp
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Scope
-from gate.ledger.chain.reviews import EXECUTED, HELD, STATES
+from gate.ledger.chain.reviews import EXECUTED, GRANTED, HELD, STATES
 from gate.ledger.reads.decisions import Criteria, Found
+from gate.ledger.reviews import ReviewRow
 from gate.records.documents import Record
-from gate.records.explanation import explanation
+from gate.records.explanation import WAITS, reasons
 
 
 def list_reviews(
@@ -51,7 +52,8 @@ def list_reviews(
         say(f"No review is {state}{'' if owner is None else f' for {owner}'}.")
         return
     waits = "waits" if state == HELD else "waited"
-    columns = ["decision_id", waits, "due (UTC)", "owner", "action", "target", "reason"]
+    ends = "grant (UTC)" if state == GRANTED else "due (UTC)"
+    columns = ["decision_id", waits, ends, "owner", "action", "target", "reason"]
     table(columns, [_row(each, now) for each in page.found], wraps=["owner", "target"])
     say(f"One of them as a story: gate review show DECISION_ID --scope {scope}")
     if page.next_position is not None:
@@ -81,8 +83,10 @@ def show(
     for name in ("amount", "currency", "subject", "actor"):
         if name in told:
             say(f"  {name}: {told[name] if isinstance(told[name], str) else compact(told[name])}")
-    for sentence in explanation(record)["sentences"]:
+    why = reasons(record)
+    for sentence in [*why.because, *why.unmatched]:
         say(f"  {sentence}")
+    say(f"  {why.action}{f' {WAITS}' if standing['state'] == HELD else ''}")
     say(f"Decided {minute(record['created_at'])} UTC, record_hash {record['record_hash']}.")
     resolution = standing["resolution"]
     if standing["state"] is None:
@@ -116,12 +120,22 @@ def _row(found: Found, now: datetime) -> tuple[object, ...]:
     return (
         record["decision_id"],
         span(_age(found, now)),
-        "" if review is None else minute(review.due_at),
+        _ends(review, now),
         "" if review is None else review.owner,
         binding["proposed_action"] or record["action"],
         " ".join(filter(None, (binding["system"], binding["resource"]))),
         record["reason_code"],
     )
+
+
+def _ends(review: ReviewRow | None, now: datetime) -> str:
+    """When the time limit of a review ends; or its grant, until which the caller may act."""
+    if review is None:
+        return ""
+    ends = review.grant_ends_at
+    if review.state != GRANTED or ends is None:
+        return minute(review.due_at)
+    return f"{'ended' if ends <= timestamp(now) else 'until'} {minute(ends)}"
 
 
 def _age(found: Found, now: datetime) -> int:
@@ -138,6 +152,7 @@ def _review_json(found: Found, now: datetime) -> dict[str, object]:
         "owner": None if review is None else review.owner or None,
         "due_at": None if review is None else review.due_at,
         "age_seconds": _age(found, now),
+        "grant_ends_at": None if review is None else review.grant_ends_at,
         "created_at": record["created_at"],
         "policy_id": record["policy_id"],
         "policy_version": record["policy_version"],

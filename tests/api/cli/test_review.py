@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import timedelta
@@ -12,11 +13,13 @@ from typing import Any
 
 import pytest
 
+from api.cli.output import minute
 from gate.clock import utc_now
-from gate.ids import parse_timestamp
+from gate.ids import parse_timestamp, timestamp
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS
+from gate.ledger.chain.reviews import Terms
 from gate.ledger.reviews import OpenGrants
 from gate.records.reports.receipts import EXECUTIONS
 from gate.verify.resolution import verify_resolution
@@ -118,6 +121,8 @@ def test_a_held_decision_is_listed_shown_and_granted_by_an_approver(gate: Gate, 
     assert "Action: approve_discount on crm deal-1042" in shown
     assert "Held for desk, until " in shown
     assert "the fact is 40" in shown
+    assert "The action that was asked for waits until somebody grants it." in shown
+    assert "do not perform it" not in shown
     token = ("--token-file", str(home.parent / "maya.token"))
     told = ("--note", "Agreed with sales.", "--evidence", "ticket-1", "--record-hash", record["record_hash"])
     granted = printed(gate("grant", decision_id, "--scope", "acme", *token, *told, "--json"))
@@ -133,7 +138,9 @@ def test_a_held_decision_is_listed_shown_and_granted_by_an_approver(gate: Gate, 
     assert "Agreed with sales." in after
     assert "SVC_RESOLUTION_FINAL" in gate("refuse", decision_id, "--scope", "acme", *token).stderr
     (found,) = printed(gate("list", "--scope", "acme", "--state", "granted", "--json"))["reviews"]
-    assert found["decision_id"] == decision_id
+    assert (found["decision_id"], found["grant_ends_at"]) == (decision_id, granted["expires_at"])
+    assert listed["grant_ends_at"] is None
+    assert "waits until somebody" not in after
     assert "gate review show DECISION_ID --scope acme" in gate("list", "--scope", "acme", "--state", "granted").stdout
 
 
@@ -166,6 +173,20 @@ def test_a_grant_is_open_until_it_ends(gate: Gate, opened: Instance, home: Path,
     now = parse_timestamp(ends) - timedelta(minutes=minutes)
     expected = OpenGrants(1, ends) if minutes > 0 else OpenGrants(0, None)
     assert opened.ledger.reviews.open_grants(now) == expected
+
+
+def test_a_grant_that_ended_is_told_from_one_that_is_open(gate: Gate, opened: Instance) -> None:
+    scope, approver = opened.ledger.directory.scope("acme"), opened.ledger.users.user("maya")
+    ends = []
+    for seconds in (1, 86_400):
+        opened.ledger.review_owners.set(scope, "", "", Terms("desk", None, seconds), utc_now())
+        found = opened.resolutions().resolve_as(approver, scope, hold(opened)["decision_id"], "granted")
+        ends.append(found["expires_at"])
+    while timestamp(utc_now()) < ends[0]:
+        time.sleep(0.05)
+    shown = gate("list", "--scope", "acme", "--state", "granted").stdout
+    assert f"ended {minute(ends[0])}" in shown
+    assert f"until {minute(ends[1])}" in shown
 
 
 def test_an_action_that_was_executed_without_an_answer_is_told_to_who_answers(gate: Gate, opened: Instance) -> None:

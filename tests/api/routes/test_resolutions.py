@@ -366,6 +366,19 @@ def test_reviews_are_found_by_state_owner_and_age_in_either_order(
     assert [each[0] for each in found(owner, "")] == ["held", "held", "held", "refused", "executed", "held", None]
 
 
+def test_a_granted_review_says_when_its_grant_ends_as_its_resolution_does(owner: Owner) -> None:
+    granted, executed, refused_ = (owner.held()["decision_id"] for _ in range(3))
+    ends = {each: owner.resolve(each).get_json()["expires_at"] for each in (granted, executed)}
+    owner.resolve(refused_, {"resolution": "refused", "resolved_by": "Maya"})
+    owner.report(EXECUTIONS, executed, {"execution_status": "executed"})
+    owner.held()
+    body = owner.client.get("/api/decisions", headers={"x-api-key": owner.key}).get_json()
+    listed = {each["decision_id"]: each["grant_ends_at"] for each in body["decisions"]}
+    assert {each: listed.pop(each) for each in ends} == ends
+    assert set(listed.values()) == {None}
+    assert len(listed) == 2
+
+
 @pytest.mark.parametrize("query", ["owner=desk", "order=oldest", "state=open", "order=best", "state=held&min_age=-1"])
 def test_a_search_that_cannot_be_made_is_refused(owner: Owner, query: str) -> None:
     answer = owner.client.get(f"/api/decisions?{query}", headers={"x-api-key": owner.key})

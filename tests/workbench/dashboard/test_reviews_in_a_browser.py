@@ -78,7 +78,7 @@ def test_an_approver_works_through_the_queue_with_the_keyboard_alone(
     # It is still there after the page was loaded anew.
     window.go(f"/review?scope=acme&id={held[0]}")
     assert page.get_by_label("Note:").input_value() == "jkr agreed"
-    # Another approver is quicker: a sentence says so, and the note is still there.
+    # Another approver is quicker: the page says so where the resolution stands, and the note is still there.
     ben = site.instance.ledger.users.user("ben")
     site.instance.resolutions(site.clock).resolve_as(ben, scope, held[0], "refused")
     keyboard.press("g")
@@ -86,8 +86,12 @@ def test_an_approver_works_through_the_queue_with_the_keyboard_alone(
     dialog = page.locator("dialog")
     assert "You grant this action: Approve discount on deal-0" in dialog.inner_text()
     keyboard.press("Enter")
-    page.get_by_text("This review was refused by the user ben on").wait_for()
-    assert page.get_by_label("Note:").input_value() == "jkr agreed"
+    window.focuses("p: Your answer was not recorded. Somebody else answered before you.")
+    assert window.title().startswith("Refused: Approve discount on deal-0")
+    assert page.get_by_role("heading", name="The review was refused by the user ben").is_visible()
+    assert page.get_by_role("button", name="Grant").count() == 0
+    assert page.get_by_label("Your note, which was not recorded").input_value() == "jkr agreed"
+    assert window.violations() == []
     # The next one is granted, and the one behind it follows.
     keyboard.press("Escape")
     keyboard.press("j")

@@ -6,21 +6,16 @@ from typing import cast
 
 from gate.errors import OperatorError, ReviewConflict
 from gate.ledger.chain.reviews import HELD
-from gate.ledger.reviews import ReviewRow
 from gate.records.documents import Answer as Resolved
 from workbench.dashboard.acts.turn import Answer, Turn
-from workbench.dashboard.store.store import Store
-from workbench.dashboard.views.html import when
 from workbench.dashboard.views.location import NOBODY, Location
-from workbench.dashboard.views.reviews.standing import actor
-from workbench.dashboard.views.reviews.words import STATES
 
 _ANSWERS = ("granted", "refused")
 
 
 def resolve(turn: Turn) -> Answer:
     """Grants or refuses a held action, and leads to the next review: {decision, record_hash, answer, note?, evidence?,
-    owner?}; the evidence has a reference on each line.
+    owner?}; the evidence has a reference on each line. It leads to the resolution of a review that was resolved before.
     """
     decision_id, answer, reviews = turn.text("decision"), turn.text("answer"), turn.store.reviews
     if answer not in _ANSWERS:
@@ -36,24 +31,15 @@ def resolve(turn: Turn) -> Answer:
             evidence=evidence,
             record_hash=turn.text("record_hash"),
         )
-    except ReviewConflict as error:
+    except ReviewConflict:
         review = reviews.find(turn.who.scope_id, decision_id)
         if review is None or review.state == HELD:
             raise
-        raise OperatorError(error.code, _too_late(turn.store, review)) from error
+        # Somebody, or the time limit, was quicker: the page says so where the resolution stands, and keeps the note.
+        shown = {"scope": turn.who.scope, "owner": turn.word("owner"), "done": decision_id}
+        return {"go": Location("review", id=decision_id, **shown).url}
     reviews.recount(turn.who.scope_id)
     return {"go": _next(turn, decision_id), "forget": decision_id}
-
-
-def _too_late(store: Store, review: ReviewRow) -> str:
-    """That somebody, or the time limit, was quicker."""
-    resolution = store.reviews.resolutions.standing(review.scope_id, review.decision_id)["resolution"]
-    by = "" if resolution is None else f" by {actor(resolution)}"
-    state = STATES[review.state]
-    return (
-        f"This review was {state}{by} on {when(review.resolved_at)}, and a resolution is final: your answer was not "
-        f"recorded. Your note is still here. Go on with the next review, or load the page again to see the resolution."
-    )
 
 
 def _next(turn: Turn, decision_id: str) -> str:

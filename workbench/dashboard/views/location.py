@@ -130,7 +130,8 @@ class Location(_Parameters):
         clock: `occurred` for the dates of events, by which a period is cut as well; those of the record where None.
         history: The imported history whose cases are shown in place of the chain's decisions.
         owner: Who has to answer the reviews; `NOBODY` for those without an owner.
-        done: The decision that was resolved a moment ago, before the page was asked for.
+        done: The decision that was resolved a moment ago, before the page was asked for; on the page of its own review,
+            somebody else had resolved it.
     """
 
     page: str = "overview"

@@ -11,7 +11,7 @@ from typing import Any, Final
 import polars as pl
 
 from gate.policy.confidence import HIGH, MEDIUM
-from gate.policy.effectiveness import LET_THROUGH, Standing
+from gate.policy.effectiveness import GRANTED, LET_THROUGH, Standing
 from gate.policy.questions import VERDICTS
 from gate.records.changes import RouteEntry
 from workbench.charts import counts, metrics, weekly
@@ -33,7 +33,7 @@ from workbench.engines.effectiveness import EffectivenessReport
 from workbench.engines.findings import FEW
 from workbench.engines.listing import Names
 from workbench.engines.rendering import cut, listed
-from workbench.engines.wording import counted, day, decided_by, described, joined, stated, whole_percent
+from workbench.engines.wording import counted, day, decided_by, described, joined, phrase, stated, whole_percent
 from workbench.lake.reader import ImportedSet
 
 MOST_METRICS: Final = 6
@@ -49,6 +49,9 @@ _COMPARING: Final = ("Versions are ", "By ", "The rarer texts")
 """What the notes of a report on how versions are compared begin with."""
 
 _STATUSES: Final = ("succeeded", "partial", "failed", "reverted")
+_GRANTED: Final = "Granted, not executed yet"
+"""What became of an action whose review was granted: once it is executed, it counts as let through."""
+
 _ADVICE: Final[Mapping[str, str]] = MappingProxyType(
     {
         "collect_outcomes": f"Report more outcomes: a judgement needs at least {FEW} cases.",
@@ -463,6 +466,7 @@ def _dispositions(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         {
             "name": of["disposition"],
+            "words": _GRANTED if of["disposition"] == GRANTED else phrase(of["disposition"]),
             "decisions": of["decisions"],
             "success": tuple(of["success_rate"].values()),
             "terminal": Standing(**of["outcomes"]).terminal,

@@ -250,6 +250,22 @@ def test_versions_stand_beside_each_other_among_like_cases(tmp_path: Path) -> No
     assert "Success where let through (95% interval) 82.5% (80.8-84.1%) of 2,000 cases" in found.text
 
 
+def test_granted_actions_are_counted_apart_only_while_they_are_not_executed(tmp_path: Path) -> None:
+    chain = MadeUp()
+    for at in range(30):
+        made = MONDAY + at * timedelta(minutes=5)
+        # All are compared with a second version, for which the table is there.
+        version = "A" if at < 15 else "B"
+        decision_id = chain.decide(made, verdict="review", version=version)
+        if at % 3:
+            chain.resolve(decision_id, made + timedelta(minutes=1))
+        if at % 3 == 2:
+            chain.receipt(decision_id, made + timedelta(minutes=2))
+    found = read(MadeUpStore(chain.snapshot(tmp_path)).page("/policy?scope=acme"))
+    rows = {row[0]: row[1] for row in found.rows if len(row) == 4}
+    assert (rows["Let through"], rows["Granted, not executed yet"], rows["Held"]) == ("10", "10", "10")
+
+
 def test_a_version_that_is_worse_by_what_it_alone_lets_through_says_so(tmp_path: Path) -> None:
     chain = MadeUp()
     # Small amounts do alike; the first blocks great ones, which mostly fail where the second lets them through.

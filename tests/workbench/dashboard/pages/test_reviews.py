@@ -11,7 +11,9 @@ import pytest
 from sqlalchemy import update
 
 from gate.errors import AccessForbidden, GateError, NotFound, OperatorError, ServiceUnavailable
+from gate.ids import parse_timestamp
 from gate.ledger.tables import reviews
+from tests.support.samples import sample_request
 from tests.workbench.dashboard.decided import ALLOWED, HOSTILE, read
 from tests.workbench.dashboard.reviewing import POLICY, Reviewers, reviewers
 from workbench.dashboard.store.reviews import ROWS
@@ -107,6 +109,60 @@ def test_the_case_tells_what_was_asked_why_it_is_held_and_what_the_answer_is_bou
     assert found.links["All reviews that wait"] == url(owner="sales")
 
 
+def test_the_rule_that_matched_is_told_and_the_others_are_folded(desk: Reviewers) -> None:
+    no_rule = str(desk.visit(url("review", id=desk.hold("one"))).html)
+    assert "<details><summary>2 rules did not match</summary>" in no_rule
+    request = sample_request(discount_percent=10, margin_percent=22)
+    request["rulebook"]["version"] = "2026-06-12"
+    request["rulebook"]["rules"][1]["outcome"] |= {"decision": "review", "verdict": "REVIEW"}
+    page = desk.visit(url("review", id=desk.site.chain.decide(request)))
+    told, _, folded = str(page.html).partition("<details><summary>1 other rule did not match</summary>")
+    assert "the rule approve_standard_exception matched" in told
+    assert "discount_percent lte 15 holds: the fact is 10." in told
+    assert "block_below_margin_floor" not in told
+    assert "The rule block_below_margin_floor did not match" in folded
+
+
+def test_the_owner_reads_what_holding_means_for_them(desk: Reviewers) -> None:
+    decision_id = desk.hold("one")
+    of, waits = url("review", id=decision_id), "The action that was asked for waits until somebody grants it."
+    held = read(desk.visit(of)).text
+    assert waits in held
+    assert "do not perform it" not in held
+    desk.answer(decision_id)
+    assert waits not in read(desk.visit(of)).text
+
+
+def test_a_value_that_would_change_is_shown_as_it_is_and_as_it_is_proposed(desk: Reviewers) -> None:
+    change = {"field_name": "industry", "current_value": "retail", "proposed_value": "wholesale"}
+    found = read(desk.visit(url("review", id=desk.hold("company-1", **change))))
+    assert ["industry", "retail", "wholesale"] in found.rows
+    assert "Proposed" not in read(desk.visit(url("review", id=desk.hold("company-2")))).text
+
+
+def test_the_granted_ones_say_until_when_they_are_open_and_which_ended(desk: Reviewers) -> None:
+    first = desk.hold("one")
+    desk.answer(first)
+    resolution = desk.site.store.reviews.resolutions.standing(desk.site.of.scope.scope_id, first)["resolution"]
+    assert resolution is not None
+    ends = f"{parse_timestamp(resolution['expires_at']):%Y-%m-%d %H:%M}"
+    assert [row[2] for row in granted_rows(desk)] == [f"open until {ends}"]
+    desk.site.chain.now += timedelta(days=1)
+    desk.answer(desk.hold("two"))
+    second, earlier = granted_rows(desk)
+    assert second[2].startswith("open until ")
+    assert earlier[2] == f"ended {ends}"
+    # An action that was executed is none of these, and waits for nothing.
+    desk.site.chain.execution(first)
+    assert len(granted_rows(desk)) == 1
+    assert desk.visit(url(state="granted")).title == "Granted actions that are not executed yet"
+    assert "open until" not in read(desk.visit(url(state="executed"))).text
+
+
+def granted_rows(desk: Reviewers) -> list[list[str]]:
+    return read(desk.visit(url(state="granted"))).rows[1:]
+
+
 def test_an_action_that_was_executed_without_an_answer_is_told_to_who_answers(desk: Reviewers) -> None:
     decision_id = desk.hold("deal-1")
     told = "The action was reported as executed"
@@ -175,16 +231,27 @@ def test_the_next_review_is_one_of_the_owner_that_the_page_was_about(desk: Revie
 def test_of_two_approvers_the_second_learns_who_was_quicker(desk: Reviewers) -> None:
     decision_id = desk.hold("one")
     desk.answer(decision_id, "refused", "ben")
-    with pytest.raises(OperatorError, match="This review was refused by the user ben on "):
-        desk.answer(decision_id, "granted", "ada", note="Agreed.")
+    told = desk.answer(decision_id, "granted", "ada", note="Agreed.")
+    # The note is not forgotten, and the page tells the result where it stands, with nothing left to press.
+    assert told == {"go": url("review", id=decision_id, done=decision_id)}
+    page = desk.visit(told["go"])
+    found = read(page)
+    assert page.title == "Refused: Approve discount on one, 1,200.5 EUR"
+    told_first = "Your answer was not recorded. Somebody else answered before you. A resolution is final."
+    assert found.text.index(told_first) < found.text.index("The review was refused by the user ben")
+    assert "Your note, which was not recorded" in found.text
+    assert "@data-answer" not in found.elements
+    # Everybody else, and the approver later on, see the resolution alone.
+    assert "not recorded" not in read(desk.visit(url("review", id=decision_id))).text
 
 
 def test_an_answer_after_the_time_limit_is_too_late(desk: Reviewers) -> None:
     desk.owned("sales", within=3600)
     decision_id = desk.hold("one")
     desk.site.chain.now += timedelta(hours=2)
-    with pytest.raises(OperatorError, match="This review was expired by the service itself"):
-        desk.answer(decision_id)
+    found = read(desk.visit(desk.answer(decision_id)["go"])).text
+    assert "Your answer was not recorded. The review had expired. A resolution is final." in found
+    assert "The review was expired by the service itself" in found
 
 
 @pytest.mark.parametrize("role", ["viewer", "author"])
@@ -207,11 +274,24 @@ def test_an_answer_that_there_is_not_is_refused(desk: Reviewers) -> None:
 def test_similar_reviews_that_ended_are_counted(desk: Reviewers) -> None:
     for number, answer in enumerate(("granted", "granted", "refused")):
         desk.answer(desk.hold(f"deal-{number}"), answer)
-    desk.site.chain.execution(desk.site.chain.decided[0])
     desk.answer(desk.hold("other", "other_policy"))
-    text = read(desk.visit(url("review", id=desk.hold("new")))).text
-    ended = "1 was granted, 1 was refused and 1 was granted and executed"
-    assert f"Of the 3 latest reviews of the same policy and action that ended, {ended}." in text
+    page, chain = url("review", id=desk.hold("new")), desk.site.chain
+    told = "Of the 3 latest reviews of the same policy and action that ended, {} and 1 was refused."
+    assert told.format("2 were granted") in read(desk.visit(page)).text
+    # Those that are executed are among the granted ones.
+    chain.execution(chain.decided[0])
+    assert told.format("2 were granted (1 of them is executed)") in read(desk.visit(page)).text
+    chain.execution(chain.decided[1])
+    assert told.format("2 were granted and all of them executed") in read(desk.visit(page)).text
+    # One that ended is no number, and what expired was not answered.
+    desk.owned("sales", within=60)
+    for policy_id in ("expiring", "pricing_exception"):
+        expiring = desk.hold("late", policy_id)
+        chain.now += timedelta(hours=1)
+        desk.answer(expiring)
+    alone = read(desk.visit(url("review", id=desk.hold("after", "expiring")))).text
+    assert "The latest review of the same policy and action that ended expired." in alone
+    assert "1 was refused and 1 expired." in read(desk.visit(page)).text
     assert "latest review" not in read(desk.visit(url("review", id=desk.hold("new", "a_third")))).text
 
 
@@ -292,7 +372,7 @@ def test_no_name_becomes_a_part_of_a_page(desk: Reviewers) -> None:
     desk.answer(ids[0], note="<script>alert(1)</script>", evidence='"><img src=x onerror=1>')
     allowed = ALLOWED | {
         *("form", "label", "input", "textarea", "button", "@name", "@type", "@value", "@rows", "@maxlength"),
-        *("kbd", "@aria-describedby", "@aria-keyshortcuts"),
+        *("kbd", "@aria-describedby", "@aria-keyshortcuts", "@hidden", "@readonly", "details", "summary"),
     }
     pages = [url(), url(owner=owner), url(state="granted")]
     pages += [url("review", id=each, owner=owner, done=ids[0]) for each in ids]

@@ -55,6 +55,8 @@ const keys = ({ find, go }) => {
     let left = null;
     try { left = JSON.parse(sessionStorage.getItem(kept(form))); } catch { return; }
     for (const [name, value] of Object.entries(left || {})) if (form.elements[name] && !form.elements[name].value) form.elements[name].value = value;
+    // An answer that came too late is shown while there is one.
+    if (form.dataset.unsent !== undefined) form.hidden = !form.elements.note.value;
   };
 
   const pressed = (event) => {
@@ -104,6 +106,8 @@ const keys = ({ find, go }) => {
     const rows = find("[data-rows]");
     const row = rows && visited && rows.querySelector(`[data-row="${CSS.escape(visited)}"]`);
     if (row) row.focus();
+    const late = find("[data-late]");
+    if (late) late.focus();
     const review = find("[data-review]");
     visited = review ? review.dataset.review : null;
   };

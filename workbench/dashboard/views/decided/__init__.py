@@ -8,6 +8,7 @@ decision    the page of one
 advice      what stands there in the place of reason, facts and rules where a decision is advisory
 why         the reason in words, with the facts that decided
 rules       its rules as they were tried
+reports     what was reported about it
 checks      its verification in words
 whatif      what decisions would be with other facts
 changes     what a version of a policy changed, which the policy page shows

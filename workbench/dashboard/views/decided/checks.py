@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import orjson
 
+from gate.ids import parse_timestamp
 from gate.verify import Verification
 from workbench.engines.rendering import on_one_line
-from workbench.engines.wording import counted, phrase
+from workbench.engines.wording import counted, moment, phrase
 
 _LONGEST: Final = 400
 
@@ -152,6 +153,14 @@ def headline(found: Verification) -> str:
     told = f"{counted(holding, 'check holds', 'checks hold')}, {fails}"
     skips = f", {skipped} {'was' if skipped == 1 else 'were'} skipped" if skipped else ""
     return f"{'Verified' if found.verified else 'Not verified'}: {told}{skips}"
+
+
+def stamp(of: object) -> str:
+    """A timestamp as the page writes moments; what is none, as it stands."""
+    try:
+        return moment(parse_timestamp(str(of)))
+    except ValueError:
+        return value(of)
 
 
 def value(of: Any) -> str:

@@ -4,65 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final
 
-from gate.ids import parse_timestamp
 from gate.ledger.drafts.drafts import DraftSummary
 from gate.records.advisory import is_advisory
-from gate.records.documents import Record
-from gate.records.reports.receipts import ACTION_TAKEN_MISMATCH, BINDING_MISMATCH, EXECUTIONS, KINDS, NOT_APPROVED, Kind
 from gate.verify.members import at
-from workbench.dashboard.store.ledger import Reported, Story
+from workbench.dashboard.store.ledger import Story
 from workbench.dashboard.views import links
 from workbench.dashboard.views.decided.advice import advice, title
-from workbench.dashboard.views.decided.checks import checks, headline, value
+from workbench.dashboard.views.decided.checks import checks, headline, stamp, value
+from workbench.dashboard.views.decided.reports import CALLED, reports, reports_title, told_of
 from workbench.dashboard.views.decided.rules import rules
 from workbench.dashboard.views.decided.why import why
 from workbench.dashboard.views.html import render
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
-from workbench.dashboard.views.reviews.standing import grant_position, standing
+from workbench.dashboard.views.reviews.standing import standing
 from workbench.engines.rendering import cut
-from workbench.engines.wording import counted, in_words, joined, moment, phrase
+from workbench.engines.wording import counted, in_words, joined, phrase
 
 MOST_FACTS: Final = 200
 """How many facts are shown."""
 
 _DRAFTS_SHOWN: Final = 50
 _TONES: Final = {"yes": "good", "no": "bad", "review": "warn"}
-_FLAGS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        NOT_APPROVED: "The verdict of the decision is not yes.",
-        BINDING_MISMATCH: "The receipt names another target than the decision.",
-        ACTION_TAKEN_MISMATCH: "The receipt names another action than the decision.",
-    }
-)
-_FLAGS_OF_REVIEW: Final[Mapping[str, str]] = MappingProxyType(
-    {NOT_APPROVED: "The verdict of the decision is review, and no grant of its owner comes before the receipt."}
-)
-_FLAGS_OF_ADVICE: Final[Mapping[str, str]] = MappingProxyType(
-    {NOT_APPROVED: "The decision is advisory, and approves nothing."}
-)
 _BINDING: Final[Mapping[str, str]] = MappingProxyType(
     {"system": "System", "resource": "Target", "proposed_action": "Proposed action"}
-)
-# What every report repeats of its decision, and what stands elsewhere in its part of the page.
-_REPEATED: Final = frozenset(
-    {
-        *("decision_protocol_version", "decision_id", "decision_record_hash", "decision_receipt_hash", "flags"),
-        *("decision_verdict", "decision_action", "policy_id", "policy_version", "policy_bundle_hash", "reported_at"),
-        *("decision_found", "audit_chain", "action_binding", "observed_metrics"),
-        *(name for kind in KINDS for name in (kind.version_member, kind.id_member, kind.status_member)),
-    }
-)
-_CALLED: Final[Mapping[str, tuple[str, str, str]]] = MappingProxyType(
-    {
-        "execution": ("Execution receipt", "execution receipt", "execution receipts"),
-        "outcome": ("Outcome", "outcome", "outcomes"),
-        "crm-sync": ("CRM sync", "CRM sync", "CRM syncs"),
-    }
 )
 _HASHES: Final = (
     ("record_hash", "Record"),
@@ -118,7 +86,7 @@ def view(location: Location, story: Story, now: datetime, drafts: Sequence[Draft
     context = {
         **proof,
         "record": record,
-        "decided": _moment(record["created_at"]),
+        "decided": stamp(record["created_at"]),
         "tone": _TONES.get(record["verdict"], ""),
         "policy_url": links.policy(location, record["policy_id"]),
         "version_url": location.to("policy", policy=record["policy_id"], version=record["policy_version"]).url,
@@ -140,11 +108,11 @@ def view(location: Location, story: Story, now: datetime, drafts: Sequence[Draft
         "binding": _members(record["action_binding"], _BINDING),
         "binding_title": _BOUND[advisory, any(told != "" for told in record["action_binding"].values())],
         "review": None if story.review is None else standing(location, story.review, record, now),
-        "reports": _reports(story),
-        "reports_title": _reports_title(story),
+        "reports": reports(story),
+        "reports_title": reports_title(story),
         "refused": record["verdict"] == "no",
-        "faults": [fault for told in _told(story) for fault in told.faults],
-        "more_reports": [_CALLED[told.kind][2] for told in _told(story) if told.more],
+        "faults": [fault for told in told_of(story) for fault in told.faults],
+        "more_reports": [CALLED[told.kind][2] for told in told_of(story) if told.more],
         "signatures": signatures,
         "signatures_title": _signature_title(signatures) if advisory else _signatures_title(signatures),
         "link": record.get("audit_chain") or {},
@@ -163,14 +131,6 @@ def _title(story: Story) -> str:
     target = at(record, "action_binding", "resource")
     about = f" for {cut(target)}" if isinstance(target, str) and target else ""
     return f"{phrase(cut(record['verdict']))}: {cut(in_words(record['action']))}{about}, because {_because(story)}"
-
-
-def _moment(of: object) -> str:
-    """A timestamp as the page writes moments; what is none, as it stands."""
-    try:
-        return moment(parse_timestamp(str(of)))
-    except ValueError:
-        return value(of)
 
 
 def _because(story: Story) -> str:
@@ -214,7 +174,7 @@ def _erased(story: Story) -> dict[str, Any] | None:
     parts = at(entry, "erased") or at(note, "members")
     return {
         "parts": joined([in_words(str(name)) for name in parts]) if isinstance(parts, list) else "-",
-        "at": _moment(at(entry, "erased_at") or at(note, "erased_at")),
+        "at": stamp(at(entry, "erased_at") or at(note, "erased_at")),
         "position": position,
         "reason": at(entry, "reason"),
         "id": at(entry, "erasure_id") or at(note, "erasure_id"),
@@ -224,68 +184,6 @@ def _erased(story: Story) -> dict[str, Any] | None:
 
 def _members(of: Mapping[str, Any], called: Mapping[str, str]) -> list[tuple[str, str]]:
     return [(called.get(name, phrase(name)), value(told)) for name, told in of.items() if told != ""]
-
-
-def _told(story: Story) -> tuple[Reported, ...]:
-    return story.executions, story.outcomes, story.crm_syncs
-
-
-def _reports(story: Story) -> list[dict[str, Any]]:
-    """All that was reported, in the order of the chain."""
-    grant = grant_position(story.review)
-    every = chain.from_iterable(
-        (_report(kind, report, _flags(story.record), grant) for report in told.reports)
-        for kind, told in zip(KINDS, _told(story), strict=True)
-    )
-    return sorted(every, key=lambda report: report["position"])
-
-
-def _flags(record: Record) -> Mapping[str, str]:
-    if is_advisory(record):
-        return {**_FLAGS, **_FLAGS_OF_ADVICE}
-    return {**_FLAGS, **(_FLAGS_OF_REVIEW if record["verdict"] == "review" else {})}
-
-
-def _report(kind: Kind, report: Mapping[str, Any], flags: Mapping[str, str], grant: int | None) -> dict[str, Any]:
-    metrics = report.get("observed_metrics") or {}
-    return {
-        "kind": _CALLED[kind.name][0],
-        "status": phrase(str(report[kind.status_member])),
-        "at": _moment(report["reported_at"]),
-        "id": report[kind.id_member],
-        "position": report["audit_chain"]["chain_position"],
-        "flags": [(flag, flags.get(flag, phrase(flag))) for flag in report.get("flags", ())],
-        "granted": _granted(kind, report, grant),
-        "metrics": list(metrics.items()),
-        "members": [
-            (phrase(name), _moment(told) if name.endswith("_at") else value(told))
-            for name, told in report.items()
-            if name not in _REPEATED and told is not None and not name.endswith("_input_hash")
-        ],
-    }
-
-
-def _granted(kind: Kind, report: Mapping[str, Any], grant: int | None) -> int | None:
-    """The position of the grant that an execution receipt comes behind; None where it is not in order by one."""
-    in_order = kind is EXECUTIONS and grant is not None and grant < report["audit_chain"]["chain_position"]
-    return grant if in_order and NOT_APPROVED not in report.get("flags", ()) else None
-
-
-def _reports_title(story: Story) -> str:
-    numbers = [
-        f"{len(told.reports)}{'+' if told.more else ''} {one if len(told.reports) == 1 else many}"
-        for told in _told(story)
-        for _, one, many in [_CALLED[told.kind]]
-        if told.reports
-    ]
-    if not numbers:
-        unneeded = story.record["verdict"] == "no" or is_advisory(story.record)
-        return f"Nothing was reported about it{', and nothing has to be' if unneeded else ' yet'}"
-    flagged = sum(bool(report.get("flags")) for report in story.executions.reports)
-    against = f"; {counted(flagged, 'receipt')} contradict{'s' if flagged == 1 else ''} the decision" if flagged else ""
-    return (
-        f"{joined(numbers)} {'was' if numbers[0].startswith('1 ') and len(numbers) == 1 else 'were'} reported{against}"
-    )
 
 
 def _signatures_title(signatures: Sequence[Mapping[str, Any]]) -> str:

@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from gate.encoding.canonical import content_hash
-from gate.ledger.chain.reviews import HELD
+from gate.ledger.chain.reviews import EXECUTED, GRANTED, HELD
 from gate.ledger.reviews import ReviewRow
-from gate.records.explanation import explanation
+from gate.records.explanation import WAITS, reasons
+from gate.records.reports.resolution import EXPIRED, REFUSED
 from gate.verify.members import at
 from workbench.dashboard.store.ledger import Story
 from workbench.dashboard.store.reviews import Around
@@ -18,6 +19,7 @@ from workbench.dashboard.views.decided.checks import value
 from workbench.dashboard.views.html import ago, render, when
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
+from workbench.dashboard.views.reviews.changed import changed_values
 from workbench.dashboard.views.reviews.standing import Done, standing
 from workbench.dashboard.views.reviews.words import STATES, asked, due, owned, waits, worth
 from workbench.engines.wording import counted, joined, phrase
@@ -56,6 +58,8 @@ def view(
         context: dict[str, Any] = {"decision_url": decision_url, "queue_url": _queue(location)}
         return Page(location, "The record of this review cannot be read", render("review_unreadable.html", context))
     is_held = review.state == HELD
+    is_late = location.done == review.decision_id and not is_held
+    why = reasons(record)
     context = {
         "review": review,
         "held": is_held,
@@ -64,7 +68,7 @@ def view(
         "due": due(review.due_at, now),
         "due_at": review.due_at,
         "verified": story.verification.verified,
-        "changed": not story.verification.integrity_valid,
+        "is_altered": not story.verification.integrity_valid,
         "message": story.verification.message,
         "record": record,
         "binding": [(phrase(name), value(told)) for name, told in _binding(record)],
@@ -73,7 +77,10 @@ def view(
         "system": record["action_binding"]["system"],
         "proposed": record["action_binding"]["proposed_action"] or record["action"],
         "question": at(story.request, "question"),
-        "sentences": explanation(record)["sentences"],
+        "sentences": [*why.because, f"{why.action} {WAITS}" if is_held else why.action],
+        "unmatched": why.unmatched,
+        "unmatched_title": _unmatched(record, len(why.unmatched)),
+        "changed": [(each.name, value(each.old), value(each.proposed)) for each in changed_values(story.request)],
         "facts": [(name, value(of)) for name, of in list((story.facts or {}).items())[:MOST_FACTS]],
         "more_facts": max(0, len(story.facts or ()) - MOST_FACTS),
         "erased": story.facts is None,
@@ -84,7 +91,8 @@ def view(
         "standing": None if story.review is None else standing(location, story.review, record, now),
         "answers": None if not is_held else _answers(record, review, now),
         "refused": refused,
-        "done": done,
+        "late": _late(review) if is_late else None,
+        "done": None if is_late else done,
         "decision_url": decision_url,
         "policy_url": links.policy(location, record["policy_id"]),
         "queue_url": _queue(location),
@@ -96,11 +104,22 @@ def view(
     return Page(location, f"{phrase(STATES[review.state])}: {asked(record)}", render("review.html", context))
 
 
+def _late(review: ReviewRow) -> str:
+    """Why the user's answer came too late."""
+    return "The review had expired." if review.state == EXPIRED else "Somebody else answered before you."
+
+
 def _executed(story: Story) -> str | None:
     """When a receipt last said that the action was executed; None where none does."""
     receipts: list[Mapping[str, Any]] = list(story.executions.reports)
     executed = (receipt["reported_at"] for receipt in receipts if receipt["execution_status"] == "executed")
     return next(executed, None)
+
+
+def _unmatched(record: Mapping[str, Any], number: int) -> str:
+    """How many rules did not match, as what opens their list."""
+    other = "rule" if record["matched_rule_id"] is None else "other rule"
+    return f"{counted(number, other)} did not match"
 
 
 def _answers(record: Mapping[str, Any], review: ReviewRow, now: datetime) -> dict[str, str]:
@@ -124,13 +143,26 @@ def _like(like: Mapping[str, int]) -> str | None:
         return None
     if number == 1:
         (state,) = like
-        return f"The latest review of the same policy and action that ended was {STATES[state]}."
-    ended = [
-        f"{like[state]:,} {'was' if like[state] == 1 else 'were'} {STATES[state]}"
-        for state in STATES
-        if like.get(state)
-    ]
+        was = "" if state == EXPIRED else "was "
+        return f"The latest review of the same policy and action that ended {was}{STATES[state]}."
+    ended = []
+    if refused := like.get(REFUSED):
+        ended.append(f"{refused:,} {'was' if refused == 1 else 'were'} refused")
+    if expired := like.get(EXPIRED):
+        ended.append(f"{expired:,} expired")
+    if granted := like.get(GRANTED, 0) + like.get(EXECUTED, 0):
+        ended.insert(0, _granted(granted, like.get(EXECUTED, 0)))
     return f"Of the {counted(number, 'latest review')} of the same policy and action that ended, {joined(ended)}."
+
+
+def _granted(granted: int, executed: int) -> str:
+    """How many were granted, and how many of these are executed."""
+    told = f"{granted:,} {'was' if granted == 1 else 'were'} granted"
+    if not executed:
+        return told
+    if granted == executed:
+        return f"{told} and executed" if granted == 1 else f"{told} and all of them executed"
+    return f"{told} ({executed:,} of them {'is' if executed == 1 else 'are'} executed)"
 
 
 def _queue(location: Location) -> str:

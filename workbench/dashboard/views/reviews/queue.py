@@ -7,17 +7,17 @@ from datetime import datetime
 from typing import Any
 
 from gate.ids import parse_timestamp
-from gate.ledger.chain.reviews import HELD, STATES
+from gate.ledger.chain.reviews import GRANTED, HELD, STATES
 from gate.ledger.reads.decisions import Found
 from gate.ledger.reads.decisions import Page as Queue
 from gate.ledger.reviews import Waiting
 from workbench.dashboard.views import links
-from workbench.dashboard.views.html import render
+from workbench.dashboard.views.html import clock, render
 from workbench.dashboard.views.location import NOBODY, Location
 from workbench.dashboard.views.page import Choice, Page
 from workbench.dashboard.views.reviews.standing import Done
+from workbench.dashboard.views.reviews.words import CHOICES, asked, due, grant, owned, waits
 from workbench.dashboard.views.reviews.words import STATES as WORDS
-from workbench.dashboard.views.reviews.words import asked, due, owned, waits
 from workbench.engines.rendering import on_one_line
 from workbench.engines.wording import phrase
 
@@ -48,6 +48,7 @@ def view(
     context = {
         "rows": [_row(location, each, now) for each in queue.found],
         "held": state == HELD,
+        "granted": state == GRANTED,
         "everyone": location.owner is None,
         "state": WORDS[state],
         "caption": f"Reviews, {'the longest waiting' if state == HELD else 'the newest'} first",
@@ -58,7 +59,7 @@ def view(
         "total": sum(each.number for each in here),
     }
     filters = (
-        Choice("state", "State", {"": "Held", **{each: phrase(WORDS[each]) for each in STATES if each != HELD}}),
+        Choice("state", "State", {"": "Held", **{each: phrase(CHOICES[each]) for each in STATES if each != HELD}}),
         Choice(
             "owner", "Owner", {"": "All owners", **{each: on_one_line(each) for each in owners}, NOBODY: "No owner"}
         ),
@@ -88,6 +89,8 @@ def owners_of(location: Location, waiting: Sequence[Waiting], now: datetime) -> 
 def _title(location: Location, state: str, here: Sequence[Waiting], queue: Queue, now: datetime) -> str:
     named = owner_of(location)
     owner = "" if named is None else f" for {owned(named)}" if named else " without an owner"
+    if state == GRANTED:
+        return f"Granted actions that are not executed yet{owner}" if queue.found else f"No grant is unused{owner}"
     if state != HELD:
         return f"Reviews that were {WORDS[state]}{owner}" if queue.found else f"No review was {WORDS[state]}{owner}"
     number = sum(each.number for each in here)
@@ -110,7 +113,8 @@ def _row(location: Location, found: Found, now: datetime) -> dict[str, Any]:
         "url": location.to("review", id=decision_id, done=None).url,
         "waits": waits(record["created_at"], now if resolved_at is None else parse_timestamp(resolved_at)),
         "due": due(due_at, now),
-        "resolved": resolved_at,
+        "resolved": None if resolved_at is None else clock(parse_timestamp(resolved_at)),
+        "grant": grant(None if review is None else review.grant_ends_at, now),
         "policy": record["policy_id"],
         "policy_url": links.policy(location, record["policy_id"]),
         "action": record["action"],

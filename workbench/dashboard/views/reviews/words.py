@@ -11,7 +11,7 @@ from gate.ids import parse_timestamp
 from gate.ledger.chain.reviews import HELD
 from workbench.dashboard.store.reviews import SOON
 from workbench.dashboard.views.decided.checks import value
-from workbench.dashboard.views.html import ago
+from workbench.dashboard.views.html import ago, clock
 from workbench.engines.rendering import cut
 from workbench.engines.wording import phrase
 
@@ -23,6 +23,9 @@ STATES: Final[Mapping[str, str]] = {
     "executed": "granted and executed",
 }
 """The states of reviews in words."""
+
+CHOICES: Final[Mapping[str, str]] = {**STATES, "granted": "only granted"}
+"""The states side by side, where nobody should look for those that were executed among the granted ones."""
 
 # From here on a number has more digits than anybody reads.
 _GREATEST: Final = 1e15
@@ -38,11 +41,11 @@ TONES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """When a held review expires, in words.
+    """When a time limit or a grant ends, in words.
 
     Attributes:
         text: The words.
-        tone: bad where the time limit is over, warn where that is soon.
+        tone: How urgent it is, such as bad where a time limit is over; empty where it is not.
     """
 
     text: str
@@ -64,6 +67,20 @@ def due(due_at: str | None, now: datetime) -> Due:
     if at - now <= SOON:
         return Due(f"due soon: in {ago(now, at)}", "warn")
     return Due(f"due in {ago(now, at)}")
+
+
+def grant(ends_at: str | None, now: datetime) -> Due:
+    """Until when a grant opens its action, or since when it does not.
+
+    Args:
+        ends_at: The end of the grant, as a UTC timestamp; None without one.
+        now: The moment.
+    """
+    if ends_at is None:
+        return Due("no grant")
+    if parse_timestamp(ends_at) <= now:
+        return Due(f"ended {clock(parse_timestamp(ends_at))}", "warn")
+    return Due(f"open until {clock(parse_timestamp(ends_at))}", "good")
 
 
 def waits(created_at: str, now: datetime) -> str:
