@@ -1028,6 +1028,8 @@ class FoundDecision(TypedDict):
     """Of a review: when it expires, UTC; null without a time limit."""
     age_seconds: NotRequired[int]
     """Of a review: how long it has waited for its resolution, or waited until it was resolved, in seconds."""
+    grant_ends_at: NotRequired[str | None]
+    """Of a review: when its grant ends, UTC; the caller has to act before. Null without a grant."""
     record_hash: str
     """Hash of the record."""
     chain_position: int
@@ -1584,7 +1586,7 @@ class EffectivenessReportReviews(TypedDict):
     held: int
     """Those that nobody resolved yet."""
     granted: int
-    """Those that their owner granted."""
+    """Those that their owner granted, executed or not."""
     refused: int
     """Those that their owner refused."""
     expired: int
