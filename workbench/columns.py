@@ -157,8 +157,8 @@ EXECUTIONS: Final[Table] = {
     ),
     "other_action": Column(
         pl.Boolean,
-        "As action_mismatch, but false where an action that nothing opened (not_approved) is the proposed one, or "
-        "nothing was proposed: that is no other action.",
+        "As action_mismatch, but false with not_approved where the receipt names the proposed action, or none was "
+        "proposed: then the hold was breached, and by no other action.",
     ),
     "state_mismatch": Column(
         pl.Boolean,
@@ -343,9 +343,9 @@ _OF_EXECUTION: Final[Table] = {
     ),
     "executed_late": Column(
         pl.Boolean,
-        "true where a receipt behind its grant says executed or queued, more than 5 minutes after the grant ended, by "
-        "its executed_at, or when it was reported where that does not hold; false where one says queued in time; null "
-        "where neither is so.",
+        "True where a receipt behind its grant says executed or queued, and is dated more than 5 minutes after the "
+        "grant ended: by its executed_at, or when it was reported where it has none, or one more than 5 minutes later; "
+        "false where one says queued in time; null where neither is so.",
     ),
     "times_mismatched": Column(pl.Int64, "How many had the flag ACTION_BINDING_MISMATCH."),
     "times_other_action": Column(
