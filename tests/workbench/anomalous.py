@@ -117,6 +117,19 @@ class AnomalousSite(Site):
         version = chance.choices(["1", "2", "3"], [1, 8, 1] if changed else [8, 1, 0])[0]
         return {**request, "rulebook": pricing_rulebook(version)}
 
+    def _resolve(self, name: str) -> None:
+        before = len(self.entries[name])
+        super()._resolve(name)
+        for resolution in self.entries[name][before:]:
+            # What was granted is carried out, about when the grant ends.
+            for _ in range(self.dating.choice([0, 1, 1, 2])):
+                self.now += timedelta(hours=self.dating.choice([1, 11, 23, 30]))
+                body = {"execution_status": self.dating.choice(["executed", "executed", "queued", "reverted"])}
+                told = self.lifecycle.report(
+                    self.callers[name], EXECUTIONS, resolution["decision_id"], body | self._claims()
+                )
+                self.entries[name].append(told.report)
+
     def _report(self, name: str) -> None:
         if not self.decided[name]:
             return
@@ -160,7 +173,7 @@ class AnomalousSite(Site):
         """What a receipt says of the action, and of when it was done: long before it is reported, or not yet."""
         dating, claims = self.dating, dict[str, Any]()
         if dating.random() < 0.4:
-            hours = dating.choice([-2000, -100, -30, -20, -5, 0, 0, 1])
+            hours = dating.choice([-2000, -100, -20, -5, 0, 0, 1])
             claims["executed_at"] = timestamp(self.now + timedelta(hours=hours, minutes=dating.randrange(7)))
         if dating.random() < 0.4:
             claims["action_taken"] = dating.choice(["approve_discount", "approve_discount", "wire_money"])
