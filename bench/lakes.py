@@ -489,6 +489,7 @@ def _executions(drawn: _Drawn, random: np.random.Generator) -> pl.DataFrame:
             pl.Series("not_approved", np.zeros(size, np.bool_)),
             pl.Series("binding_mismatch", np.zeros(size, np.bool_)),
             pl.Series("action_mismatch", np.zeros(size, np.bool_)),
+            pl.Series("other_action", np.zeros(size, np.bool_)),
             pl.Series("state_mismatch", [None] * size, pl.Boolean),
             pl.Series("reported_at", reported_at).cast(TIME),
             pl.Series("executed_at", [None] * size, TIME),
@@ -506,6 +507,7 @@ def _resolutions(drawn: _Drawn) -> pl.DataFrame:
             pl.Series("position", drawn.position + 1),
             _picked("resolution", ANSWERS, codes, RESOLUTION),
             pl.Series("recorded_at", drawn.created + drawn.position % _DAY_MS).cast(TIME),
+            pl.Series("expires_at", drawn.created + drawn.position % _DAY_MS + _DAY_MS).cast(TIME),
         ]
     )
 

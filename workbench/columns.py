@@ -155,6 +155,11 @@ EXECUTIONS: Final[Table] = {
         "Flag ACTION_TAKEN_MISMATCH: the receipt names another action than the decision's. It is true of receipts of "
         "earlier releases too, which do not have the flag.",
     ),
+    "other_action": Column(
+        pl.Boolean,
+        "As action_mismatch, but false with not_approved where the receipt names the proposed action, or none was "
+        "proposed: then the hold was breached, and by no other action.",
+    ),
     "state_mismatch": Column(
         pl.Boolean,
         "Whether the state hashes contradict the status: executed or reverted and nothing changed, or else and "
@@ -305,6 +310,7 @@ _OF_RESOLUTION: Final[Table] = {
     "resolution_position": Column(pl.Int64, "The chain position of its resolution."),
     "resolution": Column(RESOLUTION, "granted, refused or expired; null where it was not held, or is held still."),
     "resolved_at": Column(TIME, "When it was resolved."),
+    "grant_ends_at": Column(TIME, "expires_at of its grant: until when that opens the action; null without a grant."),
     "waiting_seconds": Column(
         pl.Int64, "For how many whole seconds it was held, as the decision and its resolution were recorded."
     ),
@@ -335,9 +341,15 @@ _OF_EXECUTION: Final[Table] = {
     "executed_against": Column(
         pl.Boolean, "Whether one of these receipts stands after its resolution, which was refused or expired then."
     ),
+    "executed_late": Column(
+        pl.Boolean,
+        "True where a receipt behind its grant says executed or queued, and is dated more than 5 minutes after the "
+        "grant ended: by its executed_at, or when it was reported where it has none, or one more than 5 minutes later; "
+        "false where one says queued in time; null where neither is so.",
+    ),
     "times_mismatched": Column(pl.Int64, "How many had the flag ACTION_BINDING_MISMATCH."),
     "times_other_action": Column(
-        pl.Int64, "How many said executed or queued, and named another action than the decision's."
+        pl.Int64, "How many said executed or queued, and named another action: other_action of executions."
     ),
     "times_contradicted": Column(pl.Int64, "How many had state hashes that contradict their status."),
 }

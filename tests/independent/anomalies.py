@@ -28,6 +28,7 @@ Moment = datetime
 Groups = Sequence[tuple[int, Sequence[float]]]
 
 DAY, WEEK = timedelta(days=1), timedelta(weeks=1)
+AHEAD = timedelta(minutes=5)
 MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC)
 MOST_WEEKS = 104
 MOST_REASONS = 50
@@ -110,6 +111,11 @@ BREAKS = {
         "Let the caller wait for the grant: a later one does not open what was done before. Its receipts name the "
         "executor.",
     ),
+    "executed_after_grant_ended": (
+        "Executed or queued after the owner's grant had ended",
+        "Let the caller look at expires_at before it acts, and ask anew once the grant has ended. Compare executed_at "
+        "of its receipts with it.",
+    ),
     "duplicate_execution": (
         "Executed more than once without being reverted",
         "Compare the receipts' execution_id and external_ref: were two transactions made, or was one told twice?",
@@ -189,6 +195,23 @@ class Case:
         """Whole days from the decision to its latest outcome."""
         return max(0, (reported(self.latest["reported_at"]) - self.made) // DAY)
 
+    @property
+    def is_late(self) -> bool:
+        """Whether it was carried out after its grant had ended, and was not queued before."""
+        assert self.resolution is not None
+        acted = [of for of in self.later if of["execution_status"] in ("executed", "queued")]
+        in_time = {id(of): performed(of) <= moment(self.resolution["expires_at"]) + AHEAD for of in acted}
+        queued = any(in_time[id(of)] for of in acted if of["execution_status"] == "queued")
+        return not all(in_time.values()) and not queued
+
+    def is_another_action(self, receipt: Mapping[str, Any]) -> bool:
+        """Whether a receipt names neither the decided action nor, of what was held or refused, the proposed one."""
+        taken = receipt.get("action_taken", self.record["action"])
+        if self.yes or taken == self.record["action"]:
+            return bool(taken != self.record["action"])
+        proposed = receipt["action_binding"].get("proposed_action")
+        return bool(proposed and taken != proposed)
+
     def said(self, *statuses: str) -> list[Mapping[str, Any]]:
         """The receipts with one of the statuses."""
         return [receipt for receipt in self.receipts if receipt["execution_status"] in statuses]
@@ -202,6 +225,12 @@ def moment(text: str) -> Moment:
 def reported(text: str) -> Moment:
     """The same; asked for again and again."""
     return moment(text)
+
+
+def performed(receipt: Mapping[str, Any]) -> Moment:
+    """When an action was carried out: as its receipt says, unless that had not come when it was reported."""
+    told, said = reported(receipt["reported_at"]), receipt.get("executed_at")
+    return told if said is None or moment(said) > told + AHEAD else moment(said)
 
 
 def stamp(at: Moment) -> str:
@@ -918,6 +947,7 @@ class Recount:
             "executed_though_refused": [case for case in self.chosen if case.answer == "refused"],
             "executed_though_expired": [case for case in self.chosen if case.answer == "expired"],
             "executed_before_grant": [case for case in self.chosen if case.answer == "granted"],
+            "executed_after_grant_ended": [case for case in self.chosen if case.answer == "granted"],
             "duplicate_execution": [case for case in self.chosen if case.said("executed")],
             "binding_mismatch": [case for case in self.chosen if case.receipts],
             "action_mismatch": [case for case in self.chosen if case.receipts],
@@ -931,29 +961,28 @@ class Recount:
 
     @staticmethod
     def unapproved(case: Case) -> str | None:
-        """The break of a case that was carried out without a yes and without a grant before; None for others."""
+        """The break of a case that was carried out without a yes and without a grant that held; None for others."""
         later = [of for of in case.later if of["execution_status"] in ("executed", "queued")]
         before = len(case.said("executed", "queued")) > len(later)
         if case.yes or not (before or later):
             return None
         if case.answer == "granted":
-            return "executed_before_grant" if before else None
+            if before:
+                return "executed_before_grant"
+            return "executed_after_grant_ended" if case.is_late else None
         if case.answer is not None and later:
             return f"executed_though_{case.answer}"
         return "executed_without_yes"
 
     def is_broken(self, name: str, case: Case) -> bool:
-        if name.startswith(("executed_without", "executed_though", "executed_before")):
+        if name.startswith("executed_"):
             return self.unapproved(case) == name
         if name == "duplicate_execution":
             return len(case.said("executed")) - len(case.said("reverted")) > 1
         if name == "binding_mismatch":
             return any("ACTION_BINDING_MISMATCH" in receipt["flags"] for receipt in case.receipts)
         if name == "action_mismatch":
-            return any(
-                receipt.get("action_taken", case.record["action"]) != case.record["action"]
-                for receipt in case.said("executed", "queued")
-            )
+            return any(map(case.is_another_action, case.said("executed", "queued")))
         if name == "state_mismatch":
             return any(map(contradicts_itself, case.receipts))
         if name == "approved_without_receipt":
@@ -969,6 +998,7 @@ class Recount:
             "executed_though_refused": 1.0,
             "executed_though_expired": 1.0,
             "executed_before_grant": 0.9,
+            "executed_after_grant_ended": 0.9,
             "duplicate_execution": 0.9,
             "binding_mismatch": 0.9,
             "action_mismatch": 0.9,

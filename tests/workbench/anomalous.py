@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from gate.decisions.erasure import erase
+from gate.ids import timestamp
 from gate.instance.instance import Instance
 from gate.records.reports.receipts import CRM_SYNCS, EXECUTIONS, OUTCOMES, Kind
 from tests.support.samples import sample_request, sample_rulebook
@@ -62,6 +63,8 @@ class AnomalousSite(Site):
         self.weeks = weeks
         self.requests: dict[str, dict[str, Any]] = {}
         self.made: dict[str, datetime] = {}
+        # Of its own, so that what else is drawn is as it was.
+        self.dating = random.Random(weeks)  # noqa: S311 - for tests to be the same each time
 
     def end(self, after: timedelta) -> None:
         """Adds to each scope a last entry, so long after the last week."""
@@ -114,6 +117,19 @@ class AnomalousSite(Site):
         version = chance.choices(["1", "2", "3"], [1, 8, 1] if changed else [8, 1, 0])[0]
         return {**request, "rulebook": pricing_rulebook(version)}
 
+    def _resolve(self, name: str) -> None:
+        before = len(self.entries[name])
+        super()._resolve(name)
+        for resolution in self.entries[name][before:]:
+            # What was granted is carried out, about when the grant ends.
+            for _ in range(self.dating.choice([0, 1, 1, 2])):
+                self.now += timedelta(hours=self.dating.choice([1, 11, 23, 30]))
+                body = {"execution_status": self.dating.choice(["executed", "executed", "queued", "reverted"])}
+                told = self.lifecycle.report(
+                    self.callers[name], EXECUTIONS, resolution["decision_id"], body | self._claims()
+                )
+                self.entries[name].append(told.report)
+
     def _report(self, name: str) -> None:
         if not self.decided[name]:
             return
@@ -151,7 +167,19 @@ class AnomalousSite(Site):
             body |= {"state_before_hash": "a" * 64, "state_after_hash": chance.choice(["a", "b"]) * 64}
         elif chance.random() < 0.1:
             body["state_before_hash"] = "a" * 64
-        return body
+        return body | self._claims()
+
+    def _claims(self) -> dict[str, Any]:
+        """What a receipt says of the action, and of when it was done: long before it is reported, or not yet."""
+        dating, claims = self.dating, dict[str, Any]()
+        if dating.random() < 0.4:
+            hours = dating.choice([-2000, -100, -20, -5, 0, 0, 1])
+            claims["executed_at"] = timestamp(self.now + timedelta(hours=hours, minutes=dating.randrange(7)))
+        if dating.random() < 0.4:
+            claims["action_taken"] = dating.choice(["approve_discount", "approve_discount", "wire_money"])
+        if dating.random() < 0.1:
+            claims["action_binding"] = {"proposed_action": dating.choice(["wire_money", 7, ["wire_money"]])}
+        return claims
 
     def _outcome_of(self, decision_id: str) -> dict[str, Any]:
         chance = self.chance

@@ -52,6 +52,7 @@ _BROKEN: Final[Mapping[str, str]] = MappingProxyType(
         "executed_though_refused": "were executed or queued although their owner had refused",
         "executed_though_expired": "were executed or queued after their review had expired",
         "executed_before_grant": "were executed or queued before their owner granted it",
+        "executed_after_grant_ended": "were executed or queued after their owner's grant had ended",
         "duplicate_execution": "were executed more than once without being reverted",
         "binding_mismatch": "have a receipt that names another target",
         "action_mismatch": "have a receipt that names another action",

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 import polars as pl
 
 from gate.ids import AHEAD
+from gate.records.reports.resolution import GRANTED
 from workbench.columns import ADVISORY, CASES, DECISIONS, EXECUTION_STATUS, IS_ADVISORY, RESOLUTION, schema
 
 WEEK: Final = pl.col("created_at").dt.truncate("1w").dt.date().alias("week")
@@ -33,6 +34,7 @@ _FROM_RESOLUTION: Final = {
     "resolution_position": "position",
     "resolution": "resolution",
     "resolved_at": "recorded_at",
+    "grant_ends_at": "grant_ends_at",
 }
 _FROM_EXECUTION: Final = {
     "execution_position": "position",
@@ -47,8 +49,20 @@ _FROM_EXECUTION: Final = {
 }
 
 _UNAPPROVED_AT: Final = "unapproved_position"
+_ACTED_AT: Final = "acted_at"
+_QUEUED_AT: Final = "queued_at"
 # A receipt after a grant is approved, and a resolution is final.
 _AGAINST: Final = (pl.col(f"{_UNAPPROVED_AT}:new") > pl.col("resolution_position")).fill_null(value=False)
+
+_GRANT_ENDS_AT: Final = pl.when(pl.col("resolution") == GRANTED).then(pl.col("expires_at")).alias("grant_ends_at")
+_IN_TIME_UNTIL: Final = pl.col("grant_ends_at") + AHEAD
+# False, as the lesser, stays: what was queued in time may be executed at any time. Without a grant this is null.
+_LATE: Final = (
+    pl.when(pl.col(f"{_QUEUED_AT}:new") <= _IN_TIME_UNTIL)
+    .then(statement=False)
+    .when(pl.col(f"{_ACTED_AT}:new") > _IN_TIME_UNTIL)
+    .then(statement=True)
+)
 
 _UNTOLD: Final[Mapping[str, object]] = {
     **{name: 0 for name in CASES if name in ("outcomes", "executions") or name.startswith("times_")},
@@ -75,12 +89,16 @@ _TIMES: Final[Mapping[str, pl.Expr]] = {
     "times_reverted": pl.col("execution_status") == "reverted",
     "times_unapproved": pl.col("not_approved") & _UNDER_WAY,
     "times_mismatched": pl.col("binding_mismatch"),
-    "times_other_action": pl.col("action_mismatch") & _UNDER_WAY,
+    "times_other_action": pl.col("other_action") & _UNDER_WAY,
     "times_contradicted": pl.col("state_mismatch"),
 }
 """What receipts are counted by."""
 
-RESOLUTION_COLUMNS: Final = ("decision_position", *_FROM_RESOLUTION.values())
+RESOLUTION_COLUMNS: Final = (
+    "decision_position",
+    *(name for name in _FROM_RESOLUTION.values() if name != "grant_ends_at"),
+    "expires_at",
+)
 """What of resolutions `updated` needs."""
 
 OUTCOME_COLUMNS: Final = ("decision_position", *dict.fromkeys(_FROM_OUTCOME.values()))
@@ -102,6 +120,7 @@ EXECUTION_COLUMNS: Final = (
     "decision_position",
     *(name for name in dict.fromkeys(_FROM_EXECUTION.values()) if name != "event_at"),
     "executed_at",
+    "other_action",
     "state_mismatch",
 )
 """What of execution receipts `updated` needs."""
@@ -171,6 +190,7 @@ def updated(
         resolutions: Resolutions likewise, with `RESOLUTION_COLUMNS`.
     """
     if not resolutions.is_empty():
+        resolutions = resolutions.with_columns(_GRANT_ENDS_AT)
         cases = _taken(cases, _latest(resolutions, _FROM_RESOLUTION), _FROM_RESOLUTION)
         cases = cases.with_columns(_WAITED)
     if not outcomes.is_empty():
@@ -194,27 +214,14 @@ def updated(
             *map(_added, ("outcomes", "times_succeeded")),
         )
     if not executions.is_empty():
-        executions = executions.with_columns(performed_at().alias("event_at"))
-        latest = _latest(executions, _FROM_EXECUTION).join(
-            executions.group_by("decision_position").agg(
-                pl.len().cast(pl.Int64).alias("executions"),
-                pl.col("reported_at").filter(_TIMES["times_executed"]).min().alias("first_executed_at"),
-                pl.coalesce("event_at", "reported_at")
-                .filter(_TIMES["times_executed"])
-                .min()
-                .alias("first_executed_event_at"),
-                *(counts.sum().cast(pl.Int64).alias(name) for name, counts in _TIMES.items()),
-                pl.col("position").filter(_TIMES["times_unapproved"]).max().alias(_UNAPPROVED_AT),
-            ),
-            on="decision_position",
-        )
         cases = _taken(
             cases,
-            latest,
+            _received(executions),
             _FROM_EXECUTION,
             *map(_earliest, ("first_executed_at", "first_executed_event_at")),
             *map(_added, ("executions", *_TIMES)),
             (pl.col("executed_against") | _AGAINST).alias("executed_against"),
+            pl.min_horizontal("executed_late", _LATE).alias("executed_late"),
         )
     return cases
 
@@ -236,6 +243,23 @@ def measured(outcomes: pl.DataFrame) -> pl.DataFrame:
     )
     unfolded = last.explode("observed_metrics", empty_as_null=False, keep_nulls=False).unnest("observed_metrics")
     return unfolded.select(schema("metrics").names())
+
+
+def _received(executions: pl.DataFrame) -> pl.DataFrame:
+    """Of each decision its latest execution receipt, and what all of them say together."""
+    executions = executions.with_columns(performed_at().alias("event_at"))
+    position, dated, executed = pl.col("position"), pl.coalesce("event_at", "reported_at"), _TIMES["times_executed"]
+    opened = _UNDER_WAY & ~pl.col("not_approved")
+    together = executions.group_by("decision_position").agg(
+        pl.len().cast(pl.Int64).alias("executions"),
+        pl.col("reported_at").filter(executed).min().alias("first_executed_at"),
+        dated.filter(executed).min().alias("first_executed_event_at"),
+        *(counts.sum().cast(pl.Int64).alias(name) for name, counts in _TIMES.items()),
+        position.filter(_TIMES["times_unapproved"]).max().alias(_UNAPPROVED_AT),
+        dated.filter(opened).max().alias(_ACTED_AT),
+        dated.filter(opened & (pl.col("execution_status") == "queued")).min().alias(_QUEUED_AT),
+    )
+    return _latest(executions, _FROM_EXECUTION).join(together, on="decision_position")
 
 
 def _new(name: str) -> pl.Expr:

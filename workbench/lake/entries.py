@@ -188,11 +188,17 @@ class _Request(Struct, gc=False):
     occurred_at: str | None = None
 
 
+class _Proposed(Struct, gc=False, frozen=True):
+    # What a caller named in its place may be anything.
+    proposed_action: Any = None
+
+
 class _Execution(Struct, gc=False):
     execution_status: str
     decision_action: str
     action_binding_match: bool
     flags: list[str]
+    action_binding: _Proposed = _Proposed()
     decision_verdict: str | None = None
     execution_result: str | None = None
     action_taken: str | None = None
@@ -472,6 +478,7 @@ def _execution_columns(rows: Sequence[FollowedEntry]) -> Columns:
         "not_approved": [NOT_APPROVED in body.flags for body in bodies],
         "binding_mismatch": [BINDING_MISMATCH in body.flags for body in bodies],
         "action_mismatch": [_is_another_action(body) for body in bodies],
+        "other_action": [_is_another_action(body) and not _is_proposed_unopened(body) for body in bodies],
         "state_mismatch": [_state_mismatch(body) for body in bodies],
         "reported_at": [row.created_at for row in rows],
     }
@@ -484,6 +491,14 @@ def _is_another_action(body: _Execution) -> bool:
     granted = body.decision_verdict == "review" and NOT_APPROVED not in body.flags
     # Earlier releases did not set the flag; every release that knows grants does.
     return ACTION_TAKEN_MISMATCH in body.flags if granted else True
+
+
+def _is_proposed_unopened(body: _Execution) -> bool:
+    """Whether a receipt names the proposed action, or nothing is proposed, of an action that nothing opened: what was
+    breached is the hold, and the decision's label says only where the case goes.
+    """
+    proposed = body.action_binding.proposed_action
+    return NOT_APPROVED in body.flags and (not proposed or body.action_taken == proposed)
 
 
 def _state_mismatch(body: _Execution) -> bool | None:

@@ -55,7 +55,8 @@ def execution_report(intent: Intent, of: Cited, body: Mapping[str, object]) -> R
     known = {
         "action_binding": action_binding(context),
         "execution_id": f"{intent.intent_id}-{intent.attempt}",
-        "executed_at": timestamp(utc_now()),
+        # Not its end: a grant opens what begins before it ends, and an end may be found out days later.
+        "executed_at": intent.started_at or timestamp(utc_now()),
     }
     return _report(EXECUTION, intent, of, context, known | dict(body))
 

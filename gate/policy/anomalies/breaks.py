@@ -4,9 +4,11 @@
     executed_though_refused   the same, and the owner of the held action had refused it before
     executed_though_expired   the same, and the review had expired before
     executed_before_grant     the same, and the owner granted the action later
+    executed_after_grant_ended
+                              a receipt behind the grant says executed or queued, after the grant had ended
     duplicate_execution       more receipts say executed than were reverted, by more than one
     binding_mismatch          a receipt names another target than the decision
-    action_mismatch           a receipt says executed or queued, and names another action than the decision's
+    action_mismatch           a receipt says executed or queued, and names another action than was decided or held
     state_mismatch            the state changed though nothing was executed, or did not though something was
     approved_without_receipt  yes, and no receipt a day later, nor an outcome that says nothing was executed
     outcome_overdue           executed, and no terminal outcome 30 days later
@@ -71,6 +73,12 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
             0.9,
             "Let the caller wait for the grant: a later one does not open what was done before. Its receipts name the "
             "executor.",
+        ),
+        "executed_after_grant_ended": Rule(
+            "Executed or queued after the owner's grant had ended",
+            0.9,
+            "Let the caller look at expires_at before it acts, and ask anew once the grant has ended. Compare "
+            "executed_at of its receipts with it.",
         ),
         "duplicate_execution": Rule(
             "Executed more than once without being reverted",

@@ -38,6 +38,12 @@ SINCE: Final = datetime(2025, 1, 1, tzinfo=UTC)
 START: Final = datetime(2026, 1, 5, tzinfo=UTC)
 WEEKS: Final = 10
 A_WEEK: Final = 14
+MINUTE: Final = timedelta(minutes=1)
+MILLISECOND: Final = timedelta(milliseconds=1)
+GRANT: Final = timedelta(days=1)
+"""How long a grant opens an action where nothing else is set."""
+PROPOSED: Final = "approve_discount"
+"""The action that every request proposes."""
 LISTED: Final = 10
 """How many anomalies a report shows at the prompt."""
 
@@ -108,23 +114,20 @@ class Planted:
             if number % 10:
                 continue
             queued = self.decide("broken", at, discount_percent=40)
-            self.receipt(queued, HOUR, "queued")
+            self.receipt(queued, HOUR, "queued", action_taken=PROPOSED)
             self._plant("executed_without_yes", queued)
             for name, told in (("executed_though_refused", "refused"), ("executed_though_expired", "expired")):
                 held = self.decide("broken", at, discount_percent=40)
                 self.resolve(held, HOUR, told)
-                self.receipt(held, HOUR)
+                self.receipt(held, HOUR, action_taken=PROPOSED)
                 self._plant(name, held)
                 self.outcome(held, HOUR)
             early = self.decide("broken", at, discount_percent=40)
-            self.receipt(early, HOUR)
+            self.receipt(early, HOUR, action_taken=PROPOSED)
             self.resolve(early, HOUR)
             self._plant("executed_before_grant", early)
             self.outcome(early, HOUR)
-            granted = self.decide("broken", at, discount_percent=40)
-            self.resolve(granted, HOUR)
-            self.receipt(granted, HOUR)
-            self.outcome(granted, HOUR)
+            self._behind_grants(at)
             twice = self.decide("broken", at)
             for status in ("executed", "reverted", "executed", "executed"):
                 self.receipt(twice, HOUR, status)
@@ -138,6 +141,11 @@ class Planted:
             self.receipt(otherwise, HOUR, "queued", action_taken="wire_money", target_object_id="deal-1042")
             self.outcome(otherwise, HOUR)
             self._plant("action_mismatch", otherwise)
+            neither = self.decide("broken", at, discount_percent=40)
+            self.receipt(neither, HOUR, action_taken="wire_money")
+            self.outcome(neither, HOUR)
+            self._plant("action_mismatch", neither)
+            self._plant("executed_without_yes", neither)
             unchanged = self.decide("broken", at)
             self.receipt(unchanged, HOUR, state_before_hash="a" * 64, state_after_hash="a" * 64)
             self.outcome(unchanged, HOUR)
@@ -152,6 +160,49 @@ class Planted:
             self.outcome(back, HOUR)
             self.outcome(back, 40 * DAY, "failed")
             self._plant("outcome_reversed", back)
+
+    def _behind_grants(self, at: datetime) -> None:
+        """Granted decisions: some that were carried out after the end of the grant, and some that were not, however
+        late they were reported.
+        """
+        soon, slack = GRANT - HOUR, GRANT + 5 * MINUTE
+        for reported, executed, is_late in (
+            (HOUR, None, False),
+            (slack, None, False),
+            (slack + MILLISECOND, None, True),
+            (5 * GRANT, soon, False),
+            (5 * GRANT, slack, False),
+            (5 * GRANT, slack + MILLISECOND, True),
+            # A date that had not come when it was reported says nothing.
+            (HOUR, 400 * DAY, False),
+        ):
+            granted = self.decide("broken", at, discount_percent=40)
+            self.resolve(granted, HOUR)
+            said = {} if executed is None else {"executed_at": timestamp(self.now + executed)}
+            self.receipt(granted, reported, action_taken=PROPOSED, **said)
+            self.outcome(granted, HOUR)
+            if is_late:
+                self._plant("executed_after_grant_ended", granted)
+        for first, is_late in ((soon, False), (slack + MILLISECOND, True)):
+            granted = self.decide("broken", at, discount_percent=40)
+            self.resolve(granted, HOUR)
+            self.receipt(granted, first, "queued")
+            self.receipt(granted, GRANT)
+            self.outcome(granted, HOUR)
+            if is_late:
+                self._plant("executed_after_grant_ended", granted)
+        again = self.decide("broken", at, discount_percent=40)
+        self.resolve(again, HOUR)
+        for status, after in (("executed", HOUR), ("reverted", HOUR), ("executed", GRANT)):
+            self.receipt(again, after, status)
+        self.outcome(again, HOUR)
+        self._plant("executed_after_grant_ended", again)
+        both = self.decide("broken", at, discount_percent=40)
+        self.receipt(both, HOUR, "queued")
+        self.resolve(both, HOUR)
+        self.receipt(both, 2 * GRANT)
+        self.outcome(both, HOUR)
+        self._plant("executed_before_grant", both)
 
     def _shifts(self) -> None:
         """Verdicts, outcomes, facts and a metric that are others in the last week but one than before."""
@@ -376,7 +427,7 @@ class TestArguments:
             body = anomalies(snapshot, POLICY, **chosen).body  # type: ignore[arg-type]
             assert {name: body[name] for name in chosen} == chosen
 
-    @pytest.mark.parametrize("wrong", [-1, 12, 1.0, "0", True, None])
+    @pytest.mark.parametrize("wrong", [-1, len(RULES), 1.0, "0", True, None])
     def test_an_anomaly_that_is_not_listed_is_refused(self, planted: Planted, wrong: Any) -> None:
         report = asked(planted, "broken")
         sentence = refused(lambda: report.decisions(wrong))

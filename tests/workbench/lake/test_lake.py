@@ -212,9 +212,31 @@ def test_a_case_says_which_of_its_receipts_came_without_a_yes_or_a_grant(
     }
     assert [name for name, of in cases.items() if of["executed_against"]] == ["refused", "expired"]
     assert cases["early"]["execution_position"] > cases["early"]["resolution_position"]
+    ends = {name: of["grant_ends_at"] for name, of in cases.items() if of["grant_ends_at"] is not None}
+    assert ends == {name: cases[name]["resolved_at"] + timedelta(days=1) for name in ("granted", "early", "unused")}
     assert (cases["granted"]["not_approved"], cases["refused"]["not_approved"]) == (False, True)
     states = dict(snapshot().cases().select("decision_id", state()).collect().iter_rows())
     assert (states[named["unused"]], states[named["open"]]) == ("granted", "executed")
+
+
+@pytest.mark.parametrize(
+    ("held", "taken", "told"),
+    [
+        (True, "approve_discount", (True, False)),
+        (True, "wire_money", (True, True)),
+        (False, "wire_money", (True, True)),
+        (False, "approve_discount", (False, False)),
+    ],
+)
+def test_a_receipt_of_the_proposed_action_that_nothing_opened_names_no_other_action(
+    chain: Chain, export: Step, snapshot: Callable[[], Snapshot], held: bool, taken: str, told: tuple[bool, bool]
+) -> None:
+    decision_id = chain.hold() if held else chain.decide(discount_percent=10, margin_percent=22)
+    chain.execution(decision_id, action_taken=taken)
+    export()
+    (row,) = snapshot().table("executions").select("action_mismatch", "other_action").collect().rows()
+    assert row == told
+    assert snapshot().cases().select("times_other_action").collect().item() == told[1]
 
 
 def test_each_column_holds_what_was_decided_and_reported(

@@ -34,6 +34,7 @@ _BROKE_AT: Final[Mapping[str, str]] = {
             "executed_though_refused",
             "executed_though_expired",
             "executed_before_grant",
+            "executed_after_grant_ended",
             "duplicate_execution",
             "binding_mismatch",
             "action_mismatch",
@@ -77,7 +78,8 @@ def break_conditions(as_of: datetime, policy_id: str) -> Mapping[str, tuple[pl.E
 
 
 def _unapproved(could: pl.Expr) -> Mapping[str, tuple[pl.Expr, pl.Expr]]:
-    """The breaks of actions that were carried out without a yes and without a grant before; a decision has one of them.
+    """The breaks of actions that were carried out without a yes, and without a grant that held; a decision has one of
+    them.
 
     Args:
         could: The decisions that could be carried out so.
@@ -90,6 +92,7 @@ def _unapproved(could: pl.Expr) -> Mapping[str, tuple[pl.Expr, pl.Expr]]:
         "executed_though_refused": (against & refused, refused),
         "executed_though_expired": (against & expired, expired),
         "executed_before_grant": (unapproved & granted, granted),
+        "executed_after_grant_ended": (pl.col("executed_late").fill_null(value=False) & ~unapproved, granted),
     }
 
 

@@ -29,7 +29,7 @@ from gate.client import (
     SqliteStore,
     State,
 )
-from gate.client.guard import attempts, entering
+from gate.client.guard import attempts, entering, reporting
 from gate.client.guard.held import review
 from gate.client.guard.recovery import settle
 from gate.client.store.sqlalchemy import SqlAlchemyStore
@@ -455,6 +455,22 @@ class TestResuming:
         with enter() as permit:
             assert permit.decision_id == refusal.decision_id
         refuses(AlreadyStarted, "ACTION_ALREADY_STARTED", enter())
+
+    def test_what_is_found_out_after_the_grant_ended_was_done_when_it_began(
+        self, gate: Client, store: SqliteStore, resolve: Resolve, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        refusal = held(gate)
+        grant = resolve(refusal)
+        with dying_in(store, "start", monkeypatch, after=True), gate.resume(refusal.intent_id):
+            raise AssertionError("the body ran")
+        begun = store.find(refusal.intent_id)
+        with monkeypatch.context() as patch:
+            patch.setattr(reporting, "utc_now", lambda: utc_now() + 100 * HOUR)
+            settle(store, refusal.intent_id, executed=True)
+        gate.flush()
+        (receipt,) = gate.list_executions(str(refusal.decision_id))["executions"]
+        assert begun is not None
+        assert receipt["executed_at"] == begun.started_at < grant["expires_at"]
 
     def test_a_kept_grant_whose_key_is_retired_meanwhile_opens_nothing_and_is_asked_anew(
         self,

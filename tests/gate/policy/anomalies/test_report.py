@@ -482,11 +482,11 @@ class TestReport:
     def test_what_is_below_the_threshold_is_neither_listed_nor_counted_nor_recommended_by(self) -> None:
         of = counted(broken=[broken(kind, of=1000) for kind in RULES], decisions=30)
         for threshold, number, told in (
-            (0, 11, "investigate"),
-            (0.35, 11, "investigate"),
-            (0.350001, 8, "investigate"),
-            (0.7, 8, "investigate"),
-            (0.700001, 7, "investigate"),
+            (0, 12, "investigate"),
+            (0.35, 12, "investigate"),
+            (0.350001, 9, "investigate"),
+            (0.7, 9, "investigate"),
+            (0.700001, 8, "investigate"),
             (1, 3, "investigate"),
         ):
             report = report_of(of, threshold=threshold)
@@ -497,11 +497,11 @@ class TestReport:
 
     def test_no_more_are_listed_than_asked_for_and_all_are_counted(self) -> None:
         of = counted(broken=[broken(kind, of=1000) for kind in RULES], decisions=30)
-        for most in (1, 10, 11, 200):
+        for most in (1, 11, 12, 200):
             report = report_of(of, max_items=most)
-            assert (report["anomaly_count"], len(report["anomalies"])) == (11, min(11, most))
+            assert (report["anomaly_count"], len(report["anomalies"])) == (12, min(12, most))
             noted = [note for note in report["notes"] if note.startswith("More were found")]
-            assert len(noted) == (most < 11)
+            assert len(noted) == (most < 12)
 
     def test_of_equal_costs_the_strongest_stand_first_then_the_kind_decides_then_the_later(self) -> None:
         def made(score: float, kind: str, first: str, subject: str = "") -> Anomaly:
