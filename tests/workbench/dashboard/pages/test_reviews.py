@@ -99,14 +99,14 @@ def test_the_case_tells_what_was_asked_why_it_is_held_and_what_the_answer_is_bou
     record = queue.site.store.ledger.story(queue.site.of.scope.scope_id, decision_id).record
     assert page.title.startswith("Held: ")
     assert page.title.endswith(" on late, 1,250 EUR")
-    assert "held for sales It waits for 3 hours; overdue by 45 minutes" in found.text
+    assert "held for sales It has been waiting for 3 hours; overdue by 45 minutes" in found.text
     assert "The verdict is review: no rule matched, and the default outcome of the rulebook holds." in found.text
     assert ["discount_percent", "20"] in found.rows
     for hash_ in (record["record_hash"], record["receipt_hash"]):
         assert hash_ in found.text
     assert found.links["the next one"] == url("review", owner="sales", id=queue.site.chain.decided[-1])
     assert "the one before" not in found.links
-    assert found.links["All reviews that wait"] == url(owner="sales")
+    assert found.links["All waiting reviews"] == url(owner="sales")
 
 
 def test_the_rule_that_matched_is_told_and_the_others_are_folded(desk: Reviewers) -> None:
