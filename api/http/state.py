@@ -16,7 +16,7 @@ from api.http.readiness import Readiness
 from gate.decisions.decide import DecisionGate
 from gate.decisions.lifecycle import Lifecycle
 from gate.decisions.migrations.reading import Migrations
-from gate.decisions.resolutions import Resolutions
+from gate.decisions.reviews.resolutions import Resolutions
 from gate.errors import ServiceUnavailable
 from gate.instance.instance import Instance
 from gate.ledger.access.limits import RateLimiter

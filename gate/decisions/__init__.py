@@ -7,7 +7,7 @@
     stored             the record and the request of a stored decision
     cited              the decisions that reports and resolutions are about, as far as these cite them
     lifecycle          reports about a decision: execution receipts, outcomes, CRM syncs
-    resolutions        held decisions granted or refused by their owners, or expired
+    reviews            held decisions granted or refused by their owners, or expired
     verification       whether a stored decision is as it was made
     again              stored decisions made again: replay, diff, counterfactuals
     workflows          refund questions of help desks, as a decision where a key is sent

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
 
-from gate.decisions.resolutions import stored_resolution
+from gate.decisions.reviews.standing import stored_resolution
 from gate.decisions.stored import decision_not_found, stored_record, stored_report, stored_request
 from gate.encoding.strict_json import MAX_VALUES, exceeds_values
 from gate.errors import OperatorError, RequestRefused, ServiceUnavailable

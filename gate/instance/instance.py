@@ -20,7 +20,7 @@ from gate.decisions.drafts import DraftActs
 from gate.decisions.lifecycle import Lifecycle
 from gate.decisions.migrations.acts import MigrationActs
 from gate.decisions.migrations.reading import Migrations
-from gate.decisions.resolutions import Resolutions
+from gate.decisions.reviews.resolutions import Resolutions
 from gate.decisions.signing import Signing
 from gate.errors import OperatorError
 from gate.ids import timestamp

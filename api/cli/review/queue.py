@@ -13,6 +13,7 @@ from api.cli.output import compact, minute, print_json, say, table
 from api.cli.review.resolving import DecisionId, tell
 from api.cli.review.spans import span
 from gate.clock import utc_now
+from gate.decisions.reviews.standing import last_executed_at
 from gate.decisions.stored import decision_not_found, require_as_made, stored_record
 from gate.errors import OperatorError
 from gate.ids import parse_timestamp, timestamp
@@ -72,7 +73,7 @@ def show(
         found = instance.ledger.directory.scope(scope)
         record = _record(instance, found, decision_id)
         standing = instance.resolutions().standing(found.scope_id, decision_id)
-        executed_at = instance.resolutions().executed_at(found.scope_id, decision_id)
+        executed_at = last_executed_at(instance.ledger, found.scope_id, decision_id)
     if as_json:
         print_json({"review": standing, "decision_record": record})
         return

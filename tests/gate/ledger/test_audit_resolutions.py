@@ -19,7 +19,7 @@ from sqlalchemy import Row, delete, insert, select, update
 
 from gate.clock import new_id, utc_now
 from gate.decisions.erasure import erase
-from gate.decisions.resolutions import Resolutions
+from gate.decisions.reviews.resolutions import Resolutions
 from gate.ids import timestamp
 from gate.instance.audit import Finding, chains, check_chain, check_chains
 from gate.instance.instance import Instance

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, cast
 
 from gate.decisions.cited import CitedRecords
-from gate.decisions.resolutions import Resolutions, ReviewStanding
+from gate.decisions.reviews.resolutions import Resolutions
+from gate.decisions.reviews.standing import ReviewStanding
 from gate.errors import GateError
 from gate.instance.instance import Instance
 from gate.ledger.chain.reviews import HELD, STATES

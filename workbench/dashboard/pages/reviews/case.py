@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gate.decisions.resolutions import require_approver
+from gate.decisions.reviews.refusals import require_approver
 from gate.errors import AccessForbidden, NotFound
 from workbench.dashboard.pages.reviews.queue import resolved
 from workbench.dashboard.pages.visit import Visit

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final, TypedDict, cast
+from typing import Final, cast
 
 import orjson
 
@@ -26,14 +26,15 @@ from gate.decisions.claims import (
     require_free,
     settle,
 )
-from gate.decisions.stored import stored_report
+from gate.decisions.reviews.refusals import final, not_held, require_approver
+from gate.decisions.reviews.standing import ReviewStanding, standing_of, stored_resolution
 from gate.encoding.canonical import content_hash
-from gate.errors import AccessForbidden, GateError, ReviewConflict, ServiceUnavailable
+from gate.errors import GateError, ReviewConflict, ServiceUnavailable
 from gate.ids import timestamp
 from gate.ledger import Ledger
 from gate.ledger.access.authority import Authority, Scope
 from gate.ledger.access.caller import Caller
-from gate.ledger.access.users import User, may
+from gate.ledger.access.users import User
 from gate.ledger.chain.entries import StoredReport
 from gate.ledger.chain.reviews import HELD
 from gate.ledger.chain.writer import Appended, Claim, NewEntry
@@ -42,7 +43,6 @@ from gate.proof import chain
 from gate.records.changes import Actor
 from gate.records.documents import Answer, Cited, Resolution
 from gate.records.record import Signers
-from gate.records.reports.receipts import EXECUTIONS
 from gate.records.reports.report_request import check_request
 from gate.records.reports.resolution import (
     EXPIRED,
@@ -56,9 +56,6 @@ from gate.records.reports.resolution import (
 from gate.records.webhooks.events import resolution_made
 
 _DUE_AT_ONCE: Final = 500
-# Of a decision that nobody has answered; there are rarely any.
-_RECEIPTS: Final = 20
-_RECEIPTS_BYTES: Final = 4 * 1024 * 1024
 _RESOLVE: Final = operation_of(RESOLUTIONS)
 
 
@@ -73,17 +70,6 @@ class Resolved:
 
     resolution: Resolution
     status: str
-
-
-class ReviewStanding(TypedDict):
-    """Where the review of a decision stands; state, owner and due_at are null where it is not held for an owner."""
-
-    decision_id: str
-    verdict: str
-    state: str | None
-    owner: str | None
-    due_at: str | None
-    resolution: Resolution | None
 
 
 class Resolutions:
@@ -223,45 +209,7 @@ class Resolutions:
             NotFound: SVC_DECISION_NOT_FOUND.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: something cannot be read, or is not as it was made.
         """
-        record = self._decisions.find(scope_id, decision_id)
-        review = self._ledger.reviews.find(scope_id, decision_id)
-        return {
-            "decision_id": decision_id,
-            "verdict": record["verdict"],
-            "state": None if review is None else review.state,
-            "owner": None if review is None else review.owner or None,
-            "due_at": None if review is None else review.due_at,
-            "resolution": None if review is None else self._resolution_of(review),
-        }
-
-    def executed_at(self, scope_id: str, decision_id: str) -> str | None:
-        """When a receipt of a decision last said that the action was executed; None where none of the last ones does.
-
-        Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: a receipt cannot be read, or is not as it was made.
-        """
-        found, _ = self._ledger.entries.reports(
-            scope_id, decision_id, EXECUTIONS.entry_type, limit=_RECEIPTS, room=_RECEIPTS_BYTES
-        )
-        receipts: list[Mapping[str, Any]] = [stored_report(EXECUTIONS, stored) for stored in found]
-        return next((each["reported_at"] for each in receipts if each["execution_status"] == "executed"), None)
-
-    def _resolution_of(self, review: ReviewRow) -> Resolution | None:
-        if review.resolved_position is None and review.state == HELD:
-            return None
-        entry = None
-        if review.resolved_position is not None:
-            entry = self._ledger.entries.at(review.scope_id, review.resolved_position)
-        if entry is not None and entry.link["entry_type"] == RESOLUTIONS.entry_type:
-            stored = StoredReport(entry.link["chain_position"], chain.record_link(entry.link), entry.body)
-            resolution = stored_resolution(stored)
-            if resolution["decision_id"] == review.decision_id and is_state_of(review.state, resolution):
-                return resolution
-        raise ServiceUnavailable(
-            "SVC_STORAGE_UNAVAILABLE",
-            f"In the ledger, the review of {review.decision_id} is not as its resolution says; the operator must run "
-            f"`gate chain check`.",
-        )
+        return standing_of(self._ledger, scope_id, self._decisions.find(scope_id, decision_id))
 
     def _resolving(
         self,
@@ -281,9 +229,9 @@ class Resolutions:
         if self._expire_due(record, review):
             review = self._ledger.reviews.find(scope_id, record["decision_id"])
         if review is None:
-            raise _not_held(record)
+            raise not_held(record)
         if review.state != HELD:
-            raise _final(review)
+            raise final(review)
         answer = cast("Answer", sent["resolution"])
         return self._made(record, review, answer, actor, sent, claim)
 
@@ -335,7 +283,7 @@ class Resolutions:
         if isinstance(outcome, Appended):
             return _linked(resolution, outcome.link)
         review = self._ledger.reviews.find(entry.scope_id, resolution["decision_id"])
-        raise _final(review)
+        raise final(review)
 
     def _reserved(self, caller: Caller, claim: Claim | None) -> AbstractContextManager[bool]:
         if claim is None:
@@ -351,60 +299,5 @@ class Resolutions:
         return resolution
 
 
-def stored_resolution(stored: StoredReport) -> Resolution:
-    """A resolution as it was answered when it was made.
-
-    Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it is not readable, not what was hashed and linked, or has fields
-            that nothing covers.
-    """
-    return cast("Resolution", stored_report(RESOLUTIONS, stored))
-
-
-def is_state_of(state: str, resolution: Resolution) -> bool:
-    """Whether a review may stand so after a resolution."""
-    return state == resolution["resolution"] or (state == "executed" and resolution["resolution"] == GRANTED)
-
-
-def require_approver(user: User, scope: Scope) -> None:
-    """Requires that a user may resolve the held decisions of a scope.
-
-    Raises:
-        AccessForbidden: REVIEW_FORBIDDEN.
-    """
-    role = user.roles.get(scope.scope_id)
-    if not may(role, "approve"):
-        has = "no role" if role is None else f"the role {role}"
-        raise AccessForbidden(
-            "REVIEW_FORBIDDEN",
-            f"{user.name} has {has} in the scope {scope.name}, and only an approver grants or refuses a held action. "
-            f"An operator gives the role with `gate users grant {user.name} --scope {scope.name} --role approver`.",
-        )
-
-
 def _linked(resolution: Resolution, link: chain.RecordLink) -> Resolution:
     return {**resolution, "audit_chain": chain.record_link(link)}
-
-
-def _not_held(record: Cited) -> ReviewConflict:
-    why = (
-        "is advisory, and nobody can grant it"
-        if record["verdict"] == "review"
-        else f"has the verdict {record['verdict']}, and only a review is resolved"
-    )
-    return ReviewConflict(
-        "SVC_RESOLUTION_NOT_HELD",
-        f"The decision {record['decision_id']} {why}. Nothing was recorded.",
-        details={"decision_id": record["decision_id"]},
-    )
-
-
-def _final(review: ReviewRow | None) -> ReviewConflict:
-    state, at = ("resolved", None) if review is None else (review.state, review.resolved_at)
-    done = {"executed": "was granted, and executed since", "expired": "expired"}.get(state, f"was {state}")
-    return ReviewConflict(
-        "SVC_RESOLUTION_FINAL",
-        f"The review {done}{f' at {at}' if at else ''}, and a resolution is final. Read it with GET "
-        f"/api/decision/{'{decision_id}' if review is None else review.decision_id}/resolution.",
-        details={"review_state": state, "resolved_at": at},
-    )
