@@ -343,9 +343,8 @@ _OF_EXECUTION: Final[Table] = {
     ),
     "executed_late": Column(
         pl.Boolean,
-        "True where a receipt behind its grant says executed or queued, and is dated more than 5 minutes after the "
-        "grant ended: by its executed_at, or when it was reported where it has none, or one more than 5 minutes later; "
-        "false where one says queued in time; null where neither is so.",
+        "Whether it was executed more than 5 minutes after its grant had ended, by the latest date of a receipt behind "
+        "the grant; null where none is late or queued in time.",
     ),
     "times_mismatched": Column(pl.Int64, "How many had the flag ACTION_BINDING_MISMATCH."),
     "times_other_action": Column(

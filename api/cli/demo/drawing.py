@@ -92,6 +92,19 @@ class Choose:
 
 
 @dataclass(frozen=True, slots=True)
+class By:
+    """A drawing for each value of another name; null for one that has none."""
+
+    name: str
+    drawings: Mapping[str, Drawing]
+
+    def draw(self, random: Random, values: Values) -> Json:
+        """A value of the drawing under the value that was drawn before."""
+        drawing = self.drawings.get(str(values[self.name]))
+        return None if drawing is None else drawing.draw(random, values)
+
+
+@dataclass(frozen=True, slots=True)
 class Number:
     """A number from a distribution.
 
@@ -132,7 +145,7 @@ class Members:
 
     members: Mapping[str, Drawing]
 
-    def draw(self, random: Random, values: Values) -> Json:
+    def draw(self, random: Random, values: Values) -> JsonObject:
         """The object; a member that is drawn as null is left out."""
         drawn = {name: member.draw(random, values) for name, member in self.members.items()}
         return {name: value for name, value in drawn.items() if value is not None}
@@ -205,6 +218,13 @@ def _choose(told: JsonObject) -> Choose:
     return Choose([number_of(weight) for weight, _ in pairs], [read_drawing(drawing) for _, drawing in pairs])
 
 
+def _by(told: JsonObject) -> By:
+    each = told["each"]
+    if not isinstance(each, dict):
+        raise TypeError(f"{each!r} is no object.")
+    return By(_text(told["by"]), read_each(each))
+
+
 _DISTRIBUTIONS: Final[Mapping[str, Callable[[float, float], Callable[[Random], float]]]] = {
     "between": lambda low, high: lambda random: random.uniform(low, high),
     "skewed": lambda median, spread: lambda random: median * math.exp(random.gauss(0, spread)),
@@ -214,6 +234,7 @@ _DISTRIBUTIONS: Final[Mapping[str, Callable[[float, float], Callable[[Random], f
 _WORDS: Final[Mapping[str, Callable[[JsonObject], Drawing]]] = {
     **dict.fromkeys(_DISTRIBUTIONS, read_number),
     "choose": _choose,
+    "by": _by,
     "chance": lambda told: Chance(number_of(told["chance"])),
     "same": lambda told: Same(_text(told["same"])),
     "text": lambda told: Text(_text(told["text"])),

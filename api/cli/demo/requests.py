@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import cast
 
-from api.cli.demo.drawing import Values
+from api.cli.demo.drawing import Members, Values
 from api.cli.demo.policies import Parts, Policy
 from gate.encoding.strict_json import Json, JsonObject
 from gate.records.documents import DecisionBody, DecisionContext
@@ -59,7 +59,7 @@ def decide(random: Random, policy: Policy, parts: Parts, rulebook: Rulebook, abo
     if random.random() < parts.missing_fact:
         # Sorted, so that the fact drawn by chance does not depend on the order in which an author wrote them.
         facts.pop(random.choice(sorted(rulebook.body["input_schema"]["required"])), None)
-    drawn = {name: told.draw(random, values) for name, told in policy.context.items()}
+    drawn = Members(policy.context).draw(random, values)
     context = cast("DecisionContext", {"workflow": policy.workflow, **drawn})
     request: DecisionBody = {
         "mode": "rulebook",

@@ -573,6 +573,8 @@ def test_the_newest_version_of_every_policy_is_registered_last_in_every_scope() 
         ({"chance": 0}, False),
         ({"chance": 1}, True),
         ({"choose": [[0, "never"], [1, {"same": "y"}]]}, 7),
+        ({"by": "y", "each": {"7": {"same": "x"}, "8": "never"}}, 12.5),
+        ({"by": "y", "each": {"8": "never"}}, None),
         ({"between": [2, 2], "digits": 0}, 2),
         ({"between": [2, 2], "times": "x", "digits": 1}, 25.0),
         ({"around": [0, 0], "plus": "x", "digits": 1}, 12.5),
