@@ -25,9 +25,12 @@ from api.cli.demo.owners import Resolve
 from api.cli.demo.scenario import Decide, Register
 from api.cli.output import progress
 from gate.clock import utc_now
+from gate.decisions.decide import DecisionGate
+from gate.errors import AdapterFailed
 from gate.ids import timestamp
 from gate.instance.instance import Instance, open_instance
 from gate.instance.settings import load_settings
+from gate.ledger.access.authority import Authority
 from gate.proof.signing import load_registry
 from tests.support.command_line import run_gate
 from tests.support.syscalls import descendants
@@ -301,6 +304,25 @@ def test_peers_are_scopes_besides_with_keys_and_decisions_of_their_own(
     events = scenario().events(peer, decisions=200, seed=7, start=UNTIL - timedelta(days=365))
     asked = [event for event in events if not isinstance(event, Register)]
     assert [date for _, date, _, _ in stored] == [timestamp(event.moment) for event in asked]
+
+
+def test_a_busy_machine_on_which_adapters_take_too_long_gets_the_same_ledger(
+    tmp_path: Path, opened: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decide, too_long = DecisionGate.decide, AdapterFailed("TRUSTED_ADAPTER_EXECUTION_TIMEOUT", "It took too long.")
+    late: Counter[str] = Counter()
+
+    def busy(gate: DecisionGate, caller: Authority, request: Any, *, request_id: str) -> Any:
+        if "adapter" in request and late[request_id] < 3:
+            late[request_id] += 1
+            raise too_long
+        return decide(gate, caller, request, request_id=request_id)
+
+    monkeypatch.setattr(DecisionGate, "decide", busy)
+    make_ledger(tmp_path / "home", PLAN, processes=1)
+    assert len(late) > 3
+    with closing(open_instance(load_settings(tmp_path / "home"))) as other:
+        assert list(map(constant, entries(other, SCOPES[-1]))) == list(map(constant, entries(opened, SCOPES[-1])))
 
 
 def test_a_person_hears_where_the_keys_are_and_what_comes_next(tmp_path: Path) -> None:
