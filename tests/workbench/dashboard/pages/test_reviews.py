@@ -280,7 +280,7 @@ def test_similar_reviews_that_ended_are_counted(desk: Reviewers) -> None:
     assert told.format("2 were granted") in read(desk.visit(page)).text
     # Those that are executed are among the granted ones.
     chain.execution(chain.decided[0])
-    assert told.format("2 were granted (1 of them is executed)") in read(desk.visit(page)).text
+    assert told.format("2 were granted (1 of them was executed)") in read(desk.visit(page)).text
     chain.execution(chain.decided[1])
     assert told.format("2 were granted and all of them executed") in read(desk.visit(page)).text
     # One that ended is no number, and what expired was not answered.

@@ -156,13 +156,13 @@ def _like(like: Mapping[str, int]) -> str | None:
 
 
 def _granted(granted: int, executed: int) -> str:
-    """How many were granted, and how many of these are executed."""
+    """How many were granted, and how many of these were executed."""
     told = f"{granted:,} {'was' if granted == 1 else 'were'} granted"
     if not executed:
         return told
     if granted == executed:
         return f"{told} and executed" if granted == 1 else f"{told} and all of them executed"
-    return f"{told} ({executed:,} of them {'is' if executed == 1 else 'are'} executed)"
+    return f"{told} ({executed:,} of them {'was' if executed == 1 else 'were'} executed)"
 
 
 def _queue(location: Location) -> str:
