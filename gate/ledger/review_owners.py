@@ -109,7 +109,9 @@ class ReviewOwners:
     def reassign(self, scope: Scope, rulebook_id: str, action: str, now: datetime) -> int:
         """Gives the held reviews that a setting is about the owner and the time limit that are set now.
 
-        It goes on in steps, between which others append; a review that is resolved meanwhile keeps its owner.
+        The time limit counts from `now`: from the decision on, it might be over before the new owner hears of it. A
+        review that has this owner and limit already keeps its time. It goes on in steps, between which others append;
+        a review that is resolved meanwhile keeps its owner.
 
         Returns:
             How many reviews changed hands.
@@ -121,7 +123,7 @@ class ReviewOwners:
         after: int | None = 0
         while after is not None:
             with self._store.write() as connection:
-                moved, after = _reassigned(connection, scope.scope_id, rulebook_id, action, after)
+                moved, after = _reassigned(connection, scope.scope_id, rulebook_id, action, after, timestamp(now))
                 changed += moved
                 if after is None and changed:
                     details = {"scope": scope.name, "action": action, "reviews": changed}
@@ -130,7 +132,7 @@ class ReviewOwners:
 
 
 def _reassigned(
-    connection: Connection, scope_id: str, rulebook_id: str, action: str, after: int
+    connection: Connection, scope_id: str, rulebook_id: str, action: str, after: int, now: str
 ) -> tuple[int, int | None]:
     """One step of `reassign`: how many reviews changed hands, and the position after which the next step begins."""
     settings = {(each.rulebook_id, each.action): each.terms for each in _owners(connection, scope_id)}
@@ -139,9 +141,9 @@ def _reassigned(
     for row in page:
         named = rulebook_id in ("", row.policy_id) and action in ("", row.action)
         terms = terms_of(settings, row.policy_id, row.action)
-        due = due_at(row.created_at, terms.within_seconds)
-        if named and (row.owner, row.due_at, row.grant_seconds) != (terms.owner, due, terms.grant_seconds):
-            set_to = {"to": terms.owner, "due": due, "seconds": terms.grant_seconds}
+        same = (terms.owner, due_at(row.created_at, terms.within_seconds), terms.grant_seconds)
+        if named and (row.owner, row.due_at, row.grant_seconds) != same:
+            set_to = {"to": terms.owner, "due": due_at(now, terms.within_seconds), "seconds": terms.grant_seconds}
             connection.execute(_REASSIGN, {"scope": scope_id, "decision": row.decision_id, **set_to})
             changed += 1
     return changed, page[-1].position if len(page) == _REASSIGNED_AT_ONCE else None

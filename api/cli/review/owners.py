@@ -40,7 +40,8 @@ def set_owner(
         str, typer.Option("--grant-for", help="How long a grant opens the action: 90s, 30m, 4h or 2d.")
     ] = f"{GRANT_SECONDS // 86_400}d",
     reassign: Annotated[
-        bool, typer.Option("--reassign", help="Give the reviews that are held this owner and time limit, too.")
+        bool,
+        typer.Option("--reassign", help="Give held reviews this owner and time limit, too, counted from now."),
     ] = False,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,

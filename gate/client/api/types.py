@@ -3173,6 +3173,10 @@ class ResolutionReview(TypedDict):
     """The owner by the scope's settings when the decision was made; null where none was named."""
     due_at: str | None
     """When the service lets the review expire, UTC; null without a time limit."""
+    executed_at: str | None
+    """When a receipt said that the action was executed on its target, UTC, whether that was in order or not; null
+    where none does, or a later one says that it was reverted.
+    """
     resolution: Resolution | None
     """The resolution; null while there is none."""
 

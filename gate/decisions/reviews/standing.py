@@ -13,7 +13,7 @@ from gate.ledger.chain.reviews import HELD
 from gate.ledger.reviews import ReviewRow
 from gate.proof import chain
 from gate.records.documents import Cited, Resolution
-from gate.records.reports.receipts import EXECUTIONS
+from gate.records.reports.receipts import BINDING_MISMATCH, EXECUTIONS
 from gate.records.reports.resolution import GRANTED, RESOLUTIONS
 
 # Of a decision that nobody has answered; there are rarely any.
@@ -22,13 +22,18 @@ _RECEIPTS_BYTES: Final = 4 * 1024 * 1024
 
 
 class ReviewStanding(TypedDict):
-    """Where the review of a decision stands; state, owner and due_at are null where it is not held for an owner."""
+    """Where the review of a decision stands; what an owner has to do with is null where it is not held for one.
+
+    `executed_at` is when a receipt said that the action was executed on its target, whether that was in order or not;
+    null where none does, or a later one says that it was reverted.
+    """
 
     decision_id: str
     verdict: str
     state: str | None
     owner: str | None
     due_at: str | None
+    executed_at: str | None
     resolution: Resolution | None
 
 
@@ -45,6 +50,7 @@ def standing_of(ledger: Ledger, scope_id: str, record: Cited) -> ReviewStanding:
         "state": None if review is None else review.state,
         "owner": None if review is None else review.owner or None,
         "due_at": None if review is None else review.due_at,
+        "executed_at": None if review is None else _executed_at(ledger, scope_id, record["decision_id"]),
         "resolution": None if review is None else _resolution_of(ledger, review),
     }
 
@@ -60,6 +66,19 @@ def last_executed_at(ledger: Ledger, scope_id: str, decision_id: str) -> str | N
     )
     receipts: list[Mapping[str, Any]] = [stored_report(EXECUTIONS, stored) for stored in found]
     return next((each["reported_at"] for each in receipts if each["execution_status"] == "executed"), None)
+
+
+def _executed_at(ledger: Ledger, scope_id: str, decision_id: str) -> str | None:
+    found, _ = ledger.entries.reports(
+        scope_id, decision_id, EXECUTIONS.entry_type, limit=_RECEIPTS, room=_RECEIPTS_BYTES
+    )
+    receipts: list[Mapping[str, Any]] = [stored_report(EXECUTIONS, stored) for stored in found]
+    told = [
+        receipt
+        for receipt in receipts
+        if receipt["execution_status"] in ("executed", "reverted") and BINDING_MISMATCH not in receipt["flags"]
+    ]
+    return told[0]["reported_at"] if told and told[0]["execution_status"] == "executed" else None
 
 
 def stored_resolution(stored: StoredReport) -> Resolution:

@@ -16,7 +16,7 @@ from gate.clock import utc_now
 from gate.decisions.reviews.standing import last_executed_at
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
-from gate.ids import parse_timestamp
+from gate.ids import parse_timestamp, timestamp
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Scope
 from gate.ledger.chain.reviews import Terms
@@ -280,8 +280,12 @@ def test_a_review_keeps_the_owner_and_time_limit_that_were_set_when_it_began(
     assert parse_timestamp(due_at) - parse_timestamp(after["created_at"]) == timedelta(hours=1)
     granted = owner.resolve(after).get_json()
     assert parse_timestamp(granted["expires_at"]) - parse_timestamp(granted["recorded_at"]) == timedelta(minutes=10)
-    assert owners.reassign(scope, "", "", utc_now()) == 1
-    assert owner.standing(before)["owner"] == "pricing desk"
+    later = utc_now() + timedelta(days=300)
+    assert owners.reassign(scope, "", "", later) == 1
+    standing = owner.standing(before)
+    assert standing["owner"] == "pricing desk"
+    # Counted from its decision, the limit would have been over long ago.
+    assert standing["due_at"] == timestamp(later + timedelta(hours=1))
 
 
 def test_an_answer_after_the_time_limit_is_too_late(owner: Owner, instance: Instance, scope: Scope) -> None:

@@ -52,7 +52,7 @@ class Review:
 
     Attributes:
         was_open: Whether this entering saw the review without an answer.
-        was_executed: Whether the service says that the granted action was executed before.
+        was_executed: Whether the service says that the action was executed before, with its owner's grant or without.
     """
 
     def __init__(self, proposal: Proposal, terms: Terms) -> None:
@@ -90,7 +90,9 @@ class Review:
                 if standing is None or (standing["state"] is None and standing["resolution"] is None):
                     return None
                 if standing["resolution"] is not None:
-                    self.was_executed = standing["state"] == "executed"
+                    # Services of earlier releases do not say when.
+                    executed_at = standing.get("executed_at")
+                    self.was_executed = standing["state"] == "executed" or executed_at is not None
                     return self._judged(standing["resolution"], record)
                 self.was_open = True
             left = self._left()

@@ -160,8 +160,9 @@ def executed_elsewhere(proposal: Proposal, record: DecisionRecord) -> AlreadySta
     return AlreadyStarted(
         "ACTION_ALREADY_STARTED",
         "The service has a receipt that says the action was executed, and this store never started it: somebody else "
-        "reported it, or this store is an older copy of the one that started it. Look at the receipt with "
-        f'client.list_executions("{record["decision_id"]}"); if nothing was done, say so with a recovery hook.',
+        "reported it, perhaps before its owner granted it, or this store is an older copy of the one that started it. "
+        f'Look at the receipt with client.list_executions("{record["decision_id"]}"); if nothing was done, say so with '
+        "a recovery hook.",
         intent_id=proposal.intent_id,
         record=record,
     )

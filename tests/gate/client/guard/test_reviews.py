@@ -632,6 +632,22 @@ class TestResuming:
         error = refuses(AlreadyStarted, "ACTION_ALREADY_STARTED", gate.resume(other.intent_id))
         assert "somebody else reported it" in error.message
 
+    def test_an_action_that_somebody_executed_before_its_grant_is_not_executed_again_unless_it_was_reverted(
+        self, gate: Client, resolve: Resolve
+    ) -> None:
+        refusal = held(gate)
+        receipt = gate.report_execution(str(refusal.decision_id), {"execution_status": "executed"})
+        assert receipt["flags"] == ["DECISION_NOT_APPROVED"]
+        assert gate.get_resolution(str(refusal.decision_id))["executed_at"] == receipt["reported_at"]
+        resolve(refusal)
+        for guard in (gate.resume(refusal.intent_id), guarding(gate, REVIEW)):
+            error = refuses(AlreadyStarted, "ACTION_ALREADY_STARTED", guard)
+            assert error.elsewhere
+            assert "before its owner granted it" in error.message
+        gate.report_execution(str(refusal.decision_id), {"execution_status": "reverted"})
+        assert gate.get_resolution(str(refusal.decision_id))["executed_at"] is None
+        assert resumes(gate, refusal).decision_id == refusal.decision_id
+
     def test_an_outcome_is_told_days_later(self, gate: Client, resolve: Resolve) -> None:
         refusal = held(gate)
         resolve(refusal)
