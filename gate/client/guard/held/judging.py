@@ -55,7 +55,7 @@ class Judged:
 
     Attributes:
         finding: What was found.
-        resolution: The resolution.
+        resolution: The resolution; where it verifies, the members that resolutions have and no others.
         verification: How it verifies.
     """
 
@@ -80,13 +80,15 @@ def judge(resolution: object, record: DecisionRecord, trust: Trust, *, now: date
     """
     # Loaded with the first resolution, so that importing the client needs no cryptography.
     from gate.encoding.canonical import with_integers
-    from gate.verify.resolution import verify_resolution
+    from gate.verify.resolution import OPTIONAL, REQUIRED, verify_resolution
 
     found = verify_resolution(with_integers(cast("Any", resolution)), cast("ReportedOn", record), trust)
     said = cast("Resolution", resolution)
     if not found.verified or found.error is not None:
         is_foreign = found.error == "RESOLUTION_FOREIGN"
         return Judged(Finding.FOREIGN if is_foreign else Finding.UNVERIFIED, said, found)
+    # Anybody on the way may have added other members, and a caller's body believes what it reads.
+    said = cast("Resolution", {name: value for name, value in said.items() if name in REQUIRED or name in OPTIONAL})
     if said["resolution"] != "granted":
         return Judged(Finding.REFUSED if said["resolution"] == "refused" else Finding.EXPIRED, said, found)
     finding = in_time(said, now, max_age)

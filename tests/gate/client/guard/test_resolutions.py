@@ -288,6 +288,12 @@ def test_a_change_to_any_member_of_a_grant_that_is_hashed_or_signed_opens_nothin
     assert tried > 40
 
 
+def test_what_somebody_adds_to_a_grant_is_not_passed_on() -> None:
+    judged = judge({**GRANTED, "approved_limit": 999_999}, RECORD, TRUST, now=RECORDED, max_age=None)
+    assert judged.finding is Finding.GRANTED
+    assert judged.resolution == GRANTED
+
+
 @given(
     now=st.floats(-2e5, 2e5),
     lasts=st.integers(1, 200_000),
