@@ -131,6 +131,9 @@ FORMS: Final[Mapping[str, str]] = {
         "a path below the manifest's folder: names separated by /, none of which begins with a dot, without \\ and "
         "control characters"
     ),
+    r"^[^\u0000-\u001F\u007F]*[^\s\u0000-\u001F\u007F][^\u0000-\u001F\u007F]*$": (
+        "text without control characters, and not blank"
+    ),
     r"^https?://[^\s]+$": "a web address that begins with http:// or https://, without white space",
     r"^[A-Z]{3}$": "three capital letters",
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$": "a day written YYYY-MM-DD",

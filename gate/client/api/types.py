@@ -293,8 +293,8 @@ class ResolutionRequest(TypedDict):
     good.
     """
     resolved_by: str
-    """The person who answered, as the caller says; not blank. The service records the key that sent it beside this
-    claim.
+    """The person who answered, as the caller says; not blank, and without control characters. The service records
+    the key that sent it beside this claim.
     """
     note: NotRequired[str]
     """The reason, in the person's words. It stays for good: leave out personal data of customers."""

@@ -184,6 +184,8 @@ def test_a_key_needs_the_access_resolve_which_full_does_not_hold(owner: Owner) -
         ({"resolution": "yes", "resolved_by": "Maya"}, "resolution"),
         ({"resolution": "granted", "resolved_by": ""}, "resolved_by"),
         ({"resolution": "granted", "resolved_by": "  "}, "resolved_by"),
+        ({"resolution": "granted", "resolved_by": "Maya\x1b[8m"}, "resolved_by"),
+        ({"resolution": "granted", "resolved_by": "Maya\nBen"}, "resolved_by"),
         ({"resolution": "granted", "resolved_by": "Maya", "notes": "x"}, "notes"),
         ({"resolution": "granted", "resolved_by": "Maya", "note": "x" * 2001}, "note"),
         ({"resolution": "granted", "resolved_by": "Maya", "evidence": "T-1"}, "evidence"),

@@ -40,7 +40,7 @@ def asked_for(keyword: str, node: Any) -> Iterator[str]:
 
 def of_requests(keyword: str) -> set[str]:
     """What a keyword says anywhere in what callers send, to adapters too, and in what authors write."""
-    schemas = [resources.schema(name) for name in (*SCHEMAS, "rulebook-migration-v1")]
+    schemas = [resources.schema(name) for name in (*SCHEMAS, "resolution-request", "rulebook-migration-v1")]
     return set(asked_for(keyword, [*schemas, *(adapter.manifest["input_schema"] for adapter in registered())]))
 
 
