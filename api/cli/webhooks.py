@@ -136,7 +136,9 @@ def remove(
 @app.command()
 def secret(
     endpoint: EndpointId,
-    rotate: Annotated[bool, typer.Option("--rotate", help="Make a new secret; both sign for a day.")] = False,
+    rotate: Annotated[
+        bool, typer.Option("--rotate", help="Make a new secret. For a day both sign, and no other can be made.")
+    ] = False,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,

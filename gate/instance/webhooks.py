@@ -88,7 +88,7 @@ class Webhooks:
         """Gives an endpoint a new secret; the one before signs as well for a day.
 
         Raises:
-            OperatorError: WEBHOOK_KEY_UNUSABLE.
+            OperatorError: WEBHOOK_KEY_UNUSABLE, WEBHOOK_ROTATION_OPEN, WEBHOOK_UNKNOWN.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
         self._read_key()

@@ -84,6 +84,11 @@ def test_the_secret_is_shown_again_and_rotated(gate: Gate, scope: Scope, server:
     _, headers, body = server.requests[0]
     for secret in (rotated["secret"], rotated["previous"]):
         Webhook(secret).verify(body, headers)
+    again = gate("secret", made["endpoint_id"], "--rotate", "--json")
+    assert (again.returncode, json.loads(again.stderr)["error"]) == (2, "WEBHOOK_ROTATION_OPEN")
+    shown = json.loads(gate("secret", made["endpoint_id"], "--json").stdout)
+    assert shown == rotated
+    assert rotated["previous_until"] in json.loads(again.stderr)["message"]
 
 
 @pytest.mark.parametrize(

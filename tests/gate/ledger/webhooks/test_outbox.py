@@ -15,7 +15,7 @@ from api.keeper import tell
 from gate.clock import utc_now
 from gate.encoding import resources
 from gate.errors import OperatorError, ReviewConflict
-from gate.ids import parse_timestamp
+from gate.ids import parse_timestamp, timestamp
 from gate.instance.audit import check_chain
 from gate.instance.instance import Instance
 from gate.instance.webhooks import KEY_FILE
@@ -426,6 +426,45 @@ def test_the_key_is_made_once_and_a_lost_one_is_not_replaced(instance: Instance,
     assert refusal.value.code == "WEBHOOK_KEY_UNUSABLE"
     Path(moved).rename(file)
     assert instance.webhooks.secrets(endpoint, utc_now()) == [secret]
+
+
+def test_a_secret_is_not_rotated_again_while_the_one_before_signs(instance: Instance, scope: Scope) -> None:
+    endpoint, now = add(instance, scope), utc_now()
+    (first,) = instance.webhooks.secrets(endpoint, now)
+    rotated = instance.webhooks.rotate(endpoint, now)
+    ends = now + timedelta(hours=24)
+    # The endpoint as it was read before the rotation, as by a second operator.
+    with pytest.raises(OperatorError, match=f"the secret before signs until {timestamp(ends)}") as refusal:
+        instance.webhooks.rotate(endpoint, ends - timedelta(milliseconds=1))
+    assert refusal.value.code == "WEBHOOK_ROTATION_OPEN"
+    assert f"`gate webhooks remove {endpoint.endpoint_id}`" in refusal.value.message
+    found = instance.ledger.endpoints.find(endpoint.endpoint_id)
+    assert found == rotated
+    second, before = instance.webhooks.secrets(found, ends - timedelta(milliseconds=1))
+    assert before == first
+    again = instance.webhooks.rotate(endpoint, ends)
+    assert instance.webhooks.secrets(again, ends)[1:] == [second]
+    logged = [entry.action for entry in instance.ledger.operator_log.latest(9)]
+    assert logged.count("webhook.secret_rotated") == 2
+    instance.ledger.endpoints.remove(endpoint, ends)
+    with pytest.raises(OperatorError, match="no webhook endpoint"):
+        instance.webhooks.rotate(endpoint, ends + timedelta(days=2))
+
+
+def test_of_operators_who_rotate_at_once_one_does(instance: Instance, scope: Scope) -> None:
+    endpoint = add(instance, scope)
+    (first,) = instance.webhooks.secrets(endpoint, utc_now())
+
+    def rotate(number: int) -> str:
+        try:
+            instance.webhooks.rotate(endpoint, utc_now())
+        except OperatorError as error:
+            return error.code
+        return "rotated"
+
+    assert sorted(in_threads(6, rotate)) == ["WEBHOOK_ROTATION_OPEN"] * 5 + ["rotated"]
+    found = instance.ledger.endpoints.find(endpoint.endpoint_id)
+    assert instance.webhooks.secrets(found, utc_now())[1:] == [first]
 
 
 def test_the_types_have_bits_of_their_own() -> None:
