@@ -185,7 +185,7 @@ def dead(
 @app.command()
 def replay(
     endpoint: EndpointId,
-    event: Annotated[str | None, typer.Option(help="The id of one event, even if it was delivered.")] = None,
+    event: Annotated[str | None, typer.Option(help="The id of one event, delivered or not.")] = None,
     since: Annotated[
         str | None, typer.Option(help="Every event since a UTC time, such as 2027-01-31T09:30:00Z, delivered or not.")
     ] = None,
@@ -193,7 +193,9 @@ def replay(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Send an endpoint its dead deliveries, and at once those that wait; or the events that an option names."""
+    """Send an endpoint its dead deliveries, and at once those that wait; or the events that an option names, of those
+    since the endpoint was added.
+    """
     if event is not None and since is not None:
         raise OperatorError("WEBHOOK_REPLAY_INVALID", "Give --event or --since, not both.")
     with instance_at(home, database_url) as instance:

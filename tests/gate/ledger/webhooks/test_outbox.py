@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -360,6 +361,48 @@ def test_events_that_were_delivered_are_replayed_one_by_one_or_since_a_moment(
     assert letters.backlog(instance.ledger.endpoints.find(endpoint.endpoint_id)).pending == 2
     with pytest.raises(OperatorError, match="has no event"):
         letters.replay(endpoint, utc_now(), event_id="evt_unknown")
+
+
+def test_events_from_before_an_endpoint_was_added_are_not_replayed_to_it(
+    instance: Instance, scope: Scope, authority: Authority
+) -> None:
+    earlier = add(instance, scope)
+    decide(instance, authority)
+    before = instance.ledger.deliveries.page(earlier).fresh[0]
+    time.sleep(0.002)
+    endpoint = add(instance, scope)
+    record = decide(instance, authority)
+    page = instance.ledger.deliveries.page(endpoint)
+    instance.ledger.deliveries.keep(endpoint, page.last, Tried(page.fresh, []), utc_now())
+    letters = instance.ledger.dead_letters
+    with pytest.raises(OperatorError, match="since the endpoint was added") as refusal:
+        letters.replay(endpoint, utc_now(), event_id=before.event_id)
+    assert refusal.value.code == "WEBHOOK_EVENT_UNKNOWN"
+    assert letters.replay(endpoint, utc_now(), since="2000-01-01T00:00:00.000Z") == 1
+    moved = instance.ledger.endpoints.find(endpoint.endpoint_id)
+    assert [each.subject for each in instance.ledger.deliveries.page(moved).pending] == [record["decision_id"]]
+
+
+def test_what_an_endpoint_heard_of_when_it_was_added_is_replayed_too(
+    instance: Instance, scope: Scope, authority: Authority
+) -> None:
+    decide(instance, authority)
+    kept = instance.checkpoints.keep(utc_now())
+    assert kept is not None
+    tell(instance, kept, utc_now())
+    endpoint = add(instance, scope)
+    tell(instance, kept, utc_now())
+    page = instance.ledger.deliveries.page(endpoint)
+    assert [each.type for each in page.fresh] == ["checkpoint.made"]
+    instance.ledger.deliveries.keep(endpoint, page.last, Tried(page.fresh, []), utc_now())
+    letters = instance.ledger.dead_letters
+    assert letters.replay(endpoint, utc_now(), event_id=page.fresh[0].event_id) == 1
+    assert letters.replay(endpoint, utc_now(), since="2000-01-01T00:00:00.000Z") == 1
+    # Of two endpoints the second does not hear again of what the first was sent.
+    second = add(instance, scope)
+    tell(instance, kept, utc_now())
+    assert instance.ledger.deliveries.page(second).fresh == []
+    assert types(instance, scope) == ["checkpoint.made"]
 
 
 def test_a_disabled_endpoint_gets_what_happened_once_it_is_enabled(
