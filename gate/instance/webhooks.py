@@ -95,7 +95,9 @@ class Webhooks:
         return self._ledger.endpoints.rotate(endpoint, ROTATION, now)
 
     def test(self, endpoint: Endpoint, now: datetime) -> Answer:
-        """Sends an endpoint a webhook.test at once, beside all that waits for it.
+        """Sends an endpoint a webhook.test at once, beside all that waits for it, and even where it is disabled.
+
+        It changes nothing in the ledger: an endpoint that answers 410 stays as it is.
 
         Raises:
             OperatorError: WEBHOOK_KEY_UNUSABLE.
