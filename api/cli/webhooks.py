@@ -78,9 +78,10 @@ def list_endpoints(
 def send_test(
     endpoint: EndpointId, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False
 ) -> None:
-    """Send an endpoint a webhook.test now: 0 taken, 1 not taken, with the reason."""
+    """Send an endpoint a webhook.test now: 0 taken, 1 not taken, with the reason. It disables nothing."""
     with instance_at(home, database_url) as instance:
-        answer = instance.webhooks.test(instance.ledger.endpoints.find(endpoint), utc_now())
+        found = instance.ledger.endpoints.find(endpoint)
+        answer = instance.webhooks.test(found, utc_now())
     milliseconds = round(1000 * answer.seconds)
     if as_json:
         taken = answer.error is None
@@ -89,7 +90,8 @@ def send_test(
     elif answer.error is None:
         say(f"Taken: the endpoint answered {answer.status} after {milliseconds} ms.", style="green")
     else:
-        say(f"Not taken after {milliseconds} ms. {answer.error}", style="red")
+        gone = f" {_GONE_NOW if found.disabled_at is None else _GONE_BEFORE}" if answer.is_gone else ""
+        say(f"Not taken after {milliseconds} ms. {answer.error}{gone}", style="red")
     raise typer.Exit(0 if answer.error is None else 1)
 
 
@@ -136,7 +138,9 @@ def remove(
 @app.command()
 def secret(
     endpoint: EndpointId,
-    rotate: Annotated[bool, typer.Option("--rotate", help="Make a new secret; both sign for a day.")] = False,
+    rotate: Annotated[
+        bool, typer.Option("--rotate", help="Make a new secret. For a day both sign, and no other can be made.")
+    ] = False,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
@@ -183,7 +187,7 @@ def dead(
 @app.command()
 def replay(
     endpoint: EndpointId,
-    event: Annotated[str | None, typer.Option(help="The id of one event, even if it was delivered.")] = None,
+    event: Annotated[str | None, typer.Option(help="The id of one event, delivered or not.")] = None,
     since: Annotated[
         str | None, typer.Option(help="Every event since a UTC time, such as 2027-01-31T09:30:00Z, delivered or not.")
     ] = None,
@@ -191,7 +195,9 @@ def replay(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Send an endpoint its dead deliveries, and at once those that wait; or the events that an option names."""
+    """Send an endpoint its dead deliveries, and at once those that wait; or the events that an option names, of those
+    since the endpoint was added.
+    """
     if event is not None and since is not None:
         raise OperatorError("WEBHOOK_REPLAY_INVALID", "Give --event or --since, not both.")
     with instance_at(home, database_url) as instance:
@@ -204,6 +210,8 @@ def replay(
     say(f"{counted(number, 'event')} will be sent again{disabled}.")
 
 
+_GONE_NOW = "The test did not disable the endpoint; an event that it answers with 410 does."
+_GONE_BEFORE = "The endpoint was disabled before the test, and still is."
 _LISTED = ("endpoint_id", "scope", "url", "events", "status", "created_at", "delivered_at")
 
 

@@ -88,14 +88,16 @@ class Webhooks:
         """Gives an endpoint a new secret; the one before signs as well for a day.
 
         Raises:
-            OperatorError: WEBHOOK_KEY_UNUSABLE.
+            OperatorError: WEBHOOK_KEY_UNUSABLE, WEBHOOK_ROTATION_OPEN, WEBHOOK_UNKNOWN.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
         self._read_key()
         return self._ledger.endpoints.rotate(endpoint, ROTATION, now)
 
     def test(self, endpoint: Endpoint, now: datetime) -> Answer:
-        """Sends an endpoint a webhook.test at once, beside all that waits for it.
+        """Sends an endpoint a webhook.test at once, beside all that waits for it, and even where it is disabled.
+
+        It changes nothing in the ledger: an endpoint that answers 410 stays as it is.
 
         Raises:
             OperatorError: WEBHOOK_KEY_UNUSABLE.

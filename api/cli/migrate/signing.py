@@ -38,10 +38,9 @@ def signed_in(instance: Instance, name: str | None, token_file: Path | None) -> 
     """
     users = instance.ledger.users
     if (name is None) == (token_file is None):
-        raise OperatorError(
-            "USAGE_INVALID",
-            "Say who does it: --user NAME, which asks for the password, or --token-file FILE of a session.",
-        )
+        either = "--user NAME, which asks for the password, or --token-file FILE of a session"
+        wrong = f"Say who does it: {either}." if name is None else f"Give {either}, not both."
+        raise OperatorError("USAGE_INVALID", wrong)
     if token_file is not None:
         return users.of_session(read_file(token_file).decode("utf-8", "replace").strip(), utc_now())
     password = ask_secret(f"Password of {name}", twice=False)

@@ -68,9 +68,10 @@ class DeadLetters:
         self, endpoint: Endpoint, now: datetime, *, event_id: str | None = None, since: str | None = None
     ) -> int:
         """Sends an endpoint what is dead, and at once what waits for another try; or one event, or every one since a
-        moment, even if it was delivered.
+        moment, delivered or not.
 
-        Only events that the outbox still has, and of types that the endpoint subscribes to.
+        Only events since the endpoint was added, that the outbox still has, and of types that it subscribes to. What
+        is new is sent without a replay.
 
         Args:
             endpoint: The endpoint.
@@ -140,7 +141,11 @@ def _replay_events(
     events = webhook_events.c
     chosen = events.event_id == event_id if event_id is not None else events.created_at >= since
     query = select(events.seq, events.type, events.subject).where(
-        events.scope_id == endpoint.scope_id, events.seq <= _CURSOR, chosen
+        events.scope_id == endpoint.scope_id,
+        events.seq <= _CURSOR,
+        # When it was told, not when what it tells of began: an open anomaly can be older than the endpoint.
+        events.created_at >= endpoint.created_at,
+        chosen,
     )
     of = {"scope": endpoint.scope_id, "endpoint": endpoint.endpoint_id}
     rows = connection.execute(query, of).all()
@@ -159,8 +164,9 @@ def _replay_events(
 def _unknown(event_id: str) -> OperatorError:
     return OperatorError(
         "WEBHOOK_EVENT_UNKNOWN",
-        f"The outbox has no event {event_id!r} that this endpoint was sent before; check the id. The setting "
-        "webhook_kept_days says for how many days events are kept.",
+        f"The outbox has no event {event_id!r} that this endpoint can be sent again; check the id. Events since the "
+        "endpoint was added, of the types that it subscribes to, are sent again, delivered or not. The setting "
+        "webhook_kept_days says for how many days they are kept.",
     )
 
 

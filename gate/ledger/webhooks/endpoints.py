@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, insert, or_, select, update
 
 from gate.clock import new_id
 from gate.errors import OperatorError
@@ -124,9 +124,7 @@ class Endpoints:
                 query = ENDPOINTS.where(webhook_endpoints.c.endpoint_id == endpoint_id)
                 row = connection.execute(query).one_or_none()
         if row is None:
-            raise OperatorError(
-                "WEBHOOK_UNKNOWN", f"There is no webhook endpoint {endpoint_id!r}. `gate webhooks list` shows them all."
-            )
+            raise _unknown(endpoint_id)
         return endpoint_of(row)
 
     def disable(self, endpoint: Endpoint, now: datetime) -> bool:
@@ -181,12 +179,18 @@ class Endpoints:
             now: The current moment.
 
         Raises:
+            OperatorError: WEBHOOK_ROTATION_OPEN: two secrets sign already. WEBHOOK_UNKNOWN: it was removed meanwhile.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
         until = timestamp(now + overlap)
         with self._store.write() as connection:
             rotated = {"generation": webhook_endpoints.c.generation + 1, "rotated_until": until}
-            connection.execute(update(webhook_endpoints).where(*_itself(endpoint)).values(**rotated))
+            # The statement itself looks for an open rotation, so that of two operators one alone begins another.
+            last_until = webhook_endpoints.c.rotated_until
+            closed = or_(last_until.is_(None), last_until <= timestamp(now))
+            statement = update(webhook_endpoints).where(*_itself(endpoint), closed)
+            if not connection.execute(statement.values(**rotated)).rowcount:
+                raise _not_rotated(connection, endpoint)
             details = {"scope": endpoint.scope, "until": until}
             record(connection, "webhook.secret_rotated", endpoint.endpoint_id, details, now)
         return self.find(endpoint.endpoint_id)
@@ -211,6 +215,26 @@ def endpoint_of(row: Row[Any]) -> Endpoint:
     """The endpoint of a row of `ENDPOINTS`."""
     members: tuple[Any, ...] = tuple(row)
     return Endpoint(*members)
+
+
+def _not_rotated(connection: Connection, endpoint: Endpoint) -> OperatorError:
+    """Why no secret was rotated, as the transaction sees it."""
+    query = select(webhook_endpoints.c.rotated_until).where(*_itself(endpoint))
+    until = connection.execute(query).scalar_one_or_none()
+    if until is None:
+        return _unknown(endpoint.endpoint_id)
+    return OperatorError(
+        "WEBHOOK_ROTATION_OPEN",
+        f"The secret of the endpoint {endpoint.endpoint_id} was rotated already, and the secret before signs until "
+        f"{until}. Rotate again after that. If a secret leaked, add the endpoint anew with `gate webhooks add`, and "
+        f"remove this one with `gate webhooks remove {endpoint.endpoint_id}`.",
+    )
+
+
+def _unknown(endpoint_id: str) -> OperatorError:
+    return OperatorError(
+        "WEBHOOK_UNKNOWN", f"There is no webhook endpoint {endpoint_id!r}. `gate webhooks list` shows them all."
+    )
 
 
 def _set_mask(connection: Connection, scope_id: str) -> None:

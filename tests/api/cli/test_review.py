@@ -230,6 +230,9 @@ def test_only_an_approver_who_signs_in_resolves(gate: Gate, opened: Instance, ho
     assert "gate users grant ben --scope acme --role approver" in said
     refused(gate("grant", record["decision_id"], "--scope", "acme"), "USAGE_INVALID")
     token = ("--token-file", str(home.parent / "maya.token"))
+    for answer in ("grant", "refuse"):
+        both = gate(answer, record["decision_id"], "--scope", "acme", "--user", "maya", *token)
+        assert "--token-file FILE of a session, not both." in refused(both, "USAGE_INVALID")
     another = ("--record-hash", "0" * 64)
     refused(gate("grant", record["decision_id"], "--scope", "acme", *token, *another), "SVC_RESOLUTION_RECORD_MISMATCH")
     approved = hold(opened, discount_percent=10, margin_percent=22)

@@ -75,6 +75,21 @@ def test_an_endpoint_is_added_tried_and_listed(gate: Gate, scope: Scope, server:
     assert server.url in gate("list").stdout
 
 
+def test_a_test_that_is_answered_410_disables_nothing_and_says_so(gate: Gate, scope: Scope, server: Receiver) -> None:
+    endpoint = added(gate, server.url)["endpoint_id"]
+    server.behave = lambda handler: handler.answer(410)
+    done = gate("test", endpoint)
+    told = "It answered 410. The test did not disable the endpoint; an event that it answers with 410 does.\n"
+    assert (done.returncode, done.stdout.endswith(told)) == (1, True)
+    assert [each["status"] for each in listed(gate)] == ["active"]
+    gate("disable", endpoint)
+    done = gate("test", endpoint)
+    assert done.stdout.endswith("It answered 410. The endpoint was disabled before the test, and still is.\n")
+    assert [each["status"] for each in listed(gate)] == ["disabled (operator)"]
+    server.behave = lambda handler: handler.answer(404)
+    assert gate("test", endpoint).stdout.endswith("It answered 404.\n")
+
+
 def test_the_secret_is_shown_again_and_rotated(gate: Gate, scope: Scope, server: Receiver) -> None:
     made = added(gate, server.url)
     assert gate("secret", made["endpoint_id"]).stdout.strip() == made["secret"]
@@ -84,6 +99,11 @@ def test_the_secret_is_shown_again_and_rotated(gate: Gate, scope: Scope, server:
     _, headers, body = server.requests[0]
     for secret in (rotated["secret"], rotated["previous"]):
         Webhook(secret).verify(body, headers)
+    again = gate("secret", made["endpoint_id"], "--rotate", "--json")
+    assert (again.returncode, json.loads(again.stderr)["error"]) == (2, "WEBHOOK_ROTATION_OPEN")
+    shown = json.loads(gate("secret", made["endpoint_id"], "--json").stdout)
+    assert shown == rotated
+    assert rotated["previous_until"] in json.loads(again.stderr)["message"]
 
 
 @pytest.mark.parametrize(

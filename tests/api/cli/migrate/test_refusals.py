@@ -20,6 +20,7 @@ from tests.support.migrating import PASSWORD, POLICY, SCOPE, CommandDesk, versio
 from workbench.migration import proof
 
 NO_HASH: Final = "0" * 64
+BOTH: Final = "Give --user NAME, which asks for the password, or --token-file FILE of a session, not both."
 
 
 def set_up(desk: CommandDesk, setting: str) -> None:
@@ -37,8 +38,9 @@ class TestSigning:
         evidence = ["--evidence", NO_HASH] if command == "approve" else []
         code, message = desk.refusal(command, subject, *evidence)
         assert (code, "--user NAME" in message, "--token-file FILE" in message) == ("USAGE_INVALID", True, True)
+        assert message.startswith("Say who does it: --user")
         code, message = desk.refusal(command, subject, *evidence, "--user", "ada", by="ada")
-        assert code == "USAGE_INVALID"
+        assert (code, message) == ("USAGE_INVALID", BOTH)
         code, message = desk.refusal(command, subject, *evidence, "--user", "ada")
         assert (code, "`gate users sign-in`" in message) == ("PASSWORD_MISSING", True)
         assert desk.answer("list") == {"migrations": []}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from api.keeper import tell
 from gate.clock import utc_now
 from gate.encoding import resources
 from gate.errors import OperatorError, ReviewConflict
-from gate.ids import parse_timestamp
+from gate.ids import parse_timestamp, timestamp
 from gate.instance.audit import check_chain
 from gate.instance.instance import Instance
 from gate.instance.webhooks import KEY_FILE
@@ -362,6 +363,48 @@ def test_events_that_were_delivered_are_replayed_one_by_one_or_since_a_moment(
         letters.replay(endpoint, utc_now(), event_id="evt_unknown")
 
 
+def test_events_from_before_an_endpoint_was_added_are_not_replayed_to_it(
+    instance: Instance, scope: Scope, authority: Authority
+) -> None:
+    earlier = add(instance, scope)
+    decide(instance, authority)
+    before = instance.ledger.deliveries.page(earlier).fresh[0]
+    time.sleep(0.002)
+    endpoint = add(instance, scope)
+    record = decide(instance, authority)
+    page = instance.ledger.deliveries.page(endpoint)
+    instance.ledger.deliveries.keep(endpoint, page.last, Tried(page.fresh, []), utc_now())
+    letters = instance.ledger.dead_letters
+    with pytest.raises(OperatorError, match="since the endpoint was added") as refusal:
+        letters.replay(endpoint, utc_now(), event_id=before.event_id)
+    assert refusal.value.code == "WEBHOOK_EVENT_UNKNOWN"
+    assert letters.replay(endpoint, utc_now(), since="2000-01-01T00:00:00.000Z") == 1
+    moved = instance.ledger.endpoints.find(endpoint.endpoint_id)
+    assert [each.subject for each in instance.ledger.deliveries.page(moved).pending] == [record["decision_id"]]
+
+
+def test_what_an_endpoint_heard_of_when_it_was_added_is_replayed_too(
+    instance: Instance, scope: Scope, authority: Authority
+) -> None:
+    decide(instance, authority)
+    kept = instance.checkpoints.keep(utc_now())
+    assert kept is not None
+    tell(instance, kept, utc_now())
+    endpoint = add(instance, scope)
+    tell(instance, kept, utc_now())
+    page = instance.ledger.deliveries.page(endpoint)
+    assert [each.type for each in page.fresh] == ["checkpoint.made"]
+    instance.ledger.deliveries.keep(endpoint, page.last, Tried(page.fresh, []), utc_now())
+    letters = instance.ledger.dead_letters
+    assert letters.replay(endpoint, utc_now(), event_id=page.fresh[0].event_id) == 1
+    assert letters.replay(endpoint, utc_now(), since="2000-01-01T00:00:00.000Z") == 1
+    # Of two endpoints the second does not hear again of what the first was sent.
+    second = add(instance, scope)
+    tell(instance, kept, utc_now())
+    assert instance.ledger.deliveries.page(second).fresh == []
+    assert types(instance, scope) == ["checkpoint.made"]
+
+
 def test_a_disabled_endpoint_gets_what_happened_once_it_is_enabled(
     instance: Instance, scope: Scope, authority: Authority
 ) -> None:
@@ -426,6 +469,45 @@ def test_the_key_is_made_once_and_a_lost_one_is_not_replaced(instance: Instance,
     assert refusal.value.code == "WEBHOOK_KEY_UNUSABLE"
     Path(moved).rename(file)
     assert instance.webhooks.secrets(endpoint, utc_now()) == [secret]
+
+
+def test_a_secret_is_not_rotated_again_while_the_one_before_signs(instance: Instance, scope: Scope) -> None:
+    endpoint, now = add(instance, scope), utc_now()
+    (first,) = instance.webhooks.secrets(endpoint, now)
+    rotated = instance.webhooks.rotate(endpoint, now)
+    ends = now + timedelta(hours=24)
+    # The endpoint as it was read before the rotation, as by a second operator.
+    with pytest.raises(OperatorError, match=f"the secret before signs until {timestamp(ends)}") as refusal:
+        instance.webhooks.rotate(endpoint, ends - timedelta(milliseconds=1))
+    assert refusal.value.code == "WEBHOOK_ROTATION_OPEN"
+    assert f"`gate webhooks remove {endpoint.endpoint_id}`" in refusal.value.message
+    found = instance.ledger.endpoints.find(endpoint.endpoint_id)
+    assert found == rotated
+    second, before = instance.webhooks.secrets(found, ends - timedelta(milliseconds=1))
+    assert before == first
+    again = instance.webhooks.rotate(endpoint, ends)
+    assert instance.webhooks.secrets(again, ends)[1:] == [second]
+    logged = [entry.action for entry in instance.ledger.operator_log.latest(9)]
+    assert logged.count("webhook.secret_rotated") == 2
+    instance.ledger.endpoints.remove(endpoint, ends)
+    with pytest.raises(OperatorError, match="no webhook endpoint"):
+        instance.webhooks.rotate(endpoint, ends + timedelta(days=2))
+
+
+def test_of_operators_who_rotate_at_once_one_does(instance: Instance, scope: Scope) -> None:
+    endpoint = add(instance, scope)
+    (first,) = instance.webhooks.secrets(endpoint, utc_now())
+
+    def rotate(number: int) -> str:
+        try:
+            instance.webhooks.rotate(endpoint, utc_now())
+        except OperatorError as error:
+            return error.code
+        return "rotated"
+
+    assert sorted(in_threads(6, rotate)) == ["WEBHOOK_ROTATION_OPEN"] * 5 + ["rotated"]
+    found = instance.ledger.endpoints.find(endpoint.endpoint_id)
+    assert instance.webhooks.secrets(found, utc_now())[1:] == [first]
 
 
 def test_the_types_have_bits_of_their_own() -> None:
