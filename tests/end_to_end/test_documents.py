@@ -1,4 +1,7 @@
-"""Every command in the README and in docs/ runs as written, in order, against a `make run`."""
+"""Every command in the README and in docs/ runs as written, in order, against a `make run`.
+
+Those of docs/ run a `gate` that is forked and not started anew (tests/end_to_end/forking.py), for it is run 150 times.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ import pytest
 from gate.policy.confidence import Counts, Coverage
 from gate.policy.questions import ConfidenceQuestion
 from gate.policy.reports import confidence_report
+from tests.end_to_end.forking import forking, use_forked
 from tests.end_to_end.site import Site
 from tests.end_to_end.support import ROOT, bash_blocks, free_port, make_run, mirror
 from tests.support import upstreams
@@ -33,6 +37,8 @@ PAGES = [*FIRST, *sorted(OTHERS), *LAST]
 ALONE = "docs/api.md"
 # It needs an upstream, and shows what that was asked and answered.
 ADVISED = "docs/advisory.md"
+# Its commands are those that were installed.
+INSTALLED = "README.md"
 # These are the test itself, what runs the tests, and what that makes for them beforehand.
 OUTSIDE = {"make run\n", "make test\n", "make mcp\n"}
 # Of a demo, where a page makes one: as few as show what is planted, and nobody besides. In so few, chance hides it in
@@ -99,13 +105,22 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
 
 
 @pytest.fixture(scope="module")
-def ran(shared: Started, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Ran]]:
+def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The socket of what forks the `gate` command."""
+    with forking(tmp_path_factory.mktemp("forks")) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def ran(shared: Started, forks: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Ran]]:
     """Runs the blocks of a page in order, against a `make run`; once for all tests that look at the page."""
 
     @cache
     def blocks_of(page: str) -> list[Ran]:
         blocks = [block for block in bash_blocks((ROOT / page).read_text()) if block not in OUTSIDE]
         project = mirror(tmp_path_factory.mktemp("page") / "project")
+        if page != INSTALLED:
+            use_forked(project, forks)
         if page == ALONE:
             with Site(project / "var", None).serving(1, "--demo", "--analytics", ready="^curl ") as alone:
                 return [run(block, project, int(alone.url.rpartition(":")[2])) for block in blocks]

@@ -168,6 +168,10 @@ class Case:
     def made(self) -> Moment:
         return moment(self.record["created_at"])
 
+    @cached_property
+    def minute(self) -> int:
+        return int(self.made.timestamp()) // 60
+
     @property
     def yes(self) -> bool:
         return bool(self.record["verdict"] == "yes")
@@ -606,7 +610,7 @@ def same(one: Moved, other: Moved) -> bool:
 
 def minute_of(case: Case) -> int:
     """The minute of a case; a number of its own where it has none."""
-    return 2**40 + case.position if case.alone else int(case.made.timestamp()) // 60
+    return 2**40 + case.position if case.alone else case.minute
 
 
 def are_untimed(cases: Sequence[Case]) -> bool:
@@ -686,12 +690,15 @@ class Level:
         by_bin = apart_by(numbers, self.bin)
         self.middle: dict[int, float] = {at: lower(of) for at, of in by_bin.items()}
         self.counts = {at: len(of) for at, of in by_bin.items()}
+        self.ranks = {at: self.rank_of(at) for at in by_bin}
 
     def bin(self, value: float) -> int:
         return bisect_left(self.edges, value)
 
     def rank(self, value: float) -> int:
-        at = self.bin(value)
+        return self.ranks[self.bin(value)]
+
+    def rank_of(self, at: int) -> int:
         below = sum(count for other, count in self.counts.items() if other < at)
         return (2 * below + self.counts[at]) * 1000 // (2 * len(self.values))
 
@@ -1734,21 +1741,20 @@ class Recount:
             if not values:
                 continue
             level = Level(values, ratios=self.by_ratio(name))
+            dated = [(self.week(of[0]), of[0].age, of) for of in values]
             for window in windows(self.weeks):
                 days = self.days_since(window)
                 if days == 0:
                     continue
                 most = math.inf if days >= ALL_AGES else days
                 sides = [
-                    [of for of in values if self.week(of[0]) in weeks and of[0].age < most]
+                    [of for week, age, of in dated if week in weeks and age < most]
                     for weeks in (window.before, window.within)
                 ]
                 if min(map(len, sides)) < self.min_sample:
                     continue
                 tests += 4
-                groups = [
-                    [of for of in values if self.week(of[0]) in weeks] for weeks in (window.before, window.within)
-                ]
+                groups = [[of for week, _, of in dated if week in weeks] for weeks in (window.before, window.within)]
                 found += self.level_moved(name, level, window, sides, groups)
             for version in sorted({version_of(case) for case, _ in values}):
                 compared = self.version_moved(name, level, version)

@@ -17,7 +17,6 @@ from fractions import Fraction
 from typing import Any, Final
 
 import rfc8785
-from scipy.stats import t as student
 
 from gate.rulebooks.analysis.difference import Difference
 from gate.rulebooks.analysis.formulas.classes import FieldClasses
@@ -27,6 +26,7 @@ from gate.rulebooks.conditions import tests_of
 from gate.rulebooks.evaluation import ABSENT, Outcome, value_at
 from gate.rulebooks.explanation import shown
 from gate.rulebooks.rulebook import Rulebook
+from tests.support.reference import stats
 
 TERMINAL: Final = ("succeeded", "partial", "failed", "reverted")
 STATUSES: Final = (*TERMINAL, "pending", "review", "unreported")
@@ -393,7 +393,7 @@ def mean_of(values: Sequence[float]) -> Json:
     if count < 2:
         return told_ | dict.fromkeys(("sum_low", "sum_high", "low", "high"))
     variance = sum(((value - mean) ** 2 for value in exact), Fraction(0)) / (count - 1)
-    quantile = Fraction(round(float(student.ppf(0.975, count - 1)), 9))
+    quantile = Fraction(round(float(stats().t.ppf(0.975, count - 1)), 9))
     half = quantile * root(variance / count)
     low, high = mean - half, mean + half
     ends = {"low": low, "high": high, "sum_low": low * count, "sum_high": high * count}

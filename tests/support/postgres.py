@@ -55,11 +55,16 @@ class Postgres:
             return cursor.fetchall() if cursor.description else []
 
     @contextmanager
-    def database(self) -> Iterator[str]:
-        """The URL of a fresh empty database, dropped when the block ends."""
+    def database(self, template: str | None = None) -> Iterator[str]:
+        """The URL of a fresh database, dropped when the block ends.
+
+        Args:
+            template: The URL of another that it is to be a copy of, to which nobody is connected; it is empty without.
+        """
         tiers.require_heavy("uses PostgreSQL")
         name = f"gate_{secrets.token_hex(6)}"
-        self.execute(f"CREATE DATABASE {name}")
+        copied = "" if template is None else f" TEMPLATE {_name_of(template)} STRATEGY FILE_COPY"
+        self.execute(f"CREATE DATABASE {name}{copied}")
         try:
             yield self.url(name)
         finally:
@@ -100,7 +105,7 @@ class Postgres:
 
     def kill_backends(self, database_url: str) -> int:
         """Ends every connection to a database, as a failing network or an operator would; how many there were."""
-        name = psycopg.conninfo.conninfo_to_dict(database_url)["dbname"]
+        name = _name_of(database_url)
         return len(self.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", name))
 
     @contextmanager
@@ -145,6 +150,10 @@ _SCHEMA: Final = """
     UNION ALL SELECT 'release', version_num, '', '', '' FROM alembic_version
     ORDER BY 1, 2, 3, 4, 5
 """
+
+
+def _name_of(database_url: str) -> str:
+    return str(psycopg.conninfo.conninfo_to_dict(database_url)["dbname"])
 
 
 def _schema_of(connection: psycopg.Connection[Any]) -> list[tuple[Any, ...]]:

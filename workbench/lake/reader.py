@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 import polars as pl
 from polars.datatypes import DataTypeClass
@@ -144,6 +144,9 @@ class Window:
         return rows if self.verdict is None else rows.filter(pl.col("verdict") == self.verdict)
 
 
+_Since: TypeAlias = tuple[pl.Series, list[pl.DataFrame]]
+
+
 @dataclass(frozen=True, repr=False)
 class Snapshot:
     """A scope's chain up to one position, as tables.
@@ -169,6 +172,8 @@ class Snapshot:
     advisory: bool = True
     clock: str = RECORDED
     imported: ImportedSet | None = None
+    # A report asks for the cases a dozen times, in slices of one snapshot, which share what they do not cut.
+    _since: dict[tuple[str | None, tuple[str, ...]], _Since] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:
         sliced = ", sliced" if self.windows else ""
@@ -358,13 +363,27 @@ class Snapshot:
     def cases(self, policy_id: str | None = None) -> pl.LazyFrame:
         """Each decision with the latest of what was reported about it; of one policy where it is named."""
         resolved = self._scan("cases", self.manifest.of("cases"), policy_id)
+        known, added = self._since_resolved(policy_id)
+        if known.len():
+            resolved = resolved.filter(~pl.col("position").is_in(known.implode()))
+        parts = [resolved, *(rows.lazy() for rows in added)]
+        return self.within(self._dated("cases", pl.concat(parts)))
+
+    def _since_resolved(self, policy_id: str | None) -> _Since:
+        """Which resolved cases were reported on since, by position; and those and the later cases as they are now."""
+        asked = (policy_id, tuple(file.path for file in self.manifest.of("cases")))
+        if asked not in self._since:
+            self._since[asked] = self._find_since_resolved(policy_id)
+        return self._since[asked]
+
+    def _find_since_resolved(self, policy_id: str | None) -> _Since:
         decisions = self._recent("decisions", DECISION_COLUMNS, policy_id)
         reports = (
             self._recent("outcomes", (*OUTCOME_COLUMNS, "policy_id"), policy_id),
             self._recent("executions", (*EXECUTION_COLUMNS, "policy_id"), policy_id),
             self._recent("resolutions", (*RESOLUTION_COLUMNS, "policy_id"), policy_id),
         )
-        parts = [resolved]
+        added = []
         reported = reported_on(reports)
         known = reported.filter(reported <= self.manifest.compacted)
         if known.len():
@@ -375,10 +394,10 @@ class Snapshot:
                 if known.is_between(file.first_position, file.last_position).any()
             ]
             changed = self._scan("cases", holding, policy_id).filter(touched).collect(engine="streaming")
-            parts = [resolved.filter(~touched), updated(changed, *reports).lazy()]
+            added.append(updated(changed, *reports))
         if decisions.height:
-            parts.append(updated(unreported(decisions), *reports).lazy())
-        return self.within(self._dated("cases", pl.concat(parts)))
+            added.append(updated(unreported(decisions), *reports))
+        return known, added
 
     def metrics(self, policy_id: str | None = None) -> pl.LazyFrame:
         """What the latest outcome of each decision measured, a row for each name; of one policy where it is named."""
@@ -444,7 +463,10 @@ class Snapshot:
         paths = {file.path for file in unchanged}
         rest = tuple(file for file in self.manifest.files if file.path not in paths)
         return [
-            *((file, replace(self, manifest=replace(self.manifest, files=(file,)), tail={})) for file in unchanged),
+            *(
+                (file, replace(self, manifest=replace(self.manifest, files=(file,)), tail={}, _since={}))
+                for file in unchanged
+            ),
             (None, replace(self, manifest=replace(self.manifest, files=rest))),
         ]
 

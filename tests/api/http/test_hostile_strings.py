@@ -9,6 +9,7 @@ import copy
 import json
 import re
 from collections.abc import Callable, Collection, Iterator
+from functools import cache
 from io import BytesIO
 from itertools import product
 from typing import Any, Final
@@ -195,6 +196,8 @@ def test_every_member_of_a_request(
     assert check_chain(instance, scope.scope_id) == (made, None)
 
 
+# Asked of each text at each place, and some are long.
+@cache
 def _is_unicode(text: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in text)
 

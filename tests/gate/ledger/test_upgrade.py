@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,9 @@ from tests.support.samples import copy_as_release, rows_of, sample_request
 # Later than any key that a test makes: nothing is signed before its key is in use.
 THIS_MONTH = datetime(2037, 6, 15, tzinfo=UTC)
 NEXT_MONTH = datetime(2037, 7, 15, tzinfo=UTC)
+
+# Its name in a home.
+LEDGER = "ledger.db"
 
 
 @pytest.fixture(scope="module")
@@ -80,16 +85,61 @@ def revision(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture
-def settings(source: Instance, tmp_path: Path, database_url: str | None, revision: str) -> Settings:
+@pytest.fixture(scope="module")
+def laid_out_as(laid_out: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The same ledger as an earlier release kept it, in a SQLite file that nobody opens; made once for each release."""
+
+    @cache
+    def file_of(revision: str) -> Path:
+        file = tmp_path_factory.mktemp(f"as {revision}") / LEDGER
+        lay_out(laid_out, f"sqlite:///{file}", revision)
+        return file
+
+    return file_of
+
+
+@pytest.fixture(scope="module")
+def database_as(
+    request: pytest.FixtureRequest, laid_out: Path
+) -> Iterator[Callable[[str], AbstractContextManager[str]]]:
+    """The same in a PostgreSQL database of the caller's own, a copy of one that nobody opens."""
+    with ExitStack() as kept:
+
+        @cache
+        def template_of(revision: str) -> str:
+            template = kept.enter_context(request.getfixturevalue("postgres").database())
+            lay_out(laid_out, template, revision)
+            return str(template)
+
+        yield lambda revision: request.getfixturevalue("postgres").database(template_of(revision))
+
+
+def lay_out(home: Path, url: str, revision: str) -> None:
+    """Lays the ledger of an instance out in an empty database as an earlier release did."""
+    source, old = open_store(f"sqlite:///{home / LEDGER}"), open_store(url, create=True)
+    copy_as_release(source, old, revision)
+    for opened in (source, old):
+        opened.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def settings(
+    request: pytest.FixtureRequest,
+    laid_out: Path,
+    tmp_path: Path,
+    revision: str,
+    laid_out_as: Callable[[str], Path],
+    database_as: Callable[[str], AbstractContextManager[str]],
+) -> Iterator[Settings]:
     """The same instance as the earlier release kept it."""
     home = tmp_path / "home"
-    shutil.copytree(source.settings.home, home, ignore=shutil.ignore_patterns("ledger.db*"))
-    found = load_settings(home, database_url=database_url)
-    old = open_store(found.ledger_url, create=True)
-    copy_as_release(source.ledger.store, old, revision)
-    old.close()
-    return found
+    shutil.copytree(laid_out, home, ignore=shutil.ignore_patterns(f"{LEDGER}*"))
+    if request.param == "sqlite":
+        shutil.copyfile(laid_out_as(revision), home / LEDGER)
+        yield load_settings(home)
+    else:
+        with database_as(revision) as url:
+            yield load_settings(home, database_url=url)
 
 
 @pytest.fixture
@@ -220,7 +270,7 @@ def test_an_upgrade_that_fails_leaves_the_ledger_as_it_was(settings: Settings, s
     assert upgrade_ledger(settings, utc_now()) == revision
 
 
-@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
 def test_on_postgresql_an_upgrade_takes_as_long_as_it_takes(settings: Settings, store: Store) -> None:
     """A request's statements end after seconds. Those that rewrite the tables of a large ledger need longer."""
     with store.write() as connection:

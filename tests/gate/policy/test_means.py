@@ -8,9 +8,9 @@ import statistics
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import t as student
 
 from gate.policy.means import Mean, mean_interval, student_t, sums_of
+from tests.support.reference import stats
 from tests.support.tiers import examples
 
 # Student's t for a 95 % interval, as printed tables have it.
@@ -29,7 +29,7 @@ def test_the_quantile_has_nine_digits_everywhere_and_falls_where_the_series_ends
     degrees = [*range(1, 20), *range(390, 412), 9_999, 10**6, 10**9]
     found = [student_t(of) for of in degrees]
     assert found == sorted(found, reverse=True)
-    assert found == pytest.approx([float(student.ppf(0.975, of)) for of in degrees], rel=1e-9)
+    assert found == pytest.approx([float(stats().t.ppf(0.975, of)) for of in degrees], rel=1e-9)
 
 
 def test_nothing_is_said_of_no_values_and_no_interval_of_one() -> None:
@@ -63,7 +63,7 @@ def test_the_interval_is_the_mean_with_so_many_standard_errors(values: list[floa
     found = mean_interval(sums_of(values))
     assert found is not None
     mean, error = statistics.mean(values), statistics.stdev(values) / math.sqrt(len(values))
-    half = float(student.ppf(0.975, len(values) - 1)) * error
+    half = float(stats().t.ppf(0.975, len(values) - 1)) * error
     expected = (math.fsum(values), mean, mean - half, mean + half)
     # The quantile has nine digits.
     close = 1e-8 * half + 2e-6

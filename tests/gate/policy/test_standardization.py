@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy.stats import chi2, norm
 
 from gate.policy.anomalies.statistics import LEAST_P, Share, fisher_exact
 from gate.policy.standardization import LEAST_EXPECTED, Comparison, Groups, compare, design_effect, total
 from tests.gate.policy.counting import tried
+from tests.support.reference import stats
 
-Z = float(norm.ppf(0.975))
+Z = NormalDist().inv_cdf(0.975)
+
 Table = tuple[Share, Share]
 
 
@@ -129,7 +131,7 @@ class TestOracles:
         moments = [drawn(n, m, a + c) for a, n, c, m in common(of)]
         distance = sum(a for a, *_ in common(of)) - sum(mean for mean, _ in moments)
         spread = sum(variance for _, variance in moments)
-        expected = chi2.sf(float(distance**2 / spread) / effect, 1)
+        expected = stats().chi2.sf(float(distance**2 / spread) / effect, 1)
         assert found(of, effect).p_value == pytest.approx(max(expected, LEAST_P), rel=1e-6)
 
     @tried
@@ -161,8 +163,8 @@ class TestOracles:
     def test_groups_make_evidence_of_few_weaker_by_as_much(self, of: dict[str, Table], effect: float) -> None:
         assume(common(of))
         assume(nearer(of) < LEAST_EXPECTED)
-        alone = norm.isf(found(of).p_value / 2)
-        assert norm.isf(found(of, effect).p_value / 2) == pytest.approx(alone / math.sqrt(effect), abs=1e-6)
+        alone = stats().norm.isf(found(of).p_value / 2)
+        assert stats().norm.isf(found(of, effect).p_value / 2) == pytest.approx(alone / math.sqrt(effect), abs=1e-6)
 
     def test_few_failures_that_are_all_in_one_group_are_no_chance(self) -> None:
         # Of 1,040 cases 70 failed, 20 of them among 40: 2.7 were to be expected, too few for the approximation.
@@ -239,7 +241,7 @@ class TestLaws:
         pooled = succeeded / (n + m)
         if nearer({"": (one, other)}) >= LEAST_EXPECTED:
             z = (one.rate - other.rate) / math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m) * (n + m) / (n + m - 1))
-            assert compared.p_value == pytest.approx(max(2 * norm.sf(abs(z)), LEAST_P), rel=1e-6)
+            assert compared.p_value == pytest.approx(max(2 * stats().norm.sf(abs(z)), LEAST_P), rel=1e-6)
         if pooled in (0, 1):
             assert (compared.p_value, compared.difference.value) == (1, 0)
 
