@@ -361,9 +361,10 @@ def _when_asked_to_end(then: Callable[[], None]) -> None:
     signal.set_wakeup_fd(writer.detach(), warn_on_full_buffer=False)
 
     def wait() -> None:
-        while signal.SIGTERM not in reader.recv(64):
-            pass
-        then()
+        # For good: with the reader closed, a second signal would print an error.
+        while told := reader.recv(64):
+            if signal.SIGTERM in told:
+                then()
 
     threading.Thread(target=wait, daemon=True).start()
 

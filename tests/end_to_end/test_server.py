@@ -9,7 +9,9 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +132,23 @@ def test_a_signal_lets_requests_in_flight_finish(own: Site, sign: int) -> None:
     # What a client saw broken was a connection that the server had closed between two requests: no decision was made
     # that nobody heard of.
     require_whole(own, "acme", len(acknowledged))
+
+
+def test_a_worker_that_is_told_twice_to_end_writes_no_error(own: Site) -> None:
+    with own.serving(workers=1) as server:
+        (worker,) = workers_of(server)
+        host, port = server.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=30) as connection:
+            # Not yet a whole request, so that the worker waits for it.
+            connection.sendall(b"POST /api/decide HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{")
+            # It may have ended by then.
+            with suppress(OSError):
+                for _ in range(5):
+                    os.kill(worker, signal.SIGTERM)
+                    time.sleep(0.1)
+                connection.sendall(b"}")
+        assert server.stop(signal.SIGTERM) == 0
+    assert "Traceback" not in server.text()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="what a thread blocks is told by /proc")
