@@ -148,7 +148,7 @@ def _sentences(record: Record, rules: Sequence[TriedAndExplained]) -> Iterator[s
     elif evaluation["missing_fields"] or evaluation["invalid_fields"]:
         because = "facts that the rulebook requires are missing or of the wrong type"
     else:
-        because = "no rule matched, and the default outcome of the rulebook holds"
+        because = "no rule matched, and the default outcome of the rulebook applies"
     yield f"The verdict is {record['verdict']}: {because}."
     if evaluation is not None:
         yield from (f"The fact {name} is missing." for name in evaluation["missing_fields"])

@@ -28,7 +28,7 @@ def explained(**facts: Any) -> dict[str, Any]:
     [
         ({}, "yes", "the rule approve_standard_exception matched"),
         ({"margin_percent": 9}, "no", "the rule block_below_margin_floor matched"),
-        ({"discount_percent": 40}, "review", "no rule matched, and the default outcome of the rulebook holds"),
+        ({"discount_percent": 40}, "review", "no rule matched, and the default outcome of the rulebook applies"),
         ({"discount_percent": "much"}, "review", "facts that the rulebook requires are missing or of the wrong type"),
     ],
 )

@@ -100,7 +100,7 @@ def test_the_case_tells_what_was_asked_why_it_is_held_and_what_the_answer_is_bou
     assert page.title.startswith("Held: ")
     assert page.title.endswith(" on late, 1,250 EUR")
     assert "held for sales It has been waiting for 3 hours; overdue by 45 minutes" in found.text
-    assert "The verdict is review: no rule matched, and the default outcome of the rulebook holds." in found.text
+    assert "The verdict is review: no rule matched, and the default outcome of the rulebook applies." in found.text
     assert ["discount_percent", "20"] in found.rows
     for hash_ in (record["record_hash"], record["receipt_hash"]):
         assert hash_ in found.text
