@@ -13,7 +13,7 @@ from api.cli.output import compact, minute, print_json, say, table
 from api.cli.review.resolving import DecisionId, tell
 from api.cli.review.spans import span
 from gate.clock import utc_now
-from gate.decisions.reviews.standing import last_executed_at
+from gate.decisions.reviews.standing import last_receipts
 from gate.decisions.stored import decision_not_found, require_as_made, stored_record
 from gate.errors import OperatorError
 from gate.ids import parse_timestamp, timestamp
@@ -24,6 +24,7 @@ from gate.ledger.reads.decisions import Criteria, Found
 from gate.ledger.reviews import ReviewRow
 from gate.records.documents import Record
 from gate.records.explanation import WAITS, reasons
+from gate.records.reports.breaches import breaches, last_executed_at
 
 
 def list_reviews(
@@ -73,23 +74,13 @@ def show(
         found = instance.ledger.directory.scope(scope)
         record = _record(instance, found, decision_id)
         standing = instance.resolutions().standing(found.scope_id, decision_id)
-        executed_at = last_executed_at(instance.ledger, found.scope_id, decision_id)
+        receipts = last_receipts(instance.ledger, found.scope_id, decision_id)
     if as_json:
         print_json({"review": standing, "decision_record": record})
         return
-    binding = record["action_binding"]
-    target = f"{binding['system']} {binding['resource']}".strip()
-    say(f"Action: {binding['proposed_action'] or record['action']}{f' on {target}' if target else ''}")
-    told: Any = binding
-    for name in ("amount", "currency", "subject", "actor"):
-        if name in told:
-            say(f"  {name}: {told[name] if isinstance(told[name], str) else compact(told[name])}")
-    why = reasons(record)
-    for sentence in [*why.because, *why.unmatched]:
-        say(f"  {sentence}")
-    say(f"  {why.action}{f' {WAITS}' if standing['state'] == HELD else ''}")
-    say(f"Decided {minute(record['created_at'])} UTC, record_hash {record['record_hash']}.")
+    _tell_case(record, is_held=standing["state"] == HELD)
     resolution = standing["resolution"]
+    executed_at = last_executed_at(receipts)
     if standing["state"] is None:
         say(f"It is not held for an owner: the verdict is {record['verdict']}.")
     elif resolution is None:
@@ -101,9 +92,30 @@ def show(
         say(f"Answer: gate review grant {decision_id} --scope {scope} --user NAME --note TEXT, or gate review refuse.")
     else:
         tell(resolution, standing["state"])
-        if executed_at is not None and standing["state"] != EXECUTED:
+        broken = breaches(receipts, resolution["expires_at"]) if resolution["resolution"] == GRANTED else []
+        for sentence in broken:
+            say(f"WARNING: {sentence}")
+        flagged = executed_at is not None and standing["state"] != EXECUTED
+        if flagged:
             say(f"WARNING: an execution was reported at {minute(executed_at)} UTC, in a receipt with flags.")
+        if broken or flagged:
             say(f"Read it: GET /api/decision/{decision_id}/executions.")
+
+
+def _tell_case(record: Record, *, is_held: bool) -> None:
+    """Says what was asked for, and why the rulebook decided as it did."""
+    binding = record["action_binding"]
+    target = f"{binding['system']} {binding['resource']}".strip()
+    say(f"Action: {binding['proposed_action'] or record['action']}{f' on {target}' if target else ''}")
+    told: Any = binding
+    for name in ("amount", "currency", "subject", "actor"):
+        if name in told:
+            say(f"  {name}: {told[name] if isinstance(told[name], str) else compact(told[name])}")
+    why = reasons(record)
+    for sentence in [*why.because, *why.unmatched]:
+        say(f"  {sentence}")
+    say(f"  {why.action}{f' {WAITS}' if is_held else ''}")
+    say(f"Decided {minute(record['created_at'])} UTC, record_hash {record['record_hash']}.")
 
 
 def _record(instance: Instance, scope: Scope, decision_id: str) -> Record:

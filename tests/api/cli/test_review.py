@@ -223,6 +223,31 @@ def test_an_executed_receipt_with_flags_is_told_behind_a_grant_and_leaves_it_ope
     assert "WARNING" not in shown
 
 
+def test_receipts_that_break_a_grant_are_told_though_its_state_is_executed(gate: Gate, opened: Instance) -> None:
+    directory = opened.ledger.directory
+    scope, approver = directory.scope("acme"), opened.ledger.users.user("maya")
+    key, _ = directory.create_key(scope, FULL_ACCESS, None, utc_now())
+    caller = directory.authenticate(key, utc_now())
+    late, other = (hold(opened)["decision_id"] for _ in range(2))
+    granted = [opened.resolutions().resolve_as(approver, scope, each, "granted") for each in (late, other)]
+    ends_at = granted[0]["expires_at"]
+    executed_at = timestamp(parse_timestamp(ends_at) + timedelta(minutes=6, seconds=30))
+    lifecycle = opened.lifecycle(lambda: utc_now() + timedelta(days=2))
+    lifecycle.report(caller, EXECUTIONS, late, {"execution_status": "executed", "executed_at": executed_at})
+    another = {"execution_status": "executed", "action_taken": "delete_the_deal"}
+    opened.lifecycle().report(caller, EXECUTIONS, other, another)
+    shown = gate("show", late, "--scope", "acme").stdout
+    assert "The action was executed since." in shown
+    assert (
+        f"WARNING: A receipt is dated {minute(executed_at)} UTC, more than 5 minutes after the grant ended "
+        f"({minute(ends_at)} UTC)."
+    ) in shown
+    assert f"Read it: GET /api/decision/{late}/executions." in shown
+    shown = gate("show", other, "--scope", "acme").stdout
+    assert 'WARNING: A receipt names another action than the granted one: "delete_the_deal".' in shown
+    assert "more than 5 minutes" not in shown
+
+
 def test_only_an_approver_who_signs_in_resolves(gate: Gate, opened: Instance, home: Path) -> None:
     record = hold(opened)
     author = ("--token-file", str(home.parent / "ben.token"))

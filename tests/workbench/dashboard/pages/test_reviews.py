@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -183,6 +184,22 @@ def test_an_executed_receipt_with_flags_is_told_where_the_review_was_answered(de
     assert told in read(desk.visit(url("review", id=decision_id))).text
     desk.site.chain.execution(decision_id)
     assert told not in read(desk.visit(url("review", id=decision_id))).text
+
+
+def test_a_receipt_that_breaks_the_grant_is_told_though_the_state_is_executed(desk: Reviewers) -> None:
+    late, other = desk.hold("late"), desk.hold("other")
+    for decision_id in (late, other):
+        desk.answer(decision_id)
+    desk.site.chain.execution(other, action_taken="delete_the_deal")
+    told = 'The grant was broken. A receipt names another action than the granted one: "delete_the_deal".'
+    page = desk.visit(url("review", id=other))
+    assert page.title.startswith("Granted and executed")
+    assert told in read(page).text
+    desk.site.chain.now += timedelta(days=2)
+    desk.site.chain.execution(late)
+    found = read(desk.visit(url("review", id=late))).text
+    assert re.search(r"broken\. A receipt is dated [-0-9: ]+ UTC, more than 5 minutes after the grant ended \(", found)
+    assert "another action" not in found
 
 
 def test_only_an_approver_has_buttons_and_others_see_why_not(queue: Reviewers) -> None:

@@ -10,6 +10,7 @@ from gate.encoding.canonical import content_hash
 from gate.ledger.chain.reviews import EXECUTED, GRANTED, HELD
 from gate.ledger.reviews import ReviewRow
 from gate.records.explanation import WAITS, reasons
+from gate.records.reports.breaches import breaches, last_executed_at
 from gate.records.reports.resolution import EXPIRED, REFUSED
 from gate.verify.members import at
 from workbench.dashboard.store.ledger import Story
@@ -87,7 +88,8 @@ def view(
         "like": _like(around.like),
         "position": at(record, "audit_chain", "chain_position"),
         "binding_hash": content_hash(record["action_binding"]),
-        "executed": _executed(story),
+        "executed": last_executed_at(_receipts(story)),
+        "breaches": _breaches(story),
         "standing": None if story.review is None else standing(location, story.review, record, now),
         "answers": None if not is_held else _answers(record, review, now),
         "refused": refused,
@@ -109,11 +111,17 @@ def _late(review: ReviewRow) -> str:
     return "The review had expired." if review.state == EXPIRED else "Somebody else answered before you."
 
 
-def _executed(story: Story) -> str | None:
-    """When a receipt last said that the action was executed; None where none does."""
-    receipts: list[Mapping[str, Any]] = list(story.executions.reports)
-    executed = (receipt["reported_at"] for receipt in receipts if receipt["execution_status"] == "executed")
-    return next(executed, None)
+def _breaches(story: Story) -> list[str]:
+    """How the receipts behind the review's grant break it."""
+    review = None if story.review is None else story.review.review
+    resolution = None if review is None else review["resolution"]
+    if resolution is None or resolution["resolution"] != GRANTED:
+        return []
+    return breaches(_receipts(story), resolution["expires_at"])
+
+
+def _receipts(story: Story) -> list[Mapping[str, Any]]:
+    return list(story.executions.reports)
 
 
 def _unmatched(record: Mapping[str, Any], number: int) -> str:
