@@ -205,10 +205,15 @@ def test_a_receipt_that_breaks_the_grant_is_told_though_the_state_is_executed(de
 def test_only_an_approver_has_buttons_and_others_see_why_not(queue: Reviewers) -> None:
     of = url("review", id=queue.site.chain.decided[0])
     assert "button" in read(queue.visit(of)).elements
-    assert "@data-answer" in read(queue.visit(of)).elements
+    found = read(queue.visit(of))
+    assert "@data-answer" in found.elements
+    assert found.links["Answer it"] == "#answer"
+    assert "g grant" in found.text
     for role in ("viewer", "author"):
         found = read(queue.visit(of, role=role))
         assert "@data-answer" not in found.elements
+        assert "Answer it" not in found.links
+        assert "g grant" not in found.text
         assert f"ada has the role {role} in the scope acme, and only an approver grants or refuses" in found.text
 
 
@@ -254,12 +259,21 @@ def test_of_two_approvers_the_second_learns_who_was_quicker(desk: Reviewers) -> 
     page = desk.visit(told["go"])
     found = read(page)
     assert page.title == "Refused: Approve discount on one, 1,200.5 EUR"
-    told_first = "Your answer was not recorded. Somebody else answered before you. A resolution is final."
+    told_first = "Your answer was not recorded. The review had been answered before. A resolution is final."
     assert found.text.index(told_first) < found.text.index("The review was refused by the user ben")
     assert "Your note, which was not recorded" in found.text
     assert "@data-answer" not in found.elements
     # Everybody else, and the approver later on, see the resolution alone.
     assert "not recorded" not in read(desk.visit(url("review", id=decision_id))).text
+
+
+def test_who_answers_twice_does_not_read_that_it_was_somebody_else(desk: Reviewers) -> None:
+    decision_id = desk.hold("one")
+    desk.answer(decision_id, "granted", "ada")
+    found = read(desk.visit(desk.answer(decision_id, "refused", "ada")["go"])).text
+    assert "Your answer was not recorded. The review had been answered before." in found
+    assert "The review was granted by the user ada" in found
+    assert "omebody else" not in found
 
 
 def test_an_answer_after_the_time_limit_is_too_late(desk: Reviewers) -> None:
@@ -378,7 +392,7 @@ def test_a_grant_says_until_when_it_is_valid(desk: Reviewers) -> None:
     of = url("review", id=decision_id)
     assert "The grantis valid until " in read(desk.visit(of)).text
     desk.site.chain.now += timedelta(days=2)
-    assert "The grantexpired on " in read(desk.visit(of)).text
+    assert "The grantended on " in read(desk.visit(of)).text
 
 
 def test_no_name_becomes_a_part_of_a_page(desk: Reviewers) -> None:

@@ -108,7 +108,7 @@ def view(
 
 def _late(review: ReviewRow) -> str:
     """Why the user's answer came too late."""
-    return "The review had expired." if review.state == EXPIRED else "Somebody else answered before you."
+    return "The review had expired." if review.state == EXPIRED else "The review had been answered before."
 
 
 def _breaches(story: Story) -> list[str]:
