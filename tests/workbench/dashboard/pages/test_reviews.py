@@ -79,6 +79,15 @@ def test_overdue_and_soon_due_are_words_and_not_colours_alone(queue: Reviewers) 
     assert {row[1] for row in read(queue.visit(url(owner="risk-desk"))).rows[1:]} == {"no time limit"}
 
 
+def test_the_time_that_is_left_is_not_understated(desk: Reviewers) -> None:
+    desk.owned("sales", within=4 * 3600)
+    decision_id = desk.hold("one")
+    desk.site.chain.now += timedelta(seconds=40)
+    assert read(desk.visit(url())).rows[1][1] == "due in 3 h 59 min"
+    for page in ("review", "decision"):
+        assert "due in 3 h 59 min" in read(desk.visit(url(page, id=decision_id))).text.replace("Due", "due")
+
+
 def test_reviews_without_an_owner_have_a_filter(queue: Reviewers) -> None:
     page = queue.visit(read(queue.visit(url())).links["1"])
     assert page.title.startswith("1 review waits without an owner, ")

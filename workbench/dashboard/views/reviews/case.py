@@ -17,7 +17,7 @@ from workbench.dashboard.store.ledger import Story
 from workbench.dashboard.store.reviews import Around
 from workbench.dashboard.views import links
 from workbench.dashboard.views.decided.checks import value
-from workbench.dashboard.views.html import ago, render, when
+from workbench.dashboard.views.html import lasting, render, when
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
 from workbench.dashboard.views.reviews.changed import changed_values
@@ -91,7 +91,7 @@ def view(
         "executed": last_executed_at(_receipts(story)),
         "breaches": _breaches(story),
         "standing": None if story.review is None else standing(location, story.review, record, now),
-        "answers": None if not is_held else _answers(record, review, now),
+        "answers": None if not is_held else _answers(record, review),
         "refused": refused,
         "late": _late(review) if is_late else None,
         "done": None if is_late else done,
@@ -130,10 +130,10 @@ def _unmatched(record: Mapping[str, Any], number: int) -> str:
     return f"{counted(number, other)} did not match"
 
 
-def _answers(record: Mapping[str, Any], review: ReviewRow, now: datetime) -> dict[str, str]:
+def _answers(record: Mapping[str, Any], review: ReviewRow) -> dict[str, str]:
     """What each answer comes to, as sentences for who confirms it."""
     what, final = asked(record), "The answer is final, and is recorded under your name."
-    lasts = ago(now, now + timedelta(seconds=review.grant_seconds))
+    lasts = lasting(timedelta(seconds=review.grant_seconds))
     return {
         "granted": f"You grant this action: {what}. It may begin within {lasts} from now, once. {final}",
         "refused": f"You refuse this action: {what}. It stays held for good. {final}",
