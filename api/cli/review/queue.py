@@ -106,7 +106,9 @@ def _tell_case(record: Record, *, is_held: bool) -> None:
     """Says what was asked for, and why the rulebook decided as it did."""
     binding = record["action_binding"]
     target = f"{binding['system']} {binding['resource']}".strip()
-    say(f"Action: {binding['proposed_action'] or record['action']}{f' on {target}' if target else ''}")
+    proposed = binding["proposed_action"]
+    label = "Proposed action" if proposed else "Action of the outcome, as the request proposes none"
+    say(f"{label}: {proposed or record['action']}{f' on {target}' if target else ''}")
     told: Any = binding
     for name in ("amount", "currency", "subject", "actor"):
         if name in told:

@@ -118,7 +118,8 @@ def test_a_held_decision_is_listed_shown_and_granted_by_an_approver(gate: Gate, 
     (listed,) = printed(gate("list", "--scope", "acme", "--json"))["reviews"]
     assert (listed["decision_id"], listed["state"], listed["owner"]) == (decision_id, "held", "desk")
     shown = gate("show", decision_id, "--scope", "acme").stdout
-    assert "Action: approve_discount on crm deal-1042" in shown
+    assert "Proposed action: approve_discount on crm deal-1042" in shown
+    assert "The rulebook sends the case to route_to_owner, the action of its outcome;" in shown
     assert "Held for desk, until " in shown
     assert "the fact is 40" in shown
     assert "The action that was asked for waits until somebody grants it." in shown

@@ -56,6 +56,15 @@ def test_what_is_no_yes_says_not_to_act(facts: dict[str, Any]) -> None:
     assert explained(**facts)["sentences"][-1].endswith("do not perform it.")
 
 
+def test_of_a_held_case_the_action_is_said_to_be_the_outcomes() -> None:
+    sentences = explained(discount_percent=40)["sentences"]
+    told = (
+        "The rulebook sends the case to route_to_owner, the action of its outcome; the reason code is NO_RULE_MATCHED."
+    )
+    assert sentences[-1].startswith(told)
+    assert explained()["sentences"][-1].startswith("The action is approve_discount, the reason code ")
+
+
 def test_an_erased_evaluation_is_said_to_be_erased() -> None:
     record = cast("Record", {**record_of({}), "evaluation": None})
     found = explanation(record)

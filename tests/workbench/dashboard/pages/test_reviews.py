@@ -143,11 +143,22 @@ def test_the_owner_reads_what_holding_means_for_them(desk: Reviewers) -> None:
     assert waits not in read(desk.visit(of)).text
 
 
+def test_the_proposed_action_is_told_from_where_the_rulebook_sends_the_case(desk: Reviewers) -> None:
+    found = read(desk.visit(url("review", id=desk.hold("one")))).text
+    assert "Proposed actionapprove_discount" in found
+    assert "The rulebook sends the case to route_to_owner, the action of its outcome;" in found
+    found = read(desk.visit(url("review", id=desk.hold("two", requested_action="", mutation="")))).text
+    assert "Actionroute_to_owner (the action of the outcome; the request proposes none)" in found
+    assert "Proposed action" not in found
+
+
 def test_a_value_that_would_change_is_shown_as_it_is_and_as_it_is_proposed(desk: Reviewers) -> None:
     change = {"field_name": "industry", "current_value": "retail", "proposed_value": "wholesale"}
     found = read(desk.visit(url("review", id=desk.hold("company-1", **change))))
     assert ["industry", "retail", "wholesale"] in found.rows
-    assert "Proposed" not in read(desk.visit(url("review", id=desk.hold("company-2")))).text
+    unchanged = read(desk.visit(url("review", id=desk.hold("company-2"))))
+    assert ["Value", "Old", "Proposed"] in found.rows
+    assert ["Value", "Old", "Proposed"] not in unchanged.rows
 
 
 def test_the_granted_ones_say_until_when_they_are_open_and_which_ended(desk: Reviewers) -> None:

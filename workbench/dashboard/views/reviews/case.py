@@ -76,7 +76,7 @@ def view(
         "amount": worth(record),
         "target": record["action_binding"]["resource"],
         "system": record["action_binding"]["system"],
-        "proposed": record["action_binding"]["proposed_action"] or record["action"],
+        "proposed": record["action_binding"]["proposed_action"],
         "question": at(story.request, "question"),
         "sentences": [*why.because, f"{why.action} {WAITS}" if is_held else why.action],
         "unmatched": why.unmatched,
