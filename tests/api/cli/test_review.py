@@ -162,7 +162,18 @@ def test_who_rotates_or_compromises_a_signing_key_reads_that_grants_are_open(
     assert changed("rotate", "--purpose", "registry") == ""
     said = changed("rotate")
     assert said.startswith(f"2 unused grants of held actions are open until {until} UTC at the latest. ")
-    assert changed("compromise", granted[0]["key_id"], "--yes") == said
+    assert said.endswith("those actions then need a new review.\n")
+    # The key before: the grants that the active one made are open, save those whose record the old one signed.
+    assert changed("compromise", granted[0]["key_id"], "--yes") == (
+        "2 unused grants of held actions have not ended. A grant that the key signed, or whose record it signed, opens "
+        "nothing from now on; its caller has to ask anew, with another `intent`.\n"
+    )
+    active = opened.receipt_keys.registry().active_key_id
+    assert active is not None
+    assert changed("compromise", active, "--yes") == (
+        "2 unused grants of held actions open nothing from now on. Each caller has to ask anew, with another "
+        "`intent`.\n"
+    )
 
 
 @pytest.mark.parametrize("minutes", [-1, 1])
