@@ -176,6 +176,35 @@ def test_who_rotates_or_compromises_a_signing_key_reads_that_grants_are_open(
     )
 
 
+def test_where_the_key_of_the_record_is_compromised_a_grant_is_said_to_open_nothing(
+    gate: Gate, opened: Instance, home: Path
+) -> None:
+    records = [hold(opened) for _ in range(2)]
+    token = ("--token-file", str(home.parent / "maya.token"))
+    before, held = (record["decision_id"] for record in records)
+    assert "The caller may act before" in gate("grant", before, "--scope", "acme", *token).stdout
+    key_id = records[0]["receipt_key_id"]
+    shut = (
+        f"WARNING: The key {key_id} is compromised, and it signed the record, so that a grant opens nothing. The "
+        f"caller has to ask anew, with another `intent`."
+    )
+    assert shut not in gate("show", held, "--scope", "acme").stdout
+    assert run_gate("signing-keys", "compromise", key_id, "--yes", "--home", str(home)).returncode == 0
+    for decision_id in (before, held):
+        shown = gate("show", decision_id, "--scope", "acme").stdout
+        assert shut in shown
+        assert "The caller may act before" not in shown
+        assert "gate review grant" not in shown
+    assert f"Close it: gate review refuse {held} --scope acme" in gate("show", held, "--scope", "acme").stdout
+    granted = gate("grant", held, "--scope", "acme", *token).stdout
+    assert shut in granted
+    assert "The caller may act before" not in granted
+    # What is decided from now on is signed with the new key.
+    after = hold(opened)["decision_id"]
+    assert "gate review grant" in gate("show", after, "--scope", "acme").stdout
+    assert "WARNING" not in gate("grant", after, "--scope", "acme", *token).stdout
+
+
 @pytest.mark.parametrize("minutes", [-1, 1])
 def test_a_grant_is_open_until_it_ends(gate: Gate, opened: Instance, home: Path, minutes: int) -> None:
     assert gate("owners", "set", "--scope", "acme", "--owner", "desk", "--grant-for", "2h").returncode == 0

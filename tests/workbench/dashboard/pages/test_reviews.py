@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 import pytest
 from sqlalchemy import update
 
+from gate.clock import utc_now
 from gate.errors import AccessForbidden, GateError, NotFound, OperatorError, ServiceUnavailable
 from gate.ids import parse_timestamp
 from gate.ledger.tables import reviews
@@ -394,6 +395,26 @@ def test_with_receipt_signing_off_a_grant_is_refused_and_a_refusal_is_not_verifi
         assert "Do not answer it" not in text
         desk.answer(decision_id, "refused")
         assert "It carries no signature, and opens no action." in read(desk.visit(url("review", id=decision_id))).text
+
+
+def test_where_a_key_is_compromised_the_page_says_that_a_grant_opens_nothing(desk: Reviewers) -> None:
+    held, granted, executed = (desk.hold(each) for each in ("held", "granted", "executed"))
+    for decision_id in (granted, executed):
+        desk.answer(decision_id)
+    desk.site.chain.execution(executed)
+    told = "is compromised, and it signed the record, so that a grant opens nothing. The caller has to ask anew, with"
+    assert not [each for each in (held, granted, executed) if told in str(desk.visit(url("review", id=each)).html)]
+    keys = desk.site.instance.receipt_keys
+    active = keys.registry().active_key_id
+    assert active is not None
+    keys.compromise(active, utc_now(), utc_now())
+    for each in (held, granted):
+        assert told in read(desk.visit(url("review", id=each))).text
+    # What was executed is past; and who grants the held one reads it once more.
+    assert told not in read(desk.visit(url("review", id=executed))).text
+    html = str(desk.visit(url("review", id=held)).html)
+    assert "It may begin within" not in html
+    assert html.count(told) == 2
 
 
 def test_a_review_that_was_changed_in_the_ledger_is_a_fault_on_the_page_of_its_decision(desk: Reviewers) -> None:

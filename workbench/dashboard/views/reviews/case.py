@@ -90,8 +90,9 @@ def view(
         "binding_hash": content_hash(record["action_binding"]),
         "executed": last_executed_at(_receipts(story)),
         "breaches": _breaches(story),
+        "shut": story.shut if review.state in (HELD, GRANTED) else None,
         "standing": None if story.review is None else standing(location, story.review, record, now),
-        "answers": None if not is_held else _answers(record, review),
+        "answers": None if not is_held else _answers(record, review, story.shut),
         "refused": refused,
         "late": _late(review) if is_late else None,
         "done": None if is_late else done,
@@ -130,12 +131,13 @@ def _unmatched(record: Mapping[str, Any], number: int) -> str:
     return f"{counted(number, other)} did not match"
 
 
-def _answers(record: Mapping[str, Any], review: ReviewRow) -> dict[str, str]:
+def _answers(record: Mapping[str, Any], review: ReviewRow, shut: str | None) -> dict[str, str]:
     """What each answer comes to, as sentences for who confirms it."""
     what, final = asked(record), "The answer is final, and is recorded under your name."
     lasts = lasting(timedelta(seconds=review.grant_seconds))
+    follows = f"It may begin within {lasts} from now, once." if shut is None else shut.replace("`", "")
     return {
-        "granted": f"You grant this action: {what}. It may begin within {lasts} from now, once. {final}",
+        "granted": f"You grant this action: {what}. {follows} {final}",
         "refused": f"You refuse this action: {what}. It stays held for good. {final}",
     }
 
