@@ -229,11 +229,13 @@ def test_only_an_approver_has_buttons_and_others_see_why_not(queue: Reviewers) -
     found = read(queue.visit(of))
     assert "@data-answer" in found.elements
     assert found.links["Answer it"] == "#answer"
+    assert "no time limit. Answer it. All waiting reviews" in found.text
     assert "g grant" in found.text
     for role in ("viewer", "author"):
         found = read(queue.visit(of, role=role))
         assert "@data-answer" not in found.elements
         assert "Answer it" not in found.links
+        assert "no time limit. All waiting reviews" in found.text
         assert "g grant" not in found.text
         assert f"ada has the role {role} in the scope acme, and only an approver grants or refuses" in found.text
 
