@@ -117,12 +117,13 @@ def compromise(
             return
         if known.status != "compromised":
             confirm(f"Marks the {purpose} key {key_id} as compromised: nothing it signed verifies any more.", yes=yes)
+        is_active = ring.registry().active_key_id == key_id
         with instance.ledger.operator_log.recording("signing_key.compromised", key_id, now) as details:
             key = ring.compromise(key_id, since, now)
             details |= {"purpose": purpose, "since": key.not_after}
         opened = _open_grants(instance, purpose, now)
     _print(key, f"The key {key_id} is compromised. Nothing it signed verifies any more.", as_json)
-    _note_grants(opened)
+    _note_shut(opened, is_active=is_active)
 
 
 def _show_compromise(key: PublicKey, since: str, *, is_active: bool, as_json: bool) -> None:
@@ -148,6 +149,24 @@ def _note_grants(opened: OpenGrants) -> None:
         note(
             f"{unused} open until {minute(opened.until)} UTC at the latest. Callers refuse a grant once their registry "
             f"says that its key is no longer active; those actions then need a new review."
+        )
+
+
+def _note_shut(opened: OpenGrants, *, is_active: bool) -> None:
+    """Notes which grants open nothing once a key is compromised: all of them where it was the active key, for only its
+    grants were still open.
+    """
+    if not opened.number:
+        return
+    if is_active:
+        opens = "opens" if opened.number == 1 else "open"
+        unused = counted(opened.number, "unused grant of a held action", "unused grants of held actions")
+        note(f"{unused} {opens} nothing from now on. Each caller has to ask anew, with another `intent`.")
+    else:
+        unused = counted(opened.number, "unused grant of a held action has", "unused grants of held actions have")
+        note(
+            f"{unused} not ended. A grant that the key signed, or whose record it signed, opens nothing from now on; "
+            f"its caller has to ask anew, with another `intent`."
         )
 
 

@@ -37,7 +37,7 @@ class Reasons(NamedTuple):
     Attributes:
         because: The verdict, what is wrong with the facts, and the tests of the rule that matched.
         unmatched: Each rule that was tried and did not match.
-        action: The action and the reason code.
+        action: The action and the reason code; of a held case, that the action is the outcome's.
     """
 
     because: list[str]
@@ -121,8 +121,16 @@ def reasons(record: Record) -> Reasons:
     return Reasons(
         list(because),
         [_unmatched(rule) for rule in rules if not rule["matched"]],
-        f"The action is {record['action']}, the reason code {record['reason_code']}.",
+        _sent_to(record),
     )
+
+
+def _sent_to(record: Record) -> str:
+    action, code = record["action"], record["reason_code"]
+    if record["verdict"] == "review" and not is_advisory(record):
+        # A held case has two actions: the proposed one, and what the rulebook does with the case.
+        return f"The rulebook sends the case to {action}, the action of its outcome; the reason code is {code}."
+    return f"The action is {action}, the reason code {code}."
 
 
 def _rules(record: Record) -> list[TriedAndExplained]:
@@ -148,7 +156,7 @@ def _sentences(record: Record, rules: Sequence[TriedAndExplained]) -> Iterator[s
     elif evaluation["missing_fields"] or evaluation["invalid_fields"]:
         because = "facts that the rulebook requires are missing or of the wrong type"
     else:
-        because = "no rule matched, and the default outcome of the rulebook holds"
+        because = "no rule matched, and the default outcome of the rulebook applies"
     yield f"The verdict is {record['verdict']}: {because}."
     if evaluation is not None:
         yield from (f"The fact {name} is missing." for name in evaluation["missing_fields"])

@@ -10,20 +10,19 @@ import typer
 from api.cli.migrate.signing import ScopeName
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import compact, minute, print_json, say, table
-from api.cli.review.resolving import DecisionId, tell
+from api.cli.review.resolving import DecisionId, record_of, tell
 from api.cli.review.spans import span
 from gate.clock import utc_now
-from gate.decisions.reviews.standing import last_executed_at
-from gate.decisions.stored import decision_not_found, require_as_made, stored_record
+from gate.decisions.reviews.standing import last_receipts
 from gate.errors import OperatorError
 from gate.ids import parse_timestamp, timestamp
-from gate.instance.instance import Instance
-from gate.ledger.access.authority import Scope
 from gate.ledger.chain.reviews import EXECUTED, GRANTED, HELD, STATES
 from gate.ledger.reads.decisions import Criteria, Found
 from gate.ledger.reviews import ReviewRow
 from gate.records.documents import Record
 from gate.records.explanation import WAITS, reasons
+from gate.records.reports.breaches import breaches, last_executed_at
+from gate.verify.compromised import compromised_key
 
 
 def list_reviews(
@@ -71,25 +70,16 @@ def show(
     """Show a held decision: the action, why the rulebook holds it, and where its review stands."""
     with instance_at(home, database_url) as instance:
         found = instance.ledger.directory.scope(scope)
-        record = _record(instance, found, decision_id)
+        record = record_of(instance, found, decision_id)
         standing = instance.resolutions().standing(found.scope_id, decision_id)
-        executed_at = last_executed_at(instance.ledger, found.scope_id, decision_id)
+        receipts = last_receipts(instance.ledger, found.scope_id, decision_id)
+        shut = compromised_key(record, standing["resolution"], instance.receipt_keys.registry())
     if as_json:
         print_json({"review": standing, "decision_record": record})
         return
-    binding = record["action_binding"]
-    target = f"{binding['system']} {binding['resource']}".strip()
-    say(f"Action: {binding['proposed_action'] or record['action']}{f' on {target}' if target else ''}")
-    told: Any = binding
-    for name in ("amount", "currency", "subject", "actor"):
-        if name in told:
-            say(f"  {name}: {told[name] if isinstance(told[name], str) else compact(told[name])}")
-    why = reasons(record)
-    for sentence in [*why.because, *why.unmatched]:
-        say(f"  {sentence}")
-    say(f"  {why.action}{f' {WAITS}' if standing['state'] == HELD else ''}")
-    say(f"Decided {minute(record['created_at'])} UTC, record_hash {record['record_hash']}.")
+    _tell_case(record, is_held=standing["state"] == HELD)
     resolution = standing["resolution"]
+    executed_at = last_executed_at(receipts)
     if standing["state"] is None:
         say(f"It is not held for an owner: the verdict is {record['verdict']}.")
     elif resolution is None:
@@ -98,21 +88,40 @@ def show(
         if executed_at is not None:
             executed = f"the action was reported as executed at {minute(executed_at)} UTC, without an answer"
             say(f"WARNING: {executed}. A grant does not undo that.")
-        say(f"Answer: gate review grant {decision_id} --scope {scope} --user NAME --note TEXT, or gate review refuse.")
+        if shut is not None:
+            say(f"WARNING: {shut}")
+            say(f"Close it: gate review refuse {decision_id} --scope {scope} --user NAME --note TEXT.")
+        else:
+            answer = f"gate review grant {decision_id} --scope {scope} --user NAME --note TEXT, or gate review refuse"
+            say(f"Answer: {answer}.")
     else:
-        tell(resolution, standing["state"])
-        if executed_at is not None and standing["state"] != EXECUTED:
+        tell(resolution, standing["state"], shut)
+        broken = breaches(receipts, resolution["expires_at"]) if resolution["resolution"] == GRANTED else []
+        for sentence in broken:
+            say(f"WARNING: {sentence}")
+        flagged = executed_at is not None and standing["state"] != EXECUTED
+        if flagged:
             say(f"WARNING: an execution was reported at {minute(executed_at)} UTC, in a receipt with flags.")
+        if broken or flagged:
             say(f"Read it: GET /api/decision/{decision_id}/executions.")
 
 
-def _record(instance: Instance, scope: Scope, decision_id: str) -> Record:
-    entry = instance.ledger.entries.decision(scope.scope_id, decision_id)
-    if entry is None:
-        raise decision_not_found()
-    record = stored_record(entry)
-    require_as_made(record, f"the record of {decision_id}")
-    return record
+def _tell_case(record: Record, *, is_held: bool) -> None:
+    """Says what was asked for, and why the rulebook decided as it did."""
+    binding = record["action_binding"]
+    target = f"{binding['system']} {binding['resource']}".strip()
+    proposed = binding["proposed_action"]
+    label = "Proposed action" if proposed else "Action of the outcome, as the request proposes none"
+    say(f"{label}: {proposed or record['action']}{f' on {target}' if target else ''}")
+    told: Any = binding
+    for name in ("amount", "currency", "subject", "actor"):
+        if name in told:
+            say(f"  {name}: {told[name] if isinstance(told[name], str) else compact(told[name])}")
+    why = reasons(record)
+    for sentence in [*why.because, *why.unmatched]:
+        say(f"  {sentence}")
+    say(f"  {why.action}{f' {WAITS}' if is_held else ''}")
+    say(f"Decided {minute(record['created_at'])} UTC, record_hash {record['record_hash']}.")
 
 
 def _row(found: Found, now: datetime) -> tuple[object, ...]:

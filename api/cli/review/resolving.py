@@ -9,9 +9,14 @@ import typer
 from api.cli.migrate.signing import ScopeName, TokenFile, UserName, signed_in
 from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import minute, print_json, say
+from api.cli.output import note as say_besides
 from gate.clock import utc_now
+from gate.decisions.stored import decision_not_found, require_as_made, stored_record
 from gate.ids import timestamp
-from gate.records.documents import Resolution
+from gate.instance.instance import Instance
+from gate.ledger.access.authority import Scope
+from gate.records.documents import Record, Resolution
+from gate.verify.compromised import compromised_key
 
 DecisionId = Annotated[str, typer.Argument(help="The held decision's id.", show_default=False)]
 Note = Annotated[
@@ -46,7 +51,8 @@ def grant(
         resolution = instance.resolutions().resolve_as(
             who, found, decision_id, "granted", note=note, evidence=read, record_hash=record_hash
         )
-    _answer(resolution, as_json)
+        shut = compromised_key(record_of(instance, found, decision_id), resolution, instance.receipt_keys.registry())
+    _answer(resolution, as_json, shut)
 
 
 def refuse(
@@ -71,19 +77,37 @@ def refuse(
     _answer(resolution, as_json)
 
 
-def _answer(resolution: Resolution, as_json: bool) -> None:
+def _answer(resolution: Resolution, as_json: bool, shut: str | None = None) -> None:
     if as_json:
         print_json(resolution)
+        if shut is not None:
+            say_besides(f"WARNING: {shut}")
     else:
-        tell(resolution, resolution["resolution"])
+        tell(resolution, resolution["resolution"], shut)
 
 
-def tell(resolution: Resolution, state: str) -> None:
+def record_of(instance: Instance, scope: Scope, decision_id: str) -> Record:
+    """The record of a decision, as it was made.
+
+    Raises:
+        NotFound: SVC_DECISION_NOT_FOUND.
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be read, or is not as it was made.
+    """
+    entry = instance.ledger.entries.decision(scope.scope_id, decision_id)
+    if entry is None:
+        raise decision_not_found()
+    record = stored_record(entry)
+    require_as_made(record, f"the record of {decision_id}")
+    return record
+
+
+def tell(resolution: Resolution, state: str, shut: str | None = None) -> None:
     """Says how a review was resolved, by whom, and what follows from it.
 
     Args:
         resolution: The resolution.
         state: Where the review stands by now.
+        shut: Why its grant opens nothing, though it has not ended; None where it does.
     """
     actor = resolution["actor"]
     by = resolution.get("resolved_by")
@@ -99,6 +123,8 @@ def tell(resolution: Resolution, state: str) -> None:
         say(f"  evidence: {reference}")
     if state == "executed":
         say("The action was executed since.")
+    elif resolution["resolution"] == "granted" and shut is not None:
+        say(f"WARNING: {shut}")
     elif resolution["resolution"] == "granted":
         ends = minute(resolution["expires_at"])
         if resolution["expires_at"] <= timestamp(utc_now()):

@@ -16,8 +16,8 @@ from gate.records.documents import Cited, Resolution
 from gate.records.reports.receipts import BINDING_MISMATCH, EXECUTIONS
 from gate.records.reports.resolution import GRANTED, RESOLUTIONS
 
-# Of a decision that nobody has answered; there are rarely any.
-_RECEIPTS: Final = 20
+# A decision has rarely more than one or two.
+_RECEIPTS: Final = 100
 _RECEIPTS_BYTES: Final = 4 * 1024 * 1024
 
 
@@ -55,8 +55,8 @@ def standing_of(ledger: Ledger, scope_id: str, record: Cited) -> ReviewStanding:
     }
 
 
-def last_executed_at(ledger: Ledger, scope_id: str, decision_id: str) -> str | None:
-    """When a receipt of a decision last said that the action was executed; None where none of the last ones does.
+def last_receipts(ledger: Ledger, scope_id: str, decision_id: str) -> list[Mapping[str, Any]]:
+    """The last execution receipts of a decision, the newest first.
 
     Raises:
         ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: a receipt cannot be read, or is not as it was made.
@@ -64,8 +64,7 @@ def last_executed_at(ledger: Ledger, scope_id: str, decision_id: str) -> str | N
     found, _ = ledger.entries.reports(
         scope_id, decision_id, EXECUTIONS.entry_type, limit=_RECEIPTS, room=_RECEIPTS_BYTES
     )
-    receipts: list[Mapping[str, Any]] = [stored_report(EXECUTIONS, stored) for stored in found]
-    return next((each["reported_at"] for each in receipts if each["execution_status"] == "executed"), None)
+    return [stored_report(EXECUTIONS, stored) for stored in found]
 
 
 def _executed_at(ledger: Ledger, scope_id: str, decision_id: str) -> str | None:

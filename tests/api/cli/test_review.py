@@ -118,7 +118,8 @@ def test_a_held_decision_is_listed_shown_and_granted_by_an_approver(gate: Gate, 
     (listed,) = printed(gate("list", "--scope", "acme", "--json"))["reviews"]
     assert (listed["decision_id"], listed["state"], listed["owner"]) == (decision_id, "held", "desk")
     shown = gate("show", decision_id, "--scope", "acme").stdout
-    assert "Action: approve_discount on crm deal-1042" in shown
+    assert "Proposed action: approve_discount on crm deal-1042" in shown
+    assert "The rulebook sends the case to route_to_owner, the action of its outcome;" in shown
     assert "Held for desk, until " in shown
     assert "the fact is 40" in shown
     assert "The action that was asked for waits until somebody grants it." in shown
@@ -161,7 +162,47 @@ def test_who_rotates_or_compromises_a_signing_key_reads_that_grants_are_open(
     assert changed("rotate", "--purpose", "registry") == ""
     said = changed("rotate")
     assert said.startswith(f"2 unused grants of held actions are open until {until} UTC at the latest. ")
-    assert changed("compromise", granted[0]["key_id"], "--yes") == said
+    assert said.endswith("those actions then need a new review.\n")
+    # The key before: the grants that the active one made are open, save those whose record the old one signed.
+    assert changed("compromise", granted[0]["key_id"], "--yes") == (
+        "2 unused grants of held actions have not ended. A grant that the key signed, or whose record it signed, opens "
+        "nothing from now on; its caller has to ask anew, with another `intent`.\n"
+    )
+    active = opened.receipt_keys.registry().active_key_id
+    assert active is not None
+    assert changed("compromise", active, "--yes") == (
+        "2 unused grants of held actions open nothing from now on. Each caller has to ask anew, with another "
+        "`intent`.\n"
+    )
+
+
+def test_where_the_key_of_the_record_is_compromised_a_grant_is_said_to_open_nothing(
+    gate: Gate, opened: Instance, home: Path
+) -> None:
+    records = [hold(opened) for _ in range(2)]
+    token = ("--token-file", str(home.parent / "maya.token"))
+    before, held = (record["decision_id"] for record in records)
+    assert "The caller may act before" in gate("grant", before, "--scope", "acme", *token).stdout
+    key_id = records[0]["receipt_key_id"]
+    shut = (
+        f"WARNING: The key {key_id} is compromised, and it signed the record, so that a grant opens nothing. The "
+        f"caller has to ask anew, with another `intent`."
+    )
+    assert shut not in gate("show", held, "--scope", "acme").stdout
+    assert run_gate("signing-keys", "compromise", key_id, "--yes", "--home", str(home)).returncode == 0
+    for decision_id in (before, held):
+        shown = gate("show", decision_id, "--scope", "acme").stdout
+        assert shut in shown
+        assert "The caller may act before" not in shown
+        assert "gate review grant" not in shown
+    assert f"Close it: gate review refuse {held} --scope acme" in gate("show", held, "--scope", "acme").stdout
+    granted = gate("grant", held, "--scope", "acme", *token).stdout
+    assert shut in granted
+    assert "The caller may act before" not in granted
+    # What is decided from now on is signed with the new key.
+    after = hold(opened)["decision_id"]
+    assert "gate review grant" in gate("show", after, "--scope", "acme").stdout
+    assert "WARNING" not in gate("grant", after, "--scope", "acme", *token).stdout
 
 
 @pytest.mark.parametrize("minutes", [-1, 1])
@@ -221,6 +262,31 @@ def test_an_executed_receipt_with_flags_is_told_behind_a_grant_and_leaves_it_ope
     shown = gate(*show).stdout
     assert "The action was executed since." in shown
     assert "WARNING" not in shown
+
+
+def test_receipts_that_break_a_grant_are_told_though_its_state_is_executed(gate: Gate, opened: Instance) -> None:
+    directory = opened.ledger.directory
+    scope, approver = directory.scope("acme"), opened.ledger.users.user("maya")
+    key, _ = directory.create_key(scope, FULL_ACCESS, None, utc_now())
+    caller = directory.authenticate(key, utc_now())
+    late, other = (hold(opened)["decision_id"] for _ in range(2))
+    granted = [opened.resolutions().resolve_as(approver, scope, each, "granted") for each in (late, other)]
+    ends_at = granted[0]["expires_at"]
+    executed_at = timestamp(parse_timestamp(ends_at) + timedelta(minutes=6, seconds=30))
+    lifecycle = opened.lifecycle(lambda: utc_now() + timedelta(days=2))
+    lifecycle.report(caller, EXECUTIONS, late, {"execution_status": "executed", "executed_at": executed_at})
+    another = {"execution_status": "executed", "action_taken": "delete_the_deal"}
+    opened.lifecycle().report(caller, EXECUTIONS, other, another)
+    shown = gate("show", late, "--scope", "acme").stdout
+    assert "The action was executed since." in shown
+    assert (
+        f"WARNING: A receipt is dated {minute(executed_at)} UTC, more than 5 minutes after the grant ended "
+        f"({minute(ends_at)} UTC)."
+    ) in shown
+    assert f"Read it: GET /api/decision/{late}/executions." in shown
+    shown = gate("show", other, "--scope", "acme").stdout
+    assert 'WARNING: A receipt names another action than the granted one: "delete_the_deal".' in shown
+    assert "more than 5 minutes" not in shown
 
 
 def test_only_an_approver_who_signs_in_resolves(gate: Gate, opened: Instance, home: Path) -> None:

@@ -13,13 +13,14 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from gate.clock import utc_now
-from gate.decisions.reviews.standing import last_executed_at
+from gate.decisions.reviews.standing import last_receipts
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
 from gate.ids import parse_timestamp, timestamp
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Scope
 from gate.ledger.chain.reviews import Terms
+from gate.records.reports.breaches import last_executed_at
 from gate.records.reports.receipts import EXECUTIONS
 from gate.verify import Trust, verify_packet
 from gate.verify.resolution import verify_resolution
@@ -263,7 +264,8 @@ def test_a_granted_action_is_executed_once_a_receipt_about_this_very_target_says
     # Whatever was executed, an owner hears of it.
     is_executed = receipt["execution_status"] == "executed"
     reported_at = receipt["reported_at"] if is_executed else None
-    assert last_executed_at(instance.ledger, scope.scope_id, decision_id) == reported_at
+    receipts = last_receipts(instance.ledger, scope.scope_id, decision_id)
+    assert last_executed_at(receipts) == reported_at
     owner.report(EXECUTIONS, decision_id, {"execution_status": "executed"})
     assert owner.standing(record)["state"] == "executed"
 

@@ -28,7 +28,7 @@ def explained(**facts: Any) -> dict[str, Any]:
     [
         ({}, "yes", "the rule approve_standard_exception matched"),
         ({"margin_percent": 9}, "no", "the rule block_below_margin_floor matched"),
-        ({"discount_percent": 40}, "review", "no rule matched, and the default outcome of the rulebook holds"),
+        ({"discount_percent": 40}, "review", "no rule matched, and the default outcome of the rulebook applies"),
         ({"discount_percent": "much"}, "review", "facts that the rulebook requires are missing or of the wrong type"),
     ],
 )
@@ -54,6 +54,15 @@ def test_the_data_has_every_rule_and_test_of_the_evaluation(facts: dict[str, Any
 @pytest.mark.parametrize("facts", [{"margin_percent": 9}, {"discount_percent": 40}, {"discount_percent": "much"}])
 def test_what_is_no_yes_says_not_to_act(facts: dict[str, Any]) -> None:
     assert explained(**facts)["sentences"][-1].endswith("do not perform it.")
+
+
+def test_of_a_held_case_the_action_is_said_to_be_the_outcomes() -> None:
+    sentences = explained(discount_percent=40)["sentences"]
+    told = (
+        "The rulebook sends the case to route_to_owner, the action of its outcome; the reason code is NO_RULE_MATCHED."
+    )
+    assert sentences[-1].startswith(told)
+    assert explained()["sentences"][-1].startswith("The action is approve_discount, the reason code ")
 
 
 def test_an_erased_evaluation_is_said_to_be_erased() -> None:

@@ -32,6 +32,7 @@ from gate.rulebooks.comparison import Comparison, compare
 from gate.rulebooks.documents import Annotations, RulebookBody
 from gate.rulebooks.explanation import ExplainedRule, explain_rules
 from gate.verify import Verification
+from gate.verify.compromised import compromised_key
 from workbench.dashboard.store.reviews import ReviewReads, Standing
 
 MOST_REPORTS: Final = 100
@@ -80,6 +81,7 @@ class Story:
         head: The chain's end.
         base_url: Where the service publishes its keys.
         review: Where its review stands; None where it is not held for an owner.
+        shut: Why a grant opens nothing, as a key is compromised; None where none is.
     """
 
     record: Record
@@ -96,6 +98,7 @@ class Story:
     head: Head
     base_url: str
     review: Standing | None
+    shut: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +145,8 @@ class LedgerReads:
         hash_ = str(record.get("policy_hash", ""))
         rulebook = self._rulebook(scope_id, hash_)
         erasures, _ = self._ledger.entries.reports(scope_id, decision_id, "erasure", limit=1, room=MAX_BYTES)
+        standing = self._reviews.standing(scope_id, record)
+        resolution = None if standing is None or standing.review is None else standing.review["resolution"]
         return Story(
             record,
             None if is_advisory(record) else stored_facts(record, request),
@@ -156,7 +161,8 @@ class LedgerReads:
             verify_decision(self._ledger, self._instance.trust(), scope_id, decision_id),
             self._ledger.entries.head(scope_id),
             self._instance.settings.base_url,
-            self._reviews.standing(scope_id, record),
+            standing,
+            compromised_key(record, resolution, self._instance.receipt_keys.registry()),
         )
 
     def decided(self, scope_id: str, decision_id: str) -> tuple[Record, Mapping[str, Any] | None]:

@@ -7,7 +7,7 @@ Every name in a ledger was chosen by a caller. No view joins text to HTML by han
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -47,6 +47,20 @@ def ago(moment: datetime, now: datetime) -> str:
         if minutes >= size:
             return counted(minutes // size, unit)
     return counted(minutes, "minute") if minutes else "less than a minute"
+
+
+def lasting(span: timedelta) -> str:
+    """How long something lasts, in its two largest units and rounded to the nearer of the lesser: `3 h 59 min`,
+    `2 days 4 h`; `4 hours` where nothing is left over.
+    """
+    minutes = max(0, round(span.total_seconds() / 60))
+    if minutes < 60:
+        return counted(minutes, "minute") if minutes else "less than a minute"
+    if minutes < 1440:
+        hours_, rest = divmod(minutes, 60)
+        return f"{hours_} h {rest} min" if rest else counted(hours_, "hour")
+    days, rest = divmod(round(minutes / 60), 24)
+    return f"{counted(days, 'day')} {rest} h" if rest else counted(days, "day")
 
 
 def number(value: float | None) -> str:

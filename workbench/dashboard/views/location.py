@@ -131,7 +131,7 @@ class Location(_Parameters):
         history: The imported history whose cases are shown in place of the chain's decisions.
         owner: Who has to answer the reviews; `NOBODY` for those without an owner.
         done: The decision that was resolved a moment ago, before the page was asked for; on the page of its own review,
-            somebody else had resolved it.
+            it had been resolved before.
     """
 
     page: str = "overview"

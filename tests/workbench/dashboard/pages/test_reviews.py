@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -10,6 +11,7 @@ from urllib.parse import urlencode
 import pytest
 from sqlalchemy import update
 
+from gate.clock import utc_now
 from gate.errors import AccessForbidden, GateError, NotFound, OperatorError, ServiceUnavailable
 from gate.ids import parse_timestamp
 from gate.ledger.tables import reviews
@@ -78,6 +80,15 @@ def test_overdue_and_soon_due_are_words_and_not_colours_alone(queue: Reviewers) 
     assert {row[1] for row in read(queue.visit(url(owner="risk-desk"))).rows[1:]} == {"no time limit"}
 
 
+def test_the_time_that_is_left_is_not_understated(desk: Reviewers) -> None:
+    desk.owned("sales", within=4 * 3600)
+    decision_id = desk.hold("one")
+    desk.site.chain.now += timedelta(seconds=40)
+    assert read(desk.visit(url())).rows[1][1] == "due in 3 h 59 min"
+    for page in ("review", "decision"):
+        assert "due in 3 h 59 min" in read(desk.visit(url(page, id=decision_id))).text.replace("Due", "due")
+
+
 def test_reviews_without_an_owner_have_a_filter(queue: Reviewers) -> None:
     page = queue.visit(read(queue.visit(url())).links["1"])
     assert page.title.startswith("1 review waits without an owner, ")
@@ -100,7 +111,7 @@ def test_the_case_tells_what_was_asked_why_it_is_held_and_what_the_answer_is_bou
     assert page.title.startswith("Held: ")
     assert page.title.endswith(" on late, 1,250 EUR")
     assert "held for sales It has been waiting for 3 hours; overdue by 45 minutes" in found.text
-    assert "The verdict is review: no rule matched, and the default outcome of the rulebook holds." in found.text
+    assert "The verdict is review: no rule matched, and the default outcome of the rulebook applies." in found.text
     assert ["discount_percent", "20"] in found.rows
     for hash_ in (record["record_hash"], record["receipt_hash"]):
         assert hash_ in found.text
@@ -133,11 +144,22 @@ def test_the_owner_reads_what_holding_means_for_them(desk: Reviewers) -> None:
     assert waits not in read(desk.visit(of)).text
 
 
+def test_the_proposed_action_is_told_from_where_the_rulebook_sends_the_case(desk: Reviewers) -> None:
+    found = read(desk.visit(url("review", id=desk.hold("one")))).text
+    assert "Proposed actionapprove_discount" in found
+    assert "The rulebook sends the case to route_to_owner, the action of its outcome;" in found
+    found = read(desk.visit(url("review", id=desk.hold("two", requested_action="", mutation="")))).text
+    assert "Actionroute_to_owner (the action of the outcome; the request proposes none)" in found
+    assert "Proposed action" not in found
+
+
 def test_a_value_that_would_change_is_shown_as_it_is_and_as_it_is_proposed(desk: Reviewers) -> None:
     change = {"field_name": "industry", "current_value": "retail", "proposed_value": "wholesale"}
     found = read(desk.visit(url("review", id=desk.hold("company-1", **change))))
     assert ["industry", "retail", "wholesale"] in found.rows
-    assert "Proposed" not in read(desk.visit(url("review", id=desk.hold("company-2")))).text
+    unchanged = read(desk.visit(url("review", id=desk.hold("company-2"))))
+    assert ["Value", "Old", "Proposed"] in found.rows
+    assert ["Value", "Old", "Proposed"] not in unchanged.rows
 
 
 def test_the_granted_ones_say_until_when_they_are_open_and_which_ended(desk: Reviewers) -> None:
@@ -185,13 +207,36 @@ def test_an_executed_receipt_with_flags_is_told_where_the_review_was_answered(de
     assert told not in read(desk.visit(url("review", id=decision_id))).text
 
 
+def test_a_receipt_that_breaks_the_grant_is_told_though_the_state_is_executed(desk: Reviewers) -> None:
+    late, other = desk.hold("late"), desk.hold("other")
+    for decision_id in (late, other):
+        desk.answer(decision_id)
+    desk.site.chain.execution(other, action_taken="delete_the_deal")
+    told = 'The grant was broken. A receipt names another action than the granted one: "delete_the_deal".'
+    page = desk.visit(url("review", id=other))
+    assert page.title.startswith("Granted and executed")
+    assert told in read(page).text
+    desk.site.chain.now += timedelta(days=2)
+    desk.site.chain.execution(late)
+    found = read(desk.visit(url("review", id=late))).text
+    assert re.search(r"broken\. A receipt is dated [-0-9: ]+ UTC, more than 5 minutes after the grant ended \(", found)
+    assert "another action" not in found
+
+
 def test_only_an_approver_has_buttons_and_others_see_why_not(queue: Reviewers) -> None:
     of = url("review", id=queue.site.chain.decided[0])
     assert "button" in read(queue.visit(of)).elements
-    assert "@data-answer" in read(queue.visit(of)).elements
+    found = read(queue.visit(of))
+    assert "@data-answer" in found.elements
+    assert found.links["Answer it"] == "#answer"
+    assert "no time limit. Answer it. All waiting reviews" in found.text
+    assert "g grant" in found.text
     for role in ("viewer", "author"):
         found = read(queue.visit(of, role=role))
         assert "@data-answer" not in found.elements
+        assert "Answer it" not in found.links
+        assert "no time limit. All waiting reviews" in found.text
+        assert "g grant" not in found.text
         assert f"ada has the role {role} in the scope acme, and only an approver grants or refuses" in found.text
 
 
@@ -237,12 +282,21 @@ def test_of_two_approvers_the_second_learns_who_was_quicker(desk: Reviewers) -> 
     page = desk.visit(told["go"])
     found = read(page)
     assert page.title == "Refused: Approve discount on one, 1,200.5 EUR"
-    told_first = "Your answer was not recorded. Somebody else answered before you. A resolution is final."
+    told_first = "Your answer was not recorded. The review had been answered before. A resolution is final."
     assert found.text.index(told_first) < found.text.index("The review was refused by the user ben")
     assert "Your note, which was not recorded" in found.text
     assert "@data-answer" not in found.elements
     # Everybody else, and the approver later on, see the resolution alone.
     assert "not recorded" not in read(desk.visit(url("review", id=decision_id))).text
+
+
+def test_who_answers_twice_does_not_read_that_it_was_somebody_else(desk: Reviewers) -> None:
+    decision_id = desk.hold("one")
+    desk.answer(decision_id, "granted", "ada")
+    found = read(desk.visit(desk.answer(decision_id, "refused", "ada")["go"])).text
+    assert "Your answer was not recorded. The review had been answered before." in found
+    assert "The review was granted by the user ada" in found
+    assert "omebody else" not in found
 
 
 def test_an_answer_after_the_time_limit_is_too_late(desk: Reviewers) -> None:
@@ -345,6 +399,26 @@ def test_with_receipt_signing_off_a_grant_is_refused_and_a_refusal_is_not_verifi
         assert "It carries no signature, and opens no action." in read(desk.visit(url("review", id=decision_id))).text
 
 
+def test_where_a_key_is_compromised_the_page_says_that_a_grant_opens_nothing(desk: Reviewers) -> None:
+    held, granted, executed = (desk.hold(each) for each in ("held", "granted", "executed"))
+    for decision_id in (granted, executed):
+        desk.answer(decision_id)
+    desk.site.chain.execution(executed)
+    told = "is compromised, and it signed the record, so that a grant opens nothing. The caller has to ask anew, with"
+    assert not [each for each in (held, granted, executed) if told in str(desk.visit(url("review", id=each)).html)]
+    keys = desk.site.instance.receipt_keys
+    active = keys.registry().active_key_id
+    assert active is not None
+    keys.compromise(active, utc_now(), utc_now())
+    for each in (held, granted):
+        assert told in read(desk.visit(url("review", id=each))).text
+    # What was executed is past; and who grants the held one reads it once more.
+    assert told not in read(desk.visit(url("review", id=executed))).text
+    html = str(desk.visit(url("review", id=held)).html)
+    assert "It may begin within" not in html
+    assert html.count(told) == 2
+
+
 def test_a_review_that_was_changed_in_the_ledger_is_a_fault_on_the_page_of_its_decision(desk: Reviewers) -> None:
     decision_id = desk.hold("one")
     with desk.site.instance.ledger.store.write() as connection:
@@ -361,7 +435,7 @@ def test_a_grant_says_until_when_it_is_valid(desk: Reviewers) -> None:
     of = url("review", id=decision_id)
     assert "The grantis valid until " in read(desk.visit(of)).text
     desk.site.chain.now += timedelta(days=2)
-    assert "The grantexpired on " in read(desk.visit(of)).text
+    assert "The grantended on " in read(desk.visit(of)).text
 
 
 def test_no_name_becomes_a_part_of_a_page(desk: Reviewers) -> None:

@@ -12,7 +12,20 @@ from jinja2 import UndefinedError
 from markupsafe import Markup, escape
 
 from workbench.dashboard.views import header
-from workbench.dashboard.views.html import ago, breaking, clock, hours, line, number, points, prose, render, short, when
+from workbench.dashboard.views.html import (
+    ago,
+    breaking,
+    clock,
+    hours,
+    lasting,
+    line,
+    number,
+    points,
+    prose,
+    render,
+    short,
+    when,
+)
 from workbench.dashboard.views.location import Location
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
@@ -32,6 +45,37 @@ NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 )
 def test_how_long_ago(before: timedelta, told: str) -> None:
     assert ago(NOW - before, NOW) == told
+
+
+@pytest.mark.parametrize(
+    ("span", "told"),
+    [
+        (timedelta(seconds=-5), "less than a minute"),
+        (timedelta(seconds=29), "less than a minute"),
+        (timedelta(seconds=59), "1 minute"),
+        (timedelta(minutes=59, seconds=40), "1 hour"),
+        (timedelta(minutes=90), "1 h 30 min"),
+        (timedelta(hours=3, minutes=59, seconds=20), "3 h 59 min"),
+        (timedelta(hours=3, minutes=59, seconds=55), "4 hours"),
+        (timedelta(hours=23, minutes=59, seconds=55), "1 day"),
+        (timedelta(hours=47), "1 day 23 h"),
+        (timedelta(hours=47, minutes=45), "2 days"),
+        (timedelta(days=1234, hours=2), "1,234 days 2 h"),
+    ],
+)
+def test_how_long_something_lasts(span: timedelta, told: str) -> None:
+    assert lasting(span) == told
+
+
+@given(st.timedeltas(min_value=timedelta(), max_value=timedelta(days=400)))
+def test_what_lasts_is_off_by_half_a_unit_at_most(span: timedelta) -> None:
+    told = lasting(span).replace(",", "")
+    minutes = {"minute": 1, "min": 1, "hour": 60, "h": 60, "day": 1440}
+    parts = re.findall(r"([0-9]+) ([a-z]+?)s?\b", told)
+    said = timedelta(minutes=sum(int(number_) * minutes[unit] for number_, unit in parts))
+    # Half a minute below a day; half an hour from there on, as the minute was rounded before.
+    most = timedelta(minutes=0.5) if span < timedelta(days=1) else timedelta(minutes=30.5)
+    assert abs(said - span) <= most
 
 
 def test_numbers() -> None:

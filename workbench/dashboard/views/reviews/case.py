@@ -10,13 +10,14 @@ from gate.encoding.canonical import content_hash
 from gate.ledger.chain.reviews import EXECUTED, GRANTED, HELD
 from gate.ledger.reviews import ReviewRow
 from gate.records.explanation import WAITS, reasons
+from gate.records.reports.breaches import breaches, last_executed_at
 from gate.records.reports.resolution import EXPIRED, REFUSED
 from gate.verify.members import at
 from workbench.dashboard.store.ledger import Story
 from workbench.dashboard.store.reviews import Around
 from workbench.dashboard.views import links
 from workbench.dashboard.views.decided.checks import value
-from workbench.dashboard.views.html import ago, render, when
+from workbench.dashboard.views.html import lasting, render, when
 from workbench.dashboard.views.location import Location
 from workbench.dashboard.views.page import Page
 from workbench.dashboard.views.reviews.changed import changed_values
@@ -75,7 +76,7 @@ def view(
         "amount": worth(record),
         "target": record["action_binding"]["resource"],
         "system": record["action_binding"]["system"],
-        "proposed": record["action_binding"]["proposed_action"] or record["action"],
+        "proposed": record["action_binding"]["proposed_action"],
         "question": at(story.request, "question"),
         "sentences": [*why.because, f"{why.action} {WAITS}" if is_held else why.action],
         "unmatched": why.unmatched,
@@ -87,9 +88,11 @@ def view(
         "like": _like(around.like),
         "position": at(record, "audit_chain", "chain_position"),
         "binding_hash": content_hash(record["action_binding"]),
-        "executed": _executed(story),
+        "executed": last_executed_at(_receipts(story)),
+        "breaches": _breaches(story),
+        "shut": story.shut if review.state in (HELD, GRANTED) else None,
         "standing": None if story.review is None else standing(location, story.review, record, now),
-        "answers": None if not is_held else _answers(record, review, now),
+        "answers": None if not is_held else _answers(record, review, story.shut),
         "refused": refused,
         "late": _late(review) if is_late else None,
         "done": None if is_late else done,
@@ -106,14 +109,20 @@ def view(
 
 def _late(review: ReviewRow) -> str:
     """Why the user's answer came too late."""
-    return "The review had expired." if review.state == EXPIRED else "Somebody else answered before you."
+    return "The review had expired." if review.state == EXPIRED else "The review had been answered before."
 
 
-def _executed(story: Story) -> str | None:
-    """When a receipt last said that the action was executed; None where none does."""
-    receipts: list[Mapping[str, Any]] = list(story.executions.reports)
-    executed = (receipt["reported_at"] for receipt in receipts if receipt["execution_status"] == "executed")
-    return next(executed, None)
+def _breaches(story: Story) -> list[str]:
+    """How the receipts behind the review's grant break it."""
+    review = None if story.review is None else story.review.review
+    resolution = None if review is None else review["resolution"]
+    if resolution is None or resolution["resolution"] != GRANTED:
+        return []
+    return breaches(_receipts(story), resolution["expires_at"])
+
+
+def _receipts(story: Story) -> list[Mapping[str, Any]]:
+    return list(story.executions.reports)
 
 
 def _unmatched(record: Mapping[str, Any], number: int) -> str:
@@ -122,12 +131,13 @@ def _unmatched(record: Mapping[str, Any], number: int) -> str:
     return f"{counted(number, other)} did not match"
 
 
-def _answers(record: Mapping[str, Any], review: ReviewRow, now: datetime) -> dict[str, str]:
+def _answers(record: Mapping[str, Any], review: ReviewRow, shut: str | None) -> dict[str, str]:
     """What each answer comes to, as sentences for who confirms it."""
     what, final = asked(record), "The answer is final, and is recorded under your name."
-    lasts = ago(now, now + timedelta(seconds=review.grant_seconds))
+    lasts = lasting(timedelta(seconds=review.grant_seconds))
+    follows = f"It may begin within {lasts} from now, once." if shut is None else shut.replace("`", "")
     return {
-        "granted": f"You grant this action: {what}. It may begin within {lasts} from now, once. {final}",
+        "granted": f"You grant this action: {what}. {follows} {final}",
         "refused": f"You refuse this action: {what}. It stays held for good. {final}",
     }
 

@@ -11,7 +11,7 @@ from gate.ids import parse_timestamp
 from gate.ledger.chain.reviews import HELD
 from workbench.dashboard.store.reviews import SOON
 from workbench.dashboard.views.decided.checks import value
-from workbench.dashboard.views.html import ago, clock
+from workbench.dashboard.views.html import ago, clock, lasting
 from workbench.engines.rendering import cut
 from workbench.engines.wording import phrase
 
@@ -63,10 +63,10 @@ def due(due_at: str | None, now: datetime) -> Due:
         return Due("no time limit")
     at = parse_timestamp(due_at)
     if at <= now:
-        return Due(f"overdue by {ago(at, now)}", "bad")
+        return Due(f"overdue by {lasting(now - at)}", "bad")
     if at - now <= SOON:
-        return Due(f"due soon: in {ago(now, at)}", "warn")
-    return Due(f"due in {ago(now, at)}")
+        return Due(f"due soon: in {lasting(at - now)}", "warn")
+    return Due(f"due in {lasting(at - now)}")
 
 
 def grant(ends_at: str | None, now: datetime) -> Due:
