@@ -221,6 +221,22 @@ def test_a_receipt_that_breaks_the_grant_is_told_though_the_state_is_executed(de
     found = read(desk.visit(url("review", id=late))).text
     assert re.search(r"broken\. A receipt is dated [-0-9: ]+ UTC, more than 5 minutes after the grant ended \(", found)
     assert "another action" not in found
+    # The page of the decision says the same, and does not call such a receipt in order.
+    for decision_id in (late, other):
+        found = read(desk.visit(url("decision", id=decision_id))).text
+        assert "The grant was broken." in found
+        assert "In order" not in found
+
+
+def test_a_late_receipt_of_an_action_that_was_queued_in_time_is_in_order(desk: Reviewers) -> None:
+    decision_id = desk.hold("one")
+    desk.answer(decision_id)
+    desk.site.chain.execution(decision_id, "queued")
+    desk.site.chain.now += timedelta(days=2)
+    desk.site.chain.execution(decision_id)
+    found = read(desk.visit(url("decision", id=decision_id))).text
+    assert found.count("In order: the owner had granted the action before") == 2
+    assert "The grant was broken" not in found
 
 
 def test_only_an_approver_has_buttons_and_others_see_why_not(queue: Reviewers) -> None:

@@ -107,7 +107,7 @@ def view(location: Location, story: Story, now: datetime, drafts: Sequence[Draft
         "confidence": record.get("decision_confidence"),
         "binding": _members(record["action_binding"], _BINDING),
         "binding_title": _BOUND[advisory, any(told != "" for told in record["action_binding"].values())],
-        "review": None if story.review is None else standing(location, story.review, record, now),
+        "review": standing(location, story, now),
         "reports": reports(story),
         "reports_title": reports_title(story),
         "refused": record["verdict"] == "no",

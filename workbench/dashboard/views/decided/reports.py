@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -12,7 +11,7 @@ from gate.records.documents import Record
 from gate.records.reports.receipts import ACTION_TAKEN_MISMATCH, BINDING_MISMATCH, EXECUTIONS, KINDS, NOT_APPROVED, Kind
 from workbench.dashboard.store.ledger import Reported, Story
 from workbench.dashboard.views.decided.checks import stamp, value
-from workbench.dashboard.views.reviews.standing import grant_position
+from workbench.dashboard.views.reviews.standing import broken_by, grant_position
 from workbench.engines.wording import counted, joined, phrase
 
 _FLAGS: Final[Mapping[str, str]] = MappingProxyType(
@@ -58,11 +57,11 @@ def reports(story: Story) -> list[dict[str, Any]]:
     Args:
         story: The decision.
     """
-    grant = grant_position(story.review)
-    every = chain.from_iterable(
-        (_report(kind, report, _flags(story.record), grant) for report in told.reports)
-        for kind, told in zip(KINDS, told_of(story), strict=True)
-    )
+    grant, against, flags = grant_position(story.review), broken_by(story), _flags(story.record)
+    every: list[dict[str, Any]] = []
+    for kind, told in zip(KINDS, told_of(story), strict=True):
+        reported: list[Mapping[str, Any]] = list(told.reports)
+        every += [_report(kind, of, flags, None if of[kind.id_member] in against else grant) for of in reported]
     return sorted(every, key=lambda report: report["position"])
 
 

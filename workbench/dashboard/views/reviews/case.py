@@ -10,7 +10,7 @@ from gate.encoding.canonical import content_hash
 from gate.ledger.chain.reviews import EXECUTED, GRANTED, HELD
 from gate.ledger.reviews import ReviewRow
 from gate.records.explanation import WAITS, reasons
-from gate.records.reports.breaches import breaches, last_executed_at
+from gate.records.reports.breaches import last_executed_at
 from gate.records.reports.resolution import EXPIRED, REFUSED
 from gate.verify.members import at
 from workbench.dashboard.store.ledger import Story
@@ -61,6 +61,7 @@ def view(
     is_held = review.state == HELD
     is_late = location.done == review.decision_id and not is_held
     why = reasons(record)
+    receipts: list[Mapping[str, Any]] = list(story.executions.reports)
     context = {
         "review": review,
         "held": is_held,
@@ -88,10 +89,9 @@ def view(
         "like": _like(around.like),
         "position": at(record, "audit_chain", "chain_position"),
         "binding_hash": content_hash(record["action_binding"]),
-        "executed": last_executed_at(_receipts(story)),
-        "breaches": _breaches(story),
+        "executed": last_executed_at(receipts),
         "shut": story.shut if review.state in (HELD, GRANTED) else None,
-        "standing": None if story.review is None else standing(location, story.review, record, now),
+        "standing": standing(location, story, now),
         "answers": None if not is_held else _answers(record, review, story.shut),
         "refused": refused,
         "late": _late(review) if is_late else None,
@@ -110,19 +110,6 @@ def view(
 def _late(review: ReviewRow) -> str:
     """Why the user's answer came too late."""
     return "The review had expired." if review.state == EXPIRED else "The review had been answered before."
-
-
-def _breaches(story: Story) -> list[str]:
-    """How the receipts behind the review's grant break it."""
-    review = None if story.review is None else story.review.review
-    resolution = None if review is None else review["resolution"]
-    if resolution is None or resolution["resolution"] != GRANTED:
-        return []
-    return breaches(_receipts(story), resolution["expires_at"])
-
-
-def _receipts(story: Story) -> list[Mapping[str, Any]]:
-    return list(story.executions.reports)
 
 
 def _unmatched(record: Mapping[str, Any], number: int) -> str:

@@ -11,7 +11,9 @@ from gate.ids import parse_timestamp
 from gate.ledger.chain.reviews import HELD
 from gate.ledger.reviews import ReviewRow
 from gate.records.documents import Resolution
+from gate.records.reports.breaches import breaches
 from gate.verify import Verification
+from workbench.dashboard.store.ledger import Story
 from workbench.dashboard.store.reviews import Standing
 from workbench.dashboard.views.html import when
 from workbench.dashboard.views.location import Location
@@ -48,15 +50,17 @@ def done(location: Location, review: ReviewRow, record: Mapping[str, Any]) -> Do
     return Done(text, location.to("review", id=review.decision_id, done=None).url)
 
 
-def standing(location: Location, found: Standing, record: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """What a page says of a review.
+def standing(location: Location, story: Story, now: datetime) -> dict[str, Any] | None:
+    """What a page says of a review; None where the decision is not held for an owner.
 
     Args:
         location: The page.
-        found: Where the review stands.
-        record: The record of its decision.
+        story: The decision.
         now: The moment.
     """
+    found, record = story.review, story.record
+    if found is None:
+        return None
     review = found.review
     if review is None:
         return {
@@ -77,9 +81,25 @@ def standing(location: Location, found: Standing, record: Mapping[str, Any], now
         "due": due(review["due_at"], now) if state == HELD else None,
         "due_at": review["due_at"],
         "asked": asked(record),
+        "breaches": broken(story),
         "resolution": None if resolution is None else _answer(resolution, found.verification, now),
         "url": Location("review", scope=location.scope, id=record["decision_id"]).url,
     }
+
+
+def broken(story: Story) -> list[str]:
+    """How the receipts behind the review's grant break it, a sentence for each way."""
+    ends_at = _grant_end(story.review)
+    return [] if ends_at is None else breaches(_receipts(story), ends_at)
+
+
+def broken_by(story: Story) -> frozenset[str]:
+    """The ids of the receipts that break the review's grant."""
+    ends_at = _grant_end(story.review)
+    if ends_at is None or not broken(story):
+        # A late receipt alone is no breach where another one says that the action was queued in time.
+        return frozenset()
+    return frozenset(each["execution_receipt_id"] for each in _receipts(story) if breaches([each], ends_at))
 
 
 def grant_position(found: Standing | None) -> int | None:
@@ -96,6 +116,16 @@ def actor(resolution: Mapping[str, Any]) -> str:
     """Who resolved a review, as the service authenticated it."""
     of = resolution["actor"]
     return _ACTORS[of["type"]].format(cut(of["id"]))
+
+
+def _receipts(story: Story) -> list[Mapping[str, Any]]:
+    return list(story.executions.reports)
+
+
+def _grant_end(found: Standing | None) -> str | None:
+    """When the grant of a review ends or ended; None where there is none."""
+    resolution = None if found is None or found.review is None else found.review["resolution"]
+    return resolution["expires_at"] if resolution is not None and resolution["resolution"] == "granted" else None
 
 
 def _title(state: str, owner: str | None, resolution: Resolution | None) -> str:
