@@ -68,16 +68,10 @@ def last_receipts(ledger: Ledger, scope_id: str, decision_id: str) -> list[Mappi
 
 
 def _executed_at(ledger: Ledger, scope_id: str, decision_id: str) -> str | None:
-    found, _ = ledger.entries.reports(
-        scope_id, decision_id, EXECUTIONS.entry_type, limit=_RECEIPTS, room=_RECEIPTS_BYTES
-    )
-    receipts: list[Mapping[str, Any]] = [stored_report(EXECUTIONS, stored) for stored in found]
-    told = [
-        receipt
-        for receipt in receipts
-        if receipt["execution_status"] in ("executed", "reverted") and BINDING_MISMATCH not in receipt["flags"]
-    ]
-    return told[0]["reported_at"] if told and told[0]["execution_status"] == "executed" else None
+    for receipt in last_receipts(ledger, scope_id, decision_id):
+        if receipt["execution_status"] in ("executed", "reverted") and BINDING_MISMATCH not in receipt["flags"]:
+            return receipt["reported_at"] if receipt["execution_status"] == "executed" else None
+    return None
 
 
 def stored_resolution(stored: StoredReport) -> Resolution:
