@@ -21,7 +21,7 @@ Of a record:
     attestations    the attestations of the evaluation and of the rulebook's registration
     receipt         the receipt's signature, and whether its key is trusted for it
     signature       one signature judged: of a receipt, a checkpoint or an attestation
-    compromised     why a grant opens nothing once a key of its record or its own is compromised
+    dead_keys       why a grant opens nothing once its key is retired, or one of its record or its own is compromised
     result          the trust that a verifier brings, and the result
 
 Of a packet:

@@ -22,7 +22,7 @@ from gate.ledger.reviews import ReviewRow
 from gate.records.documents import Record
 from gate.records.explanation import WAITS, reasons
 from gate.records.reports.breaches import breaches, last_executed_at
-from gate.verify.compromised import compromised_key
+from gate.verify.dead_keys import dead_key
 
 
 def list_reviews(
@@ -73,7 +73,7 @@ def show(
         record = record_of(instance, found, decision_id)
         standing = instance.resolutions().standing(found.scope_id, decision_id)
         receipts = last_receipts(instance.ledger, found.scope_id, decision_id)
-        shut = compromised_key(record, standing["resolution"], instance.receipt_keys.registry())
+        shut = dead_key(record, standing["resolution"], instance.receipt_keys.registry())
     if as_json:
         print_json({"review": standing, "decision_record": record})
         return

@@ -16,7 +16,7 @@ from gate.ids import timestamp
 from gate.instance.instance import Instance
 from gate.ledger.access.authority import Scope
 from gate.records.documents import Record, Resolution
-from gate.verify.compromised import compromised_key
+from gate.verify.dead_keys import dead_key
 
 DecisionId = Annotated[str, typer.Argument(help="The held decision's id.", show_default=False)]
 Note = Annotated[
@@ -51,7 +51,7 @@ def grant(
         resolution = instance.resolutions().resolve_as(
             who, found, decision_id, "granted", note=note, evidence=read, record_hash=record_hash
         )
-        shut = compromised_key(record_of(instance, found, decision_id), resolution, instance.receipt_keys.registry())
+        shut = dead_key(record_of(instance, found, decision_id), resolution, instance.receipt_keys.registry())
     _answer(resolution, as_json, shut)
 
 

@@ -1104,7 +1104,7 @@ class TestChain:
         faults = {"issued_at": "no timestamp", "key_id": "is not a receipt key of this instance"}
         assert faults.get(name, "signature does not hold") in shown["chains"][-1]["reason"]
 
-    def test_a_compromised_key_speaks_for_no_checkpoint(self, gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:
+    def test_a_dead_key_speaks_for_no_checkpoint(self, gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:
         checkpoint = tmp_path / "checkpoint.json"
         checkpoint.write_text(gate("chain", "checkpoint", "--scope", "acme").stdout)
         gate("signing-keys", "compromise", "--yes", json.loads(checkpoint.read_text())["key_id"])

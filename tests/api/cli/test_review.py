@@ -163,6 +163,9 @@ def test_who_rotates_or_compromises_a_signing_key_reads_that_grants_are_open(
     said = changed("rotate")
     assert said.startswith(f"2 unused grants of held actions are open until {until} UTC at the latest. ")
     assert said.endswith("those actions then need a new review.\n")
+    shown = gate("show", granted[0]["decision_id"], "--scope", "acme").stdout
+    assert f"WARNING: The key {granted[0]['key_id']} was retired after it signed the grant, so that" in shown
+    assert "The caller may act before" not in shown
     # The key before: the grants that the active one made are open, save those whose record the old one signed.
     assert changed("compromise", granted[0]["key_id"], "--yes") == (
         "2 unused grants of held actions have not ended. A grant that the key signed, or whose record it signed, opens "

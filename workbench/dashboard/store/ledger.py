@@ -32,7 +32,7 @@ from gate.rulebooks.comparison import Comparison, compare
 from gate.rulebooks.documents import Annotations, RulebookBody
 from gate.rulebooks.explanation import ExplainedRule, explain_rules
 from gate.verify import Verification
-from gate.verify.compromised import compromised_key
+from gate.verify.dead_keys import dead_key
 from workbench.dashboard.store.reviews import ReviewReads, Standing
 
 MOST_REPORTS: Final = 100
@@ -162,7 +162,7 @@ class LedgerReads:
             self._ledger.entries.head(scope_id),
             self._instance.settings.base_url,
             standing,
-            compromised_key(record, resolution, self._instance.receipt_keys.registry()),
+            dead_key(record, resolution, self._instance.receipt_keys.registry()),
         )
 
     def decided(self, scope_id: str, decision_id: str) -> tuple[Record, Mapping[str, Any] | None]:

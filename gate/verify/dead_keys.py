@@ -1,4 +1,4 @@
-"""Why a grant of a held decision opens nothing after its operator marked a signing key as compromised."""
+"""Why a grant of a held decision opens nothing after its operator rotated a signing key, or marked it as compromised."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from gate.proof.signing import ED25519, KeyRegistry
 
 
-def compromised_key(
+def dead_key(
     record: Mapping[str, object], resolution: Mapping[str, object] | None, keys: KeyRegistry | None
 ) -> str | None:
     """Why a grant opens nothing, as a sentence and what the caller has to do; None where no key stands against it.
 
-    A guard acts on a grant only where the record and the grant verify, and nothing does that a compromised key signed.
+    A guard acts on a grant only where the record and the grant verify, and nothing does that a compromised key signed;
+    and the grant's own key has to be active, for the holder of a retired one can date a grant at will.
 
     Args:
         record: The record of the held decision.
@@ -28,5 +29,10 @@ def compromised_key(
             return (
                 f"The key {known.key_id} is compromised, and it signed the {what}, so that a grant opens nothing. The "
                 f"caller has to ask anew, with another `intent`."
+            )
+        if known is not None and known.status == "retired" and what == "grant":
+            return (
+                f"The key {known.key_id} was retired after it signed the grant, so that the grant opens nothing. The "
+                f"caller has to enter its guard again, which asks for a new review."
             )
     return None
