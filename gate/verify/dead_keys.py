@@ -1,4 +1,4 @@
-"""Why a grant of a held decision opens nothing after its operator rotated a signing key, or marked it as compromised."""
+"""Why a grant of a held decision opens nothing once a signing key was rotated, or marked as compromised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A compromised key stands against a grant by the record or the grant that it signed, and a retired one by the grant."""
+"""A compromised key stands against a grant by the record or the grant it signed, and a retired one by the grant."""
 
 from __future__ import annotations
 
