@@ -4,7 +4,7 @@ A new process spends most of a second on loading what the one before it had load
 hands its files, folder, environment and arguments over, and ends with the exit code of the process that was forked.
 Those of a server, which is stopped by a signal to what was started, run as they are installed.
 
-    python -m tests.end_to_end.forking SOCKET: forks for whoever connects, until it is ended.
+    python -m tests.end_to_end.forking SOCKET: forks once for each connection, until it is ended.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class Outcome(TypedDict, total=False):
 
 
 def described(given: Mapping[str, object]) -> dict[str, object]:
-    """What is said of a run, for its execution receipt.
+    """The members of a run's execution receipt that the caller gives.
 
     Args:
         given: The members of the receipt; None for what is not said.
@@ -73,7 +73,7 @@ def described(given: Mapping[str, object]) -> dict[str, object]:
 
 
 def outcome_said(status: str, said: Outcome) -> dict[str, object]:
-    """What is said of an outcome, for its record.
+    """The members of an outcome that the caller gives.
 
     Args:
         status: The outcome's status.

@@ -143,7 +143,7 @@ def _replay_events(
     query = select(events.seq, events.type, events.subject).where(
         events.scope_id == endpoint.scope_id,
         events.seq <= _CURSOR,
-        # When it was told, not when what it tells of began: an open anomaly can be older than the endpoint.
+        # The event's own date: the anomaly that it is about may have begun before the endpoint was added.
         events.created_at >= endpoint.created_at,
         chosen,
     )
