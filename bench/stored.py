@@ -14,7 +14,7 @@ import hashlib
 import shutil
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -105,10 +105,9 @@ class _Chain:
         now = utc_now()
         old, old_claim = self.first.link, self.first.claim
         assert old_claim is not None
-        claim = replace(old_claim, key=_idempotency_key(self.head.size + 1))
+        claim = old_claim._replace(key=_idempotency_key(self.head.size + 1))
         decision_id = new_id("dec", now)
-        link_of = replace(
-            old,
+        link_of = old._replace(
             decision_id=decision_id,
             record_hash=_digest("record", decision_id),
             receipt_hash=_digest("receipt", decision_id),
@@ -117,7 +116,7 @@ class _Chain:
         body = self.first.body.replace(old_claim.key.encode(), claim.key.encode())
         for name in ("decision_id", "record_hash", "receipt_hash", "created_at"):
             body = body.replace(getattr(old, name).encode(), getattr(link_of, name).encode())
-        entry = replace(self.first, entry_id=decision_id, link=link_of, body=pack(body), claim=claim)
+        entry = self.first._replace(entry_id=decision_id, link=link_of, body=pack(body), claim=claim)
         link = append(self.head, link_of, plain=True)
         self.head = head_of(link)
         claimed = Claimed(self.head.size, claim.input_hash)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Generic, TypeAlias, TypeVar
 
@@ -138,7 +138,7 @@ def settle(
             return prepared
         entry, document = prepared
         # Only under the head's lock is it certain that nothing changed between looking the key up and appending.
-        outcome = entries.append(replace(entry, access_epoch=caller.authority.access_epoch))
+        outcome = entries.append(entry._replace(access_epoch=caller.authority.access_epoch))
         if isinstance(outcome, Appended):
             return Created(document, outcome)
         if isinstance(outcome, Claimed) and claim is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -110,7 +110,7 @@ class Lifecycle:
                 if granted is None:
                     return entry, report
                 receipt = Receipt(granted, says_executed(report))
-                return replace(entry, receipt=receipt), report
+                return entry._replace(receipt=receipt), report
 
             settled = settle(self._ledger.entries, caller, claim, reported)
         if isinstance(settled, Used):

@@ -176,8 +176,7 @@ def found_by(record: Record) -> Decided:
 
 def is_link_of(link: Mapping[str, object], record: Linked) -> bool:
     """Whether a chain link holds what its decision's record gives it."""
-    material = link_material(record)
-    return all(link[name] == getattr(material, name) for name in material.__slots__)
+    return all(link[name] == value for name, value in link_material(record)._asdict().items())
 
 
 def is_as_made(ledger: Ledger, scope_id: str, entry: StoredEntry, record: Record, claim: Claim) -> bool:

@@ -1,4 +1,4 @@
-"""How bodies lie in the ledger: JSON, deflated where that is shorter.
+"""How bodies lie in the ledger: JSON, deflated where that pays.
 
 A record of 7 KB takes 2.4. That halves what is written under the ledger's lock, and the disk that a year takes;
 deflating happens before the lock and lets other threads run meanwhile. Which of the two it is shows in the first byte:
@@ -11,12 +11,12 @@ import zlib
 from types import ModuleType
 from typing import Final
 
-_WORTHWHILE: Final = 256
+from isal import isal_zlib
+
+# A request of 300 bytes would be 120 shorter, and as long as its record takes a page of its own, nothing on the disk.
+_WORTHWHILE: Final = 1024
+# ISA-L writes the same format as zlib in half the time, in one call instead of three.
 _LEVEL: Final = 1
-# A window of 8 KB and small tables. With zlib's own sizes every body clears and fills 256 KB of memory, which costs the
-# processor's caches more than deflating does, and makes a record only 1 byte in 2,000 shorter.
-_WINDOW_BITS: Final = 13
-_MEMORY_LEVEL: Final = 5
 # No body that was stored comes near it; what unpacks to more is damage.
 _MAX_UNPACKED: Final = 64 * 1024 * 1024
 
@@ -25,8 +25,7 @@ def pack(body: bytes) -> bytes:
     """The bytes to store for a JSON object."""
     if len(body) < _WORTHWHILE:
         return body
-    packing = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOW_BITS, _MEMORY_LEVEL)
-    packed = packing.compress(body) + packing.flush()
+    packed: bytes = isal_zlib.compress(body, _LEVEL)
     return packed if len(packed) < len(body) else body
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, TypedDict
+from typing import Final, NamedTuple, TypedDict
 
 from gate.encoding.canonical import content_hash
 from gate.labels import CHAIN, MERKLE_STRATEGY
@@ -66,8 +66,7 @@ class Linked(TypedDict):
     created_at: str
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """The end of a chain: what the next link extends.
 
     Attributes:
@@ -83,8 +82,7 @@ class Head:
     link_hash: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """What a link is made of.
 
     Attributes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from gate.ledger.chain.writer import Claim, NewEntry
@@ -20,4 +19,4 @@ def entry(scope_id: str, number: int, claim: Claim | None = None, **link: Any) -
         policy_version="2026 \u0000 é",
         created_at="2026-06-11T12:00:00.000Z",
     )
-    return NewEntry(scope_id, decision_id, replace(material, **link), b'{"n": 10.0}', b'{"request": "\\u0000"}', claim)
+    return NewEntry(scope_id, decision_id, material._replace(**link), b'{"n": 10.0}', b'{"request": "\\u0000"}', claim)

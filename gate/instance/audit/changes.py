@@ -34,7 +34,7 @@ def change_fault(entry: Entry, link: Link, kind: EntryKind) -> str | None:
     if fault is not None:
         return fault
     material = entry_link(kind, document)
-    linked = all(members[name] == getattr(material, name) for name in material.__slots__)
+    linked = all(members[name] == getattr(material, name) for name in material._fields)
     if entry.row.entry_id != document[kind.id_member] or not linked:
         return f"The link is not that of the stored {kind.entry_type}."
     return None

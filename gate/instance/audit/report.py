@@ -140,7 +140,7 @@ def latest_finding(entry: Entry, material: Material) -> Finding | None:
 
 
 def _is_link(link: Mapping[str, object], material: chain.Entry) -> bool:
-    return all(link[name] == getattr(material, name) for name in material.__slots__)
+    return all(link[name] == getattr(material, name) for name in material._fields)
 
 
 _NOT_BEFORE: Final = "It is about a decision that is not before it in the chain."

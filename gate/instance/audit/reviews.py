@@ -95,7 +95,7 @@ def resolution_fault(entry: Entry, link: Link, material: Material) -> str | None
         return "It resolves a decision that was never held for an owner: only a review that is not advisory is."
     expected = resolution_link(resolution, record)
     members: Mapping[str, object] = link
-    linked = all(members[name] == getattr(expected, name) for name in chain.Entry.__slots__)
+    linked = all(members[name] == getattr(expected, name) for name in chain.Entry._fields)
     if row.entry_id != resolution["resolution_entry_id"] or not linked:
         return "The link is not that of the stored resolution."
     faults = resolution_faults(cast("Any", resolution), cast("ReportedOn", record), "resolution")

@@ -4,13 +4,14 @@ but an erasure.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterator
-from contextlib import closing
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
+from gate.errors import GateError
 from gate.labels import CHAIN, MERKLE_STRATEGY
 from gate.ledger.chain.writer import AppendObserver, AppendResult, Claim, Claimed, NewEntry, Writer
 from gate.ledger.packing import unpack
@@ -103,6 +104,18 @@ class Entries:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was acknowledged.
         """
         return self._writer.append(entry)
+
+    def append_all(self, new: Sequence[NewEntry]) -> Sequence[AppendResult | GateError]:
+        """Appends entries of one scope, in order and in one commit; says of each what `append` says, or would raise.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: none of them was acknowledged.
+        """
+        return self._writer.append_all(new)
+
+    def wait_in(self, waiting: Callable[[], AbstractContextManager[None]]) -> None:
+        """Lets threads wait for a commit in something from now on, for others to go on meanwhile."""
+        self._writer.wait_in(waiting)
 
     def observe(self, observer: AppendObserver) -> None:
         """Lets someone watch the appends from now on."""
@@ -311,7 +324,7 @@ def _page(
     for row in rows:
         if row.position > after:
             found.append((_link(row, before), row))
-        before = replace(before, size=row.position, merkle_root=row.merkle_root, link_hash=row.link_hash)
+        before = Head(head.chain_id, row.position, row.merkle_root, row.link_hash)
     return found
 
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from itertools import islice
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from gate.errors import GateError, ServiceUnavailable
@@ -21,9 +23,11 @@ from gate.ledger.stores.store import WRITE_TIMEOUT
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# One INSERT for all, of up to 16 values each, and one for their counts: SQLite takes 32,766 in a statement since 3.32.
 MAX_BATCH: Final = 64
+"""How many items a commit takes that were submitted by themselves; items that were submitted together stay together."""
+
 MAX_QUEUE: Final = 4096
+"""How many items may wait for a commit."""
 
 _GATHER_SECONDS: Final = 0.002
 
@@ -32,12 +36,12 @@ Take: TypeAlias = Callable[[], Sequence[Item]]
 
 
 class _Waiting(Generic[Item, Result]):
-    __slots__ = ("item", "leads", "outcome", "wake")
+    __slots__ = ("items", "leads", "outcomes", "wake")
 
-    def __init__(self, item: Item) -> None:
-        self.item = item
+    def __init__(self, items: Sequence[Item]) -> None:
+        self.items = items
         self.leads = False
-        self.outcome: Result | GateError | None = None
+        self.outcomes: Sequence[Result | GateError] | None = None
         # A bare lock wakes one thread at a third of the cost of an Event.
         self.wake = threading.Lock()
         self.wake.acquire()
@@ -50,17 +54,22 @@ class _Lane(Generic[Item, Result]):
         self.name = name
         self.queue: deque[_Waiting[Item, Result]] = deque()
         self.led = False
-        # How many items there were at the end of the last commit, with those that it committed.
+        # How many threads there were at the end of the last commit, with those whose items it committed.
         self.expected = 1
         # Whether the leader, whose item is the first in the queue, waits for as many.
         self.gathering = False
 
 
 class GroupCommit(Generic[Item, Result]):
-    """Runs `commit` over batches of what threads submit."""
+    """Runs `commit` over batches of what threads submit.
+
+    Attributes:
+        waiting: What a thread does its waiting in, for others to go on meanwhile.
+    """
 
     def __init__(self, commit: Callable[[Take[Item]], Sequence[Result | GateError]]) -> None:
         """Takes the function that makes a batch durable and answers each of its items, in order."""
+        self.waiting: Callable[[], AbstractContextManager[None]] = nullcontext
         self._commit = commit
         self._mutex = threading.Lock()
         # A lane is here for as long as someone leads it, or several are expected.
@@ -83,7 +92,18 @@ class GroupCommit(Generic[Item, Result]):
             GateError: What commit answered for the item.
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the queue is full, or no commit came within the time limit.
         """
-        waiting: _Waiting[Item, Result] = _Waiting(item)
+        (outcome,) = self.submit_all((item,), lane)
+        if isinstance(outcome, GateError):
+            raise outcome
+        return outcome
+
+    def submit_all(self, items: Sequence[Item], lane: str = "") -> Sequence[Result | GateError]:
+        """The result for each of some items, or what went wrong with it, once one commit has made all of them durable.
+
+        Raises:
+            ServiceUnavailable: As `submit`, for all of them.
+        """
+        waiting: _Waiting[Item, Result] = _Waiting(items)
         with self._mutex:
             if self._queued >= MAX_QUEUE:
                 raise _unavailable("too many requests wait for the ledger")
@@ -91,19 +111,18 @@ class GroupCommit(Generic[Item, Result]):
             if joined is None:
                 joined = self._lanes[lane] = _Lane(lane)
             joined.queue.append(waiting)
-            self._queued += 1
+            self._queued += len(items)
             if not joined.led:
                 joined.led = waiting.leads = True
             elif joined.gathering and len(joined.queue) >= joined.expected:
                 joined.gathering = False
                 joined.queue[0].wake.release()
-        if waiting.leads or self._wait(waiting, joined.queue):
-            self._lead(waiting, joined)
-        if isinstance(waiting.outcome, GateError):
-            raise waiting.outcome
-        if waiting.outcome is None:
+        with self.waiting():
+            if waiting.leads or self._wait(waiting, joined.queue):
+                self._lead(waiting, joined)
+        if waiting.outcomes is None:
             raise _unavailable("the commit broke off")
-        return waiting.outcome
+        return waiting.outcomes
 
     def _wait(self, waiting: _Waiting[Item, Result], queue: deque[_Waiting[Item, Result]]) -> bool:
         """Waits until the item is committed (False) or its thread is to lead (True)."""
@@ -114,14 +133,14 @@ class GroupCommit(Generic[Item, Result]):
                         # A leader took it and is still at work: only the idempotency key can tell how that ended.
                         raise _unavailable(f"no commit within {WRITE_TIMEOUT:g} seconds, and it may yet come")
                     queue.remove(waiting)
-                    self._queued -= 1
+                    self._queued -= len(waiting.items)
                     raise _unavailable(f"no turn to commit within {WRITE_TIMEOUT:g} seconds")
                 # The lead came as the wait ended. Its waking is used up here, for a leader may be woken once more.
                 waiting.wake.acquire(blocking=False)
         return waiting.leads
 
     def _gather(self, leader: _Waiting[Item, Result], lane: _Lane[Item, Result]) -> None:
-        """Waits for as many items as are expected, but not for long."""
+        """Waits for as many threads as are expected, but not for long."""
         with self._mutex:
             lane.gathering = waits = len(lane.queue) < lane.expected
         if waits:
@@ -136,15 +155,19 @@ class GroupCommit(Generic[Item, Result]):
         def take() -> Sequence[Item]:
             if not batch:
                 with self._mutex:
-                    batch.extend(queue.popleft() for _ in range(min(len(queue), MAX_BATCH)))
-                    self._queued -= len(batch)
-            return [waiting.item for waiting in batch]
+                    taken = 0
+                    while queue and (not batch or taken + len(queue[0].items) <= MAX_BATCH):
+                        batch.append(queue.popleft())
+                        taken += len(batch[-1].items)
+                    self._queued -= taken
+            return [item for waiting in batch for item in waiting.items]
 
         try:
             self._gather(leader, lane)
-            # `batch` is empty here. The commit fills it by calling `take`, before zip reads it.
-            for waiting, outcome in zip(batch, self._commit(take), strict=True):
-                waiting.outcome = outcome
+            # `batch` is empty until the commit calls `take`.
+            outcomes = iter(self._commit(take))
+            for waiting in batch:
+                waiting.outcomes = [*islice(outcomes, len(waiting.items))]
         finally:
             # Where the commit broke off before it took a batch, this thread's own item is still the first in the queue
             # and would be handed the lead, with nobody there to take it.

@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Protocol, TypeAlias
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import orjson
 from sqlalchemy import bindparam, insert, select, update
@@ -37,8 +38,7 @@ SEARCHABLE: Final = 200
 """How many characters of a target_object_id decisions are searched by; the rest is looked for in the record."""
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """An idempotency key in use.
 
     Attributes:
@@ -59,8 +59,7 @@ class Claim:
         return hashlib.sha256(canonical([scope_id, self.operation, self.decision_id, self.key], plain=True)).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(NamedTuple):
     """What a decision is found by, and what its outcomes are counted under, beside its policy and date.
 
     Attributes:
@@ -78,8 +77,7 @@ class Decided:
     advisory: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class NewEntry:
+class NewEntry(NamedTuple):
     """An entry to be appended.
 
     Attributes:
@@ -113,8 +111,7 @@ class NewEntry:
     event: Event | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(NamedTuple):
     """The entry is in the chain, durably.
 
     Attributes:
@@ -198,17 +195,34 @@ class Writer:
         self._store = store
         self._commits: GroupCommit[NewEntry, AppendResult] = GroupCommit(self._commit)
 
+    def wait_in(self, waiting: Callable[[], AbstractContextManager[None]]) -> None:
+        """Lets threads do their waiting in something from now on, for others to go on meanwhile."""
+        self._commits.waiting = waiting
+
     def append(self, entry: NewEntry) -> AppendResult:
         """Appends an entry to its scope's chain and returns once it is durable, or says why it is not in the chain.
 
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was acknowledged.
         """
-        request = None if entry.request is None else pack(entry.request)
-        packed = replace(entry, body=pack(entry.body), request=request)
+        (outcome,) = self.append_all((entry,))
+        if isinstance(outcome, GateError):
+            raise outcome
+        return outcome
+
+    def append_all(self, entries: Sequence[NewEntry]) -> Sequence[AppendResult | GateError]:
+        """Appends entries of one scope, in order and in one commit; says of each what `append` says, or would raise.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: none of them was acknowledged.
+        """
+        packed = [
+            entry._replace(body=pack(entry.body), request=None if entry.request is None else pack(entry.request))
+            for entry in entries
+        ]
         started = time.perf_counter()
         try:
-            return self._commits.submit(packed, self._store.lane(entry.scope_id))
+            return self._commits.submit_all(packed, self._store.lane(entries[0].scope_id))
         finally:
             self.observer.appended(time.perf_counter() - started)
 
@@ -326,7 +340,8 @@ def _write(
         committed: Told how many entries were new, and how many seconds it took to write and sync them.
     """
     digests = [None if entry.claim is None else entry.claim.digest(entry.scope_id) for entry in batch]
-    heads, taken, linked, tally, reviews = _look_up(transaction, batch, digests, tried=tried)
+    cohorts = [_cohort(entry) for entry in batch]
+    heads, taken, linked, tally, reviews = _look_up(transaction, batch, digests, cohorts, tried=tried)
     used = _usage(transaction, batch, heads)
     counts = dict(used)
     answers: list[AppendResult] = []
@@ -335,7 +350,7 @@ def _write(
     claim_rows: list[dict[str, object]] = []
     moved: set[str] = set()
     outbox = Outbox()
-    for entry, digest in zip(batch, digests, strict=True):
+    for entry, digest, cohort in zip(batch, digests, cohorts, strict=True):
         head = heads[entry.scope_id]
         month = _month(entry)
         cap = head.monthly_cap if entry.link.entry_type == "decision" else None
@@ -362,7 +377,6 @@ def _write(
             # chain, so no two links share a position (docs/wire-format.md, "Audit chain"; ADR 4).
             link = chain.append(head.chain, entry.link, plain=True)
             head.chain = chain.head_of(link)
-            cohort = _cohort(entry)
             confidence = None if entry.decided is None or cohort is None else tally.confidence(cohort)
             moved.add(entry.scope_id)
             entry_rows.append(_entry_row(entry, link, confidence))
@@ -409,7 +423,12 @@ def _month(entry: NewEntry) -> _Month:
 
 
 def _look_up(
-    transaction: Transaction, batch: Sequence[NewEntry], digests: Sequence[bytes | None], *, tried: bool
+    transaction: Transaction,
+    batch: Sequence[NewEntry],
+    digests: Sequence[bytes | None],
+    cohorts: Sequence[Cohort | None],
+    *,
+    tried: bool,
 ) -> tuple[dict[str, _ScopeHead], dict[bytes, Claimed], dict[str, _Linked], Tally, Reviews]:
     """Locks the heads, and then finds what is there already: claims by digest, links by entry id, tally and reviews."""
     # In order, so that two writers never wait for each other's heads. The heads are asked for first: once they are
@@ -418,7 +437,6 @@ def _look_up(
     # An id is made for one append, so only a batch that was tried before can be in the chain already.
     again = batch if tried else ()
     reported = sorted({(entry.scope_id, entry.link.decision_id) for entry in batch if entry.outcome is not None})
-    cohorts = [cohort for entry in batch if (cohort := _cohort(entry)) is not None]
     head_rows, claim_rows, link_rows, latest_rows, count_rows, reported_rows, *review_rows = transaction.ask(
         [
             (_LOCK_HEAD, [{"scope": scope_id} for scope_id in scopes]),
@@ -431,7 +449,7 @@ def _look_up(
                 ],
             ),
             (_LINK_OF, [{"scope": e.scope_id, "decision": e.link.decision_id, "entry": e.entry_id} for e in again]),
-            *Tally.queries(reported, cohorts),
+            *Tally.queries(reported, [cohort for cohort in cohorts if cohort is not None]),
             *Reviews.queries(batch),
         ]
     )
@@ -539,20 +557,13 @@ def _decision_row(entry: NewEntry, decided: Decided, link: chain.Link) -> dict[s
 
 def _entry_row(entry: NewEntry, link: chain.Link, confidence: DecisionConfidence | None) -> dict[str, object]:
     version = link["policy_version"]
+    # The members of a link are named as the columns are; those that have no column are not asked for.
     return {
+        **link,
         "scope_id": entry.scope_id,
         "position": link["chain_position"],
-        "entry_type": link["entry_type"],
         "entry_id": entry.entry_id,
-        "decision_id": link["decision_id"],
-        "record_hash": link["record_hash"],
-        "receipt_hash": link["receipt_hash"],
-        "policy_id": link["policy_id"],
         "policy_version": None if version is None else version.encode(),
-        "created_at": link["created_at"],
-        "leaf_hash": link["leaf_hash"],
-        "merkle_root": link["merkle_root"],
-        "link_hash": link["link_hash"],
         "body": entry.body,
         "request": entry.request,
         "confidence": None if confidence is None else orjson.dumps(confidence),

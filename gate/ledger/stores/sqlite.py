@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -48,6 +49,7 @@ _WAL_SALTS: Final = slice(16, 24)
 _FRAME_HEADER: Final = 24
 _FRAME_SALTS: Final = slice(8, 16)
 _PIECE: Final = 1024 * 1024
+_TOGETHER: Final = 256
 
 
 class SqliteLedgerStore(Store):
@@ -320,8 +322,11 @@ class _SqliteTransaction(Transaction):
                 answers.append([])
                 continue
             text, parameters = statement.on(self._dialect)
-            together = " UNION ALL ".join([text] * len(rows))
-            answers.append(self._cursor.execute(together, _flat(parameters, rows)).fetchall())
+            found: list[Row] = []
+            for some in _pieces(rows):
+                together = " UNION ALL ".join([text] * len(some))
+                found += self._cursor.execute(together, _flat(parameters, some)).fetchall()
+            answers.append(found)
         return answers
 
     def commit(self, writes: Sequence[tuple[Statement, Sequence[Mapping[str, object]]]]) -> None:
@@ -329,7 +334,8 @@ class _SqliteTransaction(Transaction):
             text, parameters = statement.on(self._dialect)
             before, insert, values = text.partition(" VALUES ")
             if insert:
-                self._cursor.execute(before + insert + ", ".join([values] * len(rows)), _flat(parameters, rows))
+                for some in _pieces(rows):
+                    self._cursor.execute(before + insert + ", ".join([values] * len(some)), _flat(parameters, some))
             else:
                 self._cursor.executemany(text, map(parameters, rows))
         # With synchronous=FULL this returns once the WAL is synced; NORMAL would let answers leave before (ADR 4).
@@ -367,10 +373,15 @@ def _zero_behind_last_frame(wal: str) -> None:
         os.fsync(file.fileno())
 
 
+def _pieces(rows: Sequence[Mapping[str, object]]) -> Iterator[Sequence[Mapping[str, object]]]:
+    """Rows, as many at a time as one statement takes: SQLite joins at most 500 queries into one."""
+    return (rows[at : at + _TOGETHER] for at in range(0, len(rows), _TOGETHER))
+
+
 def _flat(
     parameters: Callable[[Mapping[str, object]], Parameters], rows: Sequence[Mapping[str, object]]
-) -> list[object]:
-    return [value for row in rows for value in parameters(row)]
+) -> Sequence[object]:
+    return [*chain.from_iterable(map(parameters, rows))]
 
 
 def _identity(file: str) -> tuple[int, int, int]:

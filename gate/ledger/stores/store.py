@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
+from operator import itemgetter
 from typing import Any, Final, TypeAlias, TypeVar
 
 from sqlalchemy import ClauseElement, Connection, Dialect, Engine, Table
@@ -31,7 +32,7 @@ PROBE_TIMEOUT: Final = 2.0
 Row: TypeAlias = Sequence[Any]
 """A row as a driver hands it out; its members are those of the statement that asked for it."""
 
-Parameters: TypeAlias = "dict[str, object] | list[object]"
+Parameters: TypeAlias = "dict[str, object] | tuple[object, ...]"
 """Values as a driver takes them: by name for psycopg, in the order of the text for sqlite3."""
 
 Answer = TypeVar("Answer")
@@ -57,9 +58,15 @@ class Statement:
             # Two threads may compile it at once, to the same text.
             compiled: Any = self._statement.compile(dialect=dialect)
             names: Sequence[str] | None = compiled.positiontup
-            found = (str(compiled), dict if names is None else lambda values: [values[name] for name in names])
+            found = (str(compiled), dict if names is None else _in_order(names))
             self._compiled[dialect.name] = found
         return found
+
+
+def _in_order(names: Sequence[str]) -> Callable[[Mapping[str, object]], Parameters]:
+    """What puts named values in the order of a statement's text."""
+    # itemgetter gives a bare value for one name, and takes none at all.
+    return itemgetter(*names) if len(names) > 1 else lambda values: tuple(values[name] for name in names)
 
 
 class Transaction(ABC):

@@ -260,7 +260,7 @@ def _link_faults(links: list[Link], record: ReadableRecord) -> Iterator[Fault]:
     where, first = "audit_chain.retained_links", links[0]
     yield from differing(f"{where}[0].audit_chain", record.get("audit_chain"), chain.record_link(first))
     entry = link_material(record)
-    yield from _other_members(f"{where}[0]", _made_of(entry), first, entry.__slots__)
+    yield from _other_members(f"{where}[0]", _made_of(entry), first, entry._fields)
     head = chain.head_before(first) if first["chain_position"] > 1 else chain.Head(first["chain_id"])
     for index, link in enumerate(links):
         # Members of these types are plain.
@@ -271,7 +271,7 @@ def _link_faults(links: list[Link], record: ReadableRecord) -> Iterator[Fault]:
 
 
 def _made_of(entry: chain.Entry) -> dict[str, object]:
-    return {name: getattr(entry, name) for name in entry.__slots__}
+    return {name: getattr(entry, name) for name in entry._fields}
 
 
 def _other_members(
@@ -330,7 +330,7 @@ def _place_faults(
             continue
         place, entry = f"{collection}[{index}].audit_chain", report_link(kind, report)
         yield from _other_members(place, link, report["audit_chain"], chain.RECORD_LINK_MEMBERS)
-        yield from _other_members(f"{place}.link", _made_of(entry), link, entry.__slots__)
+        yield from _other_members(f"{place}.link", _made_of(entry), link, entry._fields)
 
 
 def _check_erasure(result: PacketVerification, record: ReadableRecord, links: list[Link]) -> None:

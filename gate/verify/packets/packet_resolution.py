@@ -92,7 +92,7 @@ def _place_faults(links: list[Link], record: ReadableRecord, resolution: Resolut
     for link in links:
         yield from differing(f"{_PLACE}.audit_chain", chain.record_link(link), dict(resolution["audit_chain"]))
         entry = resolution_link(resolution, cast("Cited", record))
-        members = {name: getattr(entry, name) for name in entry.__slots__}
+        members = {name: getattr(entry, name) for name in entry._fields}
         of_link: Mapping[str, Any] = link
         for name, value in members.items():
             yield from differing(f"{_PLACE}.audit_chain.link.{name}", value, of_link[name])

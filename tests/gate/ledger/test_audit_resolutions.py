@@ -102,7 +102,7 @@ class Held:
         expires_at = timestamp(now + timedelta(hours=1)) if answer == "granted" else None
         resolving = Resolving(answer, {"type": "key", "id": "k"}, timestamp(now), expires_at, GRANT)
         made = build_resolution(record, resolving, new_id("res", now), signer)
-        link = replace(resolution_link(made, record), **linked)
+        link = resolution_link(made, record)._replace(**linked)
         entry = NewEntry(self.scope.scope_id, made["resolution_entry_id"], link, orjson.dumps(made))
         appended: Any = self.instance.ledger.entries.append(entry)
         return int(appended.link["chain_position"])
@@ -148,7 +148,7 @@ def relink(instance: Instance, scope: Scope) -> None:
     head = chain.Head(scope.chain_id)
     with instance.ledger.store.write() as connection:
         for row in connection.execute(select(entries).order_by(entries.c.position)):
-            link = chain.append(head, chain.Entry(*(getattr(row, name) for name in chain.Entry.__slots__)))
+            link = chain.append(head, chain.Entry(*(getattr(row, name) for name in chain.Entry._fields)))
             made = {name: link[name] for name in ("leaf_hash", "merkle_root", "link_hash")}
             connection.execute(update(entries).where(entries.c.position == row.position).values(made))
             head = chain.head_of(link)

@@ -442,7 +442,7 @@ def test_a_decision_by_a_version_that_was_not_active_is_found(
     gate.decide(authority, by_route(), request_id="req_0")
     at.route("prices_2", candidate("2"))
     append = at.instance.ledger.entries.append
-    monkeypatch.setattr(at.instance.ledger.entries, "append", lambda entry: append(replace(entry, route_epoch=None)))
+    monkeypatch.setattr(at.instance.ledger.entries, "append", lambda entry: append(entry._replace(route_epoch=None)))
     assert version(gate.decide(authority, by_route(), request_id="req_0").record) == "1"
     _, finding = check_chain(at.instance, scope.scope_id)
     assert finding is not None

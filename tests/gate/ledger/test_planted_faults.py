@@ -286,7 +286,7 @@ def test_a_replay_that_compares_no_payload_answers_another(
     gate, replayed = instance.gate(), DecisionGate._replayed
 
     def trusting(gate: DecisionGate, authority: Authority, used: Used) -> Any:
-        return replayed(gate, authority, replace(used, claim=replace(used.claim, input_hash=used.claimed.input_hash)))
+        return replayed(gate, authority, replace(used, claim=used.claim._replace(input_hash=used.claimed.input_hash)))
 
     if planted:
         monkeypatch.setattr(DecisionGate, "_replayed", trusting)
@@ -337,7 +337,7 @@ def test_an_append_that_asks_for_no_access_decides_for_a_revoked_key(
     gate, append = instance.gate(), Entries.append
     gate.decide(authority, sample_request(), request_id="req_1")
     if planted:
-        monkeypatch.setattr(Entries, "append", lambda entries, new: append(entries, replace(new, access_epoch=None)))
+        monkeypatch.setattr(Entries, "append", lambda entries, new: append(entries, new._replace(access_epoch=None)))
     other.directory.disable_key(authority.key_id, utc_now())
     with noticed_if(planted, "a revoked key decided"):
         revoked_key_decides_nothing(gate, authority, sample_request())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -247,7 +246,7 @@ def test_reports_do_not_count_as_records(source: Instance, tmp_path: Path, datab
     scope = source.ledger.directory.scope("starter")
     for number in range(3):
         report = entry(scope.scope_id, 0, entry_type="execution", created_at=timestamp(THIS_MONTH))
-        source.ledger.entries.append(replace(report, entry_id=f"exe_{number:032x}"))
+        source.ledger.entries.append(report._replace(entry_id=f"exe_{number:032x}"))
     url = database_url or f"sqlite:///{tmp_path / 'old.db'}"
     store = open_store(url, create=True)
     copy_as_release(source.ledger.store, store)

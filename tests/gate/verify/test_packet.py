@@ -177,8 +177,8 @@ def test_links_that_no_checkpoint_covers_confirm_nothing() -> None:
     record["erased"] = {"erasure_id": "era_1", "erased_at": timestamp(NOW), "members": ["evaluation"]}
     packet = make_packet(signer=None)
     links = packet["audit_chain"]["retained_links"]
-    entry = replace(chain.entry_of(links[-1]), entry_type="erasure", decision_id=record["decision_id"])
-    entry = replace(entry, receipt_hash=None, created_at=timestamp(NOW))
+    entry = chain.entry_of(links[-1])._replace(entry_type="erasure", decision_id=record["decision_id"])
+    entry = entry._replace(receipt_hash=None, created_at=timestamp(NOW))
     invented = chain.append(chain.head_of(links[-1]), entry)
     packet["audit_chain"] |= {
         "retained_links": [*links, invented],

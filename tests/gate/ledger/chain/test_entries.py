@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -39,7 +38,7 @@ def test_a_history_holds_what_it_has_room_for_and_says_so(ledger: Ledger, scope:
     decision = entry(scope.scope_id, 1)
     ledger.entries.append(decision)
     for number in range(5):
-        report = replace(decision.link, entry_type="execution", receipt_hash=None)
+        report = decision.link._replace(entry_type="execution", receipt_hash=None)
         body = b'{"n": "%b"}' % (b"x" * 991)
         ledger.entries.append(NewEntry(scope.scope_id, f"exe_{number:032x}", report, body))
     for room, read, whole in ((2500, 3, False), (4999, 5, False), (5000, 5, True)):
@@ -101,7 +100,7 @@ def test_a_key_claims_once_and_says_by_whom(ledger: Ledger, scope: Scope) -> Non
     claim = Claim("decide", "", "order-1", "a" * 64)
     assert isinstance(ledger.entries.append(entry(scope.scope_id, 1, claim)), Appended)
     assert ledger.entries.append(entry(scope.scope_id, 2, claim)) == Claimed(1, "a" * 64)
-    other_payload = replace(claim, input_hash="b" * 64)
+    other_payload = claim._replace(input_hash="b" * 64)
     assert ledger.entries.append(entry(scope.scope_id, 3, other_payload)) == Claimed(1, "a" * 64)
     assert ledger.entries.claimed(scope.scope_id, claim) == Claimed(1, "a" * 64)
     assert ledger.entries.head(scope.scope_id).size == 1

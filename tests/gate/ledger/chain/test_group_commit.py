@@ -261,7 +261,7 @@ def test_a_lead_that_comes_as_the_wait_for_it_ends_is_taken(monkeypatch: pytest.
         first[0].join(10)
         go.set()
 
-    waiting: Any = group_commit._Waiting(2)
+    waiting: Any = group_commit._Waiting([2])
     waiting.wake = LateLock(handed_over)
     waiting.wake.acquire()
     with monkeypatch.context() as patched:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -35,7 +34,7 @@ def in_month(scope: Scope, number: int, month: str) -> NewEntry:
 
 
 def execution(scope: Scope, number: int) -> NewEntry:
-    return replace(entry(scope.scope_id, 0, entry_type="execution"), entry_id=f"exe_{number:032x}")
+    return entry(scope.scope_id, 0, entry_type="execution")._replace(entry_id=f"exe_{number:032x}")
 
 
 def left(outcome: AppendResult) -> int | None:
@@ -142,15 +141,15 @@ def test_an_append_trusts_no_access_that_was_looked_up_before_a_change_elsewhere
 ) -> None:
     key, made = ledger.directory.create_key(scope, FULL_ACCESS, None, NOW)
     claim = Claim("decide", "", "used", "a" * 64)
-    first = replace(entry(scope.scope_id, 0, claim), access_epoch=ledger.directory.authenticate(key, NOW).access_epoch)
+    first = entry(scope.scope_id, 0, claim)._replace(access_epoch=ledger.directory.authenticate(key, NOW).access_epoch)
     assert isinstance(ledger.entries.append(first), Appended)
     other = open_ledger(ledger_url(ledger))
     change(other.directory, scope, made)
     other.close()
     for late in (entry(scope.scope_id, 1), entry(scope.scope_id, 1, claim)):
-        assert ledger.entries.append(replace(late, access_epoch=first.access_epoch)) == AccessChanged()
+        assert ledger.entries.append(late._replace(access_epoch=first.access_epoch)) == AccessChanged()
     assert ledger.entries.head(scope.scope_id).size == 1
-    now = replace(entry(scope.scope_id, 1), access_epoch=(first.access_epoch or 0) + 1)
+    now = entry(scope.scope_id, 1)._replace(access_epoch=(first.access_epoch or 0) + 1)
     assert isinstance(ledger.entries.append(now), Appended)
     assert isinstance(ledger.entries.append(entry(scope.scope_id, 2)), Appended), "nobody's access matters"
 
@@ -161,7 +160,7 @@ def test_a_change_in_one_scope_is_nothing_to_another(ledger: Ledger, scope: Scop
     epoch = ledger.directory.authenticate(key, NOW).access_epoch
     ledger.directory.set_plan(other, "team", NOW)
     ledger.directory.create_key(scope, FULL_ACCESS, None, NOW)
-    assert isinstance(ledger.entries.append(replace(entry(scope.scope_id, 0), access_epoch=epoch)), Appended)
+    assert isinstance(ledger.entries.append(entry(scope.scope_id, 0)._replace(access_epoch=epoch)), Appended)
 
 
 @pytest.mark.parametrize("claim", [None, Claim("decide", "", "k", "a" * 64)], ids=["no key", "key"])
@@ -169,7 +168,7 @@ def test_what_was_committed_unheard_is_found_again_and_not_doubled(ledger: Ledge
     scope = capped(ledger, 2)
     first = ledger.entries.append(entry(scope.scope_id, 0, claim))
     ledger.directory.set_plan(scope, "starter", NOW, monthly_cap=2)
-    batch = [replace(entry(scope.scope_id, 0, claim), access_epoch=0), entry(scope.scope_id, 1)]
+    batch = [entry(scope.scope_id, 0, claim)._replace(access_epoch=0), entry(scope.scope_id, 1)]
     again, second = ledger.store.run(lambda transaction, _: _write(transaction, batch, tried=True))
     assert isinstance(first, Appended)
     assert isinstance(again, Appended)
