@@ -12,23 +12,24 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 from flask import Flask, request
 from structlog.typing import FilteringBoundLogger
-from werkzeug.routing import Rule
 
 from api import errors
 from api.analytics.client import ADDRESS_VARIABLE, AnalyticsClient
 from api.http import readiness
+from api.http.application import Application
 from api.http.clients import ClientCounts
 from api.http.logs import library_logging, open_log
 from api.http.metrics import Metrics
 from api.http.observation import observe
 from api.http.placement import keep_to_one
 from api.http.readiness import Readiness
-from api.http.requests import assign_request_id, finish_response, others_working
+from api.http.requests import assign_request_id, others_working
+from api.http.responses import finish_response
 from api.http.state import NO_REPORTS, Operations, State
 from api.keeper import read_state
 from api.routes import (
@@ -101,25 +102,6 @@ _BLUEPRINTS: Final = (
 )
 
 
-class _Route(Rule):
-    def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
-        # Werkzeug would write and compile two functions for each route that make its URL, which is nine tenths of what
-        # an application takes to be made. Nothing here asks for a URL.
-        return _no_url
-
-
-def _no_url(*_: object, **__: object) -> NoReturn:
-    raise RuntimeError("This application builds no URLs from its routes; write out the path.")
-
-
-class _Application(Flask):
-    url_rule_class = _Route
-
-    def ensure_sync(self, func: Callable[..., object]) -> Callable[..., object]:
-        # No view is a coroutine, and Flask would look at each function again at every request.
-        return func
-
-
 def create_app(
     settings: Settings | Instance,
     *,
@@ -165,6 +147,7 @@ def attach(
     log = log or open_log(instance.settings.log_level)
     metrics = metrics or Metrics()
     instance.ledger.entries.observe(metrics)
+    instance.ledger.entries.wait_in(others_working)
     instance.adapters.waiting = others_working
     instance.advisor.waiting = others_working
     instance.policy_tables.refused = lambda service, fault: log.warning(
@@ -214,7 +197,7 @@ def _reports_state(reports: Reports) -> str:
 
 def _application() -> Flask:
     """An application that answers operators and nobody else."""
-    app = _Application("decision-gate", static_folder=None)
+    app = Application("decision-gate", static_folder=None)
     app.url_map.merge_slashes = False
     app.before_request(assign_request_id)
     # What is registered first runs last.

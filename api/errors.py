@@ -16,7 +16,7 @@ from werkzeug.exceptions import HTTPException, InternalServerError, MethodNotAll
 
 from api.http.limits import tell_remaining
 from api.http.logs import places
-from api.http.requests import json_response
+from api.http.responses import json_response
 from api.http.state import operations
 from gate.errors import AccessForbidden, GateError, LimitReached
 

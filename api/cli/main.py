@@ -86,7 +86,7 @@ _COMMANDS: Final = {
 }
 
 # The libraries of the extra `workbench` that commands load; it needs the extra `server` as well.
-_WORKBENCH: Final = frozenset({"altair", "bokeh", "isal", "jinja2", "panel", "polars", "pyarrow"})
+_WORKBENCH: Final = frozenset({"altair", "bokeh", "jinja2", "panel", "polars", "pyarrow"})
 # Those of the extra `authoring` that are loaded only where they are used.
 _AUTHORING: Final = frozenset({"pysat", "ruamel", "yaml"})
 

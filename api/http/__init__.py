@@ -1,6 +1,8 @@
 """What every request meets, whatever it asks for.
 
-    requests       bodies, views, query parameters, ids and responses
+    application    Flask, without the parts that this service has no use for
+    requests       ids, bodies, views and query parameters
+    responses      JSON answers, and the headers that all of them carry
     auth           the caller, by the header x-api-key
     limits         the rate limit of keys, and the headers that tell of it and of the cap
     clients        the rate limit of clients without a key, by their address

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import datetime
 
 from flask import g, request
 
 from api.http.state import state
 from gate.clock import utc_now
-from gate.errors import AccessForbidden, AccessRefused
+from gate.errors import AccessRefused
 from gate.ledger.access.authority import Authority
 from gate.ledger.access.caller import Caller
 
@@ -63,7 +62,7 @@ def _admitted(find: Callable[[str, datetime], Authority], access: str, code: str
 
 
 def _found(find: Callable[[str, datetime], Authority], code: str) -> Authority:
-    key = request.headers.get("x-api-key")
+    key = request.environ.get("HTTP_X_API_KEY")
     if not key:
         raise AccessRefused(code, _missing_key())
     authority = g.authority = find(key, utc_now())
@@ -77,12 +76,19 @@ def _missing_key() -> str:
     return "The request has no API key; send one in the header x-api-key."
 
 
-@contextmanager
-def refusing(code: str) -> Iterator[None]:
+class refusing:  # noqa: N801 - read as a verb: `with refusing(code):`
     """Gives every refusal of a key the code under which this endpoint refuses."""
-    try:
-        yield
-    except AccessForbidden as error:
-        raise AccessForbidden(code, error.message) from error
-    except AccessRefused as error:
-        raise AccessRefused(code, error.message) from error
+
+    __slots__ = ("_code",)
+
+    def __init__(self, code: str) -> None:
+        """Takes the code."""
+        self._code = code
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, AccessRefused):
+            # Of its own kind: one that is forbidden is answered with another status.
+            raise type(error)(self._code, error.message) from error

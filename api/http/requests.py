@@ -1,4 +1,4 @@
-"""Reading requests and writing responses: bodies, views, ids, JSON."""
+"""Reading requests: ids, bodies, views, query parameters."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import Final, TypeVar
+from wsgiref.types import WSGIEnvironment
 
-import orjson
-from flask import Response, g, has_request_context, request
+from flask import g, has_request_context, request
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.exceptions import RequestTimeout
 from werkzeug.http import parse_accept_header
@@ -41,8 +41,6 @@ MAX_SANDBOX_BODY: Final = 64 * 1024
 MAX_PILOT_BODY: Final = 16 * 1024
 """The largest body of the intake of pilots, in bytes."""
 
-# A proxy may refuse a response with very long headers.
-_MOST_WARNINGS: Final = 8
 _PIECE: Final = 64 * 1024
 _SAFE_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,160}")
 _HOST: Final = re.compile(r"(?:[A-Za-z0-9._~%-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?")
@@ -68,49 +66,13 @@ def assign_request_id() -> None:
     if environ["PATH_INFO"].startswith("//"):
         # It is read as one slash here, but perhaps not by a proxy that filters paths.
         raise NotFound("SVC_API_NOT_FOUND", "Paths never begin with two slashes; /docs lists the endpoints.")
-    if environ["REQUEST_METHOD"] != request.method:
+    if environ["REQUEST_METHOD"] != environ["REQUEST_METHOD"].upper():
         raise MaterialRefused("SVC_API_JSON_INVALID", "HTTP methods are upper case; send the method in capitals.")
     if environ["SERVER_PROTOCOL"] == "HTTP/1.1" and not _HOST.fullmatch(environ.get("HTTP_HOST", "")):
         raise MaterialRefused(
             "SVC_API_JSON_INVALID",
             "The request must name exactly one host; send the Host header once, as name or name:port.",
         )
-
-
-def finish_response(response: Response) -> Response:
-    """Adds the headers that every response carries, and what the request learnt of its limits."""
-    response.headers.add("x-request-id", g.caller_request_id or g.request_id)
-    response.headers.add("x-content-type-options", "nosniff")
-    if "cache-control" not in response.headers:
-        response.headers.add("cache-control", "no-store")
-    if limits := g.get("limit_headers"):
-        response.headers.update(limits)
-    return response
-
-
-def confidence_headers(confidence: Mapping[str, object]) -> dict[str, str]:
-    """What is told in the headers of a record's decision_confidence, or of a confidence report."""
-    return {
-        "x-decision-confidence-score": str(confidence["score"]),
-        "x-decision-confidence-level": str(confidence["level"]),
-        "x-decision-confidence-hash": str(confidence["confidence_hash"]),
-    }
-
-
-def warnings_header(warnings: Sequence[FieldError]) -> dict[str, str]:
-    """The header x-rulebook-warnings: `undeclared_field rules[0].condition.field, ...`, and the number of others; none
-    where there are no warnings.
-    """
-    if not warnings:
-        return {}
-    shown = [f"{warning.code} {warning.field}" for warning in warnings[:_MOST_WARNINGS]]
-    more = len(warnings) - len(shown)
-    return {"x-rulebook-warnings": ", ".join(shown) + (f", and {more} more" if more else "")}
-
-
-def json_response(body: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A JSON response."""
-    return Response(orjson.dumps(body), status, headers, content_type="application/json")
 
 
 def read_body(limit: int = MAX_BODY) -> bytes:
@@ -120,8 +82,9 @@ def read_body(limit: int = MAX_BODY) -> bytes:
         MaterialRefused: SVC_API_PAYLOAD_TOO_LARGE, SVC_API_MEDIA_TYPE_UNSUPPORTED for a body that is no plain JSON, or
             SVC_API_JSON_INVALID for one that ended early or was sent in chunks.
     """
-    incoming = request.environ["wsgi.input"]
-    if "transfer-encoding" in request.headers:
+    environ = request.environ
+    incoming = environ["wsgi.input"]
+    if "HTTP_TRANSFER_ENCODING" in environ:
         # The server library ends a broken chunked body as it ends a whole one. So a JSON text could be decided that its
         # sender never finished; a proxy in front that buffers bodies, as deploy/nginx does, sends their length.
         _discard(incoming.read, MAX_VERIFY_BODY)
@@ -129,7 +92,7 @@ def read_body(limit: int = MAX_BODY) -> bytes:
             "SVC_API_JSON_INVALID",
             "Bodies in chunks are not accepted; send content-length, and no transfer-encoding.",
         )
-    declared = request.content_length or 0
+    declared = declared_length(environ)
     if declared > limit:
         _discard(incoming.read, declared)
         raise _too_large(limit)
@@ -140,14 +103,29 @@ def read_body(limit: int = MAX_BODY) -> bytes:
         raise MaterialRefused(
             "SVC_API_JSON_INVALID", f"The body ended after {len(body)} of {declared} bytes; send all of it."
         )
-    charset = request.mimetype_params.get("charset", "utf-8").lower()
-    if body and (request.mimetype != "application/json" or charset != "utf-8" or "content-encoding" in request.headers):
+    if body and not _is_plain_json(environ):
         raise MaterialRefused(
             "SVC_API_MEDIA_TYPE_UNSUPPORTED",
             "The body must be JSON in UTF-8, uncompressed; send content-type: application/json and no"
             " content-encoding.",
         )
     return body
+
+
+def declared_length(environ: WSGIEnvironment) -> int:
+    """How many bytes a request says that its body has; 0 where it does not say so."""
+    length = environ.get("CONTENT_LENGTH", "")
+    return int(length) if length.isascii() and length.isdigit() else 0
+
+
+def _is_plain_json(environ: WSGIEnvironment) -> bool:
+    """Whether a body is JSON in UTF-8 that nothing was done to."""
+    if "HTTP_CONTENT_ENCODING" in environ:
+        return False
+    # As nearly everybody writes it.
+    if environ.get("CONTENT_TYPE") == "application/json":
+        return True
+    return request.mimetype == "application/json" and request.mimetype_params.get("charset", "utf-8").lower() == "utf-8"
 
 
 def _discard(read: Callable[[int], bytes], length: int) -> None:
@@ -185,14 +163,15 @@ def preferred_view() -> str:
         RequestRefused: SVC_API_REQUEST_INVALID: x-decision-response-view names no view. An unknown preference is
             ignored, as RFC 7240 asks.
     """
-    named = request.headers.get("x-decision-response-view")
+    environ = request.environ
+    named: str | None = environ.get("HTTP_X_DECISION_RESPONSE_VIEW")
     if named is not None:
         if named not in VIEWS:
             must = f"must be one of {', '.join(VIEWS)}; send one of them, or leave it out."
             fault = FieldError("x-decision-response-view", "enum", f"It {must}")
             raise RequestRefused("SVC_API_REQUEST_INVALID", f"The header x-decision-response-view {must}", [fault])
         return named
-    for preference in request.headers.get("prefer", "").split(","):
+    for preference in environ.get("HTTP_PREFER", "").split(","):
         if found := _PREFERENCE.fullmatch(preference.partition(";")[0]):
             return found[1].lower()
     return "full"

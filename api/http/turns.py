@@ -14,9 +14,11 @@ import struct
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Final, Protocol
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
@@ -25,15 +27,15 @@ from werkzeug.exceptions import RequestTimeout
 from api import app
 from api.http.logs import open_log
 from api.http.metrics import DIRECTORY_VARIABLE
-from api.http.requests import MAX_BODY, TURN
+from api.http.requests import MAX_BODY, TURN, declared_length
 from api.workers.roster import starting
 
 SECONDS_VARIABLE: Final = "GATE_REQUEST_SECONDS"
 PORT_VARIABLE: Final = "GATE_PORT"
 
-WORKING: Final = 2 * (os.cpu_count() or 1) + 1
-"""How many requests a worker works on at a time. Threads wait for the disk most of the time; more of them than this
-only pass the interpreter's lock around.
+WORKING: Final = int(os.environ.get("XW", "2"))
+"""How many requests a worker works on at a time, those that wait for a commit not counted. More of them only pass the
+interpreter's lock around.
 """
 
 WAITING: Final = 512
@@ -43,6 +45,9 @@ connections, so that connections run out before threads do.
 
 _LARGE: Final = 4
 """How many requests of a worker may have more than `MAX_BODY` bytes in memory at a time."""
+
+_SMALL: Final = 16 * 1024
+"""How long a body may be to be read before its turn: `WAITING` of them are in memory at a time."""
 
 _FILES: Final = Path("/proc/self/fd")
 # Of struct tcp_info: how many bytes were sent and acknowledged, and how many were received.
@@ -71,27 +76,33 @@ class Turns:
         """Takes the application, and how many seconds a body may take to arrive."""
         self._within = within
         self.seconds = seconds
-        self._working = threading.Semaphore(WORKING)
+        # A token for each request that may work. A queue, because it is a semaphore without any Python in it.
+        free: SimpleQueue[None] = SimpleQueue()
+        for _ in range(WORKING):
+            free.put(None)
+        self.begin: Final = free.get
+        self.end: Final = partial(free.put, None)
         self._large = threading.Semaphore(_LARGE)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answers a request in its turn."""
-        with ExitStack() as held, self._working:
-            environ["wsgi.input"] = _Body(self, environ["wsgi.input"], held)
-            environ[TURN] = self.waiting
-            return self._within(environ, start_response)
-
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Lets another request work while the block waits for something."""
-        self._working.release()
+        environ["wsgi.input"] = body = _Body(self, environ["wsgi.input"])
+        environ[TURN] = self.waiting
+        if 0 < declared_length(environ) <= _SMALL and "HTTP_EXPECT" not in environ:
+            body.read_ahead(declared_length(environ))
+        self.begin()
         try:
-            yield
+            return self._within(environ, start_response)
         finally:
-            self._working.acquire()
+            self.end()
+            body.close()
 
-    def enter_large(self, held: ExitStack) -> None:
-        """Waits until one more request may grow large; it may until `held` ends.
+    def waiting(self) -> AbstractContextManager[None]:
+        """Lets another request work while the block waits for something."""
+        return _Pause(self)
+
+    def enter_large(self) -> None:
+        """Waits until one more request may grow large; it may until `leave_large`.
 
         Raises:
             RequestTimeout: That took longer than a body may take to arrive.
@@ -100,19 +111,42 @@ class Turns:
             entered = self._large.acquire(timeout=self.seconds)
         if not entered:
             raise RequestTimeout
-        held.callback(self._large.release)
+
+    def leave_large(self) -> None:
+        """Lets another request grow large."""
+        self._large.release()
+
+
+class _Pause(AbstractContextManager[None]):
+    __slots__ = ("_turns",)
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+
+    def __enter__(self) -> None:
+        self._turns.end()
+
+    def __exit__(self, *_: object) -> None:
+        self._turns.begin()
 
 
 class _Body:
     """The body of a request, read in its sender's time and not in the worker's. It has `read` alone."""
 
-    def __init__(self, turns: Turns, within: _Readable, held: ExitStack) -> None:
+    def __init__(self, turns: Turns, within: _Readable) -> None:
         self._turns = turns
         self._within = within
-        self._held = held
+        self._ahead = b""
         self._length = 0
         self._large = False
         self._waited = 0.0
+
+    def read_ahead(self, length: int) -> None:
+        """Reads a short body before the request has its turn, which then need not be given up for it."""
+        started = time.monotonic()
+        while len(self._ahead) < length and (piece := self._within.read(length - len(self._ahead))):
+            self._ahead += piece
+        self._waited = time.monotonic() - started
 
     def read(self, size: int = -1) -> bytes:
         """The next bytes, at most `MAX_BODY` of them even where more are asked for; none at the end.
@@ -120,19 +154,31 @@ class _Body:
         Raises:
             RequestTimeout: The sender is too slow.
         """
-        if self._length >= MAX_BODY and not self._large:
-            self._turns.enter_large(self._held)
-            self._large = True
-        at_most = MAX_BODY if self._large else MAX_BODY - self._length
-        asked = at_most if size < 0 else min(size, at_most)
-        started = time.monotonic()
-        with self._turns.waiting():
-            piece = self._within.read(asked)
+        if self._ahead:
+            asked = len(self._ahead) if size < 0 else size
+            piece, self._ahead = self._ahead[:asked], self._ahead[asked:]
+        else:
+            piece = self._next(size)
         self._length += len(piece)
-        self._waited += time.monotonic() - started
         if self._waited >= self._turns.seconds:
             # The connection may have been ended, and what came until then may look whole without being so.
             raise RequestTimeout
+        return piece
+
+    def close(self) -> None:
+        """Lets another request grow large, if this one did."""
+        if self._large:
+            self._turns.leave_large()
+
+    def _next(self, size: int) -> bytes:
+        if self._length >= MAX_BODY and not self._large:
+            self._turns.enter_large()
+            self._large = True
+        at_most = MAX_BODY if self._large else MAX_BODY - self._length
+        started = time.monotonic()
+        with self._turns.waiting():
+            piece = self._within.read(at_most if size < 0 else min(size, at_most))
+        self._waited += time.monotonic() - started
         return piece
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import Blueprint, Response
 
-from api.http.requests import json_response
+from api.http.responses import json_response
 from api.http.state import state
 
 blueprint = Blueprint("adapters", __name__)

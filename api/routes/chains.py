@@ -5,7 +5,8 @@ from __future__ import annotations
 from flask import Blueprint, Response
 
 from api.http.auth import authenticate
-from api.http.requests import json_response, query_integer
+from api.http.requests import query_integer
+from api.http.responses import json_response
 from api.http.state import state
 from gate.clock import utc_now
 from gate.errors import NotFound, ServiceUnavailable

@@ -6,7 +6,7 @@ from typing import Final
 
 from flask import Blueprint, Response, request
 
-from api.http.requests import json_response
+from api.http.responses import json_response
 from gate.contract.published import published
 from gate.errors import NotFound
 

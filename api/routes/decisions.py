@@ -10,7 +10,8 @@ from flask import Blueprint, Response, g, request
 
 from api.http.auth import authenticate, recognize
 from api.http.limits import tell_remaining, within_rate
-from api.http.requests import confidence_headers, json_response, parse_body, preferred_view, read_body, warnings_header
+from api.http.requests import parse_body, preferred_view, read_body
+from api.http.responses import confidence_headers, json_response, warnings_header
 from api.http.state import operations, state
 from gate.decisions.decide import Decision
 from gate.decisions.stored import decision_not_found, require_as_made

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from flask import Blueprint, Response, g, request
 
 from api.http.auth import authenticate, recognize, refusing
-from api.http.requests import json_response, parse_body, query_cursor, query_integer, read_body
+from api.http.requests import parse_body, query_cursor, query_integer, read_body
+from api.http.responses import json_response
 from api.http.state import operations, state
 from gate.decisions.lifecycle import Reported
 from gate.records.reports.receipts import CRM_SYNCS, KINDS, Kind, text

@@ -7,7 +7,8 @@ from typing import Final
 from flask import Blueprint, Response
 
 from api.http.auth import authenticate
-from api.http.requests import accepted, json_response, query_choice, query_entry_cursor, query_integer, query_text
+from api.http.requests import accepted, query_choice, query_entry_cursor, query_integer, query_text
+from api.http.responses import json_response
 from api.http.state import state
 from gate.decisions.migrations.documents import migration_summary, routes_document
 from gate.errors import FieldError, NotFound, RequestRefused

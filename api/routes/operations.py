@@ -8,7 +8,7 @@ import hmac
 from flask import Blueprint, Response, request
 
 from api.http.metrics import CONTENT_TYPE
-from api.http.requests import json_response
+from api.http.responses import json_response
 from api.http.state import operations
 from gate.errors import AccessRefused, ServiceUnavailable
 

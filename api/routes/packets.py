@@ -7,7 +7,8 @@ from typing import Final
 from flask import Blueprint, Response
 
 from api.http.auth import authenticate
-from api.http.requests import json_response, query_boolean, query_integer
+from api.http.requests import query_boolean, query_integer
+from api.http.responses import json_response
 from api.http.state import state
 from gate.decisions.export import PacketExport, Parts, require_verifiable
 from gate.labels import PACKET

@@ -10,7 +10,8 @@ from typing import Final
 from flask import Blueprint, Response
 
 from api.http.limits import PILOT_REQUESTS_PER_MINUTE, require_client_rate
-from api.http.requests import MAX_PILOT_BODY, json_response, parse_body, read_body
+from api.http.requests import MAX_PILOT_BODY, parse_body, read_body
+from api.http.responses import json_response
 from api.http.state import state
 from api.routes.operations import require_metrics_token
 from gate.clock import utc_now

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from flask import Blueprint, Response
 
 from api.http.auth import authenticate
-from api.http.requests import json_response, query_text
+from api.http.requests import query_text
+from api.http.responses import json_response
 from api.http.state import state
 from gate.errors import FieldError, NotFound, RequestRefused
 from gate.labels import CANONICALIZATION, HASH_ALGORITHM

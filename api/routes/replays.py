@@ -9,7 +9,8 @@ from flask import Blueprint, Response
 
 from api.http.auth import authenticate
 from api.http.limits import require_rate
-from api.http.requests import json_response, parse_body, preferred_view, read_body
+from api.http.requests import parse_body, preferred_view, read_body
+from api.http.responses import json_response
 from api.http.state import state
 from gate.decisions.again.counterfactuals import read_counterfactuals
 from gate.decisions.again.rehearsal import Rehearsal, StoredDecision

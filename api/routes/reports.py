@@ -9,16 +9,8 @@ from flask import Blueprint, Response
 
 from api.feeds import atom
 from api.http.auth import authenticate
-from api.http.requests import (
-    confidence_headers,
-    json_response,
-    query_choice,
-    query_integer,
-    query_share,
-    query_text,
-    query_time,
-    require_period,
-)
+from api.http.requests import query_choice, query_integer, query_share, query_text, query_time, require_period
+from api.http.responses import confidence_headers, json_response
 from api.http.state import state
 from gate.policy.anomalies.alerts import with_policy_changes
 from gate.policy.bounds import Bound, Moment, OneOf, Share, Text, Whole

@@ -5,7 +5,8 @@ from __future__ import annotations
 from flask import Blueprint, Response, g, request
 
 from api.http.auth import confirm_identity, identify, recognize, refusing
-from api.http.requests import json_response, parse_body, read_body
+from api.http.requests import parse_body, read_body
+from api.http.responses import json_response
 from api.http.state import operations, state
 from gate.errors import GateError
 

@@ -11,14 +11,8 @@ from typing import cast
 from flask import Blueprint, Response, g
 
 from api.http.limits import require_client_rate
-from api.http.requests import (
-    MAX_SANDBOX_BODY,
-    json_response,
-    parse_body,
-    preferred_view,
-    read_body,
-    warnings_header,
-)
+from api.http.requests import MAX_SANDBOX_BODY, parse_body, preferred_view, read_body
+from api.http.responses import json_response, warnings_header
 from api.http.state import state
 from gate.clock import new_id, utc_now
 from gate.ids import timestamp

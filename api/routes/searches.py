@@ -9,7 +9,8 @@ from typing import Final
 from flask import Blueprint, Response
 
 from api.http.auth import authenticate
-from api.http.requests import json_response, query_choice, query_cursor, query_integer, query_text, query_time
+from api.http.requests import query_choice, query_cursor, query_integer, query_text, query_time
+from api.http.responses import json_response
 from api.http.state import state
 from gate.clock import utc_now
 from gate.decisions.stored import require_as_made

@@ -5,7 +5,8 @@ from __future__ import annotations
 from flask import Blueprint, Response
 
 from api.http.limits import PILOT_REQUESTS_PER_MINUTE
-from api.http.requests import MAX_BODY, MAX_SANDBOX_BODY, MAX_VERIFY_BODY, json_response
+from api.http.requests import MAX_BODY, MAX_SANDBOX_BODY, MAX_VERIFY_BODY
+from api.http.responses import json_response
 from api.http.state import operations, state
 from api.routes.operations import require_metrics_token
 from gate import __version__, labels

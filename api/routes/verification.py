@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from flask import Blueprint, Response
 
 from api.http.auth import authenticate
-from api.http.requests import MAX_VERIFY_BODY, json_response, parse_body, read_body
+from api.http.requests import MAX_VERIFY_BODY, parse_body, read_body
+from api.http.responses import json_response
 from api.http.state import state
 from gate.decisions.erasure import as_stored
 from gate.decisions.stored import decision_not_found

@@ -6,7 +6,8 @@ from flask import Blueprint, Response, g, request
 
 from api.http.auth import recognize
 from api.http.limits import require_client_rate, tell_remaining, within_rate
-from api.http.requests import json_response, parse_body, read_body
+from api.http.requests import parse_body, read_body
+from api.http.responses import json_response
 from api.http.state import operations, state
 from gate.clock import utc_now
 from gate.decisions.workflows import REFUND, TICKETING_SYSTEMS, Ticket, advise, decide, read_ticket

@@ -19,7 +19,7 @@ from flask.testing import FlaskClient
 
 from api.app import create_app
 from api.http.logs import open_log
-from api.http.requests import json_response
+from api.http.responses import json_response
 from api.routes.decisions import _headers
 from bench import bare
 from bench.disk import scratch, sync_ms

@@ -11,8 +11,8 @@ nothing, looks the key up before it is answered. A key that was disabled hears o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import datetime
 
 from gate.errors import GateError
@@ -52,11 +52,20 @@ class Caller:
         self.authority.require(self._access)
         return self.authority
 
-    @contextmanager
-    def confirming(self) -> Iterator[None]:
+    def confirming(self) -> AbstractContextManager[None]:
         """Confirms the key before a refusal leaves the block; raises as `confirm` where it no longer holds."""
-        try:
-            yield
-        except GateError:
-            self.confirm()
-            raise
+        return _Confirming(self)
+
+
+class _Confirming(AbstractContextManager[None]):
+    __slots__ = ("_caller",)
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, GateError):
+            self._caller.confirm()

@@ -26,10 +26,10 @@ import pytest
 from _pytest.mark import ParameterSet
 from flask.testing import FlaskClient
 from sqlalchemy import Table, insert, select, update
-from werkzeug.datastructures import Headers
 from werkzeug.test import TestResponse
 
 from api.app import attach
+from api.http.responses import Answer
 from gate.clock import utc_now
 from gate.encoding.canonical import content_hash
 from gate.instance.audit import check_chain
@@ -267,15 +267,12 @@ STEPS: Final = [
 @contextmanager
 def unfinished(_: Service) -> Iterator[None]:
     """The headers that every answer carries cannot be made."""
-    add = Headers.add
 
-    def failing(self: Headers, key: str, value: Any, **options: Any) -> None:
-        if key == "x-content-type-options":
-            raise RuntimeError(PLANTED)
-        add(self, key, value, **options)
+    def failing(self: Answer, headers: Any) -> None:
+        raise RuntimeError(PLANTED)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Headers, "add", failing)
+        patch.setattr(Answer, "tell", failing)
         yield
 
 

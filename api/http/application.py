@@ -1,0 +1,59 @@
+"""Flask, without the parts that this service has no use for: each is left out at a place where Flask lets it be.
+
+routes       are matched, and no URL is made of them
+hosts        are checked by `requests.assign_request_id`, and no route depends on one
+sessions     there are none
+coroutines   no view is one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NoReturn
+
+from flask import Flask, Request, Response
+from flask.sessions import NullSession, SessionInterface, SessionMixin
+from werkzeug.routing import MapAdapter, Rule
+
+
+class _Route(Rule):
+    def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
+        # Werkzeug would write and compile two functions for each route that make its URL, which is nine tenths of what
+        # an application takes to be made. Nothing here asks for a URL.
+        return _no_url
+
+
+def _no_url(*_: object, **__: object) -> NoReturn:
+    raise RuntimeError("This application builds no URLs from its routes; write out the path.")
+
+
+class _NoSessions(SessionInterface):
+    """Nothing is kept from one request of a caller to the next."""
+
+    _NONE: Final = NullSession()
+
+    def open_session(self, app: Flask, request: Request) -> SessionMixin:
+        return self._NONE
+
+    def is_null_session(self, obj: object) -> bool:
+        return True
+
+    def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:
+        return
+
+
+class Application(Flask):
+    """A Flask application as the service needs it."""
+
+    url_rule_class = _Route
+    session_interface = _NoSessions()
+
+    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
+        """What matches a request's path; nothing outside of requests, where URLs could only be made."""
+        if request is None:
+            return None
+        return MapAdapter(self.url_map, "", "/", "", "http", request.path, request.method)
+
+    def ensure_sync(self, func: Callable[..., object]) -> Callable[..., object]:
+        """The function itself: Flask would look at each again at every request."""
+        return func
