@@ -12,7 +12,9 @@ AHEAD: Final = timedelta(minutes=5)
 
 def timestamp(moment: datetime) -> str:
     """An aware moment as the protocol writes it: UTC, ISO 8601, milliseconds, `Z`."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return moment.isoformat(timespec="milliseconds")[: -len("+00:00")] + "Z"
 
 
 # The library's own parser accepts more: any character between date and time, and some text after a zero character.

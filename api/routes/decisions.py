@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 from flask import Blueprint, Response, g, request
 
@@ -25,8 +24,7 @@ from gate.records.views import project
 blueprint = Blueprint("decisions", __name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """A Decision Request as it was sent.
 
     Attributes:
@@ -42,8 +40,7 @@ class Asked:
     refusal: RequestRefused | None
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(NamedTuple):
     """A decision, and how it is shown.
 
     Attributes:
@@ -102,7 +99,7 @@ def decide() -> Response:
 
 def _asked(sent: bytes) -> Asked:
     body = parse_body(sent)
-    key = request.headers.get("x-idempotency-key")
+    key = request.environ.get("HTTP_X_IDEMPOTENCY_KEY")
     try:
         return Asked(body, key, preferred_view(), None)
     except RequestRefused as error:

@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from gate.errors import GateError, IdempotencyConflict, LimitReached, RequestRefused, ServiceUnavailable
 from gate.ids import month_end, parse_timestamp
@@ -58,8 +58,7 @@ def operation_of(kind: Kind) -> Operation:
     return Operation(kind.name, kind.code, kind.id_member, kind.noun)
 
 
-@dataclass(frozen=True, slots=True)
-class Created(Generic[Document]):
+class Created(NamedTuple, Generic[Document]):
     """The entry is in the chain, durably.
 
     Attributes:

@@ -5,9 +5,8 @@ before anyone hears of it. In an advisory mode an upstream gives advice instead,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import orjson
 
@@ -40,8 +39,7 @@ from gate.services.advisory.advisor import Advisor
 from gate.services.advisory.records import record_of
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """An answer to a Decision Request.
 
     Attributes:

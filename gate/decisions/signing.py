@@ -27,11 +27,12 @@ class Signing:
         # The moment is read second, so that no record is older than the key that signed it.
         signers = self._signers()
         now = self._clock()
-        for signer in (signers.receipt, signers.registry):
-            if signer is not None and signer.not_before is not None and timestamp(now) < signer.not_before:
+        moment = timestamp(now)
+        for signer in signers:
+            if signer is not None and signer.not_before is not None and moment < signer.not_before:
                 raise ServiceUnavailable(
                     "SVC_SIGNING_UNAVAILABLE",
-                    f"The server's clock says {timestamp(now)}, which is before its key {signer.key_id} became"
+                    f"The server's clock says {moment}, which is before its key {signer.key_id} became"
                     f" valid ({signer.not_before}). Nothing is decided until the operator corrects the clock.",
                 )
         return signers, now

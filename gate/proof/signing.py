@@ -15,9 +15,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, Protocol, TypedDict
 
-from nacl.bindings import crypto_core_ed25519_is_valid_point
+from nacl.bindings import (
+    crypto_core_ed25519_is_valid_point,
+    crypto_sign,
+    crypto_sign_BYTES,
+    crypto_sign_seed_keypair,
+)
 from nacl.exceptions import BadSignatureError
-from nacl.signing import SigningKey, VerifyKey
+from nacl.signing import VerifyKey
 
 from gate.errors import MaterialRefused
 from gate.ids import parse_timestamp
@@ -63,13 +68,13 @@ class Ed25519Signer:
         """Takes the key's name, its 32-byte seed, and from when its signatures count."""
         self.key_id: Final = key_id
         self.not_before: Final = not_before
-        self._key = SigningKey(seed)
-        self.public_key: Final = public_key_pem(self._key.verify_key.encode())
+        public, self._secret = crypto_sign_seed_keypair(seed)
+        self.public_key: Final = public_key_pem(public)
         self.fingerprint: Final = fingerprint(self.public_key)
 
     def sign(self, payload: bytes) -> str:
         """`ed25519:` and the base64url of the 64-byte signature."""
-        return f"{ED25519}:{_base64url(self._key.sign(payload).signature)}"
+        return f"{ED25519}:{_base64url(crypto_sign(payload, self._secret)[:crypto_sign_BYTES])}"
 
 
 class HmacSigner:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 from gate.encoding import resources
 from gate.encoding.canonical import content_hash
@@ -63,8 +62,7 @@ from gate.rulebooks.facts import Facts
 from gate.rulebooks.rulebook import Rulebook
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(NamedTuple):
     """What tells one record from another.
 
     Attributes:
@@ -80,8 +78,7 @@ class Identity:
     created_at: str
 
 
-@dataclass(frozen=True, slots=True)
-class Signers:
+class Signers(NamedTuple):
     """What signs a record; None where that signing is switched off."""
 
     receipt: Signer | None

@@ -6,11 +6,12 @@ shape, conflicts between the parts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from gate.encoding.shapes import MAX_ERRORS, shape, to_mend
 from gate.errors import FieldError, RequestRefused, member
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
     from gate.records.documents import DecisionBody, DecisionContext, RulebookPointer
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionRequest:
+class DecisionRequest(NamedTuple):
     """A request whose parts fit together. Rulebook and adapter are not yet looked at.
 
     Attributes:
@@ -121,6 +121,12 @@ def hint(body: object) -> str | None:
     if not isinstance(context, dict):
         return None
     expects_inputs = isinstance(body, dict) and "adapter" not in body and "inputs" not in context
+    if len(context) <= _USUAL and sum(map(len, context)) <= _USUAL * _LONGEST:
+        return _usual_hint(tuple(context), expects_inputs)
+    return _hint(context, expects_inputs)
+
+
+def _hint(context: Collection[str], expects_inputs: bool) -> str | None:
     absent = [name for name in _BINDING if name not in context]
     overlooked: dict[str, str] = {}
     for name in islice(context, _LOOKED_AT):
@@ -132,6 +138,9 @@ def hint(body: object) -> str | None:
     return " ".join(overlooked.values()) or None
 
 
+# A caller sends the same members each time. Very many or long ones are not kept.
+_usual_hint: Final = lru_cache(256)(_hint)
+_USUAL: Final = 20
 _UNBOUND: Final = ("workflow", "source_record_id")
 _BINDING: Final = (
     "target_system",

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeGuard, cast
+from typing import Final, NamedTuple, TypeGuard, cast
 
 from gate.encoding.canonical import canonical
 from gate.encoding.strict_json import Json
@@ -53,8 +53,7 @@ class Outcome:
     matched_rule_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
+class Explained(NamedTuple):
     """An outcome and how it came about.
 
     Attributes:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 from gate.encoding.strict_json import Json, JsonObject
 from gate.labels import BINDING_ADAPTER, BINDING_DIRECT
@@ -13,8 +12,7 @@ from gate.rulebooks.documents import AdapterDependency, TrustedAdapter
 from gate.rulebooks.evaluation import ABSENT, value_at
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """The facts of a decision.
 
     Attributes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from gate.adapters.invocation import Invocation
@@ -212,7 +212,7 @@ class Rehearsal:
         invocations, faults = [], []
         for index, given in enumerate(adapter_inputs_of_scenarios(request.context, adapter, scenarios)):
             try:
-                patched = replace(request, adapter={**adapter, "input": given})
+                patched = request._replace(adapter={**adapter, "input": given})
                 if (invocation := self._current_invocation(patched, registration)) is not None:
                     invocations.append(invocation)
             except AdapterRefused as refusal:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -171,7 +170,7 @@ def advice_on(instance: Instance, body: dict[str, Any], idempotency_key: str, re
     assert said is not None
     now = utc_now()
     return record_of(
-        replace(request, mode=evaluation["mode"]),
+        request._replace(mode=evaluation["mode"]),
         Advice(template(evaluation["mode"]), evaluation, said, False),
         Identity(new_id("dec", now), new_id("req", now), idempotency_key, timestamp(now)),
         instance.signers().receipt,

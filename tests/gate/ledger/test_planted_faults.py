@@ -299,7 +299,7 @@ def test_a_replay_that_compares_no_payload_answers_another(
 STRANGER = Ed25519Signer(REGISTRY_SIGNER.key_id, bytes(32))
 SIGNED = make_record()
 FORGED = {
-    "unsigned": make_record(signers=replace(SIGNERS, receipt=None)),
+    "unsigned": make_record(signers=SIGNERS._replace(receipt=None)),
     "signed by a stranger": SIGNED | {"receipt_signature": STRANGER.sign(b"receipt")},
     "attested by a stranger": make_record(signers=Signers(RECEIPT_SIGNER, STRANGER)),
 }

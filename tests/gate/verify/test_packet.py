@@ -61,7 +61,7 @@ LATER = "2026-06-12T00:00:00.000Z"
 
 
 def hmac_packet() -> Any:
-    return make_packet(record=make_record(signers=replace(SIGNERS, receipt=HMAC_SIGNER)), signer=HMAC_SIGNER)
+    return make_packet(record=make_record(signers=SIGNERS._replace(receipt=HMAC_SIGNER)), signer=HMAC_SIGNER)
 
 
 VARIANTS: dict[str, tuple[dict[str, Any], Trust]] = {

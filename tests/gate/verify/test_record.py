@@ -94,8 +94,8 @@ VARIANTS: dict[str, tuple[dict[str, Any], Trust]] = {
         TRUST,
     ),
     "needs input": (make_record(sample_request(margin_percent="22")), TRUST),
-    "no registry signing": (make_record(signers=replace(SIGNERS, registry=None)), TRUST),
-    "hmac receipt": (make_record(signers=replace(SIGNERS, receipt=HmacSigner("h", HMAC_SECRET))), HMAC_TRUST),
+    "no registry signing": (make_record(signers=SIGNERS._replace(registry=None)), TRUST),
+    "hmac receipt": (make_record(signers=SIGNERS._replace(receipt=HmacSigner("h", HMAC_SECRET))), HMAC_TRUST),
 }
 
 ADAPTER_VARIANTS: dict[str, tuple[dict[str, Any], Trust]] = {
