@@ -14,10 +14,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
+from itertools import chain
 from operator import itemgetter
 from typing import Any, Final, TypeAlias, TypeVar
 
-from sqlalchemy import ClauseElement, Connection, Dialect, Engine, Table
+from sqlalchemy import ClauseElement, Connection, Dialect, Engine, Insert, Select, Table
 from sqlalchemy.exc import SQLAlchemyError
 
 from gate.encoding.stored_json import parse_stored
@@ -32,12 +33,14 @@ PROBE_TIMEOUT: Final = 2.0
 Row: TypeAlias = Sequence[Any]
 """A row as a driver hands it out; its members are those of the statement that asked for it."""
 
-Parameters: TypeAlias = "dict[str, object] | tuple[object, ...]"
-"""Values as a driver takes them: by name for psycopg, in the order of the text for sqlite3."""
+Parameters: TypeAlias = Callable[[Mapping[str, object]], Sequence[object]]
+"""What makes a driver's parameters of named values."""
 
 Answer = TypeVar("Answer")
 
 _FIRST_PAUSE: Final = 0.01
+# SQLite joins at most 500 queries into one.
+_TOGETHER: Final = 256
 
 
 class Statement:
@@ -49,21 +52,59 @@ class Statement:
     def __init__(self, statement: ClauseElement) -> None:
         """Takes a statement whose parameters are all named."""
         self._statement = statement
-        self._compiled: dict[str, tuple[str, Callable[[Mapping[str, object]], Parameters]]] = {}
+        self._compiled: dict[str, tuple[str, Parameters]] = {}
+        self._of_several: dict[tuple[str, int], str] = {}
 
-    def on(self, dialect: Dialect) -> tuple[str, Callable[[Mapping[str, object]], Parameters]]:
-        """The SQL text for a dialect, and what turns named values into the parameters that its driver takes."""
+    def on(self, dialect: Dialect) -> tuple[str, Parameters]:
+        """The SQL text for a dialect, and what puts named values in the order of the text."""
         found = self._compiled.get(dialect.name)
         if found is None:
-            # Two threads may compile it at once, to the same text.
-            compiled: Any = self._statement.compile(dialect=dialect)
-            names: Sequence[str] | None = compiled.positiontup
-            found = (str(compiled), dict if names is None else _in_order(names))
-            self._compiled[dialect.name] = found
+            # Two threads may compile it at once, to the same text. By position for every driver: psycopg's own style is
+            # by name, and one name cannot stand for the values of several rows.
+            style: Any = type(dialect)
+            compiled: Any = self._statement.compile(
+                dialect=dialect if dialect.positional else style(paramstyle="format")
+            )
+            found = self._compiled[dialect.name] = (str(compiled), _in_order(compiled.positiontup))
+        return found
+
+    def over(
+        self, dialect: Dialect, rows: Sequence[Mapping[str, object]], most: int
+    ) -> Iterator[tuple[str, Sequence[object]]]:
+        """What to execute for rows of named values: few statements where one can be of several rows, or else one each.
+
+        Args:
+            dialect: The dialect.
+            rows: The rows.
+            most: How many parameters a statement may have.
+        """
+        text, parameters = self.on(dialect)
+        values = [*map(parameters, rows)]
+        together = min(_TOGETHER, most // max(1, len(values[0]))) if len(values) > 1 and self._joins else 1
+        for at in range(0, len(values), together):
+            some = values[at : at + together]
+            if len(some) == 1:
+                yield text, some[0]
+            else:
+                yield self._several(dialect.name, text, len(some)), [*chain.from_iterable(some)]
+
+    @property
+    def _joins(self) -> bool:
+        if isinstance(self._statement, Select):
+            # Rows that are locked cannot be joined with others.
+            return self._statement._for_update_arg is None
+        return isinstance(self._statement, Insert)
+
+    def _several(self, dialect: str, text: str, rows: int) -> str:
+        found = self._of_several.get((dialect, rows))
+        if found is None:
+            before, insert, values = text.partition(" VALUES ")
+            found = before + insert + ", ".join([values] * rows) if insert else " UNION ALL ".join([text] * rows)
+            self._of_several[dialect, rows] = found
         return found
 
 
-def _in_order(names: Sequence[str]) -> Callable[[Mapping[str, object]], Parameters]:
+def _in_order(names: Sequence[str]) -> Parameters:
     """What puts named values in the order of a statement's text."""
     # itemgetter gives a bare value for one name, and takes none at all.
     return itemgetter(*names) if len(names) > 1 else lambda values: tuple(values[name] for name in names)
