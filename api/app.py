@@ -35,6 +35,7 @@ from api.keeper import read_state
 from api.routes import (
     adapters,
     agents,
+    batches,
     chains,
     contract,
     decisions,
@@ -79,6 +80,7 @@ _PARENT_SECONDS: Final = 1.0
 # With an instance; `operations` is served without one as well.
 _BLUEPRINTS: Final = (
     decisions.blueprint,
+    batches.blueprint,
     lifecycle.blueprint,
     resolutions.blueprint,
     verification.blueprint,

@@ -20,7 +20,7 @@ from api.http.responses import json_response
 from api.http.state import operations
 from gate.errors import AccessForbidden, GateError, LimitReached
 
-DECIDE_PATHS: Final = frozenset({"/api/decide", "/api/sandbox/decide"})
+DECIDE_PATHS: Final = frozenset({"/api/decide", "/api/decide/batch", "/api/sandbox/decide"})
 """The paths whose errors carry `c`, as their answers do."""
 
 # Each code: its status, and the word that a body's `v` carries.
@@ -141,6 +141,17 @@ def described(error: GateError, *, decides: bool) -> tuple[int, dict[str, object
         error: The error.
         decides: Whether a decision was asked for.
     """
+    status, body = told(error, decides=decides)
+    g.error = {"error": error.code}
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        g.error["reason"] = error.message
+    if isinstance(error, LimitReached):
+        tell_remaining(error.details.get("monthly_remaining"))
+    return status, body
+
+
+def told(error: GateError, *, decides: bool) -> tuple[int, dict[str, object]]:
+    """The status and the body of an error that is one of several in an answer; otherwise as `described`."""
     status, word = _BY_CODE.get(error.code, (500, "internal_error"))
     if isinstance(error, AccessForbidden):
         status = HTTPStatus.FORBIDDEN
@@ -148,11 +159,6 @@ def described(error: GateError, *, decides: bool) -> tuple[int, dict[str, object
     body |= {"v": word, "error": error.code, "message": error.message, "request_id": g.get("request_id") or "req_none"}
     if error.errors:
         body["errors"] = [fault.to_dict() for fault in error.errors]
-    g.error = {"error": error.code}
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        g.error["reason"] = error.message
-    if isinstance(error, LimitReached):
-        tell_remaining(error.details.get("monthly_remaining"))
     return int(status), body | dict(error.details)
 
 

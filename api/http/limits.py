@@ -11,6 +11,7 @@ from api.http.state import state
 from gate.errors import GateError, LimitReached
 from gate.ledger.access.authority import PLANS, Authority
 from gate.ledger.access.caller import Caller
+from gate.ledger.access.limits import Rate
 
 Read = TypeVar("Read")
 
@@ -50,18 +51,51 @@ def require_rate(authority: Authority) -> None:
         LimitReached: SVC_API_RATE_LIMITED.
         ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be counted.
     """
+    (refusal,) = count_requests(authority, 1)
+    if refusal is not None:
+        raise refusal
+
+
+def count_requests(authority: Authority, requests: int) -> list[LimitReached | None]:
+    """Counts requests that came together against their key's sliding minute.
+
+    Returns:
+        For each in order, None where it is admitted, or else the refusal.
+
+    Raises:
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: they cannot be counted.
+    """
     limit = PLANS[authority.plan].requests_per_minute
     if limit is None:
-        return
-    rate = state().limiter.admit(authority.scope_id, authority.key_id, limit)
-    g.limit_headers = {"x-ratelimit-limit": str(rate.limit), "x-ratelimit-remaining": str(rate.remaining)}
-    if not rate.admitted:
-        raise LimitReached(
-            "SVC_API_RATE_LIMITED",
-            f"The key {authority.key_id} is limited to {rate.limit} decide requests a minute. Hold the"
-            f" action and retry in {rate.retry_after} seconds.",
-            details={"retry_after": rate.retry_after},
-        )
+        return [None] * requests
+    rates = state().limiter.admit_all(authority.scope_id, authority.key_id, limit, requests)
+    g.limit_headers = {"x-ratelimit-limit": str(limit), "x-ratelimit-remaining": str(rates[-1].remaining)}
+    return [None if rate.admitted else _rate_limited(authority, rate) for rate in rates]
+
+
+def counted_within_rate(caller: Caller, requests: int) -> list[LimitReached | None]:
+    """As `count_requests`, where a refusal leaves only once the key was looked up: if its scope has another plan by
+    now, that plan's rate holds.
+
+    Raises:
+        GateError: As `count_requests`, or as `Caller.confirm`.
+    """
+    refusals = count_requests(caller.authority, requests)
+    if any(refusals):
+        plan = caller.authority.plan
+        if caller.confirm().plan != plan:
+            g.pop("limit_headers", None)
+            return count_requests(caller.authority, requests)
+    return refusals
+
+
+def _rate_limited(authority: Authority, rate: Rate) -> LimitReached:
+    return LimitReached(
+        "SVC_API_RATE_LIMITED",
+        f"The key {authority.key_id} is limited to {rate.limit} decide requests a minute. Hold the"
+        f" action and retry in {rate.retry_after} seconds.",
+        details={"retry_after": rate.retry_after},
+    )
 
 
 def require_client_rate(purpose: str, limit: int) -> None:

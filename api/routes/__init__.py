@@ -1,6 +1,7 @@
 """A blueprint per noun: a request read, the domain asked, its answer projected. No rule of the domain stands here.
 
     decisions, searches          POST /api/decide, a stored record, finding decisions
+    batches                      POST /api/decide/batch: many decisions at once
     sandbox                      the shape of a decision, without a key
     lifecycle                    execution receipts, outcomes, CRM syncs
     resolutions                  the owner's answer to a held decision

@@ -76,9 +76,14 @@ def make_decision(read: Callable[[], Asked]) -> Made:
     record = decision.record
     operations().metrics.decision(record["verdict"], decision.status)
     g.observed = {"decision_id": record["decision_id"], "verdict": record["verdict"], "idempotency": decision.status}
+    return Made(decision, project(record, view_of(asked.body, asked.view)), hint(asked.body))
+
+
+def view_of(body: object, otherwise: str) -> str:
+    """The view that a decided request asks for, or else another one."""
     # A replay is answered whatever else the body holds, so its response_view may be none of the three.
-    named = cast("DecisionBody", asked.body).get("response_view")
-    return Made(decision, project(record, named if named in VIEWS else asked.view), hint(asked.body))
+    named = cast("DecisionBody", body).get("response_view")
+    return named if named in VIEWS else otherwise
 
 
 @blueprint.post("/api/decide")

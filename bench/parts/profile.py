@@ -28,7 +28,7 @@ from bench.samples import decide_request
 from bench.subjects import SCOPE, sqlite_url
 from bench.tables import table
 from gate.clock import new_id, utc_now
-from gate.decisions.claims import DECIDE, Created, read_claim, settle
+from gate.decisions.claims import DECIDE, Created, Proposal, read_claim, settle
 from gate.decisions.decide import DecisionGate, _entry
 from gate.encoding.canonical import content_hash, is_plain
 from gate.encoding.strict_json import parse
@@ -205,7 +205,7 @@ def _decide(setting: _Setting, idempotency_key: str, lap: Callable[[str], None])
     entry = _entry(scope_id, request, record, claim, None)
     lap("entry (bytes to store)")
     caller = Caller(setting.instance.ledger.directory, authority, "decide", utc_now)
-    settled = settle(setting.instance.ledger.entries, caller, claim, lambda: (entry, record))
+    settled = settle(setting.instance.ledger.entries, caller, Proposal(claim, lambda: (entry, record)))
     lap("append with sync")
     if not isinstance(settled, Created):
         raise Mismatch("The idempotency key was used before.")

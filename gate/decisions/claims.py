@@ -3,7 +3,7 @@
 One append with a key goes the same way for a decision and for every report about one:
 
     claim = read_claim(DECIDE, "", key, input_hash)
-    settled = settle(entries, caller, claim, prepare)      # Created, or Used by an earlier request
+    settled = settle(entries, caller, Proposal(claim, prepare))      # Created, or Used by an earlier request
     entry = entry_of(entries, scope_id, DECIDE, used)      # what a used key stands for, or a conflict
 
 Whether a key was used is decided in the transaction that appends, so that of two requests with one key the second finds
@@ -15,7 +15,7 @@ that the action was decided.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
@@ -24,7 +24,16 @@ from gate.errors import GateError, IdempotencyConflict, LimitReached, RequestRef
 from gate.ids import month_end, parse_timestamp
 from gate.ledger.access.caller import Caller
 from gate.ledger.chain.entries import Entries, StoredEntry
-from gate.ledger.chain.writer import Appended, CapReached, Claim, Claimed, NewEntry, ReviewMoved, RouteMoved
+from gate.ledger.chain.writer import (
+    Appended,
+    AppendResult,
+    CapReached,
+    Claim,
+    Claimed,
+    NewEntry,
+    ReviewMoved,
+    RouteMoved,
+)
 from gate.records.reports.receipts import Kind
 
 MAX_IDEMPOTENCY_KEY: Final = 300
@@ -86,6 +95,19 @@ class Used:
 Settled: TypeAlias = Created[Document] | Used
 
 
+class Proposal(NamedTuple, Generic[Document]):
+    """What a request proposes to append.
+
+    Attributes:
+        claim: The request's key.
+        prepare: Makes the entry, and the document in it; raises GateError where the request cannot be answered. It is
+            called again where a route that it went by has moved, or a review was resolved.
+    """
+
+    claim: Claim | None
+    prepare: Callable[[], tuple[NewEntry, Document]]
+
+
 def read_claim(operation: Operation, decision_id: str, key: str | None, input_hash: str) -> Claim | None:
     """The claim of an idempotency key, if one was sent.
 
@@ -113,53 +135,156 @@ def is_usable_key(key: str) -> bool:
     return 1 <= len(key) <= MAX_IDEMPOTENCY_KEY and key.isascii() and key.isprintable()
 
 
-def settle(
-    entries: Entries, caller: Caller, claim: Claim | None, prepare: Callable[[], tuple[NewEntry, Document]]
-) -> Settled[Document]:
-    """Appends what a request prepares, or finds what its key stands for.
+def settle(entries: Entries, caller: Caller, proposal: Proposal[Document]) -> Settled[Document]:
+    """Appends what a request proposes, or finds what its key stands for.
 
     Args:
         entries: Where entries are appended.
         caller: Who asks.
-        claim: The request's key.
-        prepare: Makes the entry, and the document in it; raises GateError where the request cannot be answered. It is
-            called again where a route that it went by has moved, or a review was resolved.
+        proposal: What is proposed.
 
     Raises:
         AccessForbidden: The key may no longer do this.
-        GateError: As `prepare`, where the idempotency key is new.
+        GateError: As the proposal's `prepare`, where the idempotency key is new.
         LimitReached: SVC_API_MONTHLY_CAP_EXCEEDED.
         ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was acknowledged.
     """
-    prepared = _prepared(entries, caller, claim, prepare)
+    claim = proposal.claim
+    prepared = _prepared(entries, caller, proposal)
     while True:
         if isinstance(prepared, Used):
             return prepared
         entry, document = prepared
         # Only under the head's lock is it certain that nothing changed between looking the key up and appending.
         outcome = entries.append(entry._replace(access_epoch=caller.authority.access_epoch))
-        if isinstance(outcome, Appended):
-            return Created(document, outcome)
-        if isinstance(outcome, Claimed) and claim is not None:
-            return Used(claim, outcome)
-        if isinstance(outcome, CapReached):
-            raise cap_reached(outcome.cap, parse_timestamp(entry.link.created_at))
+        settled = _settled(claim, entry, document, outcome)
+        if settled is not None:
+            return settled
         if isinstance(outcome, RouteMoved | ReviewMoved):
-            prepared = _prepared(entries, caller, claim, prepare)
+            prepared = _prepared(entries, caller, proposal)
         else:
             # Access changed. If the key still holds, the same entry is offered again under the new epoch.
             caller.confirm()
 
 
-def _prepared(
-    entries: Entries, caller: Caller, claim: Claim | None, prepare: Callable[[], tuple[NewEntry, Document]]
-) -> tuple[NewEntry, Document] | Used:
+def settle_all(
+    entries: Entries,
+    caller: Caller,
+    readers: Sequence[Callable[[], Proposal[Document]]],
+    unforeseen: Callable[[Exception], GateError],
+) -> list[Settled[Document] | GateError]:
+    """Appends what requests propose, in order and in one commit, or finds what their keys stand for.
+
+    Equal keys may meet: the first creates, and the others find what it made.
+
+    Args:
+        entries: Where entries are appended.
+        caller: Who asks.
+        readers: Makes each proposal; raises GateError where there can be none.
+        unforeseen: What callers hear of a failure that is no GateError.
+
+    Returns:
+        What became of each, or the error that `settle` would raise.
+    """
+    proposals: dict[int, Proposal[Document]] = {}
+    settled: dict[int, Settled[Document] | GateError] = {}
+    for at, read in enumerate(readers):
+        try:
+            proposals[at] = read()
+        except Exception as error:  # noqa: BLE001 - one request must not fail the others
+            settled[at] = error if isinstance(error, GateError) else unforeseen(error)
+    left = proposals
+    while left:
+        settled |= _append_all(entries, caller, left, unforeseen)
+        left = {at: proposal for at, proposal in left.items() if at not in settled}
+        if left:
+            try:
+                caller.confirm()
+            except GateError as error:
+                settled |= dict.fromkeys(left, error)
+                break
+    return _after_refusals(entries, caller, proposals, settled)
+
+
+def _append_all(
+    entries: Entries,
+    caller: Caller,
+    proposals: Mapping[int, Proposal[Document]],
+    unforeseen: Callable[[Exception], GateError],
+) -> dict[int, Settled[Document] | GateError]:
+    """What became of each proposal; without those that have to be made again."""
+    settled: dict[int, Settled[Document] | GateError] = {}
+    prepared: dict[int, tuple[NewEntry, Document]] = {}
+    for at, proposal in proposals.items():
+        try:
+            prepared[at] = proposal.prepare()
+        except Exception as error:  # noqa: BLE001 - one request must not fail the others
+            settled[at] = error if isinstance(error, GateError) else unforeseen(error)
+    if not prepared:
+        return settled
+    epoch = caller.authority.access_epoch
+    try:
+        outcomes = entries.append_all([entry._replace(access_epoch=epoch) for entry, _ in prepared.values()])
+    except GateError as error:
+        return settled | dict.fromkeys(prepared, error)
+    for (at, (entry, document)), outcome in zip(prepared.items(), outcomes, strict=True):
+        found: Settled[Document] | GateError | None
+        try:
+            found = _settled(proposals[at].claim, entry, document, outcome)
+        except GateError as error:
+            found = error
+        if found is not None:
+            settled[at] = found
+    return settled
+
+
+def _after_refusals(
+    entries: Entries,
+    caller: Caller,
+    proposals: Mapping[int, Proposal[Document]],
+    settled: dict[int, Settled[Document] | GateError],
+) -> list[Settled[Document] | GateError]:
+    """What became of each, in order. Refusals give way to what the key of the caller is by now, and to used keys."""
+    refused = {at: error for at, error in settled.items() if isinstance(error, GateError)}
+    try:
+        if refused:
+            caller.confirm()
+        for at in refused:
+            claim = proposals[at].claim if at in proposals else None
+            if (used := used_before(entries, caller.scope_id, claim)) is not None:
+                settled[at] = used
+    except GateError as error:
+        settled |= {at: error for at in refused if isinstance(settled[at], GateError)}
+    return [settled[at] for at in range(len(settled))]
+
+
+def _settled(
+    claim: Claim | None, entry: NewEntry, document: Document, outcome: AppendResult | GateError
+) -> Settled[Document] | None:
+    """What an append says of a proposal; None where it has to be made, or offered, again.
+
+    Raises:
+        GateError: What went wrong with the append.
+        LimitReached: SVC_API_MONTHLY_CAP_EXCEEDED.
+    """
+    if isinstance(outcome, GateError):
+        raise outcome
+    if isinstance(outcome, Appended):
+        return Created(document, outcome)
+    if isinstance(outcome, Claimed) and claim is not None:
+        return Used(claim, outcome)
+    if isinstance(outcome, CapReached):
+        raise cap_reached(outcome.cap, parse_timestamp(entry.link.created_at))
+    return None
+
+
+def _prepared(entries: Entries, caller: Caller, proposal: Proposal[Document]) -> tuple[NewEntry, Document] | Used:
     """What `prepare` makes, or what the key stands for where it refuses; raises as `settle`."""
     try:
-        return prepare()
+        return proposal.prepare()
     except GateError:
         caller.confirm()
-        if (used := used_before(entries, caller.scope_id, claim)) is not None:
+        if (used := used_before(entries, caller.scope_id, proposal.claim)) is not None:
             return used
         raise
 

@@ -6,19 +6,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 import orjson
 
 from gate.adapters.invocation import TrustedAdapters
 from gate.clock import new_id
-from gate.decisions.claims import DECIDE, Used, cap_reached, entry_of, not_as_made, read_claim, settle, used_before
+from gate.decisions.claims import (
+    DECIDE,
+    Proposal,
+    Settled,
+    Used,
+    cap_reached,
+    entry_of,
+    not_as_made,
+    read_claim,
+    settle,
+    settle_all,
+    used_before,
+)
 from gate.decisions.signing import Signing
 from gate.decisions.sources import Sources
 from gate.decisions.stored import appended_record, found_by, is_as_made, stored_record, stored_request
 from gate.decisions.verification import is_linked
 from gate.encoding.canonical import canonical, content_hash, is_plain
-from gate.errors import FieldError, IdempotencyConflict, RequestRefused
+from gate.errors import FieldError, GateError, IdempotencyConflict, RequestRefused
 from gate.ids import timestamp
 from gate.ledger import Ledger
 from gate.ledger.access.authority import Authority
@@ -28,6 +41,7 @@ from gate.ledger.chain.writer import Claim, NewEntry
 from gate.ledger.routes import Routing
 from gate.ledger.rulebooks import Registered
 from gate.proof.chain import link_material
+from gate.records.batch import Question
 from gate.records.documents import DecisionBody, Record
 from gate.records.envelope import input_material
 from gate.records.record import Identity, Signers, build_record
@@ -118,10 +132,52 @@ class DecisionGate:
             ServiceUnavailable: Storage, signing or an upstream is not available. Nothing was recorded.
         """
         caller = Caller(self._ledger.directory, authority, "decide", self._clock)
+        with caller.confirming():
+            proposal = self._proposal(caller, Question(body, idempotency_key, refusal), request_id)
+        return self._decision(caller, settle(self._ledger.entries, caller, proposal))
+
+    def decide_all(
+        self,
+        authority: Authority,
+        questions: Sequence[Question],
+        *,
+        request_id: str,
+        unforeseen: Callable[[Exception], GateError],
+    ) -> list[Decision | GateError]:
+        """Answers Decision Requests, each with a record that is durably stored or with what refuses it.
+
+        One commit makes the records durable, in the order of the requests; those that have to be made again, because
+        access or a route changed meanwhile, follow in another.
+
+        Args:
+            authority: As `decide` takes it.
+            questions: The requests.
+            request_id: The handle under which logs know all of them.
+            unforeseen: What callers hear of a failure that is no GateError; the other requests go on.
+        """
+        caller = Caller(self._ledger.directory, authority, "decide", self._clock)
+        readers = [partial(self._proposal, caller, question, request_id) for question in questions]
+        settled = settle_all(self._ledger.entries, caller, readers, unforeseen)
+        return [one if isinstance(one, GateError) else self._answered(caller, one) for one in settled]
+
+    def _answered(self, caller: Caller, settled: Settled[_Document]) -> Decision | GateError:
+        try:
+            return self._decision(caller, settled)
+        except GateError as error:
+            return error
+
+    def _decision(self, caller: Caller, settled: Settled[_Document]) -> Decision:
+        if isinstance(settled, Used):
+            return self._replayed(caller.authority, settled)
+        record, warnings = settled.document
+        return Decision(appended_record(record, settled.appended), "created", settled.appended.remaining, warnings)
+
+    def _proposal(self, caller: Caller, question: Question, request_id: str) -> Proposal[_Document]:
+        """The claim of a request, and what makes its entry; raises RequestRefused where the key is none."""
+        body, idempotency_key, refusal = question
         plain = is_plain(body)
         input_hash = content_hash(input_material(body), plain=plain)
-        with caller.confirming():
-            claim = read_claim(DECIDE, "", idempotency_key, input_hash)
+        claim = read_claim(DECIDE, "", idempotency_key, input_hash)
         routing = Routing(self.sources.routes, caller.scope_id)
 
         def identified(now: datetime) -> Identity:
@@ -145,11 +201,7 @@ class DecisionGate:
             )
             return _entry(caller.scope_id, request, record, claim, route), (record, warnings)
 
-        settled = settle(self._ledger.entries, caller, claim, decided)
-        if isinstance(settled, Used):
-            return self._replayed(caller.authority, settled)
-        record, warnings = settled.document
-        return Decision(appended_record(record, settled.appended), "created", settled.appended.remaining, warnings)
+        return Proposal(claim, decided)
 
     def decision(self, authority: Authority, decision_id: str) -> Record | None:
         """The full record of a decision of the caller's scope, or None."""
@@ -228,7 +280,8 @@ class DecisionGate:
         return max(0, authority.monthly_cap - used)
 
 
-_Decided: TypeAlias = tuple[NewEntry, tuple[Record, Sequence[FieldError]]]
+_Document: TypeAlias = tuple[Record, Sequence[FieldError]]
+_Decided: TypeAlias = tuple[NewEntry, _Document]
 
 
 def _entry(

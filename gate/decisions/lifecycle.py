@@ -13,6 +13,7 @@ import orjson
 from gate.clock import new_id
 from gate.decisions.cited import CitedRecords
 from gate.decisions.claims import (
+    Proposal,
     Used,
     entry_of,
     is_answer_of,
@@ -112,7 +113,7 @@ class Lifecycle:
                 receipt = Receipt(granted, says_executed(report))
                 return entry._replace(receipt=receipt), report
 
-            settled = settle(self._ledger.entries, caller, claim, reported)
+            settled = settle(self._ledger.entries, caller, Proposal(claim, reported))
         if isinstance(settled, Used):
             return self._replayed(caller.scope_id, kind, settled)
         return Reported({**settled.document, "audit_chain": chain.record_link(settled.appended.link)}, "created")

@@ -2,6 +2,7 @@
 
     documents         the types of these documents
     request           a Decision Request read and checked, refusals in their fixed order
+    batch             a batch of Decision Requests, read and bounded
     record            the Decision Record of an evaluation
     envelope          the material of a record's hashes, and all that a record derives from other members
     attestation       the rulebook attestation and the registration of a rulebook

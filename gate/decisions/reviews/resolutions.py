@@ -17,6 +17,7 @@ import orjson
 from gate.clock import new_id
 from gate.decisions.cited import CitedRecords
 from gate.decisions.claims import (
+    Proposal,
     Used,
     entry_of,
     is_answer_of,
@@ -121,7 +122,7 @@ class Resolutions:
                 sent = check_request(RESOLUTIONS, body)
                 return self._resolving(caller.scope_id, record, actor, sent, claim)
 
-            settled = settle(self._ledger.entries, caller, claim, resolved)
+            settled = settle(self._ledger.entries, caller, Proposal(claim, resolved))
         if isinstance(settled, Used):
             return Resolved(self._replayed(caller.scope_id, settled), "replayed")
         return Resolved(_linked(settled.document, settled.appended.link), "created")

@@ -70,9 +70,19 @@ class RateLimiter:
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be counted, so it cannot be admitted.
         """
+        (rate,) = self.admit_all(scope_id, key_id, limit, 1)
+        return rate
+
+    def admit_all(self, scope_id: str, key_id: str, limit: int, requests: int) -> list[Rate]:
+        """As `admit`, of so many requests that came together: as many as the window has room for are admitted, the
+        first ones.
+
+        Raises:
+            ServiceUnavailable: As `admit`.
+        """
         # A try whose answer was lost may have counted already; counting again only uses up the window sooner.
         return self._do(
-            lambda store: store.run(lambda transaction, _: self._count(transaction, scope_id, key_id, limit))
+            lambda store: store.run(lambda transaction, _: self._count(transaction, scope_id, key_id, limit, requests))
         )
 
     def probe(self) -> None:
@@ -105,20 +115,23 @@ class RateLimiter:
                     raise unavailable(str(error.strerror)) from error
             return True
 
-    def _count(self, transaction: Transaction, scope_id: str, key_id: str, limit: int) -> Rate:
+    def _count(self, transaction: Transaction, scope_id: str, key_id: str, limit: int, requests: int) -> list[Rate]:
         key = {"scope": scope_id, "key": key_id}
         # The moment is taken under the lock, so that moments are kept in their order.
         rows, now = self._window(transaction, key)
         kept = array.array("d", rows[0][0] if rows else b"")
         moments = _current(kept, now)
-        if len(moments) >= limit:
-            if kept[-1] > now:
-                # Once, not at every refusal: otherwise the window would start anew until the clock has caught up.
-                transaction.commit([(_KEEP, [{**key, "moments": moments.tobytes()}])])
-            return Rate(limit, 0, max(1, math.ceil(moments[len(moments) - limit] + WINDOW - now)))
-        moments.append(now)
-        transaction.commit([(_KEEP if rows else _START, [{**key, "moments": moments.tobytes()}])])
-        return Rate(limit, limit - len(moments), 0)
+        room = min(requests, max(0, limit - len(moments)))
+        admitted = [Rate(limit, limit - len(moments) - number, 0) for number in range(1, room + 1)]
+        moments.extend([now] * room)
+        # A window without room is kept once where the clock fell back, not at every refusal: otherwise it would start
+        # anew until the clock has caught up.
+        if room or kept[-1] > now:
+            transaction.commit([(_KEEP if rows else _START, [{**key, "moments": moments.tobytes()}])])
+        if room == requests:
+            return admitted
+        refused = Rate(limit, 0, max(1, math.ceil(moments[len(moments) - limit] + WINDOW - now)))
+        return admitted + [refused] * (requests - room)
 
     def _window(self, transaction: Transaction, key: dict[str, str]) -> tuple[list[Row], float]:
         if self._store.engine.name != "postgresql":

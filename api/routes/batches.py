@@ -1,0 +1,97 @@
+"""POST /api/decide/batch: many decisions, each with its own record or its own refusal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Final, TypeAlias
+
+from flask import Blueprint, Response, g, request
+
+from api.errors import told, unexpected
+from api.http.auth import recognize
+from api.http.limits import counted_within_rate, tell_remaining
+from api.http.requests import parse_body, preferred_view, read_body
+from api.http.responses import json_response
+from api.http.state import operations, state
+from api.routes.decisions import view_of
+from gate.decisions.decide import Decision
+from gate.encoding.strict_json import MAX_VALUES
+from gate.errors import FieldError, GateError, RequestRefused
+from gate.records.batch import MAX_DEPTH, Batch, Question, read_batch
+from gate.records.request import hint
+from gate.records.views import project
+
+blueprint = Blueprint("batches", __name__)
+
+MAX_BATCH_BODY: Final = 16 * 1024 * 1024
+"""The largest body of a batch, in bytes."""
+
+Outcome: TypeAlias = Decision | GateError
+
+
+@blueprint.post("/api/decide/batch")
+def decide_batch() -> Response:
+    """Creates or replays a Decision Record for each request of a batch, in order, or says why there is none."""
+    sent = read_body(MAX_BATCH_BODY)
+    caller = recognize("decide")
+    with caller.confirming():
+        batch, view = _read(sent)
+    refusals = counted_within_rate(caller, len(batch.questions))
+    admitted = [each for each, refusal in zip(batch.questions, refusals, strict=True) if refusal is None]
+    decided = iter(
+        state().gate.decide_all(caller.authority, admitted, request_id=g.request_id, unforeseen=unexpected)
+        if admitted
+        else ()
+    )
+    outcomes: list[Outcome] = [next(decided) if refusal is None else refusal for refusal in refusals]
+    _note(outcomes)
+    results = [_result(each, outcome, view) for each, outcome in zip(batch.questions, outcomes, strict=True)]
+    return json_response({"results": results}, headers=_hints(batch.questions, outcomes))
+
+
+def _read(sent: bytes) -> tuple[Batch, str]:
+    """The batch, and the view of its records where neither a request nor the batch names one."""
+    body = parse_body(sent, max_depth=MAX_DEPTH, max_values=MAX_VALUES)
+    if "x-idempotency-key" in request.headers:
+        what = "It names one decision; give each request of the batch an idempotency_key of its own, and leave it out."
+        fault = FieldError("x-idempotency-key", "unknown_field", what)
+        raise RequestRefused("SVC_API_REQUEST_INVALID", f"The header x-idempotency-key: {what}", [fault])
+    batch = read_batch(body)
+    return batch, batch.response_view or preferred_view()
+
+
+def _result(question: Question, outcome: Outcome, view: str) -> dict[str, object]:
+    if isinstance(outcome, GateError):
+        status, body = told(outcome, decides=True)
+        return {"status": "refused", "http_status": status, "error": body}
+    shown = project(outcome.record, view_of(question.body, view))
+    return {"status": outcome.status, "http_status": 200, "record": shown}
+
+
+def _note(outcomes: Sequence[Outcome]) -> None:
+    """Counts what became of each request, and says so in the log and in the headers."""
+    metrics = operations().metrics
+    statuses: Counter[str] = Counter()
+    reasons: dict[str, str] = {}
+    for outcome in outcomes:
+        if isinstance(outcome, GateError):
+            statuses["refused"] += 1
+            metrics.error(outcome.code)
+            if told(outcome, decides=True)[0] >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                # Why the service could not decide stands in its log, as with a single request.
+                reasons.setdefault("reason", outcome.message)
+        else:
+            statuses[outcome.status] += 1
+            metrics.decision(outcome.record["verdict"], outcome.status)
+            tell_remaining(outcome.remaining)
+    g.observed = {"requests": len(outcomes), **statuses, **reasons}
+
+
+def _hints(questions: Sequence[Question], outcomes: Sequence[Outcome]) -> Mapping[str, str]:
+    """The header x-decision-hint, about the first request whose sender may have overlooked something."""
+    for at, (question, outcome) in enumerate(zip(questions, outcomes, strict=True)):
+        if isinstance(outcome, Decision) and (found := hint(question.body)) is not None:
+            return {"x-decision-hint": f"requests[{at}]: {found}"}
+    return {}

@@ -1,0 +1,102 @@
+"""A batch of Decision Requests, read from the body of `POST /api/decide/batch`.
+
+What is wrong with the batch refuses all of it; what is wrong with one of its requests is found when that is decided.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+import orjson
+
+from gate.encoding.shapes import shape, to_mend
+from gate.encoding.strict_json import MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES, exceeds_values, nests_deeper
+from gate.errors import FieldError, RequestRefused
+
+if TYPE_CHECKING:
+    from gate.encoding.strict_json import JsonObject
+
+MAX_REQUESTS: Final = 500
+"""How many requests a batch has at most; the schema says so too."""
+
+MAX_WITH_ADAPTERS: Final = 20
+"""How many of them may invoke an adapter, which takes up to its time limit each."""
+
+MAX_REQUEST: Final = 1024 * 1024
+"""The longest request of a batch, in bytes of JSON without spaces."""
+
+MAX_DEPTH: Final = MAX_REQUEST_DEPTH + 3
+"""How deep a batch nests whose requests nest as deep as they may."""
+
+
+class Question(NamedTuple):
+    """A decision that is asked for.
+
+    Attributes:
+        body: The parsed Decision Request.
+        idempotency_key: The caller's retry handle.
+        refusal: What is wrong with the request beside its body; a used key still replays.
+    """
+
+    body: object
+    idempotency_key: str | None = None
+    refusal: RequestRefused | None = None
+
+
+class Batch(NamedTuple):
+    """A batch whose parts have their places.
+
+    Attributes:
+        questions: What is asked, in order.
+        response_view: The view of records whose requests name none; None where the batch names none either.
+    """
+
+    questions: list[Question]
+    response_view: str | None
+
+
+def read_batch(body: object) -> Batch:
+    """Reads the parsed body of a batch.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: it is no batch, or one of its requests is too large, or too many
+            invoke adapters.
+    """
+    if errors := shape("decide-batch-request").errors(body):
+        raise _invalid(errors)
+    batch = cast("JsonObject", body)
+    questions = [_question(item) for item in cast("list[JsonObject]", batch["requests"])]
+    errors = [fault for at, each in enumerate(questions) if (fault := _size_fault(each.body, at)) is not None]
+    with_adapters = [at for at, each in enumerate(questions) if "adapter" in cast("JsonObject", each.body)]
+    if len(with_adapters) > MAX_WITH_ADAPTERS:
+        what = f"A batch may invoke adapters in {MAX_WITH_ADAPTERS} of its requests; send the others in another batch."
+        errors.append(FieldError(f"requests[{with_adapters[MAX_WITH_ADAPTERS]}].request.adapter", "too_many", what))
+    if errors:
+        raise _invalid(errors)
+    return Batch(questions, cast("str | None", batch.get("response_view")))
+
+
+def _question(item: JsonObject) -> Question:
+    key = cast("str | None", item.get("idempotency_key"))
+    request = cast("JsonObject", item["request"])
+    if request.get("mode") == "rulebook":
+        return Question(request, key)
+    what = 'A batch decides by rulebooks; add "mode": "rulebook", or ask the advisory modes at /api/decide.'
+    fault = FieldError("mode", "enum", what)
+    return Question(request, key, RequestRefused("SVC_API_REQUEST_INVALID", f"Field mode: {what}", [fault]))
+
+
+def _size_fault(request: object, at: int) -> FieldError | None:
+    text = orjson.dumps(request)
+    what = None
+    if len(text) > MAX_REQUEST:
+        what = "too_long", f"It is larger than {MAX_REQUEST} bytes; send a smaller one."
+    elif nests_deeper(cast("JsonObject", request), MAX_REQUEST_DEPTH):
+        what = "too_deep", f"It nests deeper than {MAX_REQUEST_DEPTH} levels of arrays and objects; flatten it."
+    elif exceeds_values(text, most=MAX_REQUEST_VALUES):
+        what = "too_many", f"It holds more than {MAX_REQUEST_VALUES} commas and brackets; send fewer values."
+    return None if what is None else FieldError(f"requests[{at}].request", *what)
+
+
+def _invalid(errors: list[FieldError]) -> RequestRefused:
+    return RequestRefused("SVC_API_REQUEST_INVALID", to_mend("The body is not a batch of requests", errors), errors)
