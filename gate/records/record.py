@@ -137,7 +137,7 @@ def build_record(
         "policy_hash": rulebook.hash,
         "source_hash": rulebook.hash,
         "policy_bundle": policy_bundle,
-        "policy_bundle_hash": content_hash(policy_bundle, plain=plain),
+        "policy_bundle_hash": rulebook.policy_bundle_hash,
         "rulebook": rulebook.reference,
         "rulebook_contract": rulebook_contract(schema_url),
         "evaluator_version": EVALUATOR,

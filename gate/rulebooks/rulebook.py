@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from threading import Lock
 from typing import Final, cast
 
@@ -30,7 +31,7 @@ MAX_CONDITION_NODES: Final = 256
 MAX_CONDITION_DEPTH: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rulebook:
     """A valid rulebook, compiled.
 
@@ -55,6 +56,11 @@ class Rulebook:
     def version(self) -> str:
         """Its version label; the policy_version of the records it decides."""
         return self.body["version"]
+
+    @cached_property
+    def policy_bundle_hash(self) -> str:
+        """H(policy_bundle)."""
+        return content_hash(self.policy_bundle, plain=self.plain)
 
     @property
     def reference(self) -> RulebookReference:

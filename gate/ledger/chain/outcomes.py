@@ -46,7 +46,10 @@ class Cohort(NamedTuple):
 
     def wider(self) -> tuple[Cohort, Cohort]:
         """The cohorts that hold this one: of all versions, and of the whole policy."""
-        return self._replace(version=""), self._replace(version="", verdict="", action="")
+        return (
+            Cohort(self.scope_id, self.policy_id, "", self.verdict, self.action),
+            Cohort(self.scope_id, self.policy_id, "", "", ""),
+        )
 
 
 class _Latest(NamedTuple):
@@ -86,7 +89,7 @@ class Tally:
         outcomes: Sequence[_Decision], cohorts: Sequence[Cohort]
     ) -> list[tuple[Statement, list[dict[str, object]]]]:
         """What to ask for decisions that get an outcome, and for the cohorts of all that are appended."""
-        wanted = dict.fromkeys(found for cohort in cohorts for found in (cohort, *cohort.wider()))
+        wanted = dict.fromkeys(found for cohort in dict.fromkeys(cohorts) for found in (cohort, *cohort.wider()))
         return [
             (_LATEST, [{"scope": scope_id, "decision": decision_id} for scope_id, decision_id in outcomes]),
             (_COUNTS, [_parameters(cohort) for cohort in wanted]),
