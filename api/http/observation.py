@@ -7,6 +7,7 @@ from typing import Final
 
 from flask import Response, g, request
 
+from api.http.logs import log_request
 from api.http.metrics import METHODS, UNMATCHED
 from api.http.state import operations
 
@@ -36,5 +37,5 @@ def observe(response: Response) -> Response:
         fields |= {"scope": authority.scope_id, "key_id": authority.key_id}
     fields |= held.get("observed") or error or {}
     fields["latency_ms"] = int(seconds * 1e6) / 1000
-    (watched.log.error if status >= 500 else watched.log.info)("request", **fields)
+    log_request(watched.log, "error" if status >= 500 else "info", fields)
     return response
