@@ -47,10 +47,11 @@ class Family(NamedTuple):
         """The figures of a series that has counted nothing."""
         return [0] * (len(self.buckets) + 2 if self.buckets else 1)
 
-    def observe(self, figures: Figures, value: float) -> None:
-        """Counts a value in the figures of a histogram."""
-        figures[bisect_left(self.buckets, value)] += 1
+    def add(self, figures: Figures, value: float) -> None:
+        """Adds a value to the figures of a series."""
         figures[-1] += value
+        if self.buckets:
+            figures[bisect_left(self.buckets, value)] += 1
 
 
 REQUESTS: Final = Family(

@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -24,7 +24,21 @@ from typing import Final
 import orjson
 
 from api.http import figures
-from api.http.figures import APPENDS, BATCHES, FAMILIES, QUEUES, REQUESTS, SYNCS, Family, Figures, Labels
+from api.http.figures import (
+    APPENDS,
+    BATCHES,
+    DECISIONS,
+    ERRORS,
+    FAMILIES,
+    QUEUES,
+    REPORTS,
+    REQUESTS,
+    SYNCS,
+    WEBHOOKS,
+    Family,
+    Figures,
+    Labels,
+)
 
 DIRECTORY_VARIABLE: Final = "GATE_METRICS_DIRECTORY"
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -37,7 +51,7 @@ METHODS: Final = frozenset({"GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "D
 
 _WRITE_SECONDS: Final = 1.0
 _FILES: Final = "counted-*.json"
-
+_MANY: Final = 1000
 _PREFIX: Final = "decision-gate-"
 _MEMORY: Final = Path("/dev/shm")  # noqa: S108 - each server makes a private folder of its own in it
 
@@ -71,18 +85,16 @@ def _lives(pid: int) -> bool:
 class Metrics:
     """The counters of one process. Times are in seconds.
 
-    Any thread may count. What they take of memory is bounded by the labels, however much they count.
+    Any thread may count. To count is to append to a queue, which costs the one who counts the least, and is added up
+    by the thousand; so the memory that it takes is bounded, however much is counted.
     """
 
     def __init__(self) -> None:
         """Begins at nothing, and to write into the folder that the environment names, if it names one."""
+        self._waiting: deque[tuple[Family, Labels, float]] = deque()
         # Two threads that add to one figure at once would lose what one of them adds.
-        self._lock = threading.Lock()
+        self._adding = threading.Lock()
         self._series = {family.name: _series_of(family) for family in FAMILIES}
-        self._requests, self._errors, self._decisions, self._reports, *_, self._webhooks = self._series.values()
-        self._append, self._sync, self._batch, self._queue = (
-            self._series[family.name][()] for family in (APPENDS, SYNCS, BATCHES, QUEUES)
-        )
         directory = os.environ.get(DIRECTORY_VARIABLE)
         self._share = _Share(Path(directory)) if directory else None
         if self._share is not None:
@@ -98,18 +110,18 @@ class Metrics:
             status: The answer's status.
             seconds: How long it took.
         """
-        with self._lock:
-            REQUESTS.observe(self._requests[route, method, status], seconds)
+        self._waiting.append((REQUESTS, (route, method, status), seconds))
+        self._bound()
 
     def error(self, code: str) -> None:
         """Counts an error that was answered."""
-        with self._lock:
-            self._errors[code,][0] += 1
+        self._waiting.append((ERRORS, (code,), 1))
+        self._bound()
 
     def decision(self, verdict: str, status: str) -> None:
         """Counts an answered decision; status is created or replayed."""
-        with self._lock:
-            self._decisions[verdict, status][0] += 1
+        self._waiting.append((DECISIONS, (verdict, status), 1))
+        self._bound()
 
     def report(self, kind: str, reported: str, status: str) -> None:
         """Counts a report about a decision.
@@ -119,25 +131,23 @@ class Metrics:
             reported: Its execution_status, outcome_status or sync_status.
             status: created or replayed.
         """
-        with self._lock:
-            self._reports[kind, reported, status][0] += 1
+        self._waiting.append((REPORTS, (kind, reported, status), 1))
+        self._bound()
 
     def webhook(self, result: str) -> None:
         """Counts an event that was sent to a webhook endpoint; result is delivered or failed."""
-        with self._lock:
-            self._webhooks[result,][0] += 1
+        self._waiting.append((WEBHOOKS, (result,), 1))
+        self._bound()
 
     def appended(self, seconds: float) -> None:
         """Counts an append that ended, well or not. See `AppendObserver`."""
-        with self._lock:
-            APPENDS.observe(self._append, seconds)
+        self._waiting.append((APPENDS, (), seconds))
+        self._bound()
 
     def committed(self, entries: int, seconds: float, queued: int) -> None:
         """Counts a batch that is durable. See `AppendObserver`."""
-        with self._lock:
-            BATCHES.observe(self._batch, entries)
-            SYNCS.observe(self._sync, seconds)
-            QUEUES.observe(self._queue, queued)
+        self._waiting.extend(((BATCHES, (), entries), (SYNCS, (), seconds), (QUEUES, (), queued)))
+        self._bound()
 
     def text(self, gauges: Mapping[str, tuple[str, float]]) -> bytes:
         """Everything counted by all processes of the server, in Prometheus's text format.
@@ -160,8 +170,20 @@ class Metrics:
             self._share.write(counted)
         return counted
 
+    def _bound(self) -> None:
+        if len(self._waiting) >= _MANY:
+            with self._adding:
+                self._add_up()
+
+    def _add_up(self) -> None:
+        # Only as many as there are now, for others go on to append.
+        for _ in range(len(self._waiting)):
+            family, labels, value = self._waiting.popleft()
+            family.add(self._series[family.name][labels], value)
+
     def _counted(self) -> bytes:
-        with self._lock:
+        with self._adding:
+            self._add_up()
             return orjson.dumps({name: list(series.items()) for name, series in self._series.items()})
 
     def _keep_writing(self) -> None:
