@@ -10,6 +10,7 @@
     placement      workers kept to one processor each
     state          what a request works with
     observation    what is counted and logged of each request; logs and metrics, where it goes
+    figures        which metrics there are, and how the figures of several processes become one text
     readiness      whether a decision could be made now
 
 What an error's status is stands in `api.errors`; what is asked for, in `api.routes`.

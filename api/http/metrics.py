@@ -1,29 +1,46 @@
 """What the service counts and times, for Prometheus.
 
-The processes of a server share what they count by files in the folder that `DIRECTORY_VARIABLE` names, which has to be
-in the environment before this module is loaded; without it a process counts for itself. A file outlives its process, so
-that nothing that was counted is lost when a worker is replaced.
+A process counts in memory. The processes of a server share what they counted by files in the folder that
+`DIRECTORY_VARIABLE` names: each writes its figures as a file of its own, once a second where they changed, whenever it
+tells the figures of all, and when it ends. A file outlives its process, so that what was counted stays when a worker is
+replaced; a process that is killed loses at most its last second. Without the folder a process counts for itself.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
-import platform
+import secrets
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
-from prometheus_client.multiprocess import MultiProcessCollector
+import orjson
 
-from gate import __version__
-from gate.labels import EVALUATOR, INTERFACE_VERSION
+from api.http import figures
+from api.http.figures import (
+    APPENDS,
+    BATCHES,
+    DECISIONS,
+    ERRORS,
+    FAMILIES,
+    QUEUES,
+    REPORTS,
+    REQUESTS,
+    SYNCS,
+    WEBHOOKS,
+    Family,
+    Figures,
+    Labels,
+)
 
-DIRECTORY_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
+DIRECTORY_VARIABLE: Final = "GATE_METRICS_DIRECTORY"
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 UNMATCHED: Final = "unmatched"
@@ -32,10 +49,9 @@ UNMATCHED: Final = "unmatched"
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"})
 """The methods that are counted by their names; any other one is counted, and logged, as `other`."""
 
-_LATENCIES: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-_SYNCS: Final = (0.0001, 0.00025, *_LATENCIES)
-_BATCHES: Final = (1, 2, 4, 8, 16, 32, 64)
-_QUEUES: Final = (0, *_BATCHES, 256, 1024, 4096)
+_WRITE_SECONDS: Final = 1.0
+_FILES: Final = "counted-*.json"
+_MANY: Final = 1000
 _PREFIX: Final = "decision-gate-"
 _MEMORY: Final = Path("/dev/shm")  # noqa: S108 - each server makes a private folder of its own in it
 
@@ -43,8 +59,8 @@ _MEMORY: Final = Path("/dev/shm")  # noqa: S108 - each server makes a private fo
 def make_directory() -> Path:
     """A new private folder for the files that a server's processes share.
 
-    In memory where there is such a file system: the files are mapped, and to write to a mapped file on a full disk ends
-    the process.
+    In memory where there is such a file system: the files are written every second, and a full disk would keep the
+    other processes from what one counts.
     """
     usable = _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK)
     parent = _MEMORY if usable else Path(tempfile.gettempdir())
@@ -67,62 +83,23 @@ def _lives(pid: int) -> bool:
 
 
 class Metrics:
-    """The counters of one process. Times are in seconds."""
+    """The counters of one process. Times are in seconds.
+
+    Any thread may count. To count is to append to a queue, which costs the one who counts the least, and is added up
+    by the thousand; so the memory that it takes is bounded, however much is counted.
+    """
 
     def __init__(self) -> None:
-        """Begins at nothing."""
-        self._registry = CollectorRegistry()
-        self._requests = Histogram(
-            "gate_http_request_seconds",
-            "How long requests took, by route, method and status.",
-            ("route", "method", "code"),
-            registry=self._registry,
-            buckets=_LATENCIES,
-        )
-        self._errors = Counter("gate_http_errors", "Error answers, by error code.", ("error",), registry=self._registry)
-        self._decisions = Counter(
-            "gate_decisions",
-            "Decisions answered, by verdict; status is created or replayed.",
-            ("verdict", "status"),
-            registry=self._registry,
-        )
-        self._reports = Counter(
-            "gate_reports",
-            "Reports answered, by kind and reported status; status is created or replayed.",
-            ("kind", "reported", "status"),
-            registry=self._registry,
-        )
-        self._appends = Histogram(
-            "gate_append_seconds",
-            "Time from queueing an entry until it was durable or given up.",
-            registry=self._registry,
-            buckets=_LATENCIES,
-        )
-        self._syncs = Histogram(
-            "gate_commit_sync_seconds",
-            "Time to write a batch and sync it to disk.",
-            registry=self._registry,
-            buckets=_SYNCS,
-        )
-        self._batches = Histogram(
-            "gate_commit_batch_entries",
-            "Entries made durable by one commit.",
-            registry=self._registry,
-            buckets=_BATCHES,
-        )
-        self._queue = Histogram(
-            "gate_commit_queue_entries",
-            "Entries waiting when a commit ended.",
-            registry=self._registry,
-            buckets=_QUEUES,
-        )
-        self._webhooks = Counter(
-            "gate_webhook_tries",
-            "Events sent to webhook endpoints; result is delivered or failed.",
-            ("result",),
-            registry=self._registry,
-        )
-        self._of_request: dict[tuple[str, str, int], Histogram] = {}
+        """Begins at nothing, and to write into the folder that the environment names, if it names one."""
+        self._waiting: deque[tuple[Family, Labels, float]] = deque()
+        # Two threads that add to one figure at once would lose what one of them adds.
+        self._adding = threading.Lock()
+        self._series = {family.name: _series_of(family) for family in FAMILIES}
+        directory = os.environ.get(DIRECTORY_VARIABLE)
+        self._share = _Share(Path(directory)) if directory else None
+        if self._share is not None:
+            atexit.register(self._write)
+            threading.Thread(target=self._keep_writing, daemon=True).start()
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
         """Counts an answered request.
@@ -133,18 +110,18 @@ class Metrics:
             status: The answer's status.
             seconds: How long it took.
         """
-        child = self._of_request.get((route, method, status))
-        if child is None:
-            child = self._of_request[route, method, status] = self._requests.labels(route, method, str(status))
-        child.observe(seconds)
+        self._waiting.append((REQUESTS, (route, method, status), seconds))
+        self._bound()
 
     def error(self, code: str) -> None:
         """Counts an error that was answered."""
-        self._errors.labels(code).inc()
+        self._waiting.append((ERRORS, (code,), 1))
+        self._bound()
 
     def decision(self, verdict: str, status: str) -> None:
         """Counts an answered decision; status is created or replayed."""
-        self._decisions.labels(verdict, status).inc()
+        self._waiting.append((DECISIONS, (verdict, status), 1))
+        self._bound()
 
     def report(self, kind: str, reported: str, status: str) -> None:
         """Counts a report about a decision.
@@ -154,21 +131,23 @@ class Metrics:
             reported: Its execution_status, outcome_status or sync_status.
             status: created or replayed.
         """
-        self._reports.labels(kind, reported, status).inc()
+        self._waiting.append((REPORTS, (kind, reported, status), 1))
+        self._bound()
 
     def webhook(self, result: str) -> None:
         """Counts an event that was sent to a webhook endpoint; result is delivered or failed."""
-        self._webhooks.labels(result).inc()
+        self._waiting.append((WEBHOOKS, (result,), 1))
+        self._bound()
 
     def appended(self, seconds: float) -> None:
         """Counts an append that ended, well or not. See `AppendObserver`."""
-        self._appends.observe(seconds)
+        self._waiting.append((APPENDS, (), seconds))
+        self._bound()
 
     def committed(self, entries: int, seconds: float, queued: int) -> None:
         """Counts a batch that is durable. See `AppendObserver`."""
-        self._batches.observe(entries)
-        self._syncs.observe(seconds)
-        self._queue.observe(queued)
+        self._waiting.extend(((BATCHES, (), entries), (SYNCS, (), seconds), (QUEUES, (), queued)))
+        self._bound()
 
     def text(self, gauges: Mapping[str, tuple[str, float]]) -> bytes:
         """Everything counted by all processes of the server, in Prometheus's text format.
@@ -177,26 +156,77 @@ class Metrics:
             gauges: What is measured now: by name, its meaning and its value. A name that ends in `_total` is that of a
                 counter.
         """
-        registry = self._registry
-        if DIRECTORY_VARIABLE in os.environ:
-            registry = CollectorRegistry()
-            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        now = CollectorRegistry()
-        now.register(_Now(gauges))
-        return generate_latest(registry) + generate_latest(now)
+        # This process's own are written first: the process that is asked next must not know less than is told here, for
+        # Prometheus takes a counter that falls for one that began anew.
+        told = [self._write(), *(self._share.of_others() if self._share else ())]
+        return figures.exposition([orjson.loads(each) for each in told], gauges)
+
+    def _write(self) -> bytes:
+        """Writes what this process counted for the others, if there is a folder for that, and returns it."""
+        if self._share is None:
+            return self._counted()
+        with self._share.writing:
+            counted = self._counted()
+            self._share.write(counted)
+        return counted
+
+    def _bound(self) -> None:
+        if len(self._waiting) >= _MANY:
+            with self._adding:
+                self._add_up()
+
+    def _add_up(self) -> None:
+        # Only as many as there are now, for others go on to append.
+        for _ in range(len(self._waiting)):
+            family, labels, value = self._waiting.popleft()
+            family.add(self._series[family.name][labels], value)
+
+    def _counted(self) -> bytes:
+        with self._adding:
+            self._add_up()
+            return orjson.dumps({name: list(series.items()) for name, series in self._series.items()})
+
+    def _keep_writing(self) -> None:
+        while True:
+            time.sleep(_WRITE_SECONDS)
+            self._write()
 
 
-class _Now:
-    def __init__(self, gauges: Mapping[str, tuple[str, float]]) -> None:
-        self._gauges = gauges
+def _series_of(family: Family) -> defaultdict[Labels, Figures]:
+    series = defaultdict[Labels, Figures](family.nothing)
+    if not family.labels:
+        # Told from the first moment on.
+        series[()] = family.nothing()
+    return series
 
-    def collect(self) -> Iterable[Metric]:
-        about = {
-            "version": __version__,
-            "interface_version": INTERFACE_VERSION,
-            "evaluator": EVALUATOR,
-            "python": platform.python_version(),
-        }
-        yield InfoMetricFamily("gate", "What is running.", about)
-        for name, (meaning, value) in self._gauges.items():
-            yield (CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily)(name, meaning, value)
+
+class _Share:
+    """The folder in which the processes of a server tell each other what they counted, each in one file."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._pid = os.getpid()
+        # A later process may get the same id.
+        self._file = directory / _FILES.replace("*", f"{self._pid}-{secrets.token_hex(4)}")
+        self._written = b""
+        self.writing = threading.Lock()
+        """Held from the moment that figures are taken until they are written, so that older ones replace none."""
+
+    def write(self, counted: bytes) -> None:
+        """Replaces this process's file in one step. Where that fails, the other processes know less until it works."""
+        # A process that was forked off this one must not write what this one counted.
+        if counted == self._written or os.getpid() != self._pid:
+            return
+        with suppress(OSError):
+            whole = self._file.with_suffix(".new")
+            whole.write_bytes(counted)
+            whole.replace(self._file)
+            self._written = counted
+
+    def of_others(self) -> Iterator[bytes]:
+        """What the other processes counted, those that have ended included."""
+        for file in sorted(self._directory.glob(_FILES)):
+            # The server that ends removes the folder.
+            with suppress(FileNotFoundError):
+                if file != self._file:
+                    yield file.read_bytes()

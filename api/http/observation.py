@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import Final
+from typing import Any, Final
 
-from flask import Response, g, request
+from flask import Request, Response, g, request
 
+from api.http.logs import log_request
 from api.http.metrics import METHODS, UNMATCHED
 from api.http.state import operations
 
@@ -17,8 +18,10 @@ _QUIET: Final = frozenset({"/livez", "/readyz", "/metrics"})
 def observe(response: Response) -> Response:
     """Counts and logs the request that a response answers."""
     watched = operations()
-    # Each look through a proxy of Flask's costs as much as a counter.
-    held, method, rule = vars(g), request.method, request.url_rule
+    # A look through a proxy of Flask's takes eight times as long as one past it.
+    asked: Request = request._get_current_object()  # type: ignore[attr-defined]
+    held: dict[str, Any] = vars(g._get_current_object())
+    method, rule = asked.method, asked.url_rule
     route = UNMATCHED if rule is None else rule.rule
     seconds = time.perf_counter() - held["started"]
     status = response.status_code
@@ -36,5 +39,5 @@ def observe(response: Response) -> Response:
         fields |= {"scope": authority.scope_id, "key_id": authority.key_id}
     fields |= held.get("observed") or error or {}
     fields["latency_ms"] = int(seconds * 1e6) / 1000
-    (watched.log.error if status >= 500 else watched.log.info)("request", **fields)
+    log_request(watched.log, "error" if status >= 500 else "info", fields)
     return response

@@ -43,7 +43,9 @@ def test_what_the_workers_count_is_summed_and_outlives_them(site: Site) -> None:
         with Load([server.url], key, clients=6) as load:
             load.wait_for(60)
         made = len(load.answers)
-        # Each worker tells the sum of all.
+        # A worker knows what another counted within a second; from then on each tells the sum of all.
+        wait_until(lambda: counted(server, site, "gate_http_request_seconds_count", **decided) == made + load.retried)
+        wait_until(lambda: counted(server, site, "gate_commit_batch_entries_sum") == made)
         sums = {counted(server, site, "gate_http_request_seconds_count", **decided) for _ in range(8)}
         assert sums == {made + load.retried}
         assert counted(server, site, "gate_commit_batch_entries_sum") == made

@@ -5,16 +5,22 @@ from __future__ import annotations
 import json
 import logging
 import logging.config
+from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from flask.testing import FlaskClient
+from hypothesis import given
+from hypothesis import strategies as st
 
 from api.app import Worker, create_app
-from api.http.logs import library_logging, open_log
+from api.http import logs
+from api.http.logs import library_logging, log_request, open_log
 from gate.decisions.decide import DecisionGate
+from gate.ids import timestamp
 from gate.instance.instance import Instance
 from tests.support.samples import sample_request
 
@@ -34,6 +40,10 @@ def test_a_decision_is_logged_with_who_asked_what_came_of_it_and_how_long_it_too
         headers={"x-api-key": key, "x-idempotency-key": "k", "x-request-id": "t-1"},
     )
     (line,) = lines(log)
+    assert list(line) == [
+        *("request_id", "method", "route", "status", "caller_request_id", "scope", "key_id"),
+        *("decision_id", "verdict", "idempotency", "latency_ms", "event", "level", "time"),
+    ]
     record = answer.get_json()
     assert line.pop("latency_ms") > 0
     assert line.pop("time").endswith("Z")
@@ -113,6 +123,37 @@ def test_a_log_that_cannot_be_written_undoes_no_answer(instance: Instance, key: 
             client = create_app(instance, log=open_log(stream=stream)).test_client()
             answer = client.post("/api/decide", json=sample_request(), headers={"x-api-key": key})
             assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("level", ["info", "warning", "error"])
+@pytest.mark.parametrize("of_request", ["info", "error"])
+def test_the_short_way_of_a_request_writes_the_line_that_the_long_one_does(level: str, of_request: str) -> None:
+    fields = {"request_id": "req_1", "route": "/api/decide", "status": 200, "latency_ms": 0.5}
+    short, long = BytesIO(), BytesIO()
+    log_request(open_log(level, short), of_request, dict(fields))
+    getattr(open_log(level, long), of_request)("request", **fields)
+    assert [{**line, "time": None} for line in lines(short)] == [{**line, "time": None} for line in lines(long)]
+    assert [list(line) for line in lines(short)] == [list(line) for line in lines(long)]
+    assert len(lines(short)) == (logs.LEVELS[of_request] >= logs.LEVELS[level])
+
+
+def test_a_request_is_logged_by_any_other_log_too() -> None:
+    with structlog.testing.capture_logs() as captured:
+        log_request(structlog.get_logger(), "error", {"status": 500})
+    assert captured == [{"status": 500, "event": "request", "log_level": "error"}]
+
+
+def test_a_field_that_is_no_json_is_written_all_the_same() -> None:
+    log = BytesIO()
+    log_request(open_log(stream=log), "info", {"half": "\ud83d", "large": 2**70, "of": object()})
+    (line,) = lines(log)
+    assert (line["half"], line["large"], line["of"]) == ("\ud83d", 2**70, "object")
+
+
+@given(st.integers(0, 7_000_000_000_000_000))
+def test_the_time_of_a_line_is_written_as_in_records(microseconds: int) -> None:
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
+    assert logs._stamp(1000 * microseconds) == timestamp(moment)
 
 
 def test_an_unexpected_failure_is_logged_by_its_type_and_places_alone(
