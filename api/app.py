@@ -26,7 +26,6 @@ from api.http.clients import ClientCounts
 from api.http.logs import library_logging, open_log
 from api.http.metrics import Metrics
 from api.http.observation import observe
-from api.http.placement import keep_to_one
 from api.http.readiness import Readiness
 from api.http.requests import assign_request_id, others_working
 from api.http.responses import finish_response
@@ -57,6 +56,7 @@ from api.routes import (
     verification,
     workflows,
 )
+from api.workers.placement import keep_to_one
 from gate.clock import utc_now
 from gate.errors import GateError, ServiceUnavailable
 from gate.instance.instance import Instance, open_instance

@@ -17,7 +17,7 @@ from granian import Granian
 from granian.constants import Interfaces
 from granian.log import LogLevels
 
-from api.http.placement import PROCESSORS_VARIABLE, keep_to_one, processors_to_keep_to
+from api.workers.placement import PROCESSORS_VARIABLE, keep_to_one, processors_to_keep_to
 
 _LOCK_FILE_VARIABLE: Final = "BENCH_LOCK_FILE"
 

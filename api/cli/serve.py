@@ -27,10 +27,10 @@ from api.cli.output import say
 from api.expiry import Expiry
 from api.http.logs import library_logging, open_log
 from api.http.metrics import DIRECTORY_VARIABLE, make_directory
-from api.http.placement import PROCESSORS_VARIABLE, processors_to_keep_to
 from api.http.turns import PORT_VARIABLE, SECONDS_VARIABLE, WAITING
 from api.keeper import STATE_VARIABLE, Keeper
 from api.webhooks.starting import webhook_process
+from api.workers.placement import PROCESSORS_VARIABLE, processors_to_keep_to
 from api.workers.server import Server
 from gate.errors import OperatorError
 from gate.instance.advisory import open_advisor

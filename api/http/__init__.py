@@ -7,7 +7,6 @@
     limits         the rate limit of keys, and the headers that tell of it and of the cap
     clients        the rate limit of clients without a key, by their address
     turns          slow senders hold up nobody
-    placement      workers kept to one processor each
     state          what a request works with
     observation    what is counted and logged of each request; logs and metrics, where it goes
     figures        which metrics there are, and how the figures of several processes become one text

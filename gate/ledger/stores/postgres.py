@@ -60,7 +60,7 @@ class PostgresLedgerStore(Store):
         super().__init__(create_engine(url, connect_args=arguments, pool_pre_ping=True, **pool))
         self._reading = self.engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         # Asking a connection whether it lives costs a round trip, and an append that meets a dead one is tried again.
-        # Every scope with work leads an append of its own: they wait for one of these connections, not for the server's.
+        # Each scope with work leads an append of its own; they wait for one of a few connections.
         self._appending = create_engine(url, connect_args=arguments, **pool | {"max_overflow": 0})
         self._session: Any = None
         self._reserving = Lock()

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from api.http.placement import PROCESSORS_VARIABLE, processors_to_keep_to
+from api.workers.placement import PROCESSORS_VARIABLE, processors_to_keep_to
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process choose its processors")
 
 _WORKER = """
 import os, sys
 from pathlib import Path
-from api.http.placement import keep_to_one
+from api.workers.placement import keep_to_one
 print(keep_to_one(Path(sys.argv[1])), sorted(os.sched_getaffinity(0)), flush=True)
 sys.stdin.read()
 """
