@@ -13,6 +13,7 @@ from typing import Final, NoReturn
 
 from flask import Flask, Request, Response
 from flask.sessions import NullSession, SessionInterface, SessionMixin
+from flask.typing import ResponseReturnValue
 from werkzeug.routing import MapAdapter, Rule
 
 
@@ -57,3 +58,22 @@ class Application(Flask):
     def ensure_sync(self, func: Callable[..., object]) -> Callable[..., object]:
         """The function itself: Flask would look at each again at every request."""
         return func
+
+    def preprocess_request(self) -> ResponseReturnValue | None:
+        """Runs what comes before every request; an answer that it gives is the request's."""
+        for before in self.before_request_funcs.get(None, ()):
+            if (answer := before()) is not None:
+                return answer  # type: ignore[return-value]
+        return None
+
+    def process_response(self, response: Response) -> Response:
+        """Runs what comes after every request, what was registered first at the end."""
+        for after in reversed(self.after_request_funcs.get(None, ())):
+            response = after(response)
+        return response
+
+    def do_teardown_request(self, exc: object = None) -> None:
+        """Nothing: no request leaves anything open."""
+
+    def do_teardown_appcontext(self, exc: object = None) -> None:
+        """Nothing, as after a request."""
