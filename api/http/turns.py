@@ -33,7 +33,7 @@ from api.workers.roster import starting
 SECONDS_VARIABLE: Final = "GATE_REQUEST_SECONDS"
 PORT_VARIABLE: Final = "GATE_PORT"
 
-WORKING: Final = 2 * (os.cpu_count() or 1) + 1
+WORKING: Final = (os.cpu_count() or 1) + 1
 """How many requests a worker works on at a time, those that wait for a commit not counted. More of them only pass the
 interpreter's lock around.
 """

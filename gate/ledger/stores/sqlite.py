@@ -35,8 +35,8 @@ from gate.ledger.stores.store import (
     unavailable,
 )
 
-# The commit that makes the WAL this many pages long (16 MiB) copies it into the database file, still under the lock.
-_CHECKPOINT_PAGES: Final = 4096
+# The commit that makes the WAL this many pages long (8 MiB) copies it into the database file, still under the lock.
+_CHECKPOINT_PAGES: Final = 2000
 _LOCK_POLL: Final = 0.0001
 _STUCK_PATIENCE: Final = 0.05
 _READER_POLL: Final = 0.05
