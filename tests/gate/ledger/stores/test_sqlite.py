@@ -35,7 +35,7 @@ def test_every_connection_syncs_every_commit(ledger: Ledger) -> None:
                 name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
                 for name in ("journal_mode", "synchronous", "wal_autocheckpoint", "foreign_keys")
             }
-        assert found == {"journal_mode": "wal", "synchronous": 2, "wal_autocheckpoint": 4096, "foreign_keys": 1}
+        assert found == {"journal_mode": "wal", "synchronous": 2, "wal_autocheckpoint": 2000, "foreign_keys": 1}
 
 
 def test_a_writer_locks_the_database_before_it_reads(ledger: Ledger) -> None:
