@@ -71,6 +71,18 @@ def test_refused_requests_count_for_nothing(limiter: RateLimiter, limit_clock: L
     assert limiter.admit("scope", "key", 1).admitted
 
 
+@given(st.lists(st.tuples(st.integers(1, 9), st.floats(0, 40, width=16)), min_size=1, max_size=12), st.integers(0, 7))
+@settings(max_examples=20)
+def test_requests_that_come_together_are_counted_as_one_after_the_other(
+    limiter: RateLimiter, limit_clock: LimitClock, groups: list[tuple[int, float]], limit: int
+) -> None:
+    name = f"key-{next(_NAMES)}"
+    for requests, pause in groups:
+        together = limiter.admit_all("together", name, limit, requests)
+        assert together == [limiter.admit("alone", name, limit) for _ in range(requests)]
+        limit_clock.now += pause
+
+
 def test_keys_have_windows_of_their_own(limiter: RateLimiter, limit_clock: LimitClock) -> None:
     keys = [("a", "b"), ("a", "bc"), ("ab", "c"), ("b", "a")]
     for scope_id, key_id in keys:
