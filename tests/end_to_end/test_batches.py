@@ -1,4 +1,4 @@
-"""Batches of real clients: servers that are killed in the middle, and two servers that are sent the same keys at once."""
+"""Batches of real clients: servers killed in the middle, and two servers that are sent the same keys at once."""
 
 from __future__ import annotations
 

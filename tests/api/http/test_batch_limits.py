@@ -80,7 +80,8 @@ class TestRate:
         self, client: FlaskClient, ledger: Ledger, limit_clock: LimitClock
     ) -> None:
         _, key = with_plan(ledger, "starter")
-        for batch in (b"{", {"requests": []}, {"requests": [item()], "colour": "red"}):
+        batches: list[Any] = [b"{", {"requests": []}, {"requests": [item()], "colour": "red"}]
+        for batch in batches:
             response = send_batch(client, key, batch)
             assert (response.status_code, rate_headers(response)) == (400, (None, None))
         assert rate_headers(send_batch(client, key, {"requests": [item()] * 3})) == ("20", "17")

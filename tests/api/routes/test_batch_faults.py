@@ -17,6 +17,7 @@ from gate.instance.instance import Instance
 from gate.ledger.access.authority import Scope
 from gate.ledger.chain import writer
 from gate.records.batch import MAX_REQUESTS, MAX_WITH_ADAPTERS
+from gate.records.record import build_record
 from tests.api.deciding import brief, chain_size, decide, decide_batch, item, results_of, send_batch
 from tests.support import faults
 from tests.support.adapters import ECHO, LastingWorkers, equip, invocation_of, make_adapter, rulebook_over
@@ -89,7 +90,7 @@ def test_a_failure_that_nothing_foresaw_fails_its_request_alone(
 ) -> None:
     from gate.decisions import decide as module
 
-    build = module.build_record
+    build = build_record
 
     def fail(request: Any, *arguments: Any, **named: Any) -> Any:
         if request.context["source_record_id"] == "hostile":

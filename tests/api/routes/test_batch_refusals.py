@@ -159,7 +159,8 @@ class TestKeys:
     ) -> None:
         reader, _ = instance.ledger.directory.create_key(scope, {"read", "report", "register"}, None, utc_now())
         for sent, status in ((None, 401), (f"{key}x", 401), (reader, 403)):
-            for batch in ({"requests": good}, {"requests": []}, b"{"):
+            batches: list[Any] = [{"requests": good}, {"requests": []}, b"{"]
+            for batch in batches:
                 refused(send_batch(client, sent, batch), status, "SVC_API_UNAUTHORIZED")
         assert nothing_happened(client, key, instance, scope)
 
