@@ -233,7 +233,7 @@ def test_the_decide_example_is_a_record_that_anyone_can_make_again() -> None:
 
 def test_the_batch_example_is_answered_so(client: FlaskClient, key: str) -> None:
     request, result = example("decide-batch-request"), example("decide-batch-result")
-    assert [item["request"] for item in request["requests"]][0] == example("decide-request")
+    assert request["requests"][0]["request"] == example("decide-request")
     assert [item.get("record") for item in result["results"]] == [example("decide-record-minimal"), None]
     answer = client.post("/api/decide/batch", json=request, headers={"x-api-key": key}).get_json()
 
