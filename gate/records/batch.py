@@ -26,6 +26,10 @@ MAX_REQUEST: Final = 1024 * 1024
 """The longest request of a batch, in bytes of JSON without spaces."""
 
 
+# The body, its list, and the item.
+_ABOVE_REQUESTS: Final = 3
+
+
 class Question(NamedTuple):
     """A decision that is asked for.
 
@@ -68,7 +72,11 @@ def read_batch(body: object) -> Batch:
         Question(item["request"], cast("str | None", item.get("idempotency_key")), may_advise=False)
         for item in cast("list[JsonObject]", batch["requests"])
     ]
-    errors = [fault for at, each in enumerate(questions) if (fault := _size_fault(each.body, at)) is not None]
+    # Where the whole is no deeper than with the deepest request, no request needs a look of its own.
+    deep = nests_deeper(batch, MAX_REQUEST_DEPTH + _ABOVE_REQUESTS)
+    errors = [
+        fault for at, each in enumerate(questions) if (fault := _size_fault(each.body, at, deep=deep)) is not None
+    ]
     with_adapters = [at for at, each in enumerate(questions) if "adapter" in cast("JsonObject", each.body)]
     if len(with_adapters) > MAX_WITH_ADAPTERS:
         what = f"A batch may invoke adapters in {MAX_WITH_ADAPTERS} of its requests; send the others in another batch."
@@ -90,12 +98,12 @@ def no_advice() -> RequestRefused:
     return RequestRefused("SVC_API_REQUEST_INVALID", f"Field mode: {what}", [fault])
 
 
-def _size_fault(request: object, at: int) -> FieldError | None:
+def _size_fault(request: object, at: int, *, deep: bool) -> FieldError | None:
     text = orjson.dumps(request)
     what = None
     if len(text) > MAX_REQUEST:
         what = "too_long", f"It is larger than {MAX_REQUEST} bytes; send a smaller one."
-    elif nests_deeper(cast("JsonObject", request), MAX_REQUEST_DEPTH):
+    elif deep and nests_deeper(cast("JsonObject", request), MAX_REQUEST_DEPTH):
         what = "too_deep", f"It nests deeper than {MAX_REQUEST_DEPTH} levels of arrays and objects; flatten it."
     elif exceeds_values(text, most=MAX_REQUEST_VALUES):
         what = "too_many", f"It holds more than {MAX_REQUEST_VALUES} commas and brackets; send fewer values."
