@@ -27,6 +27,7 @@ DECIDE_PATHS: Final = frozenset({"/api/decide", "/api/decide/batch", "/api/sandb
 _BY_CODE: Final[dict[str, tuple[int, str]]] = {
     "SVC_API_JSON_INVALID": (400, "json_invalid"),
     "SVC_API_QUERY_INVALID": (400, "query_invalid"),
+    "SVC_API_BATCH_INVALID": (400, "batch_invalid"),
     "COUNTERFACTUAL_SCENARIOS_INVALID": (400, "scenarios_invalid"),
     "SVC_API_UNAUTHORIZED": (401, "unauthorized"),
     "SVC_CHAIN_UNAUTHORIZED": (401, "unauthorized"),

@@ -18,6 +18,7 @@ from bench.parts import (
     adapters,
     analysis,
     audit,
+    batch,
     benchmarks,
     dashboard,
     detection,
@@ -45,6 +46,7 @@ _RESULTS: Final = Path(__file__).with_name("results.json")
 PARTS: Final = {
     "evaluation": evaluation,
     "service": service,
+    "batch": batch,
     "lifecycle": lifecycle,
     "mcp": mcp,
     "guard": guard,

@@ -24,6 +24,7 @@ from api.app import DRAIN_SECONDS
 from api.cli import serve
 from api.errors import codes
 from api.http import readiness
+from api.routes.batches import MAX_BATCH_BODY
 from api.workers.roster import Roster, workers_part
 from gate.instance.instance import Instance
 from gate.instance.settings import Settings
@@ -223,9 +224,10 @@ class TestProxy:
         sources = "".join(file.read_text() for file in (ROOT / "api").rglob("*.py"))
         read = {*re.findall(r'request\.headers\.get\("([\w-]+)"', sources)}
         read |= {*re.findall(r'"([\w-]+)" in request\.headers', sources)}
+        read |= {name.lower().replace("_", "-") for name in re.findall(r'"HTTP_([A-Z_]+)"', sources)}
         # Only operators send the token, and no key is taken from `authorization`, which brings a hint. nginx says
-        # itself how long a body is and where it comes from, and answers `expect` itself.
-        assert read - passed == {"x-metrics-token", "authorization", "transfer-encoding", "expect"}
+        # itself how long a body is, where it comes from and which host it is for, and answers `expect` itself.
+        assert read - passed == {"x-metrics-token", "authorization", "transfer-encoding", "expect", "host"}
         assert "proxy_set_header x-forwarded-for $remote_addr;" in self.CONFIG
         # What clients of the Model Context Protocol send.
         assert {"accept", "origin", "mcp-protocol-version", "mcp-method", "mcp-name"} <= passed
@@ -241,6 +243,10 @@ class TestProxy:
         ]
         assert "limit_req zone=open " in rules, pattern
         assert client.post(path).status_code == 400
+
+    def test_a_batch_may_be_as_large_as_the_service_takes_it(self) -> None:
+        (rules,) = re.findall(r"location = /api/decide/batch \{(.*?)\n        \}", self.CONFIG, flags=re.DOTALL)
+        assert f"client_max_body_size {MAX_BATCH_BODY // 1024**2}m;" in rules
 
     def test_the_service_believes_the_proxy_about_addresses_and_nobody_else(self) -> None:
         compose = document("compose.yaml")

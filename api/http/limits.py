@@ -75,17 +75,19 @@ def count_requests(authority: Authority, requests: int) -> list[LimitReached | N
 
 def counted_within_rate(caller: Caller, requests: int) -> list[LimitReached | None]:
     """As `count_requests`, where a refusal leaves only once the key was looked up: if its scope has another plan by
-    now, that plan's rate holds.
+    now, that plan's rate holds for those that were refused.
 
     Raises:
         GateError: As `count_requests`, or as `Caller.confirm`.
     """
-    refusals = count_requests(caller.authority, requests)
-    if any(refusals):
-        plan = caller.authority.plan
-        if caller.confirm().plan != plan:
-            g.pop("limit_headers", None)
-            return count_requests(caller.authority, requests)
+    with caller.confirming():
+        refusals = count_requests(caller.authority, requests)
+    # The first ones are admitted, and are counted by now.
+    admitted = refusals.count(None)
+    plan = caller.authority.plan
+    if admitted < requests and caller.confirm().plan != plan:
+        g.pop("limit_headers", None)
+        return [None] * admitted + count_requests(caller.authority, requests - admitted)
     return refusals
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from flask import Blueprint, Response, g, request
 
@@ -17,9 +17,9 @@ from api.http.responses import json_response
 from api.http.state import operations, state
 from api.routes.decisions import view_of
 from gate.decisions.decide import Decision
-from gate.encoding.strict_json import MAX_VALUES
-from gate.errors import FieldError, GateError, RequestRefused
-from gate.records.batch import MAX_DEPTH, Batch, Question, read_batch
+from gate.encoding.strict_json import MAX_VALUES, MAX_VERIFY_DEPTH
+from gate.errors import FieldError, GateError, LimitReached
+from gate.records.batch import Batch, Question, invalid, read_batch
 from gate.records.request import hint
 from gate.records.views import project
 
@@ -41,7 +41,7 @@ def decide_batch() -> Response:
     refusals = counted_within_rate(caller, len(batch.questions))
     admitted = [each for each, refusal in zip(batch.questions, refusals, strict=True) if refusal is None]
     decided = iter(
-        state().gate.decide_all(caller.authority, admitted, request_id=g.request_id, unforeseen=unexpected)
+        state().gate.decide_all(caller.authority, admitted, request_id=g.request_id, unforeseen=_unforeseen)
         if admitted
         else ()
     )
@@ -53,11 +53,11 @@ def decide_batch() -> Response:
 
 def _read(sent: bytes) -> tuple[Batch, str]:
     """The batch, and the view of its records where neither a request nor the batch names one."""
-    body = parse_body(sent, max_depth=MAX_DEPTH, max_values=MAX_VALUES)
+    # Deeper than any request of it may nest, so that the refusal of one can name it.
+    body = parse_body(sent, max_depth=MAX_VERIFY_DEPTH, max_values=MAX_VALUES)
     if "x-idempotency-key" in request.headers:
         what = "It names one decision; give each request of the batch an idempotency_key of its own, and leave it out."
-        fault = FieldError("x-idempotency-key", "unknown_field", what)
-        raise RequestRefused("SVC_API_REQUEST_INVALID", f"The header x-idempotency-key: {what}", [fault])
+        raise invalid([FieldError("x-idempotency-key", "unknown_field", what)])
     batch = read_batch(body)
     return batch, batch.response_view or preferred_view()
 
@@ -70,22 +70,34 @@ def _result(question: Question, outcome: Outcome, view: str) -> dict[str, object
     return {"status": outcome.status, "http_status": 200, "record": shown}
 
 
+def _unforeseen(error: Exception) -> GateError:
+    found = unexpected(error)
+    # It is not the answer's, and is counted with the other refusals.
+    g.pop("error", None)
+    return found
+
+
 def _note(outcomes: Sequence[Outcome]) -> None:
     """Counts what became of each request, and says so in the log and in the headers."""
     metrics = operations().metrics
     statuses: Counter[str] = Counter()
     reasons: dict[str, str] = {}
+    remaining: list[int | None] = []
     for outcome in outcomes:
         if isinstance(outcome, GateError):
             statuses["refused"] += 1
             metrics.error(outcome.code)
+            if isinstance(outcome, LimitReached):
+                remaining.append(cast("int | None", outcome.details.get("monthly_remaining")))
             if told(outcome, decides=True)[0] >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 # Why the service could not decide stands in its log, as with a single request.
                 reasons.setdefault("reason", outcome.message)
         else:
             statuses[outcome.status] += 1
             metrics.decision(outcome.record["verdict"], outcome.status)
-            tell_remaining(outcome.remaining)
+            remaining.append(outcome.remaining)
+    # The last record that was made left the fewest.
+    tell_remaining(min((left for left in remaining if left is not None), default=None))
     g.observed = {"requests": len(outcomes), **statuses, **reasons}
 
 

@@ -2,6 +2,7 @@
 
     decide             a request becomes a signed record that is in the ledger before anyone hears of it
     claims             idempotency keys: what a used key stands for, or a conflict
+    batches            many requests at once, in one commit
     sources            where a decision's rulebook and facts come from
     signing            the moment, and the keys that sign at it
     stored             the record and the request of a stored decision

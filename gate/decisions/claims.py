@@ -15,7 +15,7 @@ that the action was decided.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
@@ -125,7 +125,7 @@ def read_claim(operation: Operation, decision_id: str, key: str | None, input_ha
     if not is_usable_key(key):
         raise RequestRefused(
             "SVC_API_REQUEST_INVALID",
-            f"x-idempotency-key must be 1 to {MAX_IDEMPOTENCY_KEY} printable ASCII characters; use a simpler key.",
+            f"An idempotency key must be 1 to {MAX_IDEMPOTENCY_KEY} printable ASCII characters; use a simpler one.",
         )
     return Claim(operation.name, decision_id, key, input_hash)
 
@@ -157,7 +157,7 @@ def settle(entries: Entries, caller: Caller, proposal: Proposal[Document]) -> Se
         entry, document = prepared
         # Only under the head's lock is it certain that nothing changed between looking the key up and appending.
         outcome = entries.append(entry._replace(access_epoch=caller.authority.access_epoch))
-        settled = _settled(claim, entry, document, outcome)
+        settled = outcome_of(claim, entry, document, outcome)
         if settled is not None:
             return settled
         if isinstance(outcome, RouteMoved | ReviewMoved):
@@ -167,108 +167,20 @@ def settle(entries: Entries, caller: Caller, proposal: Proposal[Document]) -> Se
             caller.confirm()
 
 
-def settle_all(
-    entries: Entries,
-    caller: Caller,
-    readers: Sequence[Callable[[], Proposal[Document]]],
-    unforeseen: Callable[[Exception], GateError],
-) -> list[Settled[Document] | GateError]:
-    """Appends what requests propose, in order and in one commit, or finds what their keys stand for.
-
-    Equal keys may meet: the first creates, and the others find what it made.
-
-    Args:
-        entries: Where entries are appended.
-        caller: Who asks.
-        readers: Makes each proposal; raises GateError where there can be none.
-        unforeseen: What callers hear of a failure that is no GateError.
-
-    Returns:
-        What became of each, or the error that `settle` would raise.
-    """
-    proposals: dict[int, Proposal[Document]] = {}
-    settled: dict[int, Settled[Document] | GateError] = {}
-    for at, read in enumerate(readers):
-        try:
-            proposals[at] = read()
-        except Exception as error:  # noqa: BLE001 - one request must not fail the others
-            settled[at] = error if isinstance(error, GateError) else unforeseen(error)
-    left = proposals
-    while left:
-        settled |= _append_all(entries, caller, left, unforeseen)
-        left = {at: proposal for at, proposal in left.items() if at not in settled}
-        if left:
-            try:
-                caller.confirm()
-            except GateError as error:
-                settled |= dict.fromkeys(left, error)
-                break
-    return _after_refusals(entries, caller, proposals, settled)
-
-
-def _append_all(
-    entries: Entries,
-    caller: Caller,
-    proposals: Mapping[int, Proposal[Document]],
-    unforeseen: Callable[[Exception], GateError],
-) -> dict[int, Settled[Document] | GateError]:
-    """What became of each proposal; without those that have to be made again."""
-    settled: dict[int, Settled[Document] | GateError] = {}
-    prepared: dict[int, tuple[NewEntry, Document]] = {}
-    for at, proposal in proposals.items():
-        try:
-            prepared[at] = proposal.prepare()
-        except Exception as error:  # noqa: BLE001 - one request must not fail the others
-            settled[at] = error if isinstance(error, GateError) else unforeseen(error)
-    if not prepared:
-        return settled
-    epoch = caller.authority.access_epoch
-    try:
-        outcomes = entries.append_all([entry._replace(access_epoch=epoch) for entry, _ in prepared.values()])
-    except GateError as error:
-        return settled | dict.fromkeys(prepared, error)
-    for (at, (entry, document)), outcome in zip(prepared.items(), outcomes, strict=True):
-        found: Settled[Document] | GateError | None
-        try:
-            found = _settled(proposals[at].claim, entry, document, outcome)
-        except GateError as error:
-            found = error
-        if found is not None:
-            settled[at] = found
-    return settled
-
-
-def _after_refusals(
-    entries: Entries,
-    caller: Caller,
-    proposals: Mapping[int, Proposal[Document]],
-    settled: dict[int, Settled[Document] | GateError],
-) -> list[Settled[Document] | GateError]:
-    """What became of each, in order. Refusals give way to what the key of the caller is by now, and to used keys."""
-    refused = {at: error for at, error in settled.items() if isinstance(error, GateError)}
-    try:
-        if refused:
-            caller.confirm()
-        for at in refused:
-            claim = proposals[at].claim if at in proposals else None
-            if (used := used_before(entries, caller.scope_id, claim)) is not None:
-                settled[at] = used
-    except GateError as error:
-        settled |= {at: error for at in refused if isinstance(settled[at], GateError)}
-    return [settled[at] for at in range(len(settled))]
-
-
-def _settled(
-    claim: Claim | None, entry: NewEntry, document: Document, outcome: AppendResult | GateError
+def outcome_of(
+    claim: Claim | None, entry: NewEntry, document: Document, outcome: AppendResult
 ) -> Settled[Document] | None:
     """What an append says of a proposal; None where it has to be made, or offered, again.
 
+    Args:
+        claim: The proposal's key.
+        entry: What was to be appended.
+        document: The document in it.
+        outcome: What the append said.
+
     Raises:
-        GateError: What went wrong with the append.
         LimitReached: SVC_API_MONTHLY_CAP_EXCEEDED.
     """
-    if isinstance(outcome, GateError):
-        raise outcome
     if isinstance(outcome, Appended):
         return Created(document, outcome)
     if isinstance(outcome, Claimed) and claim is not None:

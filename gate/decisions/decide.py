@@ -13,6 +13,7 @@ import orjson
 
 from gate.adapters.invocation import TrustedAdapters
 from gate.clock import new_id
+from gate.decisions.batches import Unforeseen, attempted, settle_all
 from gate.decisions.claims import (
     DECIDE,
     Proposal,
@@ -23,7 +24,6 @@ from gate.decisions.claims import (
     not_as_made,
     read_claim,
     settle,
-    settle_all,
     used_before,
 )
 from gate.decisions.signing import Signing
@@ -41,7 +41,7 @@ from gate.ledger.chain.writer import Claim, NewEntry
 from gate.ledger.routes import Routing
 from gate.ledger.rulebooks import Registered
 from gate.proof.chain import link_material
-from gate.records.batch import Question
+from gate.records.batch import Question, no_advice
 from gate.records.documents import DecisionBody, Record
 from gate.records.envelope import input_material
 from gate.records.record import Identity, Signers, build_record
@@ -142,7 +142,7 @@ class DecisionGate:
         questions: Sequence[Question],
         *,
         request_id: str,
-        unforeseen: Callable[[Exception], GateError],
+        unforeseen: Unforeseen,
     ) -> list[Decision | GateError]:
         """Answers Decision Requests, each with a record that is durably stored or with what refuses it.
 
@@ -158,13 +158,10 @@ class DecisionGate:
         caller = Caller(self._ledger.directory, authority, "decide", self._clock)
         readers = [partial(self._proposal, caller, question, request_id) for question in questions]
         settled = settle_all(self._ledger.entries, caller, readers, unforeseen)
-        return [one if isinstance(one, GateError) else self._answered(caller, one) for one in settled]
-
-    def _answered(self, caller: Caller, settled: Settled[_Document]) -> Decision | GateError:
-        try:
-            return self._decision(caller, settled)
-        except GateError as error:
-            return error
+        return [
+            one if isinstance(one, GateError) else attempted(partial(self._decision, caller, one), unforeseen)
+            for one in settled
+        ]
 
     def _decision(self, caller: Caller, settled: Settled[_Document]) -> Decision:
         if isinstance(settled, Used):
@@ -174,7 +171,7 @@ class DecisionGate:
 
     def _proposal(self, caller: Caller, question: Question, request_id: str) -> Proposal[_Document]:
         """The claim of a request, and what makes its entry; raises RequestRefused where the key is none."""
-        body, idempotency_key, refusal = question
+        body, idempotency_key, refusal, may_advise = question
         plain = is_plain(body)
         input_hash = content_hash(input_material(body), plain=plain)
         claim = read_claim(DECIDE, "", idempotency_key, input_hash)
@@ -188,6 +185,8 @@ class DecisionGate:
                 raise refusal
             request = read_request(body, input_hash, now=self._clock(), plain=plain)
             if request.mode != "rulebook":
+                if not may_advise:
+                    raise no_advice()
                 return self._advised(caller, request, claim, identified)
             return routing.decide(request.rulebook_ref, lambda route: by(route, request))
 

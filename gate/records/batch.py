@@ -25,8 +25,9 @@ MAX_WITH_ADAPTERS: Final = 20
 MAX_REQUEST: Final = 1024 * 1024
 """The longest request of a batch, in bytes of JSON without spaces."""
 
-MAX_DEPTH: Final = MAX_REQUEST_DEPTH + 3
-"""How deep a batch nests whose requests nest as deep as they may."""
+
+# The body, its list, and the item.
+_ABOVE_REQUESTS: Final = 3
 
 
 class Question(NamedTuple):
@@ -36,11 +37,13 @@ class Question(NamedTuple):
         body: The parsed Decision Request.
         idempotency_key: The caller's retry handle.
         refusal: What is wrong with the request beside its body; a used key still replays.
+        may_advise: Whether an upstream may be asked for advice; otherwise only rulebooks decide.
     """
 
     body: object
     idempotency_key: str | None = None
     refusal: RequestRefused | None = None
+    may_advise: bool = True
 
 
 class Batch(NamedTuple):
@@ -59,44 +62,49 @@ def read_batch(body: object) -> Batch:
     """Reads the parsed body of a batch.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: it is no batch, or one of its requests is too large, or too many
-            invoke adapters.
+        RequestRefused: SVC_API_BATCH_INVALID: it is no batch, or one of its requests is too large, or too many invoke
+            adapters.
     """
     if errors := shape("decide-batch-request").errors(body):
-        raise _invalid(errors)
+        raise invalid(errors)
     batch = cast("JsonObject", body)
-    questions = [_question(item) for item in cast("list[JsonObject]", batch["requests"])]
-    errors = [fault for at, each in enumerate(questions) if (fault := _size_fault(each.body, at)) is not None]
+    questions = [
+        Question(item["request"], cast("str | None", item.get("idempotency_key")), may_advise=False)
+        for item in cast("list[JsonObject]", batch["requests"])
+    ]
+    # Where the whole is no deeper than with the deepest request, no request needs a look of its own.
+    deep = nests_deeper(batch, MAX_REQUEST_DEPTH + _ABOVE_REQUESTS)
+    errors = [
+        fault for at, each in enumerate(questions) if (fault := _size_fault(each.body, at, deep=deep)) is not None
+    ]
     with_adapters = [at for at, each in enumerate(questions) if "adapter" in cast("JsonObject", each.body)]
     if len(with_adapters) > MAX_WITH_ADAPTERS:
         what = f"A batch may invoke adapters in {MAX_WITH_ADAPTERS} of its requests; send the others in another batch."
         errors.append(FieldError(f"requests[{with_adapters[MAX_WITH_ADAPTERS]}].request.adapter", "too_many", what))
     if errors:
-        raise _invalid(errors)
+        raise invalid(errors)
     return Batch(questions, cast("str | None", batch.get("response_view")))
 
 
-def _question(item: JsonObject) -> Question:
-    key = cast("str | None", item.get("idempotency_key"))
-    request = cast("JsonObject", item["request"])
-    if request.get("mode") == "rulebook":
-        return Question(request, key)
-    what = 'A batch decides by rulebooks; add "mode": "rulebook", or ask the advisory modes at /api/decide.'
+def invalid(errors: list[FieldError]) -> RequestRefused:
+    """The refusal of a whole batch, for what is wrong with it."""
+    return RequestRefused("SVC_API_BATCH_INVALID", to_mend("The body is not a batch of requests", errors), errors)
+
+
+def no_advice() -> RequestRefused:
+    """The refusal of a request of an advisory mode, whose upstream may take minutes."""
+    what = 'A batch decides by rulebooks alone; send "mode": "rulebook", or ask for advice at /api/decide.'
     fault = FieldError("mode", "enum", what)
-    return Question(request, key, RequestRefused("SVC_API_REQUEST_INVALID", f"Field mode: {what}", [fault]))
+    return RequestRefused("SVC_API_REQUEST_INVALID", f"Field mode: {what}", [fault])
 
 
-def _size_fault(request: object, at: int) -> FieldError | None:
+def _size_fault(request: object, at: int, *, deep: bool) -> FieldError | None:
     text = orjson.dumps(request)
     what = None
     if len(text) > MAX_REQUEST:
         what = "too_long", f"It is larger than {MAX_REQUEST} bytes; send a smaller one."
-    elif nests_deeper(cast("JsonObject", request), MAX_REQUEST_DEPTH):
+    elif deep and nests_deeper(cast("JsonObject", request), MAX_REQUEST_DEPTH):
         what = "too_deep", f"It nests deeper than {MAX_REQUEST_DEPTH} levels of arrays and objects; flatten it."
     elif exceeds_values(text, most=MAX_REQUEST_VALUES):
         what = "too_many", f"It holds more than {MAX_REQUEST_VALUES} commas and brackets; send fewer values."
     return None if what is None else FieldError(f"requests[{at}].request", *what)
-
-
-def _invalid(errors: list[FieldError]) -> RequestRefused:
-    return RequestRefused("SVC_API_REQUEST_INVALID", to_mend("The body is not a batch of requests", errors), errors)

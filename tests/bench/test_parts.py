@@ -28,6 +28,7 @@ pytestmark = pytest.mark.heavy
 LEAST: Final[Mapping[str, Mapping[str, Any]]] = {
     "evaluation": {"_QUICK_ROUNDS": 1, "_QUICK_SECONDS": 0.001},
     "service": {"_QUICK_ROUNDS": 1, "_QUICK_SECONDS": 0.0},
+    "batch": {"_QUICK_ROUNDS": 1, "_QUICK_SECONDS": 0.0, "_REQUESTS": 3},
     "mcp": {"_QUICK_ROUNDS": 1, "_QUICK_SECONDS": 0.0},
     "guard": {
         "_QUICK_ROUNDS": 1,

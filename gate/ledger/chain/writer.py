@@ -240,7 +240,14 @@ class Writer:
             if len(batch) == 1 or self._concerns_all(error):
                 return [error] * len(batch)
         # One bad entry must not fail the others, so each gets a transaction of its own.
-        return [self._commit([entry].copy, again=again)[0] for entry in batch]
+        outcomes: list[AppendResult | GateError] = []
+        for entry in batch:
+            (outcome,) = self._commit([entry].copy, again=again)
+            outcomes.append(outcome)
+            if isinstance(outcome, ServiceUnavailable) and self._concerns_all(outcome):
+                # Each of hundreds would wait as long.
+                return outcomes + [outcome] * (len(batch) - len(outcomes))
+        return outcomes
 
     def _tell(self, entries: int, seconds: float) -> None:
         self.observer.committed(entries, seconds, self._commits.queued)

@@ -188,6 +188,7 @@ def test_the_metadata_name_every_endpoint_of_the_document(summary: dict[str, Any
     assert by_path["POST", "/api/decision/verify"]["auth"] == "public"
     assert [endpoint["path"] for endpoint in summary["endpoints"] if endpoint["rate_limited"]] == [
         "/api/decide",
+        "/api/decide/batch",
         "/api/v1/workflows/{ticketing_system}/refund",
     ]
 

@@ -231,6 +231,22 @@ def test_the_decide_example_is_a_record_that_anyone_can_make_again() -> None:
     assert example("attestation-keys") == ATTESTATION_KEYS.to_dict()
 
 
+def test_the_batch_example_is_answered_so(client: FlaskClient, key: str) -> None:
+    request, result = example("decide-batch-request"), example("decide-batch-result")
+    assert request["requests"][0]["request"] == example("decide-request")
+    assert [item.get("record") for item in result["results"]] == [example("decide-record-minimal"), None]
+    answer = client.post("/api/decide/batch", json=request, headers={"x-api-key": key}).get_json()
+
+    def shape(of: Any) -> Any:
+        return [
+            (one["status"], one["http_status"], (one.get("record") or one["error"]).keys()) for one in of["results"]
+        ]
+
+    # A fresh scope has no key for attestations, and its instance signs its receipts.
+    assert shape(answer) == shape(result)
+    assert answer["results"][1]["error"] | {"request_id": ""} == result["results"][1]["error"] | {"request_id": ""}
+
+
 def test_the_verification_examples_are_what_the_service_finds() -> None:
     request, record = example("decide-request"), example("decide-record")
     trust = replace(TRUST, source="server")

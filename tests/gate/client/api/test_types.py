@@ -232,6 +232,8 @@ def test_every_schema_but_those_of_errors_and_files_has_a_type() -> None:
     without = {"error", "rulebook-analysis", "rulebook-authoring-v1", "rulebook-cases-v1", "rulebook-test-report"}
     without |= {"rulebook-migration-v1", "history-map-v1", "policy-answer"}
     without |= {"mcp-message", "mcp-answer", "decision-explanation", "registered-rulebooks"}
+    # The client decides one by one.
+    without |= {"decide-batch-request"}
     # What receivers of webhooks get.
     without |= {"webhook-event"}
     assert files - {name for name, _ in ROOTS.values()} == without

@@ -71,6 +71,23 @@ def test_refused_requests_count_for_nothing(limiter: RateLimiter, limit_clock: L
     assert limiter.admit("scope", "key", 1).admitted
 
 
+def test_requests_that_come_together_are_counted_as_one_after_the_other(
+    limiter: RateLimiter, limit_clock: LimitClock
+) -> None:
+    serial = count()
+
+    @settings(max_examples=20)
+    @given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 160)), min_size=1, max_size=12), st.integers(1, 7))
+    def holds(groups: list[tuple[int, int]], limit: int) -> None:
+        key_id = f"key-{next(serial)}"
+        for requests, quarters in groups:
+            together = limiter.admit_all("together", key_id, limit, requests)
+            assert together == [limiter.admit("alone", key_id, limit) for _ in range(requests)]
+            limit_clock.now += quarters / 4
+
+    holds()
+
+
 def test_keys_have_windows_of_their_own(limiter: RateLimiter, limit_clock: LimitClock) -> None:
     keys = [("a", "b"), ("a", "bc"), ("ab", "c"), ("b", "a")]
     for scope_id, key_id in keys:

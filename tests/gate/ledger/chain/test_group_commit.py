@@ -84,6 +84,65 @@ def test_a_batch_is_bounded_and_the_rest_follows(monkeypatch: pytest.MonkeyPatch
     assert max(len(batch) for batch in slow.batches) == 4
 
 
+class TestTogether:
+    """Items that are submitted together."""
+
+    def test_they_are_committed_together_and_answered_one_by_one_in_their_order(self) -> None:
+        slow = SlowCommit()
+        commits: GroupCommit[int, int] = GroupCommit(slow)
+        first, _ = submit_all(commits, [0])
+        assert slow.started.wait(10)
+        groups = [[2, 3, 4], [6], [8, 10, 11]]
+        answers: dict[int, list[object]] = {}
+
+        def submit(group: list[int]) -> None:
+            found = commits.submit_all(group)
+            answers[group[0]] = [one.code if isinstance(one, GateError) else one for one in found]
+
+        threads = [threading.Thread(target=submit, args=(group,)) for group in groups]
+        for number, thread in enumerate(threads):
+            thread.start()
+            wait_until_queued(commits, [3, 4, 7][number])
+        slow.go.set()
+        for thread in first + threads:
+            thread.join(10)
+        assert slow.batches == [[0], [2, 3, 4, 6, 8, 10, 11]]
+        assert answers == {2: [4, "ODD", 8], 6: [12], 8: [16, 20, "ODD"]}
+
+    def test_no_commit_takes_a_part_of_them(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(group_commit, "MAX_BATCH", 4)
+        slow = SlowCommit()
+        commits: GroupCommit[int, int] = GroupCommit(slow)
+        first, _ = submit_all(commits, [0])
+        assert slow.started.wait(10)
+        groups = [[2, 4, 6], [8, 10], [12, 14], list(range(16, 30, 2)), [30]]
+        threads = [threading.Thread(target=commits.submit_all, args=(group,)) for group in groups]
+        for number, thread in enumerate(threads):
+            thread.start()
+            wait_until_queued(commits, sum(map(len, groups[: number + 1])))
+        slow.go.set()
+        for thread in first + threads:
+            thread.join(10)
+        # More than a commit takes otherwise go alone.
+        assert slow.batches == [[0], [2, 4, 6], [8, 10, 12, 14], list(range(16, 30, 2)), [30]]
+        assert commits.queued == 0
+
+    def test_those_that_wait_too_long_leave_the_queue_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(group_commit, "WRITE_TIMEOUT", 0.05)
+        slow = SlowCommit()
+        commits: GroupCommit[int, int] = GroupCommit(slow)
+        first, _ = submit_all(commits, [0])
+        assert slow.started.wait(10)
+        with pytest.raises(ServiceUnavailable, match="no turn to commit within"):
+            commits.submit_all([2, 4, 6])
+        assert commits.queued == 0
+        slow.go.set()
+        for thread in first:
+            thread.join(10)
+        assert slow.batches == [[0]]
+        assert commits.submit_all([8, 10]) == [16, 20]
+
+
 def test_a_full_queue_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group_commit, "MAX_QUEUE", 2)
     slow = SlowCommit()

@@ -209,6 +209,30 @@ def test_a_failed_append_says_what_the_database_said(ledger: Ledger, scope: Scop
     assert isinstance(ledger.entries.append(entry(scope.scope_id, 0)), Appended)
 
 
+def test_where_storage_fails_while_entries_are_tried_one_by_one_the_rest_waits_for_nothing(
+    ledger: Ledger, scope: Scope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, tries = ledger.store, 0
+    run = store.run
+
+    def failing(work: Any) -> Any:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            raise ServiceUnavailable("SVC_STORAGE_UNAVAILABLE", "A row.") from store.engine.dialect.loaded_dbapi.Error()
+        if tries == 3:
+            raise ServiceUnavailable("SVC_STORAGE_UNAVAILABLE", "No turn came.")
+        return run(work)
+
+    monkeypatch.setattr(store, "run", failing)
+    outcomes = ledger.entries.append_all([entry(scope.scope_id, number) for number in range(500)])
+    assert tries == 3
+    assert isinstance(outcomes[0], Appended)
+    assert {str(outcome) for outcome in outcomes[1:]} == {str(outcomes[1])}
+    assert isinstance(outcomes[-1], ServiceUnavailable)
+    assert ledger.entries.head(scope.scope_id).size == 1
+
+
 def test_positions_go_on_beyond_four_bytes(ledger: Ledger, scope: Scope) -> None:
     ledger.entries.append(entry(scope.scope_id, 0))
     with ledger.store.write() as connection:
