@@ -219,7 +219,7 @@ def _columns(field: str, values: Sequence[object], *, hidden: bool) -> list[pl.S
     def column(suffix: str, held: Collection[type], write: Callable[[Any], object]) -> pl.Series:
         name, dtype = f"{field}{suffix}", _DTYPES[suffix]
         if seen.isdisjoint(held):
-            return pl.repeat(None, len(values), dtype=dtype, eager=True).alias(name)
+            return pl.Series(name, dtype=dtype).clear(len(values))
         written = [write(value) if kind in held else None for value, kind in zip(values, kinds, strict=True)]
         return pl.Series(name, written, dtype)
 
