@@ -50,8 +50,14 @@ class Files:
         self._merkle_root = merkle_root
         self._directories: set[Path] = set()
 
-    def write(self, table: str, month: str, frame: pl.DataFrame) -> LakeFile:
+    def write(self, table: str, month: str, frame: pl.DataFrame, *, ordered: bool = False) -> LakeFile:
         """Writes the rows of one table and month to a file of their own, durable once `sync` has returned.
+
+        Args:
+            table: The table.
+            month: The month.
+            frame: The rows.
+            ordered: Whether they are in the order of `in_order` already.
 
         Raises:
             OSError: It cannot be written.
@@ -62,7 +68,8 @@ class Files:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         name = f"{table}-{first:012d}-{last:012d}-{self._manifest.generation + 1}.parquet"
         place = str((directory / name).relative_to(self._lake))
-        written = write_parquet(directory / name, place, table, frame, month)
+        rows = frame if ordered else in_order(table, frame)
+        written = _write(directory / name, place, table, rows, month)
         self._directories.add(directory)
         return replace(written, chain_position=self._chain_position, merkle_root=self._merkle_root)
 
@@ -73,7 +80,7 @@ class Files:
         self._directories.clear()
 
 
-def write_parquet(file: Path, path: str, table: str, frame: pl.DataFrame, month: str = "") -> LakeFile:
+def write_parquet(file: Path, path: str, table: str, frame: pl.DataFrame) -> LakeFile:
     """Writes the rows of a table to a file whose name is not durable yet; the caller says where they came from.
 
     Args:
@@ -81,14 +88,16 @@ def write_parquet(file: Path, path: str, table: str, frame: pl.DataFrame, month:
         path: Where it lies, or will, from the lake's directory.
         table: The table.
         frame: The rows.
-        month: The UTC month of the rows, where all have one.
 
     Raises:
         OSError: It cannot be written.
     """
+    return _write(file, path, table, in_order(table, frame), "")
+
+
+def _write(file: Path, path: str, table: str, frame: pl.DataFrame, month: str) -> LakeFile:
     first, last = _positions(frame)
-    order = _ORDERS.get(table, _ORDER)
-    content = _parquet(_sorted(frame, order), order[0])
+    content = _parquet(frame, _ORDERS.get(table, _ORDER)[0])
     write_durably(file, content)
     return LakeFile(
         path=path,
@@ -121,19 +130,15 @@ def read(file: Path) -> pl.DataFrame:
 
 
 def by_month(frame: pl.DataFrame, time: str) -> Iterator[tuple[str, pl.DataFrame]]:
-    """The rows of a frame by the UTC month of a time column, ascending."""
-    times = frame[time]
-    runs = pl.select(times.dt.year() * _MONTHS + times.dt.month() - 1).to_series().rle().struct.unnest()
-    # Rows come in the order of the chain, so that each month is one run of them, but for a clock that was put back.
-    if runs["value"].is_sorted() and runs["value"].n_unique() == runs.height:
-        start = 0
-        for length, month in runs.rows():
-            yield _named(month), frame.slice(start, length)
-            start += length
-    else:
-        months = times.dt.strftime("%Y-%m")
-        for named in sorted(months.unique().to_list()):
-            yield named, frame.filter(months == named)
+    """The rows of a frame by the UTC month of a time column, ascending; those of a month stay in their order."""
+    month = pl.col(time).dt.year() * _MONTHS + pl.col(time).dt.month() - 1
+    months = frame.select(month).to_series()
+    if not months.is_sorted():
+        frame, months = frame.sort(month, maintain_order=True), months.sort()
+    start = 0
+    for length, number in months.rle().struct.unnest().rows():
+        yield _named(number), frame.slice(start, length)
+        start += length
 
 
 def _named(month: int) -> str:
@@ -141,9 +146,10 @@ def _named(month: int) -> str:
     return f"{month // _MONTHS:04d}-{month % _MONTHS + 1:02d}"
 
 
-def _sorted(frame: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
-    """The rows in an order; a column that holds one value, as the policy often does, takes no part in it."""
-    varying = [name for name in order if name == "position" or frame[name].n_unique() > 1]
+def in_order(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows in the order in which the table's files have them."""
+    # A column that holds one value, as the policy often does, takes no part in it.
+    varying = [name for name in _ORDERS.get(table, _ORDER) if name == "position" or frame[name].n_unique() > 1]
     if len(varying) == 1 and frame[varying[0]].is_sorted():
         return frame
     return frame.sort(varying)
