@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from operator import attrgetter
 from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
@@ -124,6 +125,36 @@ class Personal:
         return cls(columns, facts)
 
 
+_NOTHING_PERSONAL: Final = Personal()
+# Members that are not there, and those that say that there is nothing.
+_MEANT: Final[Mapping[str, None]] = {"": None, "null": None}
+
+
+class _Rows:
+    """Entries of one type, and what is stored of them beside their bodies, a column for each member."""
+
+    def __init__(self, scope_id: str, entries: Sequence[FollowedEntry]) -> None:
+        self.scope_id = scope_id
+        self.entries = entries
+        members = zip(*entries, strict=True) if entries else ((),) * len(FollowedEntry._fields)
+        stored: dict[str, Sequence[Any]] = dict(zip(FollowedEntry._fields, members, strict=True))
+        named = stored["policy_version"]
+        versions = {
+            each: None if each is None else each.decode("utf-8", "replace") for each in set(stored["policy_version"])
+        }
+        self.columns = {
+            **stored,
+            "scope_id": (scope_id,) * len(entries),
+            "policy_version": [versions[each] for each in named],
+        }
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __getitem__(self, name: str) -> Sequence[Any]:
+        return self.columns[name]
+
+
 _NOTHING: Final = Raw(b"")
 
 
@@ -164,10 +195,6 @@ class _Record(Struct, gc=False):
     idempotency_key: str | None = None
     trusted_adapter: _TrustedAdapter | None = None
     adapter_facts: dict[str, Any] | None = None
-
-    @property
-    def advisory(self) -> bool:
-        return self.evaluator_version == ADVISORY_EVALUATOR
 
 
 class _Confidence(Struct, gc=False):
@@ -344,52 +371,52 @@ def frames(scope_id: str, entries: Sequence[FollowedEntry], rulebooks: Rulebooks
     for entry in entries:
         by_type[entry.entry_type].append(entry)
     found: Frames = {}
-    for entry_type, rows in by_type.items():
+    for entry_type, of_type in by_type.items():
+        rows = _Rows(scope_id, of_type)
         if entry_type == "decision":
             records = _decoded(_RECORD, rows)
-            requests = [None if row.request is None else _read(_REQUEST, row, row.request) for row in rows]
+            requests = _requests(rows)
             columns = _decision_columns(rows, records, requests)
         elif entry_type in _COLUMNS:
             columns = _COLUMNS[entry_type](rows)
         else:
-            raise _unreadable(rows[0], f"its type {entry_type} is not known to this release")
-        found[ENTRY_TABLES[entry_type]] = _frame(ENTRY_TABLES[entry_type], scope_id, rows, columns, personal)
+            raise _unreadable(of_type[0], f"its type {entry_type} is not known to this release")
+        found[ENTRY_TABLES[entry_type]] = _frame(ENTRY_TABLES[entry_type], rows, columns, personal)
         if entry_type == "decision" and rulebooks is not None:
-            found |= _of_rulebooks(scope_id, rows, records, requests, rulebooks, personal)
+            found |= _of_rulebooks(rows, records, requests, rulebooks, personal)
     return found
 
 
 def _of_rulebooks(
-    scope_id: str,
-    rows: Sequence[FollowedEntry],
+    rows: _Rows,
     records: Sequence[_Record],
     requests: Sequence[_Request | None],
     rulebooks: Rulebooks,
     personal: Personal,
 ) -> Frames:
     """The facts and the new rulebooks of decisions. Advisory ones have neither: an upstream answered a question."""
-    if any(record.advisory for record in records):
-        binding = [index for index, record in enumerate(records) if not record.advisory]
-        rows, records = [rows[index] for index in binding], [records[index] for index in binding]
-        requests = [requests[index] for index in binding]
-        if not rows:
-            return {}
-    found = {"facts": _facts(scope_id, rows, records, requests, rulebooks, personal)}
+    binding = [index for index, record in enumerate(records) if record.evaluator_version != ADVISORY_EVALUATOR]
+    if not binding:
+        return {}
+    if len(binding) < len(records):
+        rows = _Rows(rows.scope_id, [rows.entries[index] for index in binding])
+        records, requests = [records[index] for index in binding], [requests[index] for index in binding]
+    found = {"facts": _facts(rows, records, requests, rulebooks, personal)}
     hashes = [record.policy_hash for record in records]
-    if (new := _new_rulebooks(scope_id, rows, hashes, rulebooks)).height:
+    if (new := _new_rulebooks(rows, hashes, rulebooks)).height:
         found["rulebooks"] = new
     return found
 
 
-def _decoded(decoder: msgspec.json.Decoder[_Body], rows: Sequence[FollowedEntry]) -> list[_Body]:
-    found = []
-    decode = decoder.decode
-    for row in rows:
-        try:
-            found.append(decode(row.body))
-        except _UNREADABLE as error:
-            raise _unreadable(row, str(error)) from error
-    return found
+def _decoded(decoder: msgspec.json.Decoder[_Body], rows: _Rows) -> list[_Body]:
+    try:
+        return list(map(decoder.decode, rows["body"]))
+    except _UNREADABLE:
+        return [_read(decoder, row, row.body) for row in rows.entries]
+
+
+def _requests(rows: _Rows) -> list[_Request | None]:
+    return [None if row.request is None else _read(_REQUEST, row, row.request) for row in rows.entries]
 
 
 def _read(decoder: msgspec.json.Decoder[_Body], row: FollowedEntry, text: bytes) -> _Body:
@@ -407,60 +434,44 @@ def _unreadable(row: FollowedEntry, why: str) -> OperatorError:
     )
 
 
-def _frame(
-    table: str, scope_id: str, rows: Sequence[FollowedEntry], columns: Columns, personal: Personal
-) -> pl.DataFrame:
-    common: Columns = {
-        "scope_id": [scope_id] * len(rows),
-        "position": [row.position for row in rows],
-        "decision_id": [row.decision_id for row in rows],
-        "decision_position": [row.decision_position for row in rows],
-        "policy_id": [row.policy_id for row in rows],
-        "policy_version": _versions(rows),
-        "record_hash": [row.record_hash for row in rows],
-        "receipt_hash": [row.receipt_hash for row in rows],
-        "leaf_hash": [row.leaf_hash for row in rows],
-        "merkle_root": [row.merkle_root for row in rows],
-        "link_hash": [row.link_hash for row in rows],
-    }
-    given = common | columns
-    return pl.DataFrame(
-        [
-            _series(name, dtype, [None] * len(rows) if name in personal.columns else given[name])
-            for name, dtype in schema(table).items()
-        ]
-    )
+def _frame(table: str, rows: _Rows, columns: Columns, personal: Personal) -> pl.DataFrame:
+    given: Columns = {**rows.columns, **columns}
+    types = schema(table)
+    hidden = personal.columns & types.keys()
+    return _typed(types, given | {name: [None] * len(rows) for name in hidden} if hidden else given)
+
+
+def _typed(types: pl.Schema, given: Columns) -> pl.DataFrame:
+    """The columns of these types; times are given as the ledger writes them, and read all at once."""
+    frame = pl.DataFrame([_series(name, dtype, given[name]) for name, dtype in types.items()])
+    times = [name for name, dtype in types.items() if dtype == TIME]
+    read = pl.col(times).str.to_datetime(_TIMESTAMP, time_unit="ms", time_zone="UTC", strict=True)
+    return frame.with_columns(read)
 
 
 def _series(name: str, dtype: pl.DataType, values: Column) -> pl.Series:
     if isinstance(values, pl.Series):
         return values
-    if dtype == TIME:
-        return pl.Series(name, values, pl.String).str.to_datetime(
-            _TIMESTAMP, time_unit="ms", time_zone="UTC", strict=True
-        )
-    return pl.Series(name, values, dtype)
+    return pl.Series(name, values, pl.String if dtype == TIME else dtype)
 
 
-def _decision_columns(
-    rows: Sequence[FollowedEntry], bodies: Sequence[_Record], requests: Sequence[_Request | None]
-) -> Columns:
-    bindings = [body.action_binding for body in bodies]
-    adapters = [body.trusted_adapter for body in bodies]
-    confidences = [None if row.confidence is None else _read(_CONFIDENCE, row, row.confidence) for row in rows]
+def _decision_columns(rows: _Rows, bodies: Sequence[_Record], requests: Sequence[_Request | None]) -> Columns:
+    members = _members(bodies, _Record)
+    bindings = _members(members["action_binding"], _Binding)
+    adapters = members["trusted_adapter"]
+    confidences = [None if row.confidence is None else _read(_CONFIDENCE, row, row.confidence) for row in rows.entries]
     return {
-        "created_at": [row.created_at for row in rows],
         "occurred_at": _occurred(requests),
-        **_members(bodies, _Record),
-        "rule": [ADVISORY if body.advisory else body.evidence[1] for body in bodies],
-        "target_system": [binding.system for binding in bindings],
-        "target_object_id": [binding.resource for binding in bindings],
-        "proposed_action": [binding.proposed_action for binding in bindings],
-        "mutation": [binding.mutation for binding in bindings],
-        "actor": [_text(binding.actor) for binding in bindings],
-        "subject": [_text(binding.subject) for binding in bindings],
-        "amount": [float(binding.amount) if type(binding.amount) in (int, float) else None for binding in bindings],
-        "currency": [binding.currency if type(binding.currency) is str else None for binding in bindings],
+        **members,
+        "rule": [ADVISORY if body.evaluator_version == ADVISORY_EVALUATOR else body.evidence[1] for body in bodies],
+        "target_system": bindings["system"],
+        "target_object_id": bindings["resource"],
+        "proposed_action": bindings["proposed_action"],
+        "mutation": bindings["mutation"],
+        "actor": _texts(bindings["actor"]),
+        "subject": _texts(bindings["subject"]),
+        "amount": [float(amount) if type(amount) in (int, float) else None for amount in bindings["amount"]],
+        "currency": [currency if type(currency) is str else None for currency in bindings["currency"]],
         "adapter": [None if adapter is None else adapter.name for adapter in adapters],
         "adapter_manifest_hash": [None if adapter is None else adapter.manifest_hash for adapter in adapters],
         "adapter_input_hash": [None if adapter is None else adapter.input_hash for adapter in adapters],
@@ -469,18 +480,18 @@ def _decision_columns(
     }
 
 
-def _execution_columns(rows: Sequence[FollowedEntry]) -> Columns:
+def _execution_columns(rows: _Rows) -> Columns:
     bodies = _decoded(_EXECUTION, rows)
     return {
         **_members(bodies, _Execution),
-        "execution_receipt_id": [row.entry_id for row in rows],
-        "executor": [_text(body.executor) for body in bodies],
+        "execution_receipt_id": rows["entry_id"],
+        "executor": _texts(body.executor for body in bodies),
         "not_approved": [NOT_APPROVED in body.flags for body in bodies],
         "binding_mismatch": [BINDING_MISMATCH in body.flags for body in bodies],
         "action_mismatch": [_is_another_action(body) for body in bodies],
         "other_action": [_is_another_action(body) and not _is_proposed_unopened(body) for body in bodies],
         "state_mismatch": [_state_mismatch(body) for body in bodies],
-        "reported_at": [row.created_at for row in rows],
+        "reported_at": rows["created_at"],
     }
 
 
@@ -509,78 +520,76 @@ def _state_mismatch(body: _Execution) -> bool | None:
     return (before != after) != (body.execution_status in _CHANGING)
 
 
-def _outcome_columns(rows: Sequence[FollowedEntry]) -> Columns:
+def _outcome_columns(rows: _Rows) -> Columns:
     bodies = _decoded(_OUTCOME, rows)
     return {
         **_members(bodies, _Outcome),
-        "outcome_id": [row.entry_id for row in rows],
+        "outcome_id": rows["entry_id"],
         "observed_metrics": _metrics([body.observed_metrics for body in bodies]),
-        "reported_at": [row.created_at for row in rows],
+        "reported_at": rows["created_at"],
     }
 
 
-def _crm_sync_columns(rows: Sequence[FollowedEntry]) -> Columns:
+def _crm_sync_columns(rows: _Rows) -> Columns:
     bodies = _decoded(_CRM_SYNC, rows)
     return {
         **_members(bodies, _CrmSync),
-        "sync_id": [row.entry_id for row in rows],
-        "mapped_fields": [_text(body.mapped_fields) for body in bodies],
-        "reported_at": [row.created_at for row in rows],
+        "sync_id": rows["entry_id"],
+        "mapped_fields": _texts(body.mapped_fields for body in bodies),
+        "reported_at": rows["created_at"],
     }
 
 
-def _resolution_columns(rows: Sequence[FollowedEntry]) -> Columns:
+def _resolution_columns(rows: _Rows) -> Columns:
     bodies = _decoded(_RESOLUTION, rows)
     return {
         **_members(bodies, _Resolution),
         **_of_act(rows, bodies),
-        "resolution_entry_id": [row.entry_id for row in rows],
+        "resolution_entry_id": rows["entry_id"],
     }
 
 
-def _erasure_columns(rows: Sequence[FollowedEntry]) -> Columns:
+def _erasure_columns(rows: _Rows) -> Columns:
     bodies = _decoded(_ERASURE, rows)
     return {
         **_members(bodies, _Erasure),
-        "erasure_id": [row.entry_id for row in rows],
-        "erased_at": [row.created_at for row in rows],
+        "erasure_id": rows["entry_id"],
+        "erased_at": rows["created_at"],
     }
 
 
-def _migration_columns(rows: Sequence[FollowedEntry]) -> Columns:
+def _migration_columns(rows: _Rows) -> Columns:
     bodies = _decoded(_MIGRATION, rows)
     return {
         **_members(bodies, _Migration),
         "candidates": [[msgspec.to_builtins(of) for of in body.candidates] for body in bodies],
         **_of_act(rows, bodies),
-        "migration_entry_id": [row.entry_id for row in rows],
+        "migration_entry_id": rows["entry_id"],
     }
 
 
-def _route_columns(rows: Sequence[FollowedEntry]) -> Columns:
+def _route_columns(rows: _Rows) -> Columns:
     bodies = _decoded(_ROUTE, rows)
     return {
         **_members(bodies, _Route),
         **_of_act(rows, bodies),
-        "route_entry_id": [row.entry_id for row in rows],
+        "route_entry_id": rows["entry_id"],
         "policy_hash": [body.to.hash for body in bodies],
         "from_version": [None if body.before is None else body.before.version for body in bodies],
         "from_hash": [None if body.before is None else body.before.hash for body in bodies],
     }
 
 
-def _of_act(
-    rows: Sequence[FollowedEntry], bodies: Sequence[_Migration] | Sequence[_Route] | Sequence[_Resolution]
-) -> Columns:
+def _of_act(rows: _Rows, bodies: Sequence[_Migration] | Sequence[_Route] | Sequence[_Resolution]) -> Columns:
     return {
-        "actor": [_text(body.actor) for body in bodies],
+        "actor": _texts(body.actor for body in bodies),
         "note": [body.note or None for body in bodies],
-        "recorded_at": [row.created_at for row in rows],
+        "recorded_at": rows["created_at"],
     }
 
 
 # Rows of decisions are made separately, because their facts are read from the same records.
-_COLUMNS: Final[Mapping[str, Callable[[Sequence[FollowedEntry]], Columns]]] = {
+_COLUMNS: Final[Mapping[str, Callable[[_Rows], Columns]]] = {
     "execution": _execution_columns,
     "outcome": _outcome_columns,
     "crm_sync": _crm_sync_columns,
@@ -591,13 +600,17 @@ _COLUMNS: Final[Mapping[str, Callable[[Sequence[FollowedEntry]], Columns]]] = {
 }
 
 
-def _members(bodies: Sequence[Struct], of: type[Struct]) -> Columns:
-    return {name: [getattr(body, name) for body in bodies] for name in of.__struct_fields__}
+def _members(bodies: Sequence[Struct], of: type[Struct]) -> dict[str, tuple[Any, ...]]:
+    names = of.__struct_fields__
+    return dict(zip(names, zip(*map(attrgetter(*names), bodies), strict=True), strict=True))
 
 
-def _text(raw: Raw) -> str | None:
-    text = bytes(raw).decode()
-    return None if text in ("", "null") else text
+def _texts(raws: Iterable[Raw]) -> list[str | None]:
+    return [_MEANT.get(text, text) for text in map(_utf8, raws)]
+
+
+def _utf8(raw: Raw) -> str:
+    return str(raw, "utf-8")
 
 
 def _metrics(observed: Sequence[Mapping[str, float] | None]) -> pl.Series:
@@ -616,8 +629,7 @@ def _metrics(observed: Sequence[Mapping[str, float] | None]) -> pl.Series:
 
 
 def _facts(
-    scope_id: str,
-    rows: Sequence[FollowedEntry],
+    rows: _Rows,
     bodies: Sequence[_Record],
     requests: Sequence[_Request | None],
     rulebooks: Rulebooks,
@@ -631,52 +643,38 @@ def _facts(
     else:
         kept = texts
     columns: Columns = {
-        "scope_id": [scope_id] * len(rows),
-        "position": [row.position for row in rows],
-        "created_at": [row.created_at for row in rows],
         "occurred_at": _occurred(requests),
-        "policy_id": [row.policy_id for row in rows],
-        "policy_version": _versions(rows),
         "policy_hash": hashes,
         "known": [facts is not None for facts in inputs],
         "inputs": kept,
     }
-    frame = pl.DataFrame([_series(name, dtype, columns[name]) for name, dtype in schema("facts").items()])
+    frame = _frame("facts", rows, columns, _NOTHING_PERSONAL)
     parts = []
-    for indexes in _by_policy(rows):
+    for indexes in _by_policy(rows["policy_id"]):
         versions = {hashes[index] for index in indexes}
         fields = sorted({field for hash_ in versions for field in rulebooks.fields(hash_)})[:_MAX_FIELDS]
         typed = fact_series([inputs[index] for index in indexes], fields, withheld=personal.facts)
         part = frame if len(indexes) == len(rows) else frame[indexes]
         parts.append(part.with_columns(typed))
-    return together("facts", parts).sort("policy_id", "position")
+    return parts[0] if len(parts) == 1 else together("facts", parts).sort("position")
 
 
-def _new_rulebooks(
-    scope_id: str, rows: Sequence[FollowedEntry], hashes: Sequence[str], rulebooks: Rulebooks
-) -> pl.DataFrame:
-    found = [
-        (scope_id, row.position, row.policy_id, _versions([row])[0], hash_, row.created_at, text)
-        for row, hash_ in zip(rows, hashes, strict=True)
-        if (text := rulebooks.take_new(hash_)) is not None
-    ]
-    columns = list(zip(*found, strict=True)) or [()] * len(schema("rulebooks"))
-    return pl.DataFrame(
-        [
-            _series(name, dtype, values)
-            for (name, dtype), values in zip(schema("rulebooks").items(), columns, strict=True)
-        ]
-    )
+def _new_rulebooks(rows: _Rows, hashes: Sequence[str], rulebooks: Rulebooks) -> pl.DataFrame:
+    texts = [rulebooks.take_new(hash_) for hash_ in hashes]
+    new = [index for index, text in enumerate(texts) if text is not None]
+    first = _Rows(rows.scope_id, [rows.entries[index] for index in new])
+    columns: Columns = {
+        "policy_hash": [hashes[index] for index in new],
+        "first_used_at": first["created_at"],
+        "body": [texts[index] for index in new],
+    }
+    return _frame("rulebooks", first, columns, _NOTHING_PERSONAL)
 
 
-def _versions(rows: Sequence[FollowedEntry]) -> list[str | None]:
-    return [None if row.policy_version is None else row.policy_version.decode("utf-8", "replace") for row in rows]
-
-
-def _by_policy(rows: Iterable[FollowedEntry]) -> Iterable[list[int]]:
+def _by_policy(policies: Iterable[str | None]) -> Iterable[list[int]]:
     found: defaultdict[str | None, list[int]] = defaultdict(list)
-    for index, row in enumerate(rows):
-        found[row.policy_id].append(index)
+    for index, policy in enumerate(policies):
+        found[policy].append(index)
     return found.values()
 
 

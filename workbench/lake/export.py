@@ -40,7 +40,7 @@ from workbench.lake.entries import (
     has_event_time,
     untimed,
 )
-from workbench.lake.files import Files, by_month, read, scan
+from workbench.lake.files import Files, by_month, in_order, read, scan
 from workbench.lake.lease import unwritable
 from workbench.lake.manifest import LakeFile, Manifest, Retired, directory_of, load, save
 
@@ -147,9 +147,9 @@ class Exporter:
         now = self._clock()
         files = Files(self._lake, manifest, last.position, last.merkle_root)
         written = [
-            files.write(table, month, part)
+            files.write(table, month, part, ordered=True)
             for table, frame in rows.items()
-            for month, part in by_month(frame, TIME_COLUMNS[table])
+            for month, part in by_month(in_order(table, frame), TIME_COLUMNS[table])
         ]
         stale: list[LakeFile] = []
         if "erasures" in rows:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, NotRequired, TypedDict
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from workbench.lake.manifest import LakeFile, Manifest, directory_of, sync_directory, write_durably
@@ -33,6 +33,7 @@ class _Packing(TypedDict):
     use_dictionary: NotRequired[bool]
 
 
+_MONTHS: Final = 12
 # Fewer rows are not worth a row group of their own.
 _SMALL_GROUP: Final = 4_096
 _WELL_PACKED: Final[_Packing] = {"compression": "zstd", "compression_level": 1}
@@ -49,30 +50,37 @@ class Files:
         self._merkle_root = merkle_root
         self._directories: set[Path] = set()
 
-    def write(self, table: str, month: str, frame: pl.DataFrame) -> LakeFile:
+    def write(self, table: str, month: str, frame: pl.DataFrame, *, ordered: bool = False) -> LakeFile:
         """Writes the rows of one table and month to a file of their own, durable once `sync` has returned.
+
+        Args:
+            table: The table.
+            month: The month.
+            frame: The rows.
+            ordered: Whether they are in the order of `in_order` already.
 
         Raises:
             OSError: It cannot be written.
         """
         first, last = _positions(frame)
         directory = directory_of(self._lake, self._manifest.scope_id) / f"month={month}"
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if directory not in self._directories:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         name = f"{table}-{first:012d}-{last:012d}-{self._manifest.generation + 1}.parquet"
         place = str((directory / name).relative_to(self._lake))
-        written = write_parquet(directory / name, place, table, frame, month)
+        rows = frame if ordered else in_order(table, frame)
+        written = _write(directory / name, place, table, rows, month)
         self._directories.add(directory)
         return replace(written, chain_position=self._chain_position, merkle_root=self._merkle_root)
 
     def sync(self) -> None:
         """Makes the names of the files written durable."""
-        for directory in self._directories:
+        for directory in self._directories | {directory.parent for directory in self._directories}:
             sync_directory(directory)
-            sync_directory(directory.parent)
         self._directories.clear()
 
 
-def write_parquet(file: Path, path: str, table: str, frame: pl.DataFrame, month: str = "") -> LakeFile:
+def write_parquet(file: Path, path: str, table: str, frame: pl.DataFrame) -> LakeFile:
     """Writes the rows of a table to a file whose name is not durable yet; the caller says where they came from.
 
     Args:
@@ -80,14 +88,16 @@ def write_parquet(file: Path, path: str, table: str, frame: pl.DataFrame, month:
         path: Where it lies, or will, from the lake's directory.
         table: The table.
         frame: The rows.
-        month: The UTC month of the rows, where all have one.
 
     Raises:
         OSError: It cannot be written.
     """
+    return _write(file, path, table, in_order(table, frame), "")
+
+
+def _write(file: Path, path: str, table: str, frame: pl.DataFrame, month: str) -> LakeFile:
     first, last = _positions(frame)
-    order = _ORDERS.get(table, _ORDER)
-    content = _parquet(_sorted(frame, order), order[0])
+    content = _parquet(frame, _ORDERS.get(table, _ORDER)[0])
     write_durably(file, content)
     return LakeFile(
         path=path,
@@ -120,17 +130,27 @@ def read(file: Path) -> pl.DataFrame:
 
 
 def by_month(frame: pl.DataFrame, time: str) -> Iterator[tuple[str, pl.DataFrame]]:
-    """The rows of a frame by the UTC month of a time column, ascending."""
-    months = frame[time].dt.strftime("%Y-%m")
-    named = sorted(months.unique().to_list())
-    for month in named:
-        yield month, frame if len(named) == 1 else frame.filter(months == month)
+    """The rows of a frame by the UTC month of a time column, ascending; those of a month stay in their order."""
+    month = pl.col(time).dt.year() * _MONTHS + pl.col(time).dt.month() - 1
+    months = frame.select(month).to_series()
+    if not months.is_sorted():
+        frame, months = frame.sort(month, maintain_order=True), months.sort()
+    start = 0
+    for length, number in months.rle().struct.unnest().rows():
+        yield _named(number), frame.slice(start, length)
+        start += length
 
 
-def _sorted(frame: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
-    """The rows in an order; a column that holds one value, as the policy often does, takes no part in it."""
-    varying = [name for name in order if frame[name].n_unique() > 1]
-    if not varying or (len(varying) == 1 and frame[varying[0]].is_sorted()):
+def _named(month: int) -> str:
+    """The name of a month, by how many began before it since the year 0."""
+    return f"{month // _MONTHS:04d}-{month % _MONTHS + 1:02d}"
+
+
+def in_order(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows in the order in which the table's files have them."""
+    # A column that holds one value, as the policy often does, takes no part in it.
+    varying = [name for name in _ORDERS.get(table, _ORDER) if name == "position" or frame[name].n_unique() > 1]
+    if len(varying) == 1 and frame[varying[0]].is_sorted():
         return frame
     return frame.sort(varying)
 
@@ -143,7 +163,7 @@ def _positions(frame: pl.DataFrame) -> tuple[int, int]:
 
 def _parquet(frame: pl.DataFrame, by: str) -> bytes:
     """Row groups end where a policy ends, or whatever else the rows are sorted by."""
-    content = BytesIO()
+    content = pa.BufferOutputStream()
     groups = _row_groups(frame[by])
     arrow = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
     # Small files are merged soon, and dictionaries take longer to build than they save in writing.
@@ -152,11 +172,14 @@ def _parquet(frame: pl.DataFrame, by: str) -> bytes:
     with pq.ParquetWriter(content, arrow.schema, **packing) as writer:
         for start, length in groups:
             writer.write_table(arrow.slice(start, length), row_group_size=ROW_GROUP)
-    return content.getvalue()
+    written: bytes = content.getvalue().to_pybytes()
+    return written
 
 
 def _row_groups(policies: pl.Series) -> Sequence[tuple[int, int]]:
     """Where each row group starts, and its length, in rows that are sorted by what is in this column."""
+    if len(policies) <= _SMALL_GROUP:
+        return [(0, len(policies))]
     groups: list[tuple[int, int]] = []
     start = length = 0
     for run in policies.rle().struct.field("len").to_list():

@@ -108,15 +108,18 @@ class Tail:
         return self._store.fetch(_ENTRIES, {"scope": scope_id, "after": after, "last": last})
 
     def _page_end(self, scope_id: str, after: int, last: int) -> int:
+        span = {"scope": scope_id, "after": after, "last": last}
+        [(end, size)] = self._store.fetch(_SIZE, span)
         room = _PAGE_BYTES
+        if end is not None and size > room:
+            end = after
+            for position, size in self._store.fetch(_SIZES, span):
+                room -= int(size)
+                if room < 0 and end > after:
+                    break
+                end = position
         # A page covers at least one position even where the chain has a gap, or no reader would get past it.
-        end = after
-        for position, size in self._store.fetch(_SIZES, {"scope": scope_id, "after": after, "last": last}):
-            room -= int(size)
-            if room < 0 and end > after:
-                break
-            end = position
-        return max(end, after + 1)
+        return max(end or after, after + 1)
 
 
 _HEADS: Final = select(
@@ -151,14 +154,10 @@ _ENTRIES: Final = Statement(
     .where(*_RANGE)
     .order_by(entries.c.position)
 )
-_SIZES: Final = Statement(
-    select(
-        entries.c.position,
-        func.length(entries.c.body) + func.coalesce(func.length(entries.c.request), literal_column("0")),
-    )
-    .where(*_RANGE)
-    .order_by(entries.c.position)
-)
+_STORED: Final = func.length(entries.c.body) + func.coalesce(func.length(entries.c.request), literal_column("0"))
+_SIZES: Final = Statement(select(entries.c.position, _STORED).where(*_RANGE).order_by(entries.c.position))
+# Of a page as a whole, which is nearly always all that has to be known.
+_SIZE: Final = Statement(select(func.max(entries.c.position), func.sum(_STORED)).where(*_RANGE))
 
 
 def _scope(row: Row) -> FollowedScope:
