@@ -58,8 +58,8 @@ def _read(sent: bytes) -> tuple[Batch, str]:
     if "x-idempotency-key" in request.headers:
         what = "It names one decision; give each request of the batch an idempotency_key of its own, and leave it out."
         raise invalid([FieldError("x-idempotency-key", "unknown_field", what)])
-    batch = read_batch(body)
-    return batch, batch.response_view or preferred_view()
+    batch, preferred = read_batch(body), preferred_view()
+    return batch, batch.response_view or preferred
 
 
 def _result(question: Question, outcome: Outcome, view: str) -> dict[str, object]:

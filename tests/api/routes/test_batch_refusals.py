@@ -74,8 +74,9 @@ def test_an_idempotency_key_for_all_is_refused(
 def test_a_header_that_names_no_view_is_refused(
     client: FlaskClient, key: str, instance: Instance, scope: Scope, good: list[dict[str, Any]]
 ) -> None:
-    response = send_batch(client, key, {"requests": good}, x_decision_response_view="tiny")
-    refused(response, 422, "SVC_API_REQUEST_INVALID")
+    for batch in ({"requests": good}, {"requests": good, "response_view": "full"}):
+        response = send_batch(client, key, batch, x_decision_response_view="tiny")
+        refused(response, 422, "SVC_API_REQUEST_INVALID")
     assert nothing_happened(client, key, instance, scope)
 
 
