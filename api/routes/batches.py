@@ -25,6 +25,10 @@ from gate.records.views import project
 
 blueprint = Blueprint("batches", __name__)
 
+import threading
+from api.http.requests import others_working
+
+_LOCK = threading.Lock()
 MAX_BATCH_BODY: Final = 16 * 1024 * 1024
 """The largest body of a batch, in bytes."""
 
@@ -40,11 +44,16 @@ def decide_batch() -> Response:
         batch, view = _read(sent)
     refusals = counted_within_rate(caller, len(batch.questions))
     admitted = [each for each, refusal in zip(batch.questions, refusals, strict=True) if refusal is None]
-    decided = iter(
-        state().gate.decide_all(caller.authority, admitted, request_id=g.request_id, unforeseen=_unforeseen)
-        if admitted
-        else ()
-    )
+    with others_working():
+        _LOCK.acquire()
+    try:
+        decided = iter(
+            state().gate.decide_all(caller.authority, admitted, request_id=g.request_id, unforeseen=_unforeseen)
+            if admitted
+            else ()
+        )
+    finally:
+        _LOCK.release()
     outcomes: list[Outcome] = [next(decided) if refusal is None else refusal for refusal in refusals]
     _note(outcomes)
     results = [_result(each, outcome, view) for each, outcome in zip(batch.questions, outcomes, strict=True)]

@@ -1,4 +1,4 @@
-"""POST /api/decide/batch with 100 requests beside single decides, under the same server, in records a second."""
+"""POST /api/decide/batch with 100 requests beside single decides, by a reference, in records a second."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any, Final
 
 import orjson
 
+from api.cli.options import instance_at
 from bench.disk import scratch
 from bench.load import KEY
 from bench.measure import Spread, ratio, spread
-from bench.samples import decide_request
+from bench.samples import reference_request, rulebook_body
 from bench.subjects import (
     CONNECTIONS,
+    SCOPE,
     WORKERS,
     Subject,
     create_key,
@@ -26,6 +28,7 @@ from bench.subjects import (
     under_load,
 )
 from bench.tables import table
+from gate.rulebooks.rulebook import load
 
 _REQUESTS: Final = 100
 _BAR: Final = 4
@@ -47,9 +50,12 @@ def run(*, quick: bool) -> dict[str, Any]:
     with scratch() as directory:
         home = directory / "batch"
         key = create_key(home, sqlite_url(home))
+        with instance_at(home, sqlite_url(home)) as instance:
+            scope_id = instance.ledger.directory.scope(SCOPE).scope_id
+            instance.gate().sources.register(scope_id, load(rulebook_body()))
         with gate(home, sqlite_url(home), directory, workers=WORKERS) as server:
             subjects = {
-                "single": Subject(server, WORKERS, key),
+                "single": Subject(server, WORKERS, key, body=reference_request()),
                 "batch": Subject(server, WORKERS, key, paths=repeat("/api/decide/batch"), body=body),
             }
             taken, answers = under_load(subjects, rounds, seconds)
@@ -72,7 +78,7 @@ def run(*, quick: bool) -> dict[str, Any]:
 
 def _body() -> bytes:
     """A batch whose requests have keys of their own in each that is sent."""
-    request = orjson.loads(decide_request())
+    request = orjson.loads(reference_request())
     keys = [f"{KEY.decode()}-{number}" for number in range(_REQUESTS)]
     return orjson.dumps({"requests": [{"request": request, "idempotency_key": key} for key in keys]})
 

@@ -133,7 +133,7 @@ class DecisionGate:
         """
         caller = Caller(self._ledger.directory, authority, "decide", self._clock)
         with caller.confirming():
-            proposal = self._proposal(caller, Question(body, idempotency_key, refusal), request_id)
+            proposal = self._proposal(caller, Question(body, idempotency_key, refusal), request_id, self.signing)
         return self._decision(caller, settle(self._ledger.entries, caller, proposal))
 
     def decide_all(
@@ -156,7 +156,8 @@ class DecisionGate:
             unforeseen: What callers hear of a failure that is no GateError; the other requests go on.
         """
         caller = Caller(self._ledger.directory, authority, "decide", self._clock)
-        readers = [partial(self._proposal, caller, question, request_id) for question in questions]
+        signing = self.signing.for_many()
+        readers = [partial(self._proposal, caller, question, request_id, signing) for question in questions]
         settled = settle_all(self._ledger.entries, caller, readers, unforeseen)
         return [
             one if isinstance(one, GateError) else attempted(partial(self._decision, caller, one), unforeseen)
@@ -169,7 +170,7 @@ class DecisionGate:
         record, warnings = settled.document
         return Decision(appended_record(record, settled.appended), "created", settled.appended.remaining, warnings)
 
-    def _proposal(self, caller: Caller, question: Question, request_id: str) -> Proposal[_Document]:
+    def _proposal(self, caller: Caller, question: Question, request_id: str, signing: Signing) -> Proposal[_Document]:
         """The claim of a request, and what makes its entry; raises RequestRefused where the key is none."""
         body, idempotency_key, refusal, may_advise = question
         plain = is_plain(body)
@@ -192,7 +193,7 @@ class DecisionGate:
 
         def by(route: ActiveRoute | None, request: DecisionRequest) -> _Decided:
             rulebook, registered, facts, warnings = self._basis(caller, request, claim, route)
-            signers, now = self.signing()
+            signers, now = signing()
             explained = rulebook.evaluator.explain(facts.values)
             identity = identified(now)
             record = build_record(
