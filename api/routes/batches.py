@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from http import HTTPStatus
+from threading import Lock
 from typing import Final, TypeAlias, cast
 
 from flask import Blueprint, Response, g, request
@@ -12,25 +14,25 @@ from flask import Blueprint, Response, g, request
 from api.errors import told, unexpected
 from api.http.auth import recognize
 from api.http.limits import counted_within_rate, tell_remaining
-from api.http.requests import parse_body, preferred_view, read_body
+from api.http.requests import others_working, parse_body, preferred_view, read_body
 from api.http.responses import json_response
 from api.http.state import operations, state
 from api.routes.decisions import view_of
 from gate.decisions.decide import Decision
-from gate.encoding.strict_json import MAX_VALUES, MAX_VERIFY_DEPTH
-from gate.errors import FieldError, GateError, LimitReached
+from gate.encoding.strict_json import MAX_VALUES, MAX_VERIFY_DEPTH, JsonObject
+from gate.errors import FieldError, GateError, LimitReached, ServiceUnavailable
+from gate.ledger.stores.store import WRITE_TIMEOUT
 from gate.records.batch import Batch, Question, invalid, read_batch
 from gate.records.request import hint
 from gate.records.views import project
 
 blueprint = Blueprint("batches", __name__)
 
-import threading
-from api.http.requests import others_working
-
-_LOCK = threading.Lock()
 MAX_BATCH_BODY: Final = 16 * 1024 * 1024
 """The largest body of a batch, in bytes."""
+
+# Batches that are made side by side would pass the interpreter to each other at every signature.
+_one_at_a_time: Final = Lock()
 
 Outcome: TypeAlias = Decision | GateError
 
@@ -44,20 +46,40 @@ def decide_batch() -> Response:
         batch, view = _read(sent)
     refusals = counted_within_rate(caller, len(batch.questions))
     admitted = [each for each, refusal in zip(batch.questions, refusals, strict=True) if refusal is None]
-    with others_working():
-        _LOCK.acquire()
-    try:
+    with _in_turn(batch):
         decided = iter(
             state().gate.decide_all(caller.authority, admitted, request_id=g.request_id, unforeseen=_unforeseen)
             if admitted
             else ()
         )
-    finally:
-        _LOCK.release()
     outcomes: list[Outcome] = [next(decided) if refusal is None else refusal for refusal in refusals]
     _note(outcomes)
     results = [_result(each, outcome, view) for each, outcome in zip(batch.questions, outcomes, strict=True)]
     return json_response({"results": results}, headers=_hints(batch.questions, outcomes))
+
+
+@contextmanager
+def _in_turn(batch: Batch) -> Iterator[None]:
+    """Decides one batch of a worker at a time, but for those that wait for adapters.
+
+    Raises:
+        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: its turn did not come.
+    """
+    if any("adapter" in cast("JsonObject", each.body) for each in batch.questions):
+        yield
+        return
+    with others_working():
+        taken = _one_at_a_time.acquire(timeout=WRITE_TIMEOUT)
+    if not taken:
+        raise ServiceUnavailable(
+            "SVC_STORAGE_UNAVAILABLE",
+            f"Nothing was acknowledged: other batches took {WRITE_TIMEOUT:g} seconds. Retry with the same idempotency "
+            f"keys, or send smaller batches.",
+        )
+    try:
+        yield
+    finally:
+        _one_at_a_time.release()
 
 
 def _read(sent: bytes) -> tuple[Batch, str]:

@@ -15,8 +15,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
 
-from isal import isal_zlib
-
 from api.cli.demo.ledger import DemoPlan, make_ledger
 from api.cli.options import instance_at
 from bench.disk import scratch, sync_ms, write_out
@@ -123,9 +121,9 @@ def _read(ledger: Ledger, scopes: Sequence[FollowedScope], entries: int) -> _Tim
     for scope in scopes:
         for span in ledger.tail.spans(scope.scope_id, after=0, up_to=scope.head.size):
             for row in ledger.tail.rows(scope.scope_id, *span):
-                unpack(row[_BODY], isal_zlib)
+                unpack(row[_BODY])
                 if row[_REQUEST] is not None:
-                    unpack(row[_REQUEST], isal_zlib)
+                    unpack(row[_REQUEST])
                 found += 1
     taken = perf_counter() - started
     if found != entries:

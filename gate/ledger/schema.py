@@ -9,10 +9,10 @@ from sqlalchemy import text
 
 from gate.ledger.stores.store import Store
 
-HEAD: Final = "0012"
+HEAD: Final = "0013"
 """The revision that this release reads and writes."""
 
-OLDER: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011")
+OLDER: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012")
 """Those that `upgrade` brings to `HEAD`."""
 
 

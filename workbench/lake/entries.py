@@ -18,7 +18,6 @@ from typing import Any, Final, TypeAlias, TypeVar
 import msgspec
 import polars as pl
 import pyarrow as pa
-from isal import isal_zlib
 from msgspec import Raw, Struct, field
 
 from gate.encoding.canonical import canonical
@@ -341,10 +340,10 @@ def chunks(page: Iterable[Sequence[Any]]) -> Iterator[list[FollowedEntry]]:
     room = _CHUNK_BYTES
     for entry in page:
         # A third of an export is inflating, and this one takes half as long as zlib.
-        body = unpack(entry[_BODY], isal_zlib)
+        body = unpack(entry[_BODY])
         request = entry[_REQUEST_AT]
         if request is not None:
-            request = unpack(request, isal_zlib)
+            request = unpack(request)
             room -= len(request)
         chunk.append(FollowedEntry._make((*entry[:_BODY], body, request, entry[-1])))
         room -= len(body)
