@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from gate.errors import ServiceUnavailable
 from gate.ids import timestamp
 from gate.records.record import Signers
 
-_HELD_SECONDS: Final = 1.0
+_HELD: Final = timedelta(seconds=1)
 
 
 class Signing:
@@ -45,16 +44,16 @@ class Signing:
         """The same for many records that are made one after the other: what signs is looked up once a second, and not
         before each signature.
         """
-        signers: Signers | None = None
-        until = 0.0
+        held: tuple[Signers, datetime] | None = None
 
-        def held() -> Signers:
-            nonlocal signers, until
-            if signers is None or time.monotonic() >= until:
-                signers, until = self._signers(), time.monotonic() + _HELD_SECONDS
-            return signers
+        def signers() -> Signers:
+            nonlocal held
+            now = self._clock()
+            if held is None or abs(now - held[1]) >= _HELD:
+                held = self._signers(), now
+            return held[0]
 
-        return Signing(held, self._clock)
+        return Signing(signers, self._clock)
 
     def now(self) -> datetime:
         """The moment, whether or not anything can be signed."""

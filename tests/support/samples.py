@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -356,6 +357,13 @@ def rows_of(store: Store) -> dict[str, list[tuple[Any, ...]]]:
         return {name: sorted(map(tuple, found), key=repr) for name, found in rows.items()}
 
 
+def _as_packed(revision: str, stored: Any) -> Any:
+    """A stored value as an earlier release packed it: not at all, or deflated."""
+    if not isinstance(stored, bytes) or (body := unpack(stored)) == stored:
+        return stored
+    return body if revision == "0001" else zlib.compress(body)
+
+
 def copy_as_release(source: Store, target: Store, revision: str = "0001") -> None:
     """Lays a ledger out in an empty database as an earlier release did, with what another ledger holds.
 
@@ -381,7 +389,5 @@ def copy_as_release(source: Store, target: Store, revision: str = "0001") -> Non
                     kept = {name: row[name] for name in table.c.keys() & row.keys()}
                     if "plan" in table.c:
                         kept["plan"] = plans[row["scope_id"]]
-                    if revision == "0001" and table.name == "entries":
-                        # Bodies were not packed yet.
-                        kept |= {name: row[name] and unpack(row[name]) for name in ("body", "request")}
+                    kept |= {name: _as_packed(revision, stored) for name, stored in kept.items()}
                     writing.execute(insert(table).values(kept))

@@ -1,7 +1,7 @@
 """Trains the dictionary that bodies in the ledger are compressed with, over the demo's year.
 
-`python -m bench.dictionary LEDGER.db FILE`; docs/adr/0018-compressed-bodies.md says when another one is due. One that a
-release has stored bodies with stays for good: they cannot be read without it.
+`python -m tests.support.dictionary LEDGER.db FILE`; docs/adr/0018-compressed-bodies.md says when another one is due. One
+that a release has stored bodies with stays for good: they cannot be read without it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main() -> None:
             by_kind[entry_type].append(unpack(body))
             if request is not None:
                 by_kind[f"{entry_type} request"].append(unpack(request))
-    chosen = random.Random(1)
+    chosen = random.Random(1)  # noqa: S311 - for the same choice at every run
     samples: list[bytes | bytearray | memoryview[int]] = []
     for kind, bodies in sorted(by_kind.items()):
         samples += chosen.sample(bodies, min(len(bodies), _SAMPLES.get(kind, _OTHERS)))
