@@ -1,6 +1,6 @@
 """Trains the dictionary that bodies in the ledger are compressed with, over the demo's year.
 
-`python -m tests.support.dictionary LEDGER.db FILE`; docs/adr/0018-compressed-bodies.md says when another one is due. One
+`python -m tests.support.dictionary LEDGER.db FILE`; docs/adr/0018-compressed-bodies.md says when another is due. One
 that a release has stored bodies with stays for good: they cannot be read without it.
 """
 
