@@ -197,7 +197,15 @@ class DecisionGate:
             explained = rulebook.evaluator.explain(facts.values)
             identity = identified(now)
             record = build_record(
-                request, rulebook, registered.metadata, facts, explained, identity, signers, schema_url=self._schema_url
+                request,
+                rulebook,
+                registered.metadata,
+                facts,
+                explained,
+                identity,
+                signers,
+                schema_url=self._schema_url,
+                compacted=registered.compacted,
             )
             return _entry(caller.scope_id, request, record, claim, route), (record, warnings)
 

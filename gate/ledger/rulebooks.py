@@ -7,15 +7,17 @@ may replace them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from threading import Lock
 from typing import Any, Final
 
 from cachetools import LRUCache
 from sqlalchemy import Connection, Row, bindparam, delete, insert, select
 
-from gate.encoding.canonical import canonical, content_hash
+from gate.encoding.canonical import canonical, compact, content_hash
 from gate.errors import RulebookRefused
 from gate.ids import timestamp
 from gate.ledger.access.operator_log import record
@@ -30,7 +32,7 @@ from gate.rulebooks.rulebook import Rulebook
 _CACHED: Final = 4096
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Registered:
     """A registration as stored.
 
@@ -45,6 +47,11 @@ class Registered:
     version: str
     hash: str
     metadata: Registration
+
+    @cached_property
+    def compacted(self) -> Mapping[str, object]:
+        """What records cite of it, as `envelope.envelope` takes it: the same for all of them, and so made once."""
+        return {"rulebook_registry": compact(self.metadata)}
 
 
 @dataclass(frozen=True, slots=True)

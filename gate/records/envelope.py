@@ -17,8 +17,16 @@ if TYPE_CHECKING:
     from gate.rulebooks.documents import TrustedAdapter
 
 
-def envelope(record: Mapping[str, object]) -> dict[str, object]:
-    """What `record_hash` is the hash of; docs/wire-format.md, "record_hash"."""
+_NOTHING: Final[Mapping[str, object]] = {}
+
+
+def envelope(record: Mapping[str, object], compacted: Mapping[str, object] = _NOTHING) -> dict[str, object]:
+    """What `record_hash` is the hash of; docs/wire-format.md, "record_hash".
+
+    Args:
+        record: The record.
+        compacted: Members of it that are known to be compact, as `canonical.compact` leaves them.
+    """
     # A member that is absent is hashed like an empty one. So whoever verifies must ask for the members by name, and
     # refuse an empty idempotency_key: the hash tells neither from the other.
     material: dict[str, object] = {name: record.get(name) or empty for name, empty in _ALWAYS.items()}
@@ -29,7 +37,7 @@ def envelope(record: Mapping[str, object]) -> dict[str, object]:
     if kept := {name: bundle[name] for name in _BUNDLE_MEMBERS if not is_empty(bundle.get(name))}:
         material["policy_bundle"] = kept
     for name in _WHERE_NOT_EMPTY:
-        value = compact(record.get(name))
+        value = compacted[name] if name in compacted else compact(record.get(name))
         if not is_empty(value):
             material[name] = value
     return material

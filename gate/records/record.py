@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple, cast
 
 from gate.encoding import resources
@@ -96,6 +97,7 @@ def build_record(
     *,
     schema_url: str,
     earlier: RulebookAttestation | None = None,
+    compacted: Mapping[str, object] | None = None,
 ) -> Record:
     """A full record, all but `audit_chain`, which is known once the record is appended.
 
@@ -109,6 +111,7 @@ def build_record(
         signers: What signs it.
         schema_url: Where the Rulebook v1 schema is published.
         earlier: The rulebook attestation of a record made before, which stands again where it is of the same bundle.
+        compacted: As `envelope` takes it.
     """
     # What goes into a record beside these three is text and small integers under names of ours.
     plain = request.plain and rulebook.plain and facts.plain
@@ -165,7 +168,7 @@ def build_record(
         decided["adapter_facts"] = facts.values
     if identity.idempotency_key is not None:
         decided["idempotency_key"] = identity.idempotency_key
-    return _sealed(decided, outcome.status, signers.receipt, plain=plain)
+    return _sealed(decided, outcome.status, signers.receipt, compacted or {}, plain=plain)
 
 
 def build_advisory_record(
@@ -237,15 +240,22 @@ def build_advisory_record(
     }
     if identity.idempotency_key is not None:
         decided["idempotency_key"] = identity.idempotency_key
-    return _sealed(decided, None, signer, plain=plain)
+    return _sealed(decided, None, signer, {}, plain=plain)
 
 
-def _sealed(decided: DecidedRecord, status: str | None, signer: Signer | None, *, plain: bool) -> Record:
+def _sealed(
+    decided: DecidedRecord,
+    status: str | None,
+    signer: Signer | None,
+    compacted: Mapping[str, object],
+    *,
+    plain: bool,
+) -> Record:
     """The record with its hashes and its receipt's signature, each of which covers the one before it."""
     # It has all members of a record where this returns.
     record = cast("Record", decided)
     record["output_hash"] = content_hash(output_material(record, status), plain=plain)
-    record["record_hash"] = content_hash(envelope(record), plain=plain)
+    record["record_hash"] = content_hash(envelope(record, compacted), plain=plain)
     record["receipt_hash"] = content_hash(receipt_material(record, plain=plain), plain=plain)
     if signer is not None:
         record["receipt_key_id"] = signer.key_id
