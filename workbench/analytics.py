@@ -51,7 +51,7 @@ from workbench.lake.entries import Personal
 from workbench.lake.fresh import fresh
 from workbench.lake.lease import BUSY, lease
 from workbench.lake.reader import Snapshot
-from workbench.lake.upkeep import bring_up
+from workbench.lake.upkeep import Pace, bring_up
 from workbench.shadows.watcher import Watcher
 
 MAX_QUESTION: Final = 64 * 1024
@@ -177,13 +177,17 @@ class Follower:
         *,
         patience: float = _RESOLVE_SECONDS,
         clock: Callable[[], datetime] = utc_now,
+        pace: Pace | None = None,
     ) -> None:
-        """Takes the ledger, the lake's directory, what it leaves out, how long cases may be behind, and the clock."""
+        """Takes the ledger, the lake's directory, what it leaves out, how long cases may be behind, the clock, and the
+        pace of the export.
+        """
         self._ledger = ledger
         self._lake = lake
         self._personal = personal
         self._patience = patience
         self._clock = clock
+        self._pace = pace or Pace()
         # For each scope: its position, and when its cases were last resolved to the end.
         self._seen: dict[str, tuple[int, float]] = {}
 
@@ -197,6 +201,7 @@ class Follower:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the ledger cannot tell its scopes.
         """
         failed: list[BaseException] = []
+        began = self._pace.begin()
         for scope in self._ledger.tail.scopes():
             now = time.monotonic()
             size, resolved_at = self._seen.get(scope.scope_id, (-1, now))
@@ -207,13 +212,21 @@ class Follower:
                 with lease(self._lake, patience=0):
                     behind = 0 if overdue else _BEHIND
                     for _ in bring_up(
-                        self._ledger, self._lake, scope.scope_id, self._personal, many=MANY, behind=behind
+                        self._ledger,
+                        self._lake,
+                        scope.scope_id,
+                        self._personal,
+                        many=MANY,
+                        behind=behind,
+                        pace=self._pace,
                     ):
                         pass
                 self._seen[scope.scope_id] = scope.head.size, now if overdue else resolved_at
             except _ANYTHING as error:  # whatever it is, the other scopes do not wait for it
                 if not _is_busy(error):
                     failed.append(error)
+        if not failed:
+            self._pace.followed(began)
         try:
             self._freeze()
         except _ANYTHING as error:  # the chains are exported all the same

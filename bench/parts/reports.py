@@ -6,8 +6,9 @@ its ledger has. Effectiveness is asked for over HTTP: of a policy alone in its s
 many others, which lie in the same files. The same server answers a request for confidence in the same rounds, which
 counts a few outcomes: what is left of a report without counting. The roll-up of all policies stands beside DuckDB, with
 as many threads as there are processors, and pandas, on the same files. Deciding is put under load with the analytics
-process standing still, and with it exporting what the load makes, the last round's as well, while a client asks for the
-large policy's report again and again.
+process standing still, with it exporting what the load makes, the last round's as well, and with it exporting while a
+client asks for the large policy's report again and again. How far the lake is behind is looked at while decisions come
+at a steady rate.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from itertools import chain
 from multiprocessing.connection import Connection
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 import httpx
@@ -101,7 +103,16 @@ _P99_RATIO: Final = 2.0
 
 _PARTS: Final = {"versions": "policy_version", "verdicts": "verdict", "rules": "rule", "weeks": "week"}
 _BY: Final = ("scope_id", "policy_id", "outcome_status")
-_CONDITIONS: Final = ("still", "beside")
+_CONDITIONS: Final = ("still", "exporting", "beside")
+
+# How far the lake falls behind at a steady rate: how often that is looked at, and how many requests go out at once.
+_STEADY_PER_S: Final = 1_000
+_STEADY_SECONDS: Final = 60.0
+_QUICK_STEADY_SECONDS: Final = 8.0
+_LOOK_SECONDS: Final = 0.2
+_AT_ONCE: Final = 50
+_LAG_S: Final = 10
+_EXPORTING_RATIO: Final = 0.95
 
 Counted = Mapping[tuple[str, str | None], int]
 
@@ -138,9 +149,10 @@ def run(*, quick: bool) -> dict[str, Any]:
             reports = _reports(server, pid, scopes, _QUICK_REPORT_ROUNDS if quick else _REPORT_ROUNDS)
             rounds, seconds = (_QUICK_LOAD_ROUNDS, _QUICK_LOAD_SECONDS) if quick else (_LOAD_ROUNDS, _LOAD_SECONDS)
             deciding = _deciding(server, pid, home, scopes[_ALONE], rounds, seconds)
+            lag = _lag(server, home, scopes[_ALONE], _QUICK_STEADY_SECONDS if quick else _STEADY_SECONDS)
             if _analytics_of(server) != pid:
                 raise Mismatch("The analytics process ended while it was measured, and another was started.")
-        require_records(home, sqlite_url(home), 2 * _FIRST_DECISIONS + deciding["answers"])
+        require_records(home, sqlite_url(home), 2 * _FIRST_DECISIONS + deciding["answers"] + lag["answers"])
     times, memory = reports["times"], reports["memory_mb"]
     goals = [
         judged(_of(reports, _ALONE), Spread.from_dict(times[_ALONE], "ms").median, _REPORT_MS, unit="ms"),
@@ -157,13 +169,21 @@ def run(*, quick: bool) -> dict[str, Any]:
             "pandas beside the roll-up", rolled["pandas/roll_up"]["median"], _PANDAS_RATIO, unit="times", least=True
         ),
         judged("decide's p99 beside reports", deciding["p99 beside/still"]["median"], _P99_RATIO, unit="times"),
+        judged(
+            "decide's rate beside the export",
+            deciding["rate exporting/still"]["median"],
+            _EXPORTING_RATIO,
+            unit="times",
+            least=True,
+        ),
+        judged(f"lake lag at {_STEADY_PER_S:,} decisions/s", lag["longest_s"], _LAG_S, unit="s"),
     ]
-    return {"reports": reports, "rolled": rolled, "deciding": deciding, "goals": goals}
+    return {"reports": reports, "rolled": rolled, "deciding": deciding, "lag": lag, "goals": goals}
 
 
 def show(result: Mapping[str, Any]) -> str:
     """The result as tables."""
-    reports, rolled, deciding = (result[name] for name in ("reports", "rolled", "deciding"))
+    reports, rolled, deciding, lag = (result[name] for name in ("reports", "rolled", "deciding", "lag"))
     asked = [[name, *Spread.from_dict(figures, "ms").cells(".1f")] for name, figures in reports["times"].items()]
     asked.append(["among/alone, time", *Spread.from_dict(reports["among/alone"]).cells()])
     counted = [
@@ -175,6 +195,7 @@ def show(result: Mapping[str, Any]) -> str:
     load = [row for name in _CONDITIONS for row in summary_rows(name, deciding[name])]
     for name in ("p50", "p99", "rate"):
         load.append([f"{name} beside/still", *Spread.from_dict(deciding[f"{name} beside/still"]).cells()])
+    load.append(["rate exporting/still", *Spread.from_dict(deciding["rate exporting/still"]).cells()])
     load.append(["a report meanwhile, ms", *Spread.from_dict(deciding["report"], "ms").cells(".0f")])
     memory = reports["memory_mb"]
     return "\n\n".join(
@@ -194,6 +215,8 @@ def show(result: Mapping[str, Any]) -> str:
             f"{deciding['round_s']:g} s; beside it {deciding['reports']} reports, and {deciding['exported']:,} entries "
             f"exported",
             table(["", "median", "min..max"], load),
+            f"The lake at {lag['rate_per_s']:,.0f} decisions/s for {lag['seconds']:.0f} s: behind by "
+            f"{lag['median_s']:.1f} s at the median and {lag['longest_s']:.1f} s at most",
             goal_lines(result["goals"]),
         ]
     )
@@ -473,13 +496,16 @@ def _deciding(server: Server, pid: int, home: Path, scope: _Scope, rounds: int, 
             exported.append(_exported(instance) - before[-1])
             return taken
 
+        def exporting() -> Round:
+            return subject.round(seconds=seconds)
+
         answered: list[Sequence[float]] = []
         before: list[int] = []
         exported: list[int] = []
-        untold = [still(), beside()]
+        untold = [still(), exporting(), beside()]
         answered.clear()
         exported.clear()
-        taken = alternate({"still": still, "beside": beside}, rounds)
+        taken = alternate({"still": still, "exporting": exporting, "beside": beside}, rounds)
         if not sum(exported):
             # It has its turn every two seconds, which short rounds can miss, and exports then what they made.
             _settle(instance)
@@ -503,7 +529,44 @@ def _deciding(server: Server, pid: int, home: Path, scope: _Scope, rounds: int, 
         "exported": sum(exported),
         **{name: summary(taken[name]) for name in _CONDITIONS},
         **{f"p{percent} beside/still": ratio(*pair).to_dict() for percent, pair in latencies.items()},
-        "rate beside/still": ratio(rates(taken["beside"]), rates(taken["still"])).to_dict(),
+        **{
+            f"rate {name}/still": ratio(rates(taken[name]), rates(taken["still"])).to_dict()
+            for name in ("exporting", "beside")
+        },
+    }
+
+
+def _lag(server: Server, home: Path, scope: _Scope, seconds: float) -> dict[str, Any]:
+    """By how many seconds the lake is behind the ledger while decisions come at a steady rate."""
+    answers = 0
+    lags: list[float] = []
+    # When the chain had which length, as long as the lake has not.
+    heads: list[tuple[float, int]] = []
+    with (
+        instance_at(home, sqlite_url(home)) as instance,
+        closing(Subject(server, WORKERS, scope.key).connect()) as client,
+    ):
+        _settle(instance)
+        started = looked = time.perf_counter()
+        while (now := time.perf_counter()) - started < seconds:
+            if now - looked >= _LOOK_SECONDS:
+                looked = now
+                heads.append((now, instance.ledger.entries.head(_scope_id(instance)).size))
+                exported = _exported(instance)
+                heads = [head for head in heads if head[1] > exported]
+                lags.append(now - heads[0][0] if heads else 0.0)
+            if answers + _AT_ONCE <= (now - started) * _STEADY_PER_S:
+                answers += client.run(requests=_AT_ONCE).answers
+            else:
+                time.sleep(_AT_ONCE / _STEADY_PER_S / 10)
+        taken = time.perf_counter() - started
+        _settle(instance)
+    return {
+        "answers": answers,
+        "seconds": round(taken, 1),
+        "rate_per_s": round(answers / taken, 1),
+        "median_s": round(median(lags), 2),
+        "longest_s": round(max(lags), 2),
     }
 
 

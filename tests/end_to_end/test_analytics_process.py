@@ -90,6 +90,8 @@ def test_what_was_acknowledged_is_in_the_next_report_and_kill_9_costs_nothing_el
         packet = get(server, key, f"{decided['decision_url']}/packet").json()
         assert packet["policy_intelligence"]["effectiveness"]["outcomes"]["succeeded"] == number
         workers = workers_of(server)
+        (process,) = analytics_of(server)
+        assert (os.getpriority(os.PRIO_PROCESS, process), os.sched_getscheduler(process)) == (10, os.SCHED_BATCH)
         with Load([server.url], key, clients=4, pause=0.02, reporting=True) as load:
             for _ in range(kills):
                 (process,) = analytics_of(server)

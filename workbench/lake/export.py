@@ -66,13 +66,27 @@ class Exporter:
         personal: Personal | None = None,
         *,
         batch: int = BATCH,
+        page: int = PAGE_ENTRIES,
+        rest: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Takes the ledger, the lake's directory, what is left out, and the clock, in seconds since 1970, UTC."""
+        """Takes the ledger, the lake's directory, and what is left out.
+
+        Args:
+            ledger: The ledger.
+            lake: The lake's directory.
+            personal: What is left out.
+            batch: How many entries go into one commit, about.
+            page: How many entries are read at once, at most.
+            rest: Called between pages and between files, where others may have their turn.
+            clock: The clock, in seconds since 1970, UTC.
+        """
         self._ledger = ledger
         self._lake = lake
         self._personal = personal or Personal()
         self._batch = batch
+        self._page = min(batch, page)
+        self._rest = rest
         self._clock = clock
 
     def manifest(self, scope: FollowedScope) -> Manifest:
@@ -124,8 +138,8 @@ class Exporter:
         """The rows of the chain that the lake lacks, in parts, each with the last entry in it."""
         rulebooks = rulebooks_of(self._ledger, scope.scope_id, _held_rulebooks(self._lake, manifest))
         up_to = scope.head.size if most is None else min(scope.head.size, manifest.position + most)
-        tail, size = self._ledger.tail, min(self._batch, PAGE_ENTRIES)
-        spans = tail.spans(scope.scope_id, after=manifest.position, up_to=up_to, size=size)
+        tail = self._ledger.tail
+        spans = tail.spans(scope.scope_id, after=manifest.position, up_to=up_to, size=self._page)
 
         # In one thread: inflating gives up the interpreter for each entry, and a second thread would pass it back and
         # forth for longer than inflating takes.
@@ -134,6 +148,7 @@ class Exporter:
             require_consecutive(page, *span)
             unpacked = chunks(page)
             while True:
+                self._rest()
                 with _uncollected():
                     chunk = next(unpacked, None)
                     if chunk is None:
@@ -146,11 +161,11 @@ class Exporter:
         rows = concat([part for _, part in batch])
         now = self._clock()
         files = Files(self._lake, manifest, last.position, last.merkle_root)
-        written = [
-            files.write(table, month, part, ordered=True)
-            for table, frame in rows.items()
-            for month, part in by_month(in_order(table, frame), TIME_COLUMNS[table])
-        ]
+        written = []
+        for table, frame in rows.items():
+            for month, part in by_month(in_order(table, frame), TIME_COLUMNS[table]):
+                self._rest()
+                written.append(files.write(table, month, part, ordered=True))
         stale: list[LakeFile] = []
         if "erasures" in rows:
             stale, rewritten = _forget(self._lake, manifest, rows["erasures"], files)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 import orjson
@@ -25,7 +27,7 @@ from workbench.lake.export import Exporter
 from workbench.lake.lease import lease
 from workbench.lake.manifest import Manifest, load, load_all
 from workbench.lake.reader import Snapshot, open_lake
-from workbench.lake.upkeep import bring_up
+from workbench.lake.upkeep import LATE, RESTS, SLICE, Pace, bring_up
 
 Step = Callable[..., Manifest]
 
@@ -271,3 +273,65 @@ def test_lingering_files_take_no_more_than_a_disk_can_spare(
     assert manifest.retired == ()
     listed = {file.path for file in manifest.files}
     assert {str(file.relative_to(lake)) for file in lake.rglob("*.parquet")} == listed
+
+
+class Paced:
+    """A clock, processor time and rests that only a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.worked = 0.0
+        self.rests: list[float] = []
+        self.pace = Pace(clock=lambda: self.now, worked=lambda: self.worked, sleep=self._sleep)
+
+    def _sleep(self, seconds: float) -> None:
+        self.rests.append(seconds)
+        self.now += seconds
+
+    def work(self, seconds: float) -> None:
+        """Works for so long, and comes to a place where it may rest."""
+        self.now += seconds
+        self.worked += seconds
+        self.pace.rest()
+
+
+def test_work_rests_after_a_slice_for_longer_than_it_worked_and_not_within_one() -> None:
+    paced = Paced()
+    paced.pace.followed(paced.pace.begin())
+    paced.work(SLICE / 2)
+    assert paced.rests == []
+    paced.work(SLICE)
+    paced.work(SLICE / 2)
+    assert paced.rests == pytest.approx([SLICE * 1.5 * RESTS])
+    assert RESTS > 1
+
+
+def test_a_lake_that_is_late_is_brought_up_without_rest_and_no_rest_makes_it_late() -> None:
+    paced = Paced()
+    paced.pace.followed(paced.pace.begin())
+    paced.now += LATE - 3 * SLICE
+    paced.work(2 * SLICE)
+    paced.work(2 * SLICE)
+    assert paced.rests == pytest.approx([SLICE])
+    # Up to the ledger again, it takes its time again.
+    paced.pace.followed(paced.pace.begin())
+    paced.work(2 * SLICE)
+    assert paced.rests == pytest.approx([SLICE, 2 * SLICE * RESTS])
+
+
+def test_a_pass_rests_between_its_pages_and_files_and_leaves_the_lake_that_one_without_rests_makes(
+    instance: Instance, lake: Path, tmp_path: Path, scope: Scope, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "_PAGE", 3)
+    chain.grow(6)
+    rests: list[float] = []
+    # Every look at it finds a second more of work.
+    pace = Pace(worked=partial(next, count(0.0)), sleep=rests.append)
+    assert Follower(instance.ledger, lake, Personal(), pace=pace).follow() == []
+    paced = load(lake, scope.scope_id)
+    unpaced = tmp_path / "unpaced"
+    with lease(unpaced, patience=0):
+        list(bring_up(instance.ledger, unpaced, scope.scope_id, Personal(), behind=20_000, many=8))
+    assert paced is not None
+    assert paced == load(unpaced, scope.scope_id)
+    assert len(rests) >= paced.position // 3 + len(paced.files)
