@@ -46,7 +46,7 @@ LEAST: Final[Mapping[str, Mapping[str, Any]]] = {
         "_QUICK_MEMORY_CALLS": 2,
         "_UNTIMED": 1,
     },
-    "profile": {"_QUICK_REPETITIONS": 10, "_WARM_UP": 2},
+    "profile": {"_QUICK_TURNS": 10, "_WARM_UP": 2},
     "routing": {"_QUICK_ROUNDS": 1, "_REQUESTS": 3},
     "memory": {"_QUICK_DECISIONS": 80},
     "vectorized": {"_QUICK_ROWS": 2_000, "_QUICK_ROUNDS": 1, "_ROWS_ONE_BY_ONE": 200},

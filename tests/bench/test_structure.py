@@ -188,7 +188,7 @@ class Left:
 @pytest.mark.heavy
 def test_a_decide_passes_the_service_and_a_guard_the_client() -> None:
     files = passed()
-    assert {"api/app.py", "gate/decisions/decide.py"} <= set(files["decide"])
+    assert {"api/http/application.py", "gate/decisions/decide.py"} <= set(files["decide"])
     assert not any(file.startswith(("gate/client/", "workbench/")) for file in files["decide"])
     assert "gate/verify/record.py" in files["guard"]
     assert not any(file.startswith(("gate/decisions/", "gate/ledger/")) for file in files["guard"])
