@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final, NoReturn
+from wsgiref.types import WSGIEnvironment
 
 from flask import Flask, Request, Response
 from flask.sessions import NullSession, SessionInterface, SessionMixin
@@ -43,6 +44,14 @@ class _NoSessions(SessionInterface):
         return
 
 
+def _scheme(environ: WSGIEnvironment) -> str:
+    """http, or ws where the connection is to become a web socket, which no route is for."""
+    if environ.get("HTTP_UPGRADE", "").lower() != "websocket":
+        return "http"
+    asked = {each.strip(" \t") for each in environ.get("HTTP_CONNECTION", "").lower().split(",")}
+    return "ws" if "upgrade" in asked else "http"
+
+
 class Application(Flask):
     """A Flask application as the service needs it."""
 
@@ -53,7 +62,10 @@ class Application(Flask):
         """What matches a request's path; nothing outside of requests, where URLs could only be made."""
         if request is None:
             return None
-        return MapAdapter(self.url_map, "", "/", "", "http", request.path, request.method)
+        environ = request.environ
+        # An authority (CONNECT's form) has no path, and is not that of the root.
+        path = request.path if environ["PATH_INFO"] else ""
+        return MapAdapter(self.url_map, "", "/", "", _scheme(environ), path, environ["REQUEST_METHOD"])
 
     def ensure_sync(self, func: Callable[..., object]) -> Callable[..., object]:
         """The function itself: Flask would look at each again at every request."""
