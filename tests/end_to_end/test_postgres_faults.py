@@ -227,7 +227,7 @@ def test_a_worker_that_is_started_while_the_database_is_away_answers_when_it_is_
         for worker in before:
             os.kill(worker, signal.SIGKILL)
         wait_until(lambda: len(set(workers_of(line.server)) - before) == len(before) and bool(unready()))
-        require_degraded(url)
+        require_degraded(httpx.get(f"{url}/api/decision/status", timeout=PATIENCE, trust_env=False))
         answer = httpx.post(f"{url}/api/decide", content=b"{}", timeout=PATIENCE, trust_env=False)
         assert (answer.status_code, answer.json()["c"]) == (503, "unclear")
         assert answer.json()["error"] == "SVC_STORAGE_UNAVAILABLE"
