@@ -260,10 +260,17 @@ def worker() -> Worker:
     threading.Thread(target=_end_with, args=(int(os.environ[SERVER_VARIABLE]),), daemon=True).start()
     app = Worker(home)
     _when_asked_to_end(app.give_up)
-    # Loaded modules stay for good; no later collection of garbage needs to look through them.
+    calm_garbage()
+    return app
+
+
+def calm_garbage() -> None:
+    """Keeps the collector of garbage to what a request leaves behind, and from looking in the middle of a batch."""
+    # Loaded modules stay for good; no later collection needs to look through them.
     gc.collect()
     gc.freeze()
-    return app
+    # A batch of 100 decisions keeps 7,000 objects until it is answered, and a cycle is rare.
+    gc.set_threshold(20_000, 20, 20)
 
 
 class Worker:

@@ -20,7 +20,7 @@ from wsgiref.types import WSGIEnvironment
 from flask import g
 from flask.ctx import RequestContext
 
-from api.app import create_app
+from api.app import calm_garbage, create_app
 from api.http.logs import open_log
 from api.http.metrics import Metrics
 from api.http.observation import observe
@@ -121,8 +121,8 @@ def profile(home: Path, database_url: str, *, quick: bool) -> dict[str, Any]:
         for number in range(_WARM_UP):
             _turn(setting, f"warm-{number}", _Laps())
         # As a worker does once it has loaded everything.
-        gc.collect()
-        gc.freeze()
+        stack.callback(gc.set_threshold, *gc.get_threshold())
+        calm_garbage()
         stack.callback(gc.unfreeze)
         laps = _Laps()
         for number in range(turns):

@@ -69,10 +69,11 @@ def _append_all(
     """What became of each proposal; without those that have to be made again."""
     settled: dict[int, Settled[Document] | GateError] = {}
     prepared: dict[int, tuple[NewEntry, Document]] = {}
-    first: dict[Claim, int] = {}
+    first: dict[tuple[str, str, str], int] = {}
     repeated: dict[int, int] = {}
     for at, proposal in proposals.items():
-        key = None if proposal.claim is None else proposal.claim._replace(input_hash="")
+        claim = proposal.claim
+        key = None if claim is None else (claim.operation, claim.decision_id, claim.key)
         if key is not None and key in first:
             # It is not even made, for a key that is used by then binds nothing new, and invokes no adapter.
             repeated[at] = first[key]
@@ -89,9 +90,9 @@ def _append_all(
         if found is not None:
             settled[at] = found
     for at, earlier in repeated.items():
-        claim, earlier_claim = proposals[at].claim, proposals[earlier].claim
-        if earlier in settled and claim is not None and earlier_claim is not None:
-            settled[at] = _repeated(claim, earlier_claim, settled[earlier])
+        repeats, earlier_claim = proposals[at].claim, proposals[earlier].claim
+        if earlier in settled and repeats is not None and earlier_claim is not None:
+            settled[at] = _repeated(repeats, earlier_claim, settled[earlier])
     return settled
 
 

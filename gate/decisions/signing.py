@@ -42,19 +42,22 @@ class Signing:
 
     def for_many(self) -> Signing:
         """The same for many records that are made one after the other: what signs is looked up once a second, and not
-        before each signature.
+        before each record.
         """
-        held: tuple[Signers, datetime] | None = None
-
-        def signers() -> Signers:
-            nonlocal held
-            now = self._clock()
-            if held is None or abs(now - held[1]) >= _HELD:
-                held = self._signers(), now
-            return held[0]
-
-        return Signing(signers, self._clock)
+        return _SigningForMany(self._signers, self._clock)
 
     def now(self) -> datetime:
         """The moment, whether or not anything can be signed."""
         return self._clock()
+
+
+class _SigningForMany(Signing):
+    _held: tuple[Signers, datetime] | None = None
+
+    def __call__(self) -> tuple[Signers, datetime]:
+        now = self._clock()
+        # A moment before the one of the look-up may be before what signs became valid.
+        if self._held is None or not timedelta() <= now - self._held[1] < _HELD:
+            self._held = super().__call__()
+            return self._held
+        return self._held[0], now

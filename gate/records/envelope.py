@@ -37,8 +37,10 @@ def envelope(record: Mapping[str, object], compacted: Mapping[str, object] = _NO
     if kept := {name: bundle[name] for name in _BUNDLE_MEMBERS if not is_empty(bundle.get(name))}:
         material["policy_bundle"] = kept
     for name in _WHERE_NOT_EMPTY:
-        value = compacted[name] if name in compacted else compact(record.get(name))
-        if not is_empty(value):
+        value = compacted[name] if name in compacted else record.get(name)
+        if type(value) is not str and name not in compacted:
+            value = compact(value)
+        if value or not is_empty(value):
             material[name] = value
     return material
 

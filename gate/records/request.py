@@ -253,10 +253,15 @@ def _output_material(value: Json, path: str) -> Iterator[str]:
         for name, item in value.items():
             if name in OUTPUT_MATERIAL:
                 yield member(path, name)
-            yield from _output_material(item, member(path, name))
+            if isinstance(item, _CONTAINERS):
+                yield from _output_material(item, member(path, name))
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _output_material(item, f"{path}[{index}]")
+            if isinstance(item, _CONTAINERS):
+                yield from _output_material(item, f"{path}[{index}]")
+
+
+_CONTAINERS: Final = (dict, list)
 
 
 def _check_conflicts(body: DecisionBody, binds: bool) -> None:
