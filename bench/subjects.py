@@ -18,13 +18,14 @@ from api.cli.options import instance_at
 from api.http import turns
 from bench.load import Client, Load
 from bench.measure import Mismatch, Spread, alternate, spread
-from bench.samples import decide_request
+from bench.samples import decide_request, rulebook_body
 from bench.servers import Cpu, Server, connect_evenly, free_port, running
 from gate.clock import utc_now
 from gate.instance.instance import Instance, create_instance
 from gate.ledger.access.authority import FULL_ACCESS
 from gate.ledger.tables import entries
 from gate.proof.chain import find_break
+from gate.rulebooks.rulebook import load
 
 WORKERS: Final = 2
 CONNECTIONS: Final = 8
@@ -50,6 +51,7 @@ class Subject:
         paths: What each request is sent to; goes on from round to round.
         body: What they carry.
         status: How each is to be answered.
+        connections: How many there are.
     """
 
     server: Server
@@ -59,10 +61,11 @@ class Subject:
     paths: Iterator[str] = field(default_factory=lambda: repeat("/api/decide"))
     body: bytes = decide_request()
     status: int = 200
+    connections: int = CONNECTIONS
 
     def connect(self) -> Client:
-        """A client with `CONNECTIONS` connections."""
-        connections = connect_evenly(self.server, CONNECTIONS, self.workers)
+        """A client with as many connections."""
+        connections = connect_evenly(self.server, self.connections, self.workers)
         return Client(connections, self.paths, [f"x-api-key: {self.key}"], self.body, self.status)
 
     def round(self, *, seconds: float = math.inf, requests: float = math.inf) -> Round:
@@ -120,6 +123,13 @@ def create_key(home: Path, database_url: str) -> str:
         directory, now = instance.ledger.directory, utc_now()
         key, _ = directory.create_key(directory.create_scope(SCOPE, "unlimited", now), FULL_ACCESS, None, now)
         return key
+
+
+def register(home: Path, database_url: str) -> None:
+    """Registers the rulebook that `samples.reference_request` refers to in the scope `SCOPE`."""
+    with instance_at(home, database_url) as instance:
+        scope_id = instance.ledger.directory.scope(SCOPE).scope_id
+        instance.gate().sources.register(scope_id, load(rulebook_body()))
 
 
 def sqlite_url(home: Path) -> str:

@@ -8,19 +8,18 @@ from typing import Any, Final
 
 import orjson
 
-from api.cli.options import instance_at
 from bench.disk import scratch
 from bench.load import KEY
 from bench.measure import Spread, ratio, spread
-from bench.samples import reference_request, rulebook_body
+from bench.samples import reference_request
 from bench.subjects import (
     CONNECTIONS,
-    SCOPE,
     WORKERS,
     Subject,
     create_key,
     gate,
     rates,
+    register,
     require_records,
     sqlite_url,
     summary,
@@ -28,7 +27,6 @@ from bench.subjects import (
     under_load,
 )
 from bench.tables import table
-from gate.rulebooks.rulebook import load
 
 _REQUESTS: Final = 100
 _BAR: Final = 4
@@ -50,9 +48,7 @@ def run(*, quick: bool) -> dict[str, Any]:
     with scratch() as directory:
         home = directory / "batch"
         key = create_key(home, sqlite_url(home))
-        with instance_at(home, sqlite_url(home)) as instance:
-            scope_id = instance.ledger.directory.scope(SCOPE).scope_id
-            instance.gate().sources.register(scope_id, load(rulebook_body()))
+        register(home, sqlite_url(home))
         with gate(home, sqlite_url(home), directory, workers=WORKERS) as server:
             subjects = {
                 "single": Subject(server, WORKERS, key, body=reference_request()),

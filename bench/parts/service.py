@@ -1,18 +1,20 @@
 """POST /api/decide over HTTP, with signatures and a durable ledger, beside a bare JSON route under the same server.
 
 Both run as they are by default, and both the other way: `gate serve` keeps each worker to one processor, where there is
-one for each, and the server under the bare route does not.
+one for each, and the server under the bare route does not. The rulebook is sent with each request, or named by a
+reference that asks for the minimal view, from as many connections and from a crowd.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, Final
 
 from bench.disk import scratch, sync_ms
 from bench.measure import Spread, ratio
-from bench.samples import decide_request
+from bench.samples import decide_request, reference_request
 from bench.subjects import (
     BLOCKING_THREADS,
     CONNECTIONS,
@@ -22,6 +24,7 @@ from bench.subjects import (
     create_key,
     gate,
     rates,
+    register,
     require_records,
     rounds_table_rows,
     sqlite_url,
@@ -35,10 +38,20 @@ _ROUNDS: Final = 7
 _SECONDS: Final = 4.0
 _QUICK_ROUNDS: Final = 5
 _QUICK_SECONDS: Final = 0.5
-_SUBJECTS: Final = ("bare", "bare_pinned", "decide", "decide_unpinned")
+_CROWD: Final = 32
+_SUBJECTS: Final = ("bare", "bare_pinned", "decide", "reference", "reference_crowd", "decide_unpinned")
+_HOMES: Final = {
+    "decide": "decide",
+    "reference": "decide",
+    "reference_crowd": "decide",
+    "decide_unpinned": "decide_unpinned",
+}
 _COMPARED: Final = (
     ("decide", "bare"),
     ("decide", "bare_pinned"),
+    ("reference", "bare_pinned"),
+    ("reference", "decide"),
+    ("reference_crowd", "bare_pinned"),
     ("decide_unpinned", "bare"),
     ("bare_pinned", "bare"),
 )
@@ -52,9 +65,11 @@ def run(*, quick: bool) -> dict[str, Any]:
     """
     rounds, seconds = (_QUICK_ROUNDS, _QUICK_SECONDS) if quick else (_ROUNDS, _SECONDS)
     with scratch() as directory:
-        homes = {name: directory / name for name in ("decide", "decide_unpinned")}
+        homes = {name: directory / name for name in dict.fromkeys(_HOMES.values())}
         disk_sync = sync_ms(directory)
         keys = {name: create_key(home, sqlite_url(home)) for name, home in homes.items()}
+        for home in homes.values():
+            register(home, sqlite_url(home))
         with ExitStack() as stack:
             servers = {
                 "bare": stack.enter_context(bare(directory, workers=WORKERS)),
@@ -66,18 +81,24 @@ def run(*, quick: bool) -> dict[str, Any]:
                 for name, home in homes.items()
             }
             subjects = {name: Subject(server, WORKERS, keys.get(name, "")) for name, server in servers.items()}
+            referring = partial(Subject, servers["decide"], WORKERS, keys["decide"], body=reference_request())
+            subjects |= {"reference": referring(), "reference_crowd": referring(connections=_CROWD)}
+            subjects = {name: subjects[name] for name in _SUBJECTS}
             taken, answers = under_load(subjects, rounds, seconds)
             resident_mb = [round(size, 1) for size in servers["decide"].resident_mb().values()]
         for name, home in homes.items():
-            require_records(home, sqlite_url(home), answers[name])
+            made = sum(answers[subject] for subject, its_home in _HOMES.items() if its_home == name)
+            require_records(home, sqlite_url(home), made)
     return {
         "workers": WORKERS,
         "connections": CONNECTIONS,
+        "crowd_connections": _CROWD,
         "blocking_threads": BLOCKING_THREADS,
         "rounds": rounds,
         "round_s": seconds,
         "body_bytes": len(decide_request()),
-        "records": answers["decide"],
+        "reference_body_bytes": len(reference_request()),
+        "records": sum(answers[name] for name in _HOMES),
         **{name: summary(rounds_) for name, rounds_ in taken.items()},
         **{f"{name}/{floor}": ratio(rates(taken[name]), rates(taken[floor])).to_dict() for name, floor in _COMPARED},
         "disk_sync": disk_sync.to_dict("ms"),
@@ -96,7 +117,8 @@ def show(result: Mapping[str, Any]) -> str:
     return "\n\n".join(
         [
             f"Service: {result['workers']} workers, {result['blocking_threads']} threads each, {result['connections']} "
-            f"connections, {result['body_bytes']} bytes a request; {result['records']} records, one for each answer",
+            f"connections, {result['crowd_connections']} in a crowd; {result['body_bytes']} bytes a request, "
+            f"{result['reference_body_bytes']} by a reference; {result['records']} records, one for each answer",
             table(["", "median", "min..max"], rows),
             table(["requests/s in round", *subjects], rounds_table_rows(subjects)),
             f"Memory of the workers at the end: {memory} MB",

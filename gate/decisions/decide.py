@@ -172,8 +172,8 @@ class DecisionGate:
 
     def _proposal(self, caller: Caller, question: Question, request_id: str, signing: Signing) -> Proposal[_Document]:
         """The claim of a request, and what makes its entry; raises RequestRefused where the key is none."""
-        body, idempotency_key, refusal, may_advise = question
-        plain = is_plain(body)
+        body, idempotency_key, refusal, may_advise, looked_at = question
+        plain = is_plain(body) if looked_at is None else looked_at
         input_hash = content_hash(input_material(body), plain=plain)
         claim = read_claim(DECIDE, "", idempotency_key, input_hash)
         routing = Routing(self.sources.routes, caller.scope_id)

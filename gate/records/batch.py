@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import orjson
 
+from gate.encoding.canonical import plain_depth
 from gate.encoding.shapes import shape, to_mend
 from gate.encoding.strict_json import MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES, exceeds_values, nests_deeper
 from gate.errors import FieldError, RequestRefused
@@ -38,12 +39,14 @@ class Question(NamedTuple):
         idempotency_key: The caller's retry handle.
         refusal: What is wrong with the request beside its body; a used key still replays.
         may_advise: Whether an upstream may be asked for advice; otherwise only rulebooks decide.
+        plain: Whether the body is plain, as `canonical.is_plain` says; None where nobody has looked.
     """
 
     body: object
     idempotency_key: str | None = None
     refusal: RequestRefused | None = None
     may_advise: bool = True
+    plain: bool | None = None
 
 
 class Batch(NamedTuple):
@@ -68,12 +71,15 @@ def read_batch(body: object) -> Batch:
     if errors := shape("decide-batch-request").errors(body):
         raise invalid(errors)
     batch = cast("JsonObject", body)
+    # Where the whole is plain, and no deeper than with the deepest request, no request needs a look of its own.
+    depth = plain_depth(batch)
+    most = MAX_REQUEST_DEPTH + _ABOVE_REQUESTS
+    deep = nests_deeper(batch, most) if depth is None else depth > most
+    plain = None if depth is None else True
     questions = [
-        Question(item["request"], cast("str | None", item.get("idempotency_key")), may_advise=False)
+        Question(item["request"], cast("str | None", item.get("idempotency_key")), may_advise=False, plain=plain)
         for item in cast("list[JsonObject]", batch["requests"])
     ]
-    # Where the whole is no deeper than with the deepest request, no request needs a look of its own.
-    deep = nests_deeper(batch, MAX_REQUEST_DEPTH + _ABOVE_REQUESTS)
     errors = [
         fault for at, each in enumerate(questions) if (fault := _size_fault(each.body, at, deep=deep)) is not None
     ]

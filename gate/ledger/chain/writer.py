@@ -125,8 +125,7 @@ class Appended(NamedTuple):
     confidence: DecisionConfidence | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
+class Claimed(NamedTuple):
     """The idempotency key was claimed before, by the entry at this position, with this payload."""
 
     position: int
