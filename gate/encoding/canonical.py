@@ -69,9 +69,11 @@ def compact(value: object) -> object:
     docs/wire-format.md.
     """
     if isinstance(value, dict):
+        # Most objects hold nothing but text.
+        if all(value.values()) and _TEXT.issuperset(map(type, value.values())):
+            return value
         members = {}
         for name, item in value.items():
-            # Nearly all of them are text.
             kept = item if type(item) is str else compact(item)
             if kept or not is_empty(kept):
                 members[name] = kept
@@ -113,6 +115,7 @@ def is_empty(value: object) -> bool:
 
 # A tuple: a union would be made anew at every one of millions of calls.
 _MAY_BE_EMPTY: Final = (str, dict, list)
+_TEXT: Final = frozenset({str})
 
 
 # Between these bounds both write a non-integral double in plain digits; beyond them orjson's exponents differ.

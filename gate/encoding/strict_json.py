@@ -111,17 +111,21 @@ def exceeds_depth(body: bytes, value: Json, most: int) -> bool:
 
 def nests_deeper(value: Json, most: int) -> bool:
     """Whether a value nests deeper than so many levels of arrays and objects; `[[]]` is 2 deep."""
-    level = [value]
+    level = [value] if isinstance(value, _CONTAINERS) else []
     for _ in range(most):
         level = [
             child
             for item in level
-            for child in (item.values() if isinstance(item, dict) else item if isinstance(item, list) else ())
-            if isinstance(child, dict | list)
+            for child in (item.values() if isinstance(item, dict) else item)
+            if isinstance(child, _CONTAINERS)
         ]
         if not level:
             return False
     return True
+
+
+# A tuple: a union would be made anew for each value.
+_CONTAINERS: Final = (dict, list)
 
 
 def require_depth(value: Json, most: int) -> None:

@@ -29,17 +29,20 @@ def envelope(record: Mapping[str, object], compacted: Mapping[str, object] = _NO
     """
     # A member that is absent is hashed like an empty one. So whoever verifies must ask for the members by name, and
     # refuse an empty idempotency_key: the hash tells neither from the other.
-    material: dict[str, object] = {name: record.get(name) or empty for name, empty in _ALWAYS.items()}
+    always = [*map(record.get, _ALWAYS)]
+    material: dict[str, object] = dict(zip(_ALWAYS, always, strict=True))
+    if not all(always):
+        material = {name: value or _ALWAYS[name] for name, value in material.items()}
     if bundle_hash := record.get("policy_bundle_hash"):
         material["policy_bundle_hash"] = bundle_hash
     # An object in every record; verifiers make sure of that first.
     bundle = cast("Mapping[str, object]", record.get("policy_bundle") or {})
-    if kept := {name: bundle[name] for name in _BUNDLE_MEMBERS if not is_empty(bundle.get(name))}:
+    if kept := {name: part for name in _BUNDLE_MEMBERS if (part := bundle.get(name)) or not is_empty(part)}:
         material["policy_bundle"] = kept
     for name in _WHERE_NOT_EMPTY:
-        value = compacted[name] if name in compacted else record.get(name)
-        if type(value) is not str and name not in compacted:
-            value = compact(value)
+        value = record.get(name)
+        if type(value) is not str:
+            value = compacted[name] if name in compacted else compact(value)
         if value or not is_empty(value):
             material[name] = value
     return material
@@ -114,15 +117,16 @@ def receipt_material(record: Mapping[str, object], *, plain: bool = False) -> di
     return material
 
 
-def receipt_payload(record: Mapping[str, object], key_id: str) -> bytes:
-    """The bytes that a receipt's signature is over."""
+def receipt_payload(record: Mapping[str, object], key_id: str, *, plain: bool = False) -> bytes:
+    """The bytes that a receipt's signature is over; `plain` as `receipt_material` takes it."""
     return canonical(
         {
             "decision_id": record["decision_id"],
             "key_id": key_id,
             "receipt_hash": record["receipt_hash"],
             "record_hash": record["record_hash"],
-        }
+        },
+        plain=plain,
     )
 
 

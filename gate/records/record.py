@@ -259,7 +259,7 @@ def _sealed(
     record["receipt_hash"] = content_hash(receipt_material(record, plain=plain), plain=plain)
     if signer is not None:
         record["receipt_key_id"] = signer.key_id
-        record["receipt_signature"] = signer.sign(receipt_payload(record, signer.key_id))
+        record["receipt_signature"] = signer.sign(receipt_payload(record, signer.key_id, plain=plain))
         record["receipt_signature_algorithm"] = signer.algorithm
         record["receipt_public_key_fingerprint"] = signer.fingerprint
     record["integrity"] = integrity(record)

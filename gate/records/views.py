@@ -75,5 +75,6 @@ def project(record: Mapping[str, object], view: str) -> dict[str, object]:
     if view == "full":
         return dict(record)
     shown = _MEMBERS[view]
-    gone = erased_members(record)
-    return {name: value for name, value in record.items() if name in shown and name not in gone}
+    if gone := erased_members(record):
+        shown -= gone
+    return {name: record[name] for name in filter(shown.__contains__, record)}
