@@ -9,7 +9,7 @@ import orjson
 from cachetools import LRUCache
 
 from gate.decisions.stored import decision_not_found
-from gate.encoding.canonical import content_hash
+from gate.encoding.canonical import is_hash_of
 from gate.errors import MaterialRefused, ServiceUnavailable
 from gate.ledger.chain.entries import Entries, LinkedBody
 from gate.proof import chain
@@ -77,12 +77,12 @@ def _read_cited(stored: LinkedBody, decision_id: str) -> Cited:
 def _holds(record: Record) -> bool:
     """Whether what a record's hashes cover of the members that reports cite is as they say."""
     if "adapter_facts" not in erased_members(record):
-        return bool(record["record_hash"] == content_hash(envelope(record)))
+        return is_hash_of(record["record_hash"], envelope(record))
     # Of what was erased, one member goes into record_hash; the hashes that the receipt covers can still be made again.
     bundle, status = record["policy_bundle"], record["rulebook_attestation"]["bundle"]["outcome"]["status"]
     return bool(
-        record["receipt_hash"] == content_hash(receipt_material(record))
-        and record["output_hash"] == content_hash(output_material(record, status))
-        and record["policy_bundle_hash"] == content_hash(bundle)
+        is_hash_of(record["receipt_hash"], receipt_material(record))
+        and is_hash_of(record["output_hash"], output_material(record, status))
+        and is_hash_of(record["policy_bundle_hash"], bundle)
         and (record["policy_id"], record["policy_version"]) == (bundle["id"], bundle["version"])
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from gate.decisions.erasure import is_confirmed, stored_erasure
-from gate.encoding.canonical import content_hash
+from gate.encoding.canonical import content_hash, is_hash_of
 from gate.errors import GateError, NotFound, OperatorError, ServiceUnavailable
 from gate.labels import BINDING_ADAPTER
 from gate.ledger import Ledger
@@ -84,7 +84,7 @@ def require_as_made(record: Mapping[str, Any], what: str) -> None:
 def _is_as_hashed(record: Mapping[str, Any]) -> bool:
     explained = [source["snapshot_hash"] for source in record["evidence_manifest"]["sources"]]
     return (
-        content_hash(envelope(record)) == record["record_hash"]
+        is_hash_of(record["record_hash"], envelope(record))
         and record["c"] == compact_verdict(record["verdict"])
         and ("evaluation" not in record or content_hash(record["evaluation"]) in explained)
     )
@@ -189,7 +189,7 @@ def is_as_made(ledger: Ledger, scope_id: str, entry: StoredEntry, record: Record
         made = (
             record["idempotency_key"] == claim.key
             and record["input_hash"] == claim.input_hash
-            and (record["record_hash"] == content_hash(envelope(record)) or _lost_facts(record))
+            and (is_hash_of(record["record_hash"], envelope(record)) or _lost_facts(record))
             and is_link_of(entry.link, record)
             and chain.find_break([entry.link]) is None
         )
@@ -211,9 +211,9 @@ def _lost_facts(record: Record) -> bool:
         {"adapter_facts", "evaluation"} <= erased_members(record)
         and record["adapter_facts"] is None
         and record["runtime_binding"]["binding_mode"] == BINDING_ADAPTER
-        and record["receipt_hash"] == content_hash(receipt_material(record))
-        and record["output_hash"] == content_hash(output_material(record, bundle["outcome"]["status"]))
-        and record["rulebook_attestation"]["bundle_hash"] == content_hash(bundle)
+        and is_hash_of(record["receipt_hash"], receipt_material(record))
+        and is_hash_of(record["output_hash"], output_material(record, bundle["outcome"]["status"]))
+        and is_hash_of(record["rulebook_attestation"]["bundle_hash"], bundle)
         and bundle["outcome"] == {"status": bundle["outcome"]["status"], **outcome}
         and bundle["trusted_adapter"] == record["trusted_adapter"]
         and (record["c"], record["v"]) == (compact_verdict(record["verdict"]), record["application_verdict"])

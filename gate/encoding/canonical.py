@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Final
 
 import orjson
@@ -60,6 +61,20 @@ def content_hash(value: object, *, plain: bool = False) -> str:
     # Eleven times for each decision: what is plain goes straight to the library.
     text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS) if plain else canonical(value)
     return hashlib.sha256(text).hexdigest()
+
+
+def is_hash_of(expected: object, value: object) -> bool:
+    """Whether H(value) is the expected hash.
+
+    Raises:
+        MaterialRefused: As `canonical`.
+    """
+    # To look whether a value is plain takes longer than hashing it. Bytes that have the hash are the canonical ones that
+    # were hashed when it was made, and what writes them is the value that they were made of.
+    with suppress(orjson.JSONEncodeError):
+        if content_hash(value, plain=True) == expected:
+            return True
+    return content_hash(value) == expected
 
 
 def compact(value: object) -> object:

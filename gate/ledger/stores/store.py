@@ -82,9 +82,14 @@ class Statement:
             rows: The rows.
             most: How many parameters a statement may have.
         """
+        if not rows:
+            return
         text, parameters = self.on(dialect)
+        if len(rows) == 1:
+            yield text, parameters(rows[0])
+            return
         values = [*map(parameters, rows)]
-        together = min(_TOGETHER, most // max(1, len(values[0]))) if len(values) > 1 and self._joins else 1
+        together = min(_TOGETHER, most // max(1, len(values[0]))) if self._joins else 1
         for at in range(0, len(values), together):
             some = values[at : at + together]
             if len(some) == 1:
