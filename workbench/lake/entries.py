@@ -39,7 +39,8 @@ _BODY: Final = FollowedEntry._fields.index("body")
 _REQUEST_AT: Final = FollowedEntry._fields.index("request")
 _MAX_RULEBOOKS: Final = 10_000
 _FACTS_PREFIX: Final = "inputs."
-_TIMESTAMP: Final = "%Y-%m-%dT%H:%M:%S%.3fZ"
+# Of this form Polars reads in a fifth of the time that `%.3f` takes.
+_TIMESTAMP: Final = "%Y-%m-%dT%H:%M:%S.%3fZ"
 
 ENTRY_UNREADABLE: Final = "LAKE_ENTRY_UNREADABLE"
 """The code of the error where an entry cannot be exported."""
