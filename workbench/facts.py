@@ -16,7 +16,7 @@ The column `inputs` holds the canonical JSON of all facts of the decision, null 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol, cast
@@ -221,13 +221,15 @@ def _columns(field: str, values: Sequence[object], *, hidden: bool) -> list[pl.S
     """The columns of a field, its type as the position in FACT_TYPE."""
     kinds = list(map(type, values))
     table = _WITHHELD_CODES if hidden else _CODES
-    types = pl.Series(f"{field}{_TYPE}", [table[kind] for kind in kinds], pl.UInt8)
+    types = pl.Series(f"{field}{_TYPE}", list(map(table.__getitem__, kinds)), pl.UInt8)
     seen = set() if hidden else set(kinds)
 
-    def column(suffix: str, held: Collection[type], write: Callable[[Any], object]) -> pl.Series:
+    def column(suffix: str, held: Set[type], write: Callable[[Any], object]) -> pl.Series:
         name, dtype = f"{field}{suffix}", _DTYPES[suffix]
         if seen.isdisjoint(held):
             return pl.Series(name, [None] * len(values), dtype)
+        if seen <= held:
+            return pl.Series(name, list(map(write, values)), dtype)
         written = [write(value) if kind in held else None for value, kind in zip(values, kinds, strict=True)]
         return pl.Series(name, written, dtype)
 

@@ -39,10 +39,13 @@ _BODY: Final = FollowedEntry._fields.index("body")
 _REQUEST_AT: Final = FollowedEntry._fields.index("request")
 _MAX_RULEBOOKS: Final = 10_000
 _FACTS_PREFIX: Final = "inputs."
-_TIMESTAMP: Final = "%Y-%m-%dT%H:%M:%S%.3fZ"
+# Of this form Polars reads in a fifth of the time that `%.3f` takes.
+_TIMESTAMP: Final = "%Y-%m-%dT%H:%M:%S.%3fZ"
 
 ENTRY_UNREADABLE: Final = "LAKE_ENTRY_UNREADABLE"
 """The code of the error where an entry cannot be exported."""
+
+_STRINGS: Final = pl.List(pl.String)
 
 Frames = dict[str, pl.DataFrame]
 
@@ -402,7 +405,7 @@ def _of_rulebooks(
         records, requests = [records[index] for index in binding], [requests[index] for index in binding]
     found = {"facts": _facts(rows, records, requests, rulebooks, personal)}
     hashes = [record.policy_hash for record in records]
-    if (new := _new_rulebooks(rows, hashes, rulebooks)).height:
+    if (new := _new_rulebooks(rows, hashes, rulebooks)) is not None:
         found["rulebooks"] = new
     return found
 
@@ -448,10 +451,21 @@ def _typed(types: pl.Schema, given: Columns) -> pl.DataFrame:
     return frame.with_columns(read)
 
 
-def _series(name: str, dtype: pl.DataType, values: Column) -> pl.Series:
+def _series(name: str, dtype: pl.DataType, values: Any) -> pl.Series:
     if isinstance(values, pl.Series):
         return values
+    if dtype == _STRINGS:
+        flat = [text for texts in values if texts for text in texts]
+        return _lists(name, dtype, values, pa.array(flat, pa.large_string()))
     return pl.Series(name, values, pl.String if dtype == TIME else dtype)
+
+
+def _lists(name: str, dtype: pl.DataType, lists: Sequence[Any], flat: pa.Array) -> pl.Series:
+    """A column of lists of what is given one after another; from Python's own lists it takes ten times as long."""
+    ends = accumulate((len(each) if each else 0 for each in lists), initial=0)
+    missing = [each is None for each in lists]
+    made = pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), flat, mask=pa.array(missing, pa.bool_()))
+    return pl.Series(name, pl.from_arrow(made), dtype)
 
 
 def _decision_columns(rows: _Rows, bodies: Sequence[_Record], requests: Sequence[_Request | None]) -> Columns:
@@ -613,18 +627,13 @@ def _utf8(raw: Raw) -> str:
 
 
 def _metrics(observed: Sequence[Mapping[str, float] | None]) -> pl.Series:
-    """A list of names and numbers for each row, by name; made flat, as a list of dicts takes ten times as long."""
+    """A list of names and numbers for each row, by name."""
     flat = [sorted(metrics.items()) for metrics in observed if metrics]
     names = pa.array([name for metrics in flat for name, _ in metrics], pa.large_string())
     # JSON has one zero, but the lesser of 0.0 and -0.0 is whichever comes first.
     values = pa.array([value + 0.0 for metrics in flat for _, value in metrics], pa.float64())
-    ends = accumulate((len(metrics) if metrics else 0 for metrics in observed), initial=0)
-    lists = pa.LargeListArray.from_arrays(
-        pa.array(ends, pa.int64()),
-        pa.StructArray.from_arrays([names, values], ["name", "value"]),
-        mask=pa.array([metrics is None for metrics in observed], pa.bool_()),
-    )
-    return pl.Series("observed_metrics", pl.from_arrow(lists), OBSERVED)
+    flat = pa.StructArray.from_arrays([names, values], ["name", "value"])
+    return _lists("observed_metrics", OBSERVED, observed, flat)
 
 
 def _facts(
@@ -658,9 +667,13 @@ def _facts(
     return parts[0] if len(parts) == 1 else together("facts", parts).sort("position")
 
 
-def _new_rulebooks(rows: _Rows, hashes: Sequence[str], rulebooks: Rulebooks) -> pl.DataFrame:
-    texts = [rulebooks.take_new(hash_) for hash_ in hashes]
-    new = [index for index, text in enumerate(texts) if text is not None]
+def _new_rulebooks(rows: _Rows, hashes: Sequence[str], rulebooks: Rulebooks) -> pl.DataFrame | None:
+    # Read backwards, the first of each is what stays.
+    firsts = {hash_: index for index, hash_ in reversed(list(enumerate(hashes)))}
+    texts = {index: rulebooks.take_new(hash_) for hash_, index in firsts.items()}
+    new = sorted(index for index, text in texts.items() if text is not None)
+    if not new:
+        return None
     first = _Rows(rows.scope_id, [rows.entries[index] for index in new])
     columns: Columns = {
         "policy_hash": [hashes[index] for index in new],

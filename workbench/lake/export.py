@@ -40,7 +40,7 @@ from workbench.lake.entries import (
     has_event_time,
     untimed,
 )
-from workbench.lake.files import Files, by_month, in_order, read, scan
+from workbench.lake.files import Files, read, scan
 from workbench.lake.lease import unwritable
 from workbench.lake.manifest import LakeFile, Manifest, Retired, directory_of, load, save
 
@@ -144,7 +144,8 @@ class Exporter:
         # In one thread: inflating gives up the interpreter for each entry, and a second thread would pass it back and
         # forth for longer than inflating takes.
         for span in spans:
-            page = tail.rows(scope.scope_id, *span)
+            with _uncollected():
+                page = tail.rows(scope.scope_id, *span)
             require_consecutive(page, *span)
             unpacked = chunks(page)
             while True:
@@ -163,9 +164,9 @@ class Exporter:
         files = Files(self._lake, manifest, last.position, last.merkle_root)
         written = []
         for table, frame in rows.items():
-            for month, part in by_month(in_order(table, frame), TIME_COLUMNS[table]):
+            for file in files.write_months(table, frame, TIME_COLUMNS[table]):
+                written.append(file)
                 self._rest()
-                written.append(files.write(table, month, part, ordered=True))
         stale: list[LakeFile] = []
         if "erasures" in rows:
             stale, rewritten = _forget(self._lake, manifest, rows["erasures"], files)

@@ -50,26 +50,42 @@ class Files:
         self._merkle_root = merkle_root
         self._directories: set[Path] = set()
 
-    def write(self, table: str, month: str, frame: pl.DataFrame, *, ordered: bool = False) -> LakeFile:
+    def write(self, table: str, month: str, frame: pl.DataFrame) -> LakeFile:
         """Writes the rows of one table and month to a file of their own, durable once `sync` has returned.
 
         Args:
             table: The table.
             month: The month.
             frame: The rows.
-            ordered: Whether they are in the order of `in_order` already.
 
         Raises:
             OSError: It cannot be written.
         """
-        first, last = _positions(frame)
+        rows = in_order(table, frame)
+        return self._write(table, month, rows, _arrow(rows))
+
+    def write_months(self, table: str, frame: pl.DataFrame, time: str) -> Iterator[LakeFile]:
+        """Writes the rows of one table to a file for each UTC month of a time column, as `write` does.
+
+        Raises:
+            OSError: One cannot be written.
+        """
+        months = list(by_month(in_order(table, frame), time))
+        # All at once: of a few rows, converting takes as long as writing them.
+        arrow = _arrow(pl.concat([rows for _, rows in months], rechunk=True))
+        start = 0
+        for month, rows in months:
+            yield self._write(table, month, rows, arrow.slice(start, rows.height))
+            start += rows.height
+
+    def _write(self, table: str, month: str, rows: pl.DataFrame, arrow: pa.Table) -> LakeFile:
+        first, last = _positions(rows)
         directory = directory_of(self._lake, self._manifest.scope_id) / f"month={month}"
         if directory not in self._directories:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         name = f"{table}-{first:012d}-{last:012d}-{self._manifest.generation + 1}.parquet"
         place = str((directory / name).relative_to(self._lake))
-        rows = frame if ordered else in_order(table, frame)
-        written = _write(directory / name, place, table, rows, month)
+        written = _write(directory / name, place, table, month, rows, arrow)
         self._directories.add(directory)
         return replace(written, chain_position=self._chain_position, merkle_root=self._merkle_root)
 
@@ -92,12 +108,14 @@ def write_parquet(file: Path, path: str, table: str, frame: pl.DataFrame) -> Lak
     Raises:
         OSError: It cannot be written.
     """
-    return _write(file, path, table, in_order(table, frame), "")
+    rows = in_order(table, frame)
+    return _write(file, path, table, "", rows, _arrow(rows))
 
 
-def _write(file: Path, path: str, table: str, frame: pl.DataFrame, month: str) -> LakeFile:
+def _write(file: Path, path: str, table: str, month: str, frame: pl.DataFrame, arrow: pa.Table) -> LakeFile:
+    """Writes rows, which are given in both forms, in order."""
     first, last = _positions(frame)
-    content = _parquet(frame, _ORDERS.get(table, _ORDER)[0])
+    content = _parquet(arrow, _row_groups(frame[_ORDERS.get(table, _ORDER)[0]]))
     write_durably(file, content)
     return LakeFile(
         path=path,
@@ -161,13 +179,14 @@ def _positions(frame: pl.DataFrame) -> tuple[int, int]:
     return int(low), int(high)
 
 
-def _parquet(frame: pl.DataFrame, by: str) -> bytes:
-    """Row groups end where a policy ends, or whatever else the rows are sorted by."""
+def _arrow(frame: pl.DataFrame) -> pa.Table:
+    return frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+
+
+def _parquet(arrow: pa.Table, groups: Sequence[tuple[int, int]]) -> bytes:
     content = pa.BufferOutputStream()
-    groups = _row_groups(frame[by])
-    arrow = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
     # Small files are merged soon, and dictionaries take longer to build than they save in writing.
-    small = frame.height < _SMALL_GROUP
+    small = arrow.num_rows < _SMALL_GROUP
     packing: _Packing = {"compression": "lz4", "use_dictionary": False} if small else _WELL_PACKED
     with pq.ParquetWriter(content, arrow.schema, **packing) as writer:
         for start, length in groups:
@@ -177,7 +196,9 @@ def _parquet(frame: pl.DataFrame, by: str) -> bytes:
 
 
 def _row_groups(policies: pl.Series) -> Sequence[tuple[int, int]]:
-    """Where each row group starts, and its length, in rows that are sorted by what is in this column."""
+    """Where each row group starts, and its length, in rows that are sorted by what is in this column: row groups end
+    where a policy ends, or whatever else the rows are sorted by.
+    """
     if len(policies) <= _SMALL_GROUP:
         return [(0, len(policies))]
     groups: list[tuple[int, int]] = []
