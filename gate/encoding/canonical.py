@@ -69,8 +69,8 @@ def is_hash_of(expected: object, value: object) -> bool:
     Raises:
         MaterialRefused: As `canonical`.
     """
-    # To look whether a value is plain takes longer than hashing it. Bytes that have the hash are the canonical ones that
-    # were hashed when it was made, and what writes them is the value that they were made of.
+    # To look whether a value is plain takes longer than hashing it. Bytes that have the hash are the canonical ones
+    # that were hashed when it was made; a value that is written so is the one that they were made of.
     with suppress(orjson.JSONEncodeError):
         if content_hash(value, plain=True) == expected:
             return True
