@@ -124,7 +124,7 @@ class _Chain:
         return (
             _entry_row(entry, link, None),
             _decision_row(entry, entry.decided, link),
-            _claim_row(entry.scope_id, claim.digest(entry.scope_id), claimed),
+            _claim_row(entry.scope_id, claim.stored_as(entry.scope_id), claimed),
         )
 
 

@@ -9,10 +9,10 @@ from sqlalchemy import text
 
 from gate.ledger.stores.store import Store
 
-HEAD: Final = "0013"
+HEAD: Final = "0014"
 """The revision that this release reads and writes."""
 
-OLDER: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012")
+OLDER: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012", "0013")
 """Those that `upgrade` brings to `HEAD`."""
 
 

@@ -301,7 +301,7 @@ claims: Final = Table(
     "claims",
     metadata,
     Column("scope_id", _ID, primary_key=True),
-    Column("claim", LargeBinary(32), primary_key=True),
+    Column("claim", LargeBinary, primary_key=True),
     Column("input_hash", _HASH, nullable=False),
     Column("position", _BIG, nullable=False),
     sqlite_with_rowid=False,

@@ -84,14 +84,14 @@ def _beyond(stray: Stray, end: int) -> Finding:
 
 
 def _stray_claim(ledger: AuditedLedger, scope_id: str, size: int) -> Finding | None:
-    """The first claim, in the order of their digests, of an entry that was not made with its key."""
+    """The first claim, in the order of their keys, of an entry that was not made with its key."""
     after: bytes | None = None
     while True:
         with ledger.snapshot(scope_id) as seen:
             page = seen.claims(after, _PAGE)
             of_chain = [row for row in page if not _is_later(row, size)]
             positions = sorted({row.position for row in of_chain if isinstance(row.position, int)})
-            made = {entry.position: _digest(scope_id, entry) for entry in seen.entries_at(positions)}
+            made = {entry.position: _claimed(scope_id, entry) for entry in seen.entries_at(positions)}
         for row in of_chain:
             if made.get(row.position) != row.claim:
                 what = (
@@ -109,13 +109,13 @@ def _is_later(row: ClaimRow, size: int) -> bool:
     return isinstance(row.position, int) and row.position > size
 
 
-def _digest(scope_id: str, row: AuditedEntry) -> bytes | None:
+def _claimed(scope_id: str, row: AuditedEntry) -> bytes | None:
     try:
         claim = claim_of(row.entry_type, read_stored(row.body, "body")[0])
     except (GateError, KeyError, TypeError):
         return None
-    return None if claim is None else claim.digest(scope_id)
+    return None if claim is None else claim.stored_as(scope_id)
 
 
-def _hex(digest: object) -> str:
-    return digest.hex() if isinstance(digest, bytes) else str(digest)
+def _hex(key: object) -> str:
+    return key.hex() if isinstance(key, bytes) else str(key)

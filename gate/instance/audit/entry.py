@@ -95,10 +95,10 @@ _OF_KIND: Final[Mapping[str, Callable[[Entry, Material], Finding | None]]] = {
 
 
 def _claim_finding(entry: Entry, material: Material) -> Finding | None:
-    row, claim, digest = entry.row, entry.claim, entry.digest
-    if claim is None or digest is None:
+    row, claim, key = entry.row, entry.claim, entry.claimed_as
+    if claim is None or key is None:
         return None
-    found = material.claims.get(digest)
+    found = material.claims.get(key)
     if found is not None and (found.position, found.input_hash) == (row.position, claim.input_hash):
         return None
     stands = "has none" if found is None else f"lets it stand for position {found.position}, or for another payload"
@@ -106,6 +106,6 @@ def _claim_finding(entry: Entry, material: Material) -> Finding | None:
         row.position,
         f"Its idempotency key is not claimed by it: the table claims {stands}, and a retry would be answered with "
         f"another record, or anew.",
-        digest.hex(),
+        key.hex(),
         table=claims.name,
     )

@@ -45,7 +45,7 @@ class Material:
         erasures: The last erasure of decisions that say that they were erased.
         erased_at: The position of the last erasure of decisions with outcomes whose request is kept.
         registrations: The registrations of the rulebooks that decided, by their hashes.
-        claims: The rows of the idempotency keys that entries were made with, by their digests.
+        claims: The rows of the idempotency keys that entries were made with, by what they are stored under.
         searchable: What decisions are searched by, by their positions.
         changes: What migrations and routes are found by, type and subject, by their positions.
         routes: The routes of the rulebook ids that decisions refer to without a version: position and hash.
@@ -84,7 +84,7 @@ class Entry:
         plain: Whether that is known to be plain, as `canonical.is_plain` has it.
         request: The request of a decision or of an outcome, as it is stored.
         claim: The idempotency key that it was made with.
-        digest: The digest of the claim.
+        claimed_as: What the claim is stored under.
         held: Whether it is a decision that is held for its owner.
         fault: Why it cannot be looked at further, as a sentence.
     """
@@ -94,7 +94,7 @@ class Entry:
     plain: bool = False
     request: Any = None
     claim: Claim | None = None
-    digest: bytes | None = None
+    claimed_as: bytes | None = None
     held: bool = False
     fault: str | None = None
 
@@ -108,7 +108,7 @@ def read_entry(scope_id: str, row: AuditedEntry) -> Entry:
             entry.request, plain = read_stored(row.request, "request")
             entry.plain = entry.plain and plain
         entry.claim = claim_of(row.entry_type, entry.document)
-        entry.digest = None if entry.claim is None else entry.claim.digest(scope_id)
+        entry.claimed_as = None if entry.claim is None else entry.claim.stored_as(scope_id)
         entry.held = row.entry_type == DECISION and is_held(entry.document)
     except GateError as error:
         entry.fault = error.message

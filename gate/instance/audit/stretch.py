@@ -124,7 +124,7 @@ class Auditor:
             return material
         decided = [entry for entry in page if entry.row.entry_type == DECISION and entry.fault is None]
         material.searchable = seen.searchable(after, page[-1].row.position)
-        material.claims = seen.claimed([entry.digest for entry in page if entry.digest is not None])
+        material.claims = seen.claimed([entry.claimed_as for entry in page if entry.claimed_as is not None])
         hashes = {hash_ for entry in decided if _may_be_stored(hash_ := entry.document.get("policy_hash"))}
         material.registrations = self._registrations.cited(seen, scope_id, hashes)
         material.changes = seen.changes(after, page[-1].row.position)

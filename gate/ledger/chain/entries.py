@@ -132,7 +132,7 @@ class Entries:
     def claimed(self, scope_id: str, claim: Claim) -> Claimed | None:
         """Who claimed an idempotency key."""
         with self._store.read() as connection:
-            row = connection.execute(_CLAIMED, {"scope": scope_id, "digest": claim.digest(scope_id)}).one_or_none()
+            row = connection.execute(_CLAIMED, {"scope": scope_id, "key": claim.stored_as(scope_id)}).one_or_none()
         return None if row is None else Claimed(row.position, row.input_hash)
 
     def decision(self, scope_id: str, decision_id: str) -> StoredEntry | None:
@@ -291,7 +291,7 @@ _HEADS_AT: Final = select(entries.c.position, entries.c.merkle_root, entries.c.l
 )
 _HEAD: Final = select(chain_heads).where(chain_heads.c.scope_id == bindparam("scope"))
 _TOTALS: Final = select(func.count(), func.coalesce(func.sum(chain_heads.c.chain_size), 0))
-_CLAIMED: Final = select(claims).where(claims.c.scope_id == bindparam("scope"), claims.c.claim == bindparam("digest"))
+_CLAIMED: Final = select(claims).where(claims.c.scope_id == bindparam("scope"), claims.c.claim == bindparam("key"))
 _USED: Final = select(usage.c.records).where(
     usage.c.scope_id == bindparam("scope"), usage.c.month == bindparam("of_month")
 )

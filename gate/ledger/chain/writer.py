@@ -37,6 +37,9 @@ from gate.records.webhooks.types import wants
 SEARCHABLE: Final = 200
 """How many characters of a target_object_id decisions are searched by; the rest is looked for in the record."""
 
+# A decision's id has 36 characters, and so has a UUID.
+_BEGINNING: Final = 40
+
 
 class Claim(NamedTuple):
     """An idempotency key in use.
@@ -54,9 +57,16 @@ class Claim(NamedTuple):
     input_hash: str
 
     def digest(self, scope_id: str) -> bytes:
-        """The 32 bytes under which the claim is stored."""
+        """32 bytes that tell the claim from every other."""
         # Canonical JSON keeps the members apart: "ab" and "c" never give the bytes of "a" and "bc".
         return hashlib.sha256(canonical([scope_id, self.operation, self.decision_id, self.key], plain=True)).digest()
+
+    def stored_as(self, scope_id: str) -> bytes:
+        """The bytes that the claim is stored under: its digest behind the beginning of what it is about."""
+        # An index by digests alone is written to at as many places as there are claims. Those that are made together
+        # are mostly about decisions of one time, or of keys that count up, and so lie on a few pages.
+        digest = self.digest(scope_id)
+        return (self.decision_id or self.key)[:_BEGINNING].encode() + digest
 
 
 class Decided(NamedTuple):
@@ -287,7 +297,7 @@ _LOCK_HEAD: Final = Statement(
 )
 _CLAIMED: Final = Statement(
     select(claims.c.claim, claims.c.position, claims.c.input_hash).where(
-        claims.c.scope_id == bindparam("scope"), claims.c.claim == bindparam("digest")
+        claims.c.scope_id == bindparam("scope"), claims.c.claim == bindparam("key")
     )
 )
 _LINK_OF: Final = Statement(
@@ -345,9 +355,9 @@ def _write(
         tried: Whether the batch was tried before, so that it may have been committed without this process hearing so.
         committed: Told how many entries were new, and how many seconds it took to write and sync them.
     """
-    digests = [None if entry.claim is None else entry.claim.digest(entry.scope_id) for entry in batch]
+    keys = [None if entry.claim is None else entry.claim.stored_as(entry.scope_id) for entry in batch]
     cohorts = [_cohort(entry) for entry in batch]
-    heads, taken, linked, tally, reviews = _look_up(transaction, batch, digests, cohorts, tried=tried)
+    heads, taken, linked, tally, reviews = _look_up(transaction, batch, keys, cohorts, tried=tried)
     used = _usage(transaction, batch, heads)
     counts = dict(used)
     answers: list[AppendResult] = []
@@ -356,7 +366,7 @@ def _write(
     claim_rows: list[dict[str, object]] = []
     moved: set[str] = set()
     outbox = Outbox()
-    for entry, digest, cohort in zip(batch, digests, cohorts, strict=True):
+    for entry, key, cohort in zip(batch, keys, cohorts, strict=True):
         head = heads[entry.scope_id]
         month = _month(entry)
         cap = head.monthly_cap if entry.link.entry_type == "decision" else None
@@ -368,8 +378,8 @@ def _write(
             answers.append(Appended(link, None if cap is None else cap - (counts[month] or 0), confidence))
         elif entry.access_epoch not in (None, head.access_epoch):
             answers.append(AccessChanged())
-        elif digest is not None and digest in taken:
-            answers.append(taken[digest])
+        elif key is not None and key in taken:
+            answers.append(taken[key])
         elif entry.route_epoch not in (None, head.route_epoch):
             # The position orders decisions and routes: an entry after a route must not be of the version before it.
             answers.append(RouteMoved())
@@ -391,10 +401,10 @@ def _write(
             due_at = _review(reviews, entry, review, link)
             if entry.outcome is not None and cohort is not None:
                 tally.add(link["decision_id"], cohort, entry.outcome.status, link["chain_position"], link["created_at"])
-            if digest is not None and entry.claim is not None:
+            if key is not None and entry.claim is not None:
                 # Two requests with one key can meet in one batch: the second finds the first here.
-                taken[digest] = Claimed(link["chain_position"], entry.claim.input_hash)
-                claim_rows.append(_claim_row(entry.scope_id, digest, taken[digest]))
+                taken[key] = Claimed(link["chain_position"], entry.claim.input_hash)
+                claim_rows.append(_claim_row(entry.scope_id, key, taken[key]))
             if entry.event is not None and wants(head.webhook_events, entry.event.type):
                 head.event_seq += 1
                 outbox.add(entry.scope_id, head.event_seq, entry.event, link["chain_position"], due_at=due_at)
@@ -431,12 +441,12 @@ def _month(entry: NewEntry) -> _Month:
 def _look_up(
     transaction: Transaction,
     batch: Sequence[NewEntry],
-    digests: Sequence[bytes | None],
+    keys: Sequence[bytes | None],
     cohorts: Sequence[Cohort | None],
     *,
     tried: bool,
 ) -> tuple[dict[str, _ScopeHead], dict[bytes, Claimed], dict[str, _Linked], Tally, Reviews]:
-    """Locks the heads, and then finds what is there already: claims by digest, links by entry id, tally and reviews."""
+    """Locks the heads, and then finds what is there already: claims by key, links by entry id, tally and reviews."""
     # In order, so that two writers never wait for each other's heads. The heads are asked for first: once they are
     # locked, nobody else changes the claims, counts and entries of their scopes before this transaction ends.
     scopes = sorted({entry.scope_id for entry in batch})
@@ -449,9 +459,9 @@ def _look_up(
             (
                 _CLAIMED,
                 [
-                    {"scope": entry.scope_id, "digest": digest}
-                    for entry, digest in zip(batch, digests, strict=True)
-                    if digest is not None
+                    {"scope": entry.scope_id, "key": key}
+                    for entry, key in zip(batch, keys, strict=True)
+                    if key is not None
                 ],
             ),
             (_LINK_OF, [{"scope": e.scope_id, "decision": e.link.decision_id, "entry": e.entry_id} for e in again]),
@@ -463,7 +473,7 @@ def _look_up(
         scope_id: _ScopeHead(Head(chain_id, size, merkle_root, link_hash), *respected)
         for scope_id, chain_id, size, merkle_root, link_hash, *respected in head_rows
     }
-    taken = {bytes(digest): Claimed(position, input_hash) for digest, position, input_hash in claim_rows}
+    taken = {bytes(key): Claimed(position, input_hash) for key, position, input_hash in claim_rows}
     known = {row[0]: row for row in link_rows}
     linked = {e.entry_id: _known_link(heads[e.scope_id], e, known[e.entry_id]) for e in again if e.entry_id in known}
     return heads, taken, linked, Tally(latest_rows, count_rows, reported_rows), Reviews(*review_rows)
@@ -543,8 +553,8 @@ def _usage_writes(
     return [(_INSERT_USAGE, new), (_COUNT_USAGE, known)]
 
 
-def _claim_row(scope_id: str, digest: bytes, claimed: Claimed) -> dict[str, object]:
-    return {"scope_id": scope_id, "claim": digest, "input_hash": claimed.input_hash, "position": claimed.position}
+def _claim_row(scope_id: str, key: bytes, claimed: Claimed) -> dict[str, object]:
+    return {"scope_id": scope_id, "claim": key, "input_hash": claimed.input_hash, "position": claimed.position}
 
 
 def _decision_row(entry: NewEntry, decided: Decided, link: chain.Link) -> dict[str, object]:

@@ -267,9 +267,9 @@ class Snapshot:
         row = self._connection.execute(_STRAY_CHANGE, self._scope).one_or_none()
         return None if row is None else Stray(changes.name, row[0], shown(row[1]))
 
-    def claimed(self, digests: Sequence[bytes]) -> dict[bytes, ClaimRow]:
-        """The claims with these digests."""
-        rows = (ClaimRow(*row) for row in self._each(_CLAIMED, digests))
+    def claimed(self, keys: Sequence[bytes]) -> dict[bytes, ClaimRow]:
+        """The claims that are stored under these keys."""
+        rows = (ClaimRow(*row) for row in self._each(_CLAIMED, keys))
         return {bytes(row.claim): row for row in rows}
 
     def latest(self, decision_ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
@@ -317,7 +317,7 @@ class Snapshot:
         return int(self._connection.execute(_COUNT_CLAIMS, {**self._scope, "to": up_to}).scalar_one())
 
     def claims(self, after: bytes | None, limit: int) -> list[ClaimRow]:
-        """The next claims in the order of their digests, after one of them or from the first."""
+        """The next claims in the order of their keys, after one of them or from the first."""
         rows = self._connection.execute(_CLAIMS, {**self._scope, "after": after or b"", "limit": limit})
         return [ClaimRow(*row) for row in rows]
 

@@ -475,7 +475,7 @@ def record_gone(service: Service) -> Iterator[None]:
 def claimed_by_another(service: Service) -> Iterator[None]:
     """The used key leads to the record of another one, of the same payload."""
     assert service.decide("another").status_code == 200
-    claim = Claim("decide", "", "order-1", "").digest(service.scope.scope_id)
+    claim = Claim("decide", "", "order-1", "").stored_as(service.scope.scope_id)
     this = (claims.c.scope_id == service.scope.scope_id) & (claims.c.claim == claim)
 
     def lead_to(position: int) -> None:

@@ -56,8 +56,8 @@ RESTORE = "restore a backup that `gate chain check` finds whole"
 pytestmark = on_one_database
 
 
-def digest(scope: Scope, key: str, operation: str = "decide", decision_id: str = "") -> bytes:
-    return Claim(operation, decision_id, key, "").digest(scope.scope_id)
+def stored_as(scope: Scope, key: str, operation: str = "decide", decision_id: str = "") -> bytes:
+    return Claim(operation, decision_id, key, "").stored_as(scope.scope_id)
 
 
 def put_claim(instance: Instance, scope: Scope, claim: bytes, position: int, input_hash: str) -> None:
@@ -98,7 +98,7 @@ class TestClaims:
     ) -> None:
         """A request with the key would be answered with that entry: an old yes, though nothing was ever decided."""
         body = orjson.loads(unpack(row_at(lived, position).body))
-        claim = digest(scope, "unused")
+        claim = stored_as(scope, "unused")
         put_claim(lived, scope, claim, position, body.get("input_hash", "0" * 64))
         finding = requires(found(lived, scope), "claims", position, claim.hex(), "was not made with it")
         assert finding.row == claim.hex()
@@ -107,7 +107,7 @@ class TestClaims:
         self, lived: Instance, scope: Scope, authority: Authority
     ) -> None:
         record = lived.gate().decide(authority, sample_request(), request_id="req_1").record
-        claim = digest(scope, "added later")
+        claim = stored_as(scope, "added later")
         put_claim(lived, scope, claim, SIZE + 1, record["input_hash"])
         requires(found(lived, scope), "claims", SIZE + 1, claim.hex())
 
@@ -118,7 +118,7 @@ class TestClaims:
         self, lived: Instance, scope: Scope, operation: str, named: str
     ) -> None:
         decision_id = row_at(lived, 1).decision_id if operation != "decide" else ""
-        claim = digest(scope, named, operation, decision_id)
+        claim = stored_as(scope, named, operation, decision_id)
         put_claim(lived, scope, claim, 1, orjson.loads(unpack(row_at(lived, 1).body))["input_hash"])
         requires(found(lived, scope), "claims", 1, claim.hex())
 
@@ -127,11 +127,11 @@ class TestClaims:
     ) -> None:
         monkeypatch.setattr("gate.instance.audit.beside._PAGE", 2)
         for number in range(3):
-            put_claim(lived, scope, digest(scope, f"unused-{number}"), 2, "0" * 64)
+            put_claim(lived, scope, stored_as(scope, f"unused-{number}"), 2, "0" * 64)
         requires(found(lived, scope), "claims", 2, "was not made with it")
 
     def test_a_key_that_is_taken_away_is_found_at_its_entry(self, lived: Instance, scope: Scope) -> None:
-        claim = digest(scope, "order-1")
+        claim = stored_as(scope, "order-1")
         with lived.ledger.store.write() as connection:
             connection.execute(delete(claims).where(claims.c.claim == claim))
         assert requires(found(lived, scope), "claims", 2, "has none").row == claim.hex()
@@ -140,7 +140,9 @@ class TestClaims:
         """Their number stays the same."""
         with lived.ledger.store.write() as connection:
             connection.execute(
-                update(claims).where(claims.c.claim == digest(scope, "order-1")).values(claim=digest(scope, "unused"))
+                update(claims)
+                .where(claims.c.claim == stored_as(scope, "order-1"))
+                .values(claim=stored_as(scope, "unused"))
             )
         requires(found(lived, scope), "claims", 2)
 
@@ -170,7 +172,7 @@ class TestTheEndOfTheChain:
         self, lived: Instance, scope: Scope, left: str, taken: tuple[Any, ...]
     ) -> None:
         row = {
-            "claims": digest(scope, "order-9").hex(),
+            "claims": stored_as(scope, "order-9").hex(),
             "decisions": str(SIZE),
             "entries": row_at(lived, SIZE).entry_id,
         }[left]
@@ -191,7 +193,7 @@ class TestTheEndOfTheChain:
         assert requires(found(lived, scope), "latest_outcomes", SIZE + 1).row == decision_id
 
     def test_a_key_that_stands_for_an_entry_to_come_is_found(self, lived: Instance, scope: Scope) -> None:
-        claim = digest(scope, "unused")
+        claim = stored_as(scope, "unused")
         put_claim(lived, scope, claim, SIZE + 7, "0" * 64)
         assert requires(found(lived, scope), "claims", SIZE + 7, f"ends at {SIZE}").row == claim.hex()
 
@@ -203,7 +205,7 @@ class TestTheEndOfTheChain:
         if table is entries:
             values |= {"entry_id": "dec_0", "decision_id": "dec_0"}
         if table is claims:
-            values |= {"claim": digest(scope, "unused")}
+            values |= {"claim": stored_as(scope, "unused")}
         with lived.ledger.store.write() as connection:
             connection.execute(insert(table), values)
         requires(found(lived, scope), table.name, position)

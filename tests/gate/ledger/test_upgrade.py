@@ -23,6 +23,8 @@ from gate.instance.instance import Instance, create_instance, open_instance, upg
 from gate.instance.settings import Settings, load_settings
 from gate.ledger import open_ledger, open_store, schema
 from gate.ledger.access.authority import FULL_ACCESS, PLANS
+from gate.ledger.chain.entries import Entries
+from gate.ledger.chain.writer import Appended, Claim, Claimed
 from gate.ledger.reads.decisions import Criteria, Decisions
 from gate.ledger.stores.store import Store
 from gate.ledger.tables import limits_metadata, metadata
@@ -169,12 +171,11 @@ def test_an_upgraded_ledger_is_that_of_this_release(
     before, expected = rows_of(store), rows_of(source.ledger.store)
     assert upgrade_ledger(settings, utc_now()) == revision
     after = rows_of(store)
-    for name in ("claims", "api_keys"):
-        assert after[name] == before[name], name
+    assert after["api_keys"] == before["api_keys"]
     # What was stored is left as it lies; of the confidence in old decisions nothing is known.
     unknown = () if revision >= "0003" else (None,)
     assert after["entries"] == [(*row, *unknown) for row in before["entries"]]
-    for name in ("scopes", "chain_heads", "usage", "rulebooks", "decisions"):
+    for name in ("scopes", "chain_heads", "usage", "rulebooks", "decisions", "claims"):
         assert after[name] == expected[name], name
     for name in (
         "latest_outcomes",
@@ -256,8 +257,44 @@ def test_reports_do_not_count_as_records(source: Instance, tmp_path: Path, datab
     store.close()
 
 
-# The last step makes no table, and changes none.
-MAKING_TABLES = schema.OLDER[:-1]
+def test_the_keys_of_reports_are_found_after_an_upgrade(
+    source: Instance, tmp_path: Path, database_url: str | None
+) -> None:
+    scope_id = source.ledger.directory.scope("starter").scope_id
+    # The longest keys begin alike, and are told apart all the same.
+    claims = [Claim("execution", f"dec_{number:032x}", number % 2 * "x" * 299 + "k", "a" * 64) for number in range(99)]
+    claims += [Claim("execution", "dec_1", f"{'x' * 298}{number}", "b" * 64) for number in range(2)]
+    for number, claim in enumerate(claims):
+        report = entry(scope_id, 0, claim, entry_type="execution", decision_id=claim.decision_id)
+        assert isinstance(source.ledger.entries.append(report._replace(entry_id=f"exe_{number:032x}")), Appended)
+    store = open_store(database_url or f"sqlite:///{tmp_path / 'old.db'}", create=True)
+    copy_as_release(source.ledger.store, store, "0013")
+    assert rows_of(store)["claims"] != rows_of(source.ledger.store)["claims"]
+    schema.upgrade(store)
+    assert rows_of(store)["claims"] == rows_of(source.ledger.store)["claims"]
+    found = [Entries(store).claimed(scope_id, claim) for claim in claims]
+    assert found == [Claimed(number, claim.input_hash) for number, claim in enumerate(claims, 4)]
+    store.close()
+
+
+@pytest.mark.parametrize("damage", ["DELETE FROM entries", "UPDATE entries SET body = ''"])
+def test_an_upgrade_refuses_keys_whose_entries_are_damaged(
+    source: Instance, tmp_path: Path, database_url: str | None, damage: str
+) -> None:
+    """Left behind, such a key would be free for a second record."""
+    store = open_store(database_url or f"sqlite:///{tmp_path / 'old.db'}", create=True)
+    copy_as_release(source.ledger.store, store, "0013")
+    with store.write() as connection:
+        connection.execute(text(f"{damage} WHERE position = 2"))
+    before = rows_of(store)
+    with pytest.raises(OperatorError, match="position 2 of the scope .*gate chain check") as refusal:
+        schema.upgrade(store)
+    assert (refusal.value.code, rows_of(store), schema.revision(store)) == ("LEDGER_DAMAGED", before, "0013")
+    store.close()
+
+
+# The last steps make no table.
+MAKING_TABLES = schema.OLDER[:-2]
 
 
 @pytest.mark.parametrize("revision", MAKING_TABLES, indirect=True)

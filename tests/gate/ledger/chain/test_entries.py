@@ -121,6 +121,19 @@ def test_a_key_is_unique_per_scope_operation_and_decision(ledger: Ledger, scope:
         assert isinstance(ledger.entries.append(entry(owner.scope_id, number, claim)), Appended)
 
 
+@pytest.mark.parametrize(
+    "claims",
+    [
+        [Claim("decide", "", f"order-{number:06}", "a" * 64) for number in range(50)],
+        [Claim("outcome", f"dec_{number:032x}", "retry", "a" * 64) for number in range(50)],
+    ],
+)
+def test_claims_of_keys_or_decisions_in_order_are_stored_in_order(scope: Scope, claims: list[Claim]) -> None:
+    """So that what is claimed together is written to the same few pages."""
+    stored = [claim.stored_as(scope.scope_id) for claim in claims]
+    assert stored == sorted(stored)
+
+
 def test_equal_keys_in_concurrency_append_once(ledger: Ledger, scope: Scope) -> None:
     claim = Claim("decide", "", "same", "a" * 64)
     results: list[Any] = []
