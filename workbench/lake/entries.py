@@ -718,6 +718,14 @@ def together(table: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat([part.select(name for name in chosen if name in part.columns) for part in parts], how="diagonal")
 
 
+def held(facts: pl.DataFrame) -> pl.DataFrame:
+    """Facts as a file holds them: without the columns that are null in every row, for readers take those that a file
+    lacks for null. Few facts come in more than one type, so that half of the columns say nothing.
+    """
+    names = facts.columns[len(FACTS) :]
+    return facts.drop(name for name in names if not name.endswith(":type") and facts[name].null_count() == facts.height)
+
+
 EVENT_TIMES: Final[Mapping[str, Mapping[str, str | None]]] = {
     "decisions": {"occurred_at": None},
     "outcomes": {"occurred_at": None},

@@ -38,6 +38,7 @@ from workbench.lake.entries import (
     forgotten,
     frames,
     has_event_time,
+    held,
     untimed,
 )
 from workbench.lake.files import Files, read, scan
@@ -126,8 +127,15 @@ class Exporter:
             return
         try:
             manifest = self._swept(manifest)
-            for batch in _batches(self._rows(scope, manifest, most), self._batch):
-                manifest = self._commit(manifest, batch)
+            batches = _batches(self._rows(scope, manifest, most), self._batch)
+            while True:
+                with _uncollected():
+                    batch = next(batches, None)
+                    if batch is None:
+                        return
+                    manifest = self._commit(manifest, batch)
+                    # The collector would look at every part of it, in vain.
+                    del batch
                 yield manifest
         except OSError as error:
             raise unwritable(self._lake, error) from error
@@ -144,18 +152,12 @@ class Exporter:
         # In one thread: inflating gives up the interpreter for each entry, and a second thread would pass it back and
         # forth for longer than inflating takes.
         for span in spans:
-            with _uncollected():
-                page = tail.rows(scope.scope_id, *span)
+            page = tail.rows(scope.scope_id, *span)
             require_consecutive(page, *span)
-            unpacked = chunks(page)
-            while True:
+            self._rest()
+            for chunk in chunks(page):
+                yield chunk[-1], frames(scope.scope_id, chunk, rulebooks, self._personal)
                 self._rest()
-                with _uncollected():
-                    chunk = next(unpacked, None)
-                    if chunk is None:
-                        break
-                    rows = frames(scope.scope_id, chunk, rulebooks, self._personal)
-                yield chunk[-1], rows
 
     def _commit(self, manifest: Manifest, batch: Sequence[tuple[FollowedEntry, Frames]]) -> Manifest:
         last = batch[-1][0]
@@ -163,6 +165,8 @@ class Exporter:
         now = self._clock()
         files = Files(self._lake, manifest, last.position, last.merkle_root)
         written = []
+        if "facts" in rows:
+            rows["facts"] = held(rows["facts"])
         for table, frame in rows.items():
             for file in files.write_months(table, frame, TIME_COLUMNS[table]):
                 written.append(file)
@@ -221,7 +225,7 @@ class Exporter:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Nothing that a page is made of refers back to itself, and to look for what does takes a third of an export."""
+    """Nothing that a batch is made of refers back to itself, and to look for what does takes a third of an export."""
     collecting = gc.isenabled()
     gc.disable()
     try:

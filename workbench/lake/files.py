@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NotRequired, TypedDict
@@ -37,6 +40,8 @@ _MONTHS: Final = 12
 # Fewer rows are not worth a row group of their own.
 _SMALL_GROUP: Final = 4_096
 _WELL_PACKED: Final[_Packing] = {"compression": "zstd", "compression_level": 1}
+# How many files wait to be synced at most; each of them is open.
+_UNSYNCED: Final = 16
 
 
 class Files:
@@ -49,6 +54,9 @@ class Files:
         self._chain_position = chain_position
         self._merkle_root = merkle_root
         self._directories: set[Path] = set()
+        # The disk is waited for beside the next file, which takes as long to make.
+        self._syncing = ThreadPoolExecutor(1, "sync")
+        self._unsynced: deque[Future[None]] = deque()
 
     def write(self, table: str, month: str, frame: pl.DataFrame) -> LakeFile:
         """Writes the rows of one table and month to a file of their own, durable once `sync` has returned.
@@ -85,12 +93,22 @@ class Files:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         name = f"{table}-{first:012d}-{last:012d}-{self._manifest.generation + 1}.parquet"
         place = str((directory / name).relative_to(self._lake))
-        written = _write(directory / name, place, table, month, rows, arrow)
+        content, written = _made(place, table, month, rows, arrow)
+        # Under its own name at once: nobody reads a file that no manifest lists.
+        self._unsynced.append(self._syncing.submit(_sync, _write(directory / name, content)))
+        if len(self._unsynced) > _UNSYNCED:
+            self._unsynced.popleft().result()
         self._directories.add(directory)
         return replace(written, chain_position=self._chain_position, merkle_root=self._merkle_root)
 
     def sync(self) -> None:
-        """Makes the names of the files written durable."""
+        """Makes the files written durable, and their names.
+
+        Raises:
+            OSError: One cannot be.
+        """
+        while self._unsynced:
+            self._unsynced.popleft().result()
         for directory in self._directories | {directory.parent for directory in self._directories}:
             sync_directory(directory)
         self._directories.clear()
@@ -109,15 +127,35 @@ def write_parquet(file: Path, path: str, table: str, frame: pl.DataFrame) -> Lak
         OSError: It cannot be written.
     """
     rows = in_order(table, frame)
-    return _write(file, path, table, "", rows, _arrow(rows))
+    content, written = _made(path, table, "", rows, _arrow(rows))
+    write_durably(file, content)
+    return written
 
 
-def _write(file: Path, path: str, table: str, month: str, frame: pl.DataFrame, arrow: pa.Table) -> LakeFile:
-    """Writes rows, which are given in both forms, in order."""
+def _write(file: Path, content: bytes) -> int:
+    """Writes a file of mode 0600, which is not durable yet; its descriptor."""
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb", closefd=False) as opened:
+            opened.write(content)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _sync(descriptor: int) -> None:
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _made(path: str, table: str, month: str, frame: pl.DataFrame, arrow: pa.Table) -> tuple[bytes, LakeFile]:
+    """A file of rows, which are given in both forms, in order: its content, and what a manifest says of it."""
     first, last = _positions(frame)
     content = _parquet(arrow, _row_groups(frame[_ORDERS.get(table, _ORDER)[0]]))
-    write_durably(file, content)
-    return LakeFile(
+    return content, LakeFile(
         path=path,
         table=table,
         month=month,

@@ -287,7 +287,7 @@ def test_an_upgrade_refuses_keys_whose_entries_are_damaged(
     with store.write() as connection:
         connection.execute(text(f"{damage} WHERE position = 2"))
     before = rows_of(store)
-    with pytest.raises(OperatorError, match="position 2 of the scope .*gate chain check") as refusal:
+    with pytest.raises(OperatorError, match=r"position 2 of the scope .*gate chain check") as refusal:
         schema.upgrade(store)
     assert (refusal.value.code, rows_of(store), schema.revision(store)) == ("LEDGER_DAMAGED", before, "0013")
     store.close()

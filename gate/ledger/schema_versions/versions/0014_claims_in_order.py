@@ -1,4 +1,4 @@
-"""Claims are stored under their digest behind the beginning of what they are about, no longer under the digest alone."""
+"""Claims are stored under their digest behind the beginning of what they are about, not under the digest alone."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ def _beginning(row: sa.Row[Any]) -> bytes:
         # Skipped, its key would be free for a second record.
         raise OperatorError(
             "LEDGER_DAMAGED",
-            f"The ledger cannot be upgraded: its table claims lets an idempotency key stand for the entry at position "
-            f"{row.position} of the scope {row.scope_id}, which is not there, or cannot be read. Run `gate chain check` "
-            f"with the release that made the ledger, and restore a backup.",
+            f"The ledger cannot be upgraded, and was left as it is: its table claims lets an idempotency key stand for "
+            f"the entry at position {row.position} of the scope {row.scope_id}, which is not there or cannot be read. "
+            f"Run `gate chain check` with the release that made the ledger, and restore a backup.",
         )
     return beginning
 
