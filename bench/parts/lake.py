@@ -120,7 +120,7 @@ def _read(ledger: Ledger, scopes: Sequence[FollowedScope], entries: int) -> _Tim
     found = 0
     for scope in scopes:
         for span in ledger.tail.spans(scope.scope_id, after=0, up_to=scope.head.size):
-            for row in ledger.tail.rows(scope.scope_id, *span):
+            for row in span.rows:
                 unpack(row[_BODY])
                 if row[_REQUEST] is not None:
                     unpack(row[_REQUEST])

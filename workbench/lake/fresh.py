@@ -78,9 +78,8 @@ def _fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal, *, fac
     parts = []
     room = MAX_TAIL_BYTES
     for span in ledger.tail.spans(scope_id, after=manifest.position, up_to=scope.head.size):
-        page = ledger.tail.rows(scope_id, *span)
-        require_consecutive(page, *span)
-        for chunk in chunks(page):
+        require_consecutive(span)
+        for chunk in chunks(span.rows):
             parts.append(frames(scope_id, chunk, rulebooks, personal))
             room -= sum(int(frame.estimated_size()) for frame in parts[-1].values())
             if room < 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from sqlalchemy import bindparam, case, func, literal_column, select
+from sqlalchemy import bindparam, case, select
 
 from gate.ledger.stores.store import Row, Statement, Store, unheard_of
 from gate.ledger.tables import chain_heads, entries, scopes
@@ -47,6 +47,24 @@ class FollowedEntry(NamedTuple):
     confidence: bytes | None
 
 
+_BODY: Final = FollowedEntry._fields.index("body")
+_REQUEST: Final = FollowedEntry._fields.index("request")
+
+
+class Span(NamedTuple):
+    """A page of a chain.
+
+    Attributes:
+        after: The position that it comes after.
+        last: The position of its last entry.
+        rows: The entries, each with the members of `FollowedEntry`; fewer than positions where the chain has gaps.
+    """
+
+    after: int
+    last: int
+    rows: Sequence[Row]
+
+
 class Tail:
     """Reads the chains of a ledger from a position on."""
 
@@ -76,6 +94,15 @@ class Tail:
     def pages(
         self, scope_id: str, *, after: int, up_to: int, size: int = PAGE_ENTRIES
     ) -> Iterator[list[FollowedEntry]]:
+        """The entries after a position, up to another, as `spans` gives them.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+        for span in self.spans(scope_id, after=after, up_to=up_to, size=size):
+            yield [FollowedEntry(*row) for row in span.rows]
+
+    def spans(self, scope_id: str, *, after: int, up_to: int, size: int = PAGE_ENTRIES) -> Iterator[Span]:
         """The entries after a position, up to another, in pages of at most so many entries and about 32 MB as stored.
 
         What stands at a position never changes, but for what an erasure takes out of it; so the pages are those of one
@@ -84,42 +111,21 @@ class Tail:
         Raises:
             ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
         """
-        for first, last in self.spans(scope_id, after=after, up_to=up_to, size=size):
-            yield [FollowedEntry(*row) for row in self.rows(scope_id, first, last)]
-
-    def spans(self, scope_id: str, *, after: int, up_to: int, size: int = PAGE_ENTRIES) -> Iterator[tuple[int, int]]:
-        """The pages of `pages`, each as the position that it comes after and that of its last entry.
-
-        Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
-        """
         while after < up_to:
-            last = self._page_end(scope_id, after, min(after + size, up_to))
-            yield after, last
-            after = last
+            span = self._span(scope_id, after, min(after + size, up_to))
+            yield span
+            after = span.last
 
-    def rows(self, scope_id: str, after: int, last: int) -> Sequence[Row]:
-        """The entries after a position, up to another, each with the members of `FollowedEntry`; fewer where some are
-        missing.
-
-        Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
-        """
-        return self._store.fetch(_ENTRIES, {"scope": scope_id, "after": after, "last": last})
-
-    def _page_end(self, scope_id: str, after: int, last: int) -> int:
-        span = {"scope": scope_id, "after": after, "last": last}
-        [(end, size)] = self._store.fetch(_SIZE, span)
+    def _span(self, scope_id: str, after: int, last: int) -> Span:
+        page: list[Row] = []
         room = _PAGE_BYTES
-        if end is not None and size > room:
-            end = after
-            for position, size in self._store.fetch(_SIZES, span):
-                room -= int(size)
-                if room < 0 and end > after:
-                    break
-                end = position
-        # A page covers at least one position even where the chain has a gap, or no reader would get past it.
-        return max(end or after, after + 1)
+        with self._store.stream(_ENTRIES, {"scope": scope_id, "after": after, "last": last}) as rows:
+            for row in rows:
+                page.append(row)
+                room -= len(row[_BODY]) + (0 if row[_REQUEST] is None else len(row[_REQUEST]))
+                if room < 0:
+                    return Span(after, row[0], page)
+        return Span(after, last, page)
 
 
 _HEADS: Final = select(
@@ -154,10 +160,6 @@ _ENTRIES: Final = Statement(
     .where(*_RANGE)
     .order_by(entries.c.position)
 )
-_STORED: Final = func.length(entries.c.body) + func.coalesce(func.length(entries.c.request), literal_column("0"))
-_SIZES: Final = Statement(select(entries.c.position, _STORED).where(*_RANGE).order_by(entries.c.position))
-# Of a page as a whole, which is nearly always all that has to be known.
-_SIZE: Final = Statement(select(func.max(entries.c.position), func.sum(_STORED)).where(*_RANGE))
 
 
 def _scope(row: Row) -> FollowedScope:

@@ -8,7 +8,7 @@ the append path, by failing and being tried again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from threading import Lock
 from typing import Any, Final
 
@@ -27,6 +27,8 @@ _LOST_CODES: Final = frozenset({"57P01", "57P02", "57P03"})
 _LOST_CLASS: Final = "08"
 # The driver remembers how it reads a statement of no more parameters, which costs more than to send several statements.
 _PARAMETERS: Final = 50
+# How many rows of a stream are in memory at most.
+_STREAMED: Final = 100
 _TIMEOUT_MS: Final = int(WRITE_TIMEOUT * 1000)
 # A server that vanished without a word is given up within this many seconds.
 _SILENCE_SECONDS: Final = 10
@@ -81,6 +83,15 @@ class PostgresLedgerStore(Store):
         text, parameters = statement.on(self.engine.dialect)
         with self.read() as connection:
             return connection.exec_driver_sql(text, tuple(parameters(values))).all()
+
+    @contextmanager
+    def stream(self, statement: Statement, values: Mapping[str, object]) -> Iterator[Iterator[Row]]:
+        """See `Store.stream`."""
+        text, parameters = statement.on(self.engine.dialect)
+        with self.read() as connection:
+            streaming = connection.execution_options(yield_per=_STREAMED)
+            with closing(streaming.exec_driver_sql(text, tuple(parameters(values)))) as rows:
+                yield iter(rows)
 
     @contextmanager
     def write(self, *, patience: float | None = None) -> Iterator[Connection]:

@@ -14,7 +14,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -126,6 +126,17 @@ class SqliteLedgerStore(Store):
                 return rows
             finally:
                 pooled.close()
+
+    @contextmanager
+    def stream(self, statement: Statement, values: Mapping[str, object]) -> Iterator[Iterator[Row]]:
+        """See `Store.stream`."""
+        text, parameters = statement.on(self.engine.dialect)
+        with (
+            self._translated(),
+            closing(self.engine.raw_connection()) as pooled,
+            closing(pooled.cursor()) as cursor,
+        ):
+            yield cursor.execute(text, parameters(values))
 
     @contextmanager
     def write(self, *, patience: float | None = None) -> Iterator[Connection]:

@@ -164,6 +164,14 @@ class Store(ABC):
         """
 
     @abstractmethod
+    def stream(self, statement: Statement, values: Mapping[str, object]) -> AbstractContextManager[Iterator[Row]]:
+        """The rows of one query as `fetch` gives them, a few in memory at a time, while the block runs.
+
+        Raises:
+            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        """
+
+    @abstractmethod
     def write(self, *, patience: float | None = None) -> AbstractContextManager[Connection]:
         """A transaction that is on disk when the block has ended without an exception, and undone otherwise.
 
