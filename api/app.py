@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging.config
 import os
 import signal
@@ -60,6 +59,7 @@ from api.workers.placement import keep_to_one
 from gate.clock import utc_now
 from gate.errors import GateError, ServiceUnavailable
 from gate.instance.instance import Instance, open_instance
+from gate.instance.processes import calm_garbage
 from gate.instance.settings import METRICS_FILE, Settings, load_settings
 from gate.origins import Origins
 from gate.policy.questions import Reports
@@ -262,15 +262,6 @@ def worker() -> Worker:
     _when_asked_to_end(app.give_up)
     calm_garbage()
     return app
-
-
-def calm_garbage() -> None:
-    """Keeps the collector of garbage to what a request leaves behind, and from looking in the middle of a batch."""
-    # Loaded modules stay for good; no later collection needs to look through them.
-    gc.collect()
-    gc.freeze()
-    # A batch of 100 decisions keeps 7,000 objects until it is answered, and a cycle is rare.
-    gc.set_threshold(20_000, 20, 20)
 
 
 class Worker:

@@ -17,6 +17,7 @@ from api.http.logs import open_log, places
 from api.workers.companions import end_with
 from gate.errors import GateError
 from gate.instance.instance import open_instance
+from gate.instance.processes import calm_garbage
 from gate.instance.settings import load_settings
 from workbench.alerting import Alerting
 from workbench.analytics import Analytics, Follower, serve
@@ -65,6 +66,7 @@ def main() -> None:
     except GateError as error:
         log.failed("start", error)
         sys.exit(2)
+    calm_garbage()
     analytics = Analytics(instance.ledger, settings.lake_directory, personal, migrations)
     serve(
         analytics,

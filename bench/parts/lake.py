@@ -22,6 +22,7 @@ from bench.lakes import goal_lines, judged
 from bench.measure import Mismatch, Spread, alternate, ratio, spread
 from bench.subjects import sqlite_url
 from bench.tables import table
+from gate.instance.processes import calm_garbage
 from gate.ledger import Ledger
 from gate.ledger.packing import unpack
 from gate.ledger.reads.tail import FollowedEntry, FollowedScope
@@ -62,6 +63,7 @@ def run(*, quick: bool) -> dict[str, Any]:
             scopes = ledger.tail.scopes()
             # As a service does that has run before, so that the first round is no other than the rest.
             _make(ledger, lake, scopes, entries)
+            calm_garbage()
             files = _count_files(ledger, directory / "counted", scopes)
             subjects: dict[str, Callable[[], _Times]] = {
                 "floor": partial(_read, ledger, scopes, entries),

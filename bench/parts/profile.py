@@ -20,7 +20,7 @@ from wsgiref.types import WSGIEnvironment
 from flask import g
 from flask.ctx import RequestContext
 
-from api.app import calm_garbage, create_app
+from api.app import create_app
 from api.http.logs import open_log
 from api.http.metrics import Metrics
 from api.http.observation import observe
@@ -40,6 +40,7 @@ from gate.encoding.canonical import content_hash, is_plain
 from gate.encoding.strict_json import parse
 from gate.ids import timestamp
 from gate.instance.instance import Instance, create_instance, open_instance
+from gate.instance.processes import calm_garbage
 from gate.instance.settings import load_settings
 from gate.ledger.access.authority import FULL_ACCESS
 from gate.ledger.chain.writer import Appended, NewEntry

@@ -1,4 +1,6 @@
-"""Processes that share one command's work: spawned, so that they inherit no locks and no descriptors."""
+"""Processes that share one command's work: spawned, so that they inherit no locks and no descriptors; and what every
+process that stays does once it has loaded.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,15 @@ from contextlib import contextmanager
 from typing import Any
 
 _CTRL_C = frozenset({signal.SIGINT})
+
+
+def calm_garbage() -> None:
+    """Keeps the collector of garbage to what a request leaves behind, and from looking in the middle of a batch."""
+    # Loaded modules stay for good; no later collection needs to look through them.
+    gc.collect()
+    gc.freeze()
+    # A batch of 100 decisions keeps 7,000 objects until it is answered, and a cycle is rare.
+    gc.set_threshold(20_000, 20, 20)
 
 
 class WorkerPool(ProcessPoolExecutor):

@@ -35,8 +35,7 @@ _MAX_FIELDS: Final = 256
 # Four for each field.
 _MAX_COLUMNS: Final = 4 * _MAX_FIELDS
 _CHUNK_BYTES: Final = 64 * 1024 * 1024
-_BODY: Final = FollowedEntry._fields.index("body")
-_REQUEST_AT: Final = FollowedEntry._fields.index("request")
+_TYPE_AT, _BODY, _REQUEST_AT = map(FollowedEntry._fields.index, ("entry_type", "body", "request"))
 _MAX_RULEBOOKS: Final = 10_000
 _FACTS_PREFIX: Final = "inputs."
 # Of this form Polars reads in a fifth of the time that `%.3f` takes.
@@ -135,7 +134,7 @@ _MEANT: Final[Mapping[str, None]] = {"": None, "null": None}
 class _Rows:
     """Entries of one type, and what is stored of them beside their bodies, a column for each member."""
 
-    def __init__(self, scope_id: str, entries: Sequence[FollowedEntry]) -> None:
+    def __init__(self, scope_id: str, entries: Sequence[Sequence[Any]]) -> None:
         self.scope_id = scope_id
         self.entries = entries
         members = zip(*entries, strict=True) if entries else ((),) * len(FollowedEntry._fields)
@@ -333,22 +332,21 @@ _REQUEST: Final = msgspec.json.Decoder(_Request)
 _FACTS: Final = msgspec.json.Decoder(dict[str, Any])
 
 
-def chunks(page: Iterable[Sequence[Any]]) -> Iterator[list[FollowedEntry]]:
+def chunks(page: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
     """Entries unpacked, in parts that are bounded in memory: what was deflated can be a thousand times as long.
 
     Args:
-        page: The entries, as rows of the ledger: `FollowedEntry` with its fields packed.
+        page: The entries, as rows of the ledger with the members of `FollowedEntry`.
     """
-    chunk: list[FollowedEntry] = []
+    chunk: list[Sequence[Any]] = []
     room = _CHUNK_BYTES
     for entry in page:
-        # A third of an export is inflating, and this one takes half as long as zlib.
         body = unpack(entry[_BODY])
         request = entry[_REQUEST_AT]
         if request is not None:
             request = unpack(request)
             room -= len(request)
-        chunk.append(FollowedEntry._make((*entry[:_BODY], body, request, entry[-1])))
+        chunk.append((*entry[:_BODY], body, request, entry[-1]))
         room -= len(body)
         if room < 0:
             yield chunk
@@ -357,7 +355,7 @@ def chunks(page: Iterable[Sequence[Any]]) -> Iterator[list[FollowedEntry]]:
         yield chunk
 
 
-def frames(scope_id: str, entries: Sequence[FollowedEntry], rulebooks: Rulebooks | None, personal: Personal) -> Frames:
+def frames(scope_id: str, entries: Sequence[Sequence[Any]], rulebooks: Rulebooks | None, personal: Personal) -> Frames:
     """The rows of entries, by table; a table without rows is left out.
 
     Args:
@@ -369,15 +367,15 @@ def frames(scope_id: str, entries: Sequence[FollowedEntry], rulebooks: Rulebooks
     Raises:
         OperatorError: LAKE_ENTRY_UNREADABLE.
     """
-    by_type: defaultdict[str, list[FollowedEntry]] = defaultdict(list)
+    by_type: defaultdict[str, list[Sequence[Any]]] = defaultdict(list)
     for entry in entries:
-        by_type[entry.entry_type].append(entry)
+        by_type[entry[_TYPE_AT]].append(entry)
     found: Frames = {}
     for entry_type, of_type in by_type.items():
         rows = _Rows(scope_id, of_type)
         if entry_type == "decision":
             records = _decoded(_RECORD, rows)
-            requests = _requests(rows)
+            requests = _decoded_where_kept(_REQUEST, rows, "request")
             columns = _decision_columns(rows, records, requests)
         elif entry_type in _COLUMNS:
             columns = _COLUMNS[entry_type](rows)
@@ -413,22 +411,32 @@ def _of_rulebooks(
 def _decoded(decoder: msgspec.json.Decoder[_Body], rows: _Rows) -> list[_Body]:
     try:
         return list(map(decoder.decode, rows["body"]))
-    except _UNREADABLE:
-        return [_read(decoder, row, row.body) for row in rows.entries]
-
-
-def _requests(rows: _Rows) -> list[_Request | None]:
-    return [None if row.request is None else _read(_REQUEST, row, row.request) for row in rows.entries]
-
-
-def _read(decoder: msgspec.json.Decoder[_Body], row: FollowedEntry, text: bytes) -> _Body:
-    try:
-        return decoder.decode(text)
     except _UNREADABLE as error:
-        raise _unreadable(row, str(error)) from error
+        raise _unreadable(_first_unreadable(decoder, rows, "body"), str(error)) from error
 
 
-def _unreadable(row: FollowedEntry, why: str) -> OperatorError:
+def _decoded_where_kept(decoder: msgspec.json.Decoder[_Body], rows: _Rows, member: str) -> list[_Body | None]:
+    decode = decoder.decode
+    try:
+        return [None if text is None else decode(text) for text in rows[member]]
+    except _UNREADABLE as error:
+        raise _unreadable(_first_unreadable(decoder, rows, member), str(error)) from error
+
+
+def _first_unreadable(decoder: msgspec.json.Decoder[Any], rows: _Rows, member: str) -> Sequence[Any]:
+    """The first entry of which a member cannot be decoded, where that is so of one."""
+
+    def is_readable(text: bytes | None) -> bool:
+        try:
+            return text is None or decoder.decode(text) is not None
+        except _UNREADABLE:
+            return False
+
+    return next(entry for entry, text in zip(rows.entries, rows[member], strict=True) if not is_readable(text))
+
+
+def _unreadable(entry: Sequence[Any], why: str) -> OperatorError:
+    row = FollowedEntry._make(entry)
     return OperatorError(
         ENTRY_UNREADABLE,
         f"The {row.entry_type} at chain position {row.position} cannot be exported ({why}). The entries before it are "
@@ -472,7 +480,7 @@ def _decision_columns(rows: _Rows, bodies: Sequence[_Record], requests: Sequence
     members = _members(bodies, _Record)
     bindings = _members(members["action_binding"], _Binding)
     adapters = members["trusted_adapter"]
-    confidences = [None if row.confidence is None else _read(_CONFIDENCE, row, row.confidence) for row in rows.entries]
+    confidences = _decoded_where_kept(_CONFIDENCE, rows, "confidence")
     return {
         "occurred_at": _occurred(requests),
         **members,

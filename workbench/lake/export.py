@@ -157,7 +157,7 @@ class Exporter:
             require_consecutive(span)
             self._rest()
             for chunk in chunks(span.rows):
-                yield chunk[-1], frames(scope.scope_id, chunk, rulebooks, self._personal)
+                yield FollowedEntry._make(chunk[-1]), frames(scope.scope_id, chunk, rulebooks, self._personal)
                 self._rest()
 
     def _commit(self, manifest: Manifest, batch: Sequence[tuple[FollowedEntry, Frames]]) -> Manifest:
