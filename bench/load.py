@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 import selectors
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
@@ -24,6 +25,16 @@ _KEYS: Final = count()
 
 KEY: Final = b"bench-<idempotency>"
 """Stands in a body for the idempotency key of its request, which has as many characters."""
+
+
+def counting(number: int) -> bytes:
+    """An idempotency key that comes after those of smaller numbers, as order numbers and ULIDs do."""
+    return b"bench-%013d" % number
+
+
+def scattered(number: int) -> bytes:
+    """An idempotency key that comes anywhere among the others, as random UUIDs do."""
+    return hashlib.sha256(b"%d" % number).hexdigest()[: len(KEY)].encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +80,7 @@ class Client:
         headers: Sequence[str],
         body: bytes,
         status: int = 200,
+        key: Callable[[int], bytes] = counting,
     ) -> None:
         """Takes open connections, which `close` closes, and what requests are made of.
 
@@ -78,6 +90,7 @@ class Client:
             headers: The headers of every request.
             body: The body of every request.
             status: How every request is to be answered.
+            key: The idempotency key of each request, by its number.
         """
         self._connections = connections
         self._selector = selectors.DefaultSelector()
@@ -91,6 +104,7 @@ class Client:
             lines.append(f"x-idempotency-key: {KEY.decode()}")
         self._after_path = "\r\n".join([" HTTP/1.1", *lines]).encode() + _END_OF_HEAD + body
         self._status = str(status).encode()
+        self._key = key
 
     def run(self, seconds: float = math.inf, *, requests: float = math.inf) -> Load:
         """Keeps every connection busy for so many seconds or requests, then waits for what is under way.
@@ -130,7 +144,7 @@ class Client:
                 stack.callback(connection.close)
 
     def _send(self, exchange: _Exchange) -> None:
-        key = b"bench-%013d" % next(_KEYS)
+        key = self._key(next(_KEYS))
         request = b"POST %b%b" % (next(self._paths).encode(), self._after_path.replace(KEY, key))
         exchange.received.clear()
         exchange.sent_at = time.perf_counter()

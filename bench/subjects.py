@@ -16,7 +16,7 @@ from sqlalchemy import func, select
 
 from api.cli.options import instance_at
 from api.http import turns
-from bench.load import Client, Load
+from bench.load import Client, Load, counting
 from bench.measure import Mismatch, Spread, alternate, spread
 from bench.samples import decide_request, rulebook_body
 from bench.servers import Cpu, Server, connect_evenly, free_port, running
@@ -52,6 +52,7 @@ class Subject:
         body: What they carry.
         status: How each is to be answered.
         connections: How many there are.
+        idempotency_key: The key of each request, by its number.
     """
 
     server: Server
@@ -62,11 +63,13 @@ class Subject:
     body: bytes = decide_request()
     status: int = 200
     connections: int = CONNECTIONS
+    idempotency_key: Callable[[int], bytes] = counting
 
     def connect(self) -> Client:
         """A client with as many connections."""
         connections = connect_evenly(self.server, self.connections, self.workers)
-        return Client(connections, self.paths, [f"x-api-key: {self.key}"], self.body, self.status)
+        headers = [f"x-api-key: {self.key}"]
+        return Client(connections, self.paths, headers, self.body, self.status, self.idempotency_key)
 
     def round(self, *, seconds: float = math.inf, requests: float = math.inf) -> Round:
         """One round of so many seconds or requests, over connections of its own: servers close idle ones."""
