@@ -238,11 +238,13 @@ def _check_output_material(body: JsonObject, root: str) -> None:
 
 
 def _forbidden(body: JsonObject, root: str) -> Iterator[str]:
-    yield from (member(root, name) for name in body if name in ROOT_OUTPUT_MATERIAL)
+    if not ROOT_OUTPUT_MATERIAL.isdisjoint(body):
+        yield from (member(root, name) for name in body if name in ROOT_OUTPUT_MATERIAL)
     context, adapter = body.get("context"), body.get("adapter")
     if isinstance(context, dict):
         at = member(root, "context")
-        yield from (member(at, name) for name in context if name in OUTPUT_MATERIAL)
+        if not OUTPUT_MATERIAL.isdisjoint(context):
+            yield from (member(at, name) for name in context if name in OUTPUT_MATERIAL)
         yield from _output_material(context.get("inputs"), member(at, "inputs"))
     if isinstance(adapter, dict):
         yield from _output_material(adapter.get("input"), member(member(root, "adapter"), "input"))

@@ -47,12 +47,12 @@ class Rulebook:
     evaluator: Evaluator
     plain: bool
 
-    @property
+    @cached_property
     def rulebook_id(self) -> str:
         """Its identifier; the policy_id of the records it decides."""
         return self.body["rulebook_id"]
 
-    @property
+    @cached_property
     def version(self) -> str:
         """Its version label; the policy_version of the records it decides."""
         return self.body["version"]
