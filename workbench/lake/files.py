@@ -33,8 +33,8 @@ class _Packing(TypedDict):
 
     compression: str
     compression_level: NotRequired[int]
-    use_dictionary: NotRequired[bool]
-    write_statistics: NotRequired[bool | list[str]]
+    use_dictionary: NotRequired[list[str]]
+    write_statistics: NotRequired[list[str]]
 
 
 _MONTHS: Final = 12
@@ -226,7 +226,7 @@ def _arrow(frame: pl.DataFrame) -> pa.Table:
 
 def _parquet(arrow: pa.Table, groups: Sequence[tuple[int, int]]) -> bytes:
     content = pa.BufferOutputStream()
-    packing = _quickly_packed(arrow.column_names) if arrow.num_rows < _SMALL_GROUP else _WELL_PACKED
+    packing = _quickly_packed(arrow.schema) if arrow.num_rows < _SMALL_GROUP else _WELL_PACKED
     with pq.ParquetWriter(content, arrow.schema, **packing) as writer:
         for start, length in groups:
             writer.write_table(arrow.slice(start, length), row_group_size=ROW_GROUP)
@@ -234,10 +234,14 @@ def _parquet(arrow: pa.Table, groups: Sequence[tuple[int, int]]) -> bytes:
     return written
 
 
-def _quickly_packed(columns: Sequence[str]) -> _Packing:
+def _quickly_packed(schema: pa.Schema) -> _Packing:
     """How small files are written, which are merged soon: what takes longer to make than it saves is left out."""
-    told = [name for name in columns if name in _TOLD]
-    return {"compression": "snappy", "use_dictionary": False, "write_statistics": told}
+    made = [each.name for each in schema if pa.types.is_dictionary(each.type)]
+    return {
+        "compression": "snappy",
+        "use_dictionary": made,
+        "write_statistics": [name for name in schema.names if name in _TOLD],
+    }
 
 
 def _row_groups(policies: pl.Series) -> Sequence[tuple[int, int]]:
