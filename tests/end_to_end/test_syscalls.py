@@ -72,6 +72,13 @@ class Caller:
             with ThreadPoolExecutor(4) as threads:
                 return list(threads.map(one, keys))
 
+    def decide_together(self, keys: Sequence[str]) -> httpx.Response:
+        """A batch with a request for each idempotency key."""
+        requests = [{"request": self._body, "idempotency_key": key} for key in keys]
+        body = {"requests": requests, "response_view": "minimal"}
+        with httpx.Client(headers={"x-api-key": self._key}, timeout=30, trust_env=False) as client:
+            return client.post(f"{self._url}/batch", json=body)
+
 
 def say(text: str) -> None:
     """A figure for who runs the tests with -s."""
@@ -96,14 +103,17 @@ def caller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
 
 
 def acknowledgements(events: Sequence[Event]) -> list[tuple[Event, bytes]]:
-    """Every answer that acknowledges a decision, as it is sent, and the decision's id."""
-    found = []
-    for event in events:
-        if event.path.startswith("socket:") and event.data.startswith(b"HTTP/1.1 200"):
-            decision = re.search(rb"^x-decision-id: (\S+)\r$", event.data, re.MULTILINE | re.IGNORECASE)
-            if decision:
-                found.append((event, decision[1]))
-    return found
+    """Every answer that acknowledges a decision, as it begins to be sent, and the decision's id; a batch has several."""
+    return [
+        (event, decision)
+        for event in events
+        if event.path.startswith("socket:") and event.data.startswith(b"HTTP/1.1 200")
+        for decision in sorted(set(_DECISION.findall(event.data)))
+    ]
+
+
+# In the header of an answer, and in the records of one.
+_DECISION: Final = re.compile(rb"\bdec_[0-9a-f]+")
 
 
 def transactions(events: Sequence[Event]) -> list[tuple[bytes, int]]:
@@ -156,6 +166,18 @@ def test_every_acknowledgement_comes_after_a_sync(caller: Caller) -> None:
     assert unsynced_acknowledgements(events) == []
     syncs = sum(event.name in SYNCS and event.path.endswith(WAL) for event in events)
     say(f"{len(acknowledgements(events))} acknowledgements checked, each after one of {syncs} syncs of the WAL")
+
+
+def test_every_record_of_a_batch_comes_after_a_sync(caller: Caller) -> None:
+    keys = [f"together-{number}" for number in range(5)]
+    with tracing(caller.workers) as trace:
+        answer = caller.decide_together(keys)
+    made = {result["record"]["decision_id"] for result in answer.json()["results"]}
+    assert len(made) == len(keys)
+    # All of them stand in what the answer begins with.
+    assert {decision.decode() for _, decision in acknowledgements(trace.events)} == made
+    assert unsynced_acknowledgements(trace.events) == []
+    assert sum(all(each.encode() in content for each in made) for content, _ in transactions(trace.events)) == 1
 
 
 @pytest.mark.skipif(available() is not None, reason="processes cannot be traced here")
