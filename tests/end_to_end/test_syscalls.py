@@ -103,7 +103,7 @@ def caller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
 
 
 def acknowledgements(events: Sequence[Event]) -> list[tuple[Event, bytes]]:
-    """Every answer that acknowledges a decision, as it begins to be sent, and the decision's id; a batch has several."""
+    """Every answer that acknowledges a decision, as it begins to be sent, and the decision; a batch has several."""
     return [
         (event, decision)
         for event in events
