@@ -296,7 +296,7 @@ outcome_counts: Final = Table(
     sqlite_with_rowid=False,
 )
 
-# The one index with random keys on the hot path.
+# By what a claim is about, then its digest (`chain.writer.Claim.stored_as`).
 claims: Final = Table(
     "claims",
     metadata,
