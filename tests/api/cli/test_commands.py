@@ -1218,9 +1218,9 @@ class TestUpgrade:
             done = gate(*command)
             assert (done.returncode, "LEDGER_OUTDATED" in done.stderr) == (2, True)
             assert "gate db upgrade" in done.stderr
-        assert printed(gate("db", "upgrade", "--json")) == {"from": "0001", "to": "0013"}
+        assert printed(gate("db", "upgrade", "--json")) == {"from": "0001", "to": "0014"}
         assert "nothing was changed" in gate("db", "upgrade").stdout
-        assert printed(gate("db", "upgrade", "--json")) == {"from": "0013", "to": "0013"}
+        assert printed(gate("db", "upgrade", "--json")) == {"from": "0014", "to": "0014"}
         assert printed(gate("chain", "check", "--json"))["whole"] is True
         assert [found["action"] for found in printed(gate("log", "--json"))["entries"]] == ["ledger.upgraded"]
 
