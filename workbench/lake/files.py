@@ -155,7 +155,7 @@ def _sync(descriptor: int) -> None:
 
 
 def _made(path: str, table: str, month: str, frame: pl.DataFrame, arrow: pa.Table) -> tuple[bytes, LakeFile]:
-    """A file of rows, which are given in both forms, in order: its content, and what a manifest says of it."""
+    """The content of a file, and what a manifest says of it. Its rows are given in both forms, in the file's order."""
     first, last = _positions(frame)
     content = _parquet(arrow, _row_groups(frame[_ORDERS.get(table, _ORDER)[0]]))
     return content, LakeFile(

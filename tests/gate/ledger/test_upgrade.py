@@ -261,7 +261,7 @@ def test_the_keys_of_reports_are_found_after_an_upgrade(
     source: Instance, tmp_path: Path, database_url: str | None
 ) -> None:
     scope_id = source.ledger.directory.scope("starter").scope_id
-    # The longest keys begin alike, and are told apart all the same.
+    # Two of the longest keys differ in their last character alone.
     claims = [Claim("execution", f"dec_{number:032x}", number % 2 * "x" * 299 + "k", "a" * 64) for number in range(99)]
     claims += [Claim("execution", "dec_1", f"{'x' * 298}{number}", "b" * 64) for number in range(2)]
     for number, claim in enumerate(claims):
@@ -277,7 +277,16 @@ def test_the_keys_of_reports_are_found_after_an_upgrade(
     store.close()
 
 
-@pytest.mark.parametrize("damage", ["DELETE FROM entries", "UPDATE entries SET body = ''"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM entries",
+        "UPDATE entries SET body = ''",
+        # That of another key.
+        "UPDATE entries SET body = (SELECT body FROM entries AS other"
+        " WHERE other.scope_id = entries.scope_id AND other.position = 1)",
+    ],
+)
 def test_an_upgrade_refuses_keys_whose_entries_are_damaged(
     source: Instance, tmp_path: Path, database_url: str | None, damage: str
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -67,19 +68,29 @@ def _pages() -> Iterator[list[sa.Row[Any]]]:
 def _beginning(row: sa.Row[Any]) -> bytes:
     """The beginning of the decision that a claim is about, or where it is the claim of a decision, of its key."""
     try:
-        about = row.decision_id if row.entry_type != "decision" else orjson.loads(unpack(row.body))["idempotency_key"]
+        about = row.decision_id if row.entry_type != "decision" else _key(row)
         beginning = bytes(about[:_BEGINNING].encode())
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError):
         beginning = b""
     if not beginning:
         # Skipped, its key would be free for a second record.
         raise OperatorError(
             "LEDGER_DAMAGED",
             f"The ledger cannot be upgraded, and was left as it is: its table claims lets an idempotency key stand for "
-            f"the entry at position {row.position} of the scope {row.scope_id}, which is not there or cannot be read. "
-            f"Run `gate chain check` with the release that made the ledger, and restore a backup.",
+            f"the entry at position {row.position} of the scope {row.scope_id}, which is not there, or is not as it was "
+            f"made. Run `gate chain check` with the release that made the ledger, and restore a backup.",
         )
     return beginning
+
+
+def _key(row: sa.Row[Any]) -> str:
+    """The key of a decision; raises KeyError, TypeError or ValueError where its record does not have the key that was
+    claimed.
+    """
+    key: str = orjson.loads(unpack(row.body))["idempotency_key"]
+    if hashlib.sha256(orjson.dumps([row.scope_id, "decide", "", key])).digest() != bytes(row.claim):
+        raise ValueError(key)
+    return key
 
 
 def downgrade() -> None:
