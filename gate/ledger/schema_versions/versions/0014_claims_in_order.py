@@ -77,8 +77,8 @@ def _beginning(row: sa.Row[Any]) -> bytes:
         raise OperatorError(
             "LEDGER_DAMAGED",
             f"The ledger cannot be upgraded, and was left as it is: its table claims lets an idempotency key stand for "
-            f"the entry at position {row.position} of the scope {row.scope_id}, which is not there, or is not as it was "
-            f"made. Run `gate chain check` with the release that made the ledger, and restore a backup.",
+            f"the entry at position {row.position} of the scope {row.scope_id}, which is not there, or is not as it "
+            f"was made. Run `gate chain check` with the release that made the ledger, and restore a backup.",
         )
     return beginning
 
