@@ -8,8 +8,9 @@ coroutines   no view is one
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, NoReturn
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Final, NoReturn
 from wsgiref.types import WSGIEnvironment
 
 from flask import Flask, Request, Response
@@ -27,6 +28,18 @@ class _Route(Rule):
 
 def _no_url(*_: object, **__: object) -> NoReturn:
     raise RuntimeError("This application builds no URLs from its routes; write out the path.")
+
+
+class _Known(MapAdapter):
+    """Of a request whose route is known."""
+
+    def __init__(self, route: Rule, *request: Any) -> None:
+        super().__init__(*request)
+        self._route = route
+
+    def match(self, *asked: Any, **how: Any) -> Any:
+        # So Flask asks for the request's own route. Whatever else is asked, Werkzeug answers.
+        return (self._route, {}) if not asked and how == {"return_rule": True} else super().match(*asked, **how)
 
 
 class _NoSessions(SessionInterface):
@@ -65,7 +78,21 @@ class Application(Flask):
         environ = request.environ
         # An authority (CONNECT's form) has no path, and is not that of the root.
         path = request.path if environ["PATH_INFO"] else ""
-        return MapAdapter(self.url_map, "", "/", "", _scheme(environ), path, environ["REQUEST_METHOD"])
+        scheme, method = _scheme(environ), environ["REQUEST_METHOD"]
+        route = self._fixed_routes.get((method, path)) if scheme == "http" else None
+        if route is not None:
+            return _Known(route, self.url_map, "", "/", "", scheme, path, method)
+        return MapAdapter(self.url_map, "", "/", "", scheme, path, method)
+
+    @cached_property
+    def _fixed_routes(self) -> Mapping[tuple[str, str], Rule]:
+        """The routes without a variable part, by method and path: one look, where Werkzeug walks through its map."""
+        found: dict[tuple[str, str], Rule] = {}
+        for route in self.url_map.iter_rules():
+            if not route.arguments and not route.websocket:
+                for method in route.methods or ():
+                    found.setdefault((method, route.rule), route)
+        return found
 
     def ensure_sync(self, func: Callable[..., object]) -> Callable[..., object]:
         """The function itself: Flask would look at each again at every request."""

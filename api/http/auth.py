@@ -7,7 +7,7 @@ from datetime import datetime
 
 from flask import g, request
 
-from api.http.state import state
+from api.http.state import current_request, noted, state
 from gate.clock import utc_now
 from gate.errors import AccessRefused
 from gate.ledger.access.authority import Authority
@@ -62,10 +62,10 @@ def _admitted(find: Callable[[str, datetime], Authority], access: str, code: str
 
 
 def _found(find: Callable[[str, datetime], Authority], code: str) -> Authority:
-    key = request.environ.get("HTTP_X_API_KEY")
+    key = current_request().environ.get("HTTP_X_API_KEY")
     if not key:
         raise AccessRefused(code, _missing_key())
-    authority = g.authority = find(key, utc_now())
+    authority = noted()["authority"] = find(key, utc_now())
     return authority
 
 

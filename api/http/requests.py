@@ -11,11 +11,12 @@ from functools import cache, lru_cache
 from typing import Final, TypeVar
 from wsgiref.types import WSGIEnvironment
 
-from flask import g, has_request_context, request
+from flask import has_request_context, request
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.exceptions import RequestTimeout
 from werkzeug.http import parse_accept_header
 
+from api.http.state import current_request, noted
 from gate.clock import new_id, utc_now
 from gate.encoding import resources
 from gate.encoding.shapes import MAX_ERRORS
@@ -55,9 +56,9 @@ def assign_request_id() -> None:
             what stands before the service may have read it otherwise.
         NotFound: SVC_API_NOT_FOUND: the path begins with two slashes.
     """
-    environ = request.environ
+    environ = current_request().environ
     sent = environ.get("HTTP_X_REQUEST_ID", "")
-    vars(g).update(
+    noted().update(
         started=time.perf_counter(),
         request_id=new_id("req", utc_now()),
         # To be repeated only where it is safe to.
@@ -82,7 +83,7 @@ def read_body(limit: int = MAX_BODY) -> bytes:
         MaterialRefused: SVC_API_PAYLOAD_TOO_LARGE, SVC_API_MEDIA_TYPE_UNSUPPORTED for a body that is no plain JSON, or
             SVC_API_JSON_INVALID for one that ended early or was sent in chunks.
     """
-    environ = request.environ
+    environ = current_request().environ
     incoming = environ["wsgi.input"]
     if "HTTP_TRANSFER_ENCODING" in environ:
         # The server library ends a broken chunked body as it ends a whole one. So a JSON text could be decided that its
@@ -163,7 +164,7 @@ def preferred_view() -> str:
         RequestRefused: SVC_API_REQUEST_INVALID: x-decision-response-view names no view. An unknown preference is
             ignored, as RFC 7240 asks.
     """
-    environ = request.environ
+    environ = current_request().environ
     named: str | None = environ.get("HTTP_X_DECISION_RESPONSE_VIEW")
     if named is not None:
         if named not in VIEWS:
@@ -369,6 +370,6 @@ def _declared_parameters() -> Mapping[str, Sequence[str]]:
 
 def others_working() -> AbstractContextManager[None]:
     """Lets other requests of the worker go on while this one waits for something."""
-    waiting = request.environ.get(TURN) if has_request_context() else None
+    waiting = current_request().environ.get(TURN) if has_request_context() else None
     found: AbstractContextManager[None] = nullcontext() if waiting is None else waiting()
     return found

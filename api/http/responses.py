@@ -8,8 +8,9 @@ from typing import Final
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 import orjson
-from flask import Response, g
+from flask import Response
 
+from api.http.state import noted
 from gate.errors import FieldError
 
 # A proxy may refuse a response with very long headers.
@@ -50,7 +51,7 @@ def json_response(body: object, status: int = 200, headers: Mapping[str, str] | 
 
 def finish_response(response: Response) -> Response:
     """Adds the headers that every response carries, and what the request learnt of its limits."""
-    held = vars(g)
+    held = noted()
     headers = [
         ("x-request-id", held["caller_request_id"] or held["request_id"]),
         ("x-content-type-options", "nosniff"),

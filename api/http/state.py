@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
-from flask import current_app
+from flask import Request, current_app, g, request
 from structlog.typing import FilteringBoundLogger
 
 from api.http.clients import ClientCounts
@@ -84,13 +84,28 @@ class Operations:
     gauges: Callable[[], dict[str, tuple[str, float]]]
 
 
+# A look through a proxy of Flask's takes eight times as long as one past it.
+
+
+def current_request() -> Request:
+    """The current request."""
+    found: Request = request._get_current_object()  # type: ignore[attr-defined]
+    return found
+
+
+def noted() -> dict[str, Any]:
+    """What is noted of the current request while it is answered: the members of Flask's `g`."""
+    notes: dict[str, Any] = vars(g._get_current_object())
+    return notes
+
+
 def state() -> State:
     """The state of the application that handles the current request."""
-    found: State = current_app.extensions["gate"]
+    found: State = current_app._get_current_object().extensions["gate"]  # type: ignore[attr-defined]
     return found
 
 
 def operations() -> Operations:
     """What operators see of the application that handles the current request."""
-    found: Operations = current_app.extensions["gate.operations"]
+    found: Operations = current_app._get_current_object().extensions["gate.operations"]  # type: ignore[attr-defined]
     return found

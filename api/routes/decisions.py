@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, cast
 
-from flask import Blueprint, Response, g, request
+from flask import Blueprint, Response
 
 from api.http.auth import authenticate, recognize
 from api.http.limits import tell_remaining, within_rate
 from api.http.requests import parse_body, preferred_view, read_body
 from api.http.responses import confidence_headers, json_response, warnings_header
-from api.http.state import operations, state
+from api.http.state import current_request, noted, operations, state
 from gate.decisions.decide import Decision
 from gate.decisions.stored import decision_not_found, require_as_made
 from gate.errors import RequestRefused
@@ -65,17 +65,22 @@ def make_decision(read: Callable[[], Asked]) -> Made:
     """
     caller = recognize("decide")
     asked = within_rate(caller, read)
+    notes = noted()
     decision = state().gate.decide(
         caller.authority,
         asked.body,
-        request_id=g.request_id,
+        request_id=notes["request_id"],
         idempotency_key=asked.idempotency_key,
         refusal=asked.refusal,
     )
     tell_remaining(decision.remaining)
     record = decision.record
     operations().metrics.decision(record["verdict"], decision.status)
-    g.observed = {"decision_id": record["decision_id"], "verdict": record["verdict"], "idempotency": decision.status}
+    notes["observed"] = {
+        "decision_id": record["decision_id"],
+        "verdict": record["verdict"],
+        "idempotency": decision.status,
+    }
     return Made(decision, project(record, view_of(asked.body, asked.view)), hint(asked.body))
 
 
@@ -104,7 +109,7 @@ def decide() -> Response:
 
 def _asked(sent: bytes) -> Asked:
     body = parse_body(sent)
-    key = request.environ.get("HTTP_X_IDEMPOTENCY_KEY")
+    key = current_request().environ.get("HTTP_X_IDEMPOTENCY_KEY")
     try:
         return Asked(body, key, preferred_view(), None)
     except RequestRefused as error:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flask import Blueprint, Response, g, request
+from flask import Blueprint, Response
 
 from api.http.auth import authenticate, recognize, refusing
 from api.http.requests import parse_body, query_cursor, query_integer, read_body
 from api.http.responses import json_response
-from api.http.state import operations, state
+from api.http.state import current_request, noted, operations, state
 from gate.decisions.lifecycle import Reported
 from gate.records.reports.receipts import CRM_SYNCS, KINDS, Kind, text
 
@@ -35,14 +35,14 @@ def make_report(kind: Kind, decision_id: str, idempotency_key: str | None, read:
             body = read()
         reported = state().lifecycle.report(caller.authority, kind, decision_id, body, idempotency_key=idempotency_key)
     operations().metrics.report(kind.name, text(reported.report, kind.status_member), reported.status)
-    g.observed = {"decision_id": decision_id, "idempotency": reported.status}
+    noted()["observed"] = {"decision_id": decision_id, "idempotency": reported.status}
     return reported
 
 
 def _post(kind: Kind) -> Callable[[str], Response]:
     def report(decision_id: str) -> Response:
         sent = read_body()
-        key = request.headers.get("x-idempotency-key")
+        key = current_request().environ.get("HTTP_X_IDEMPOTENCY_KEY")
         reported = make_report(kind, decision_id, key, lambda: parse_body(sent))
         found = reported.report
         headers = {

@@ -88,7 +88,7 @@ def run(*, quick: bool) -> dict[str, Any]:
             reported = _report(instance, authority, decisions[0])
             before = instance.ledger.entries.head(authority.scope_id).size
         with (
-            bare(directory, workers=WORKERS) as floor,
+            bare(directory, workers=WORKERS, pinned=True) as floor,
             gate(home, sqlite_url(home), directory, workers=WORKERS) as server,
         ):
             subjects = {"bare": Subject(floor, WORKERS, "")} | _subjects(server, key, decisions[1:])

@@ -63,7 +63,7 @@ def run(*, quick: bool) -> dict[str, Any]:
                 subject, home = f"decide {workers}", directory / f"home-{workers}"
                 url = stack.enter_context(postgres.database())
                 key = create_key(home, url)
-                plain = stack.enter_context(bare(directory, workers=workers))
+                plain = stack.enter_context(bare(directory, workers=workers, pinned=True))
                 service = stack.enter_context(gate(home, url, directory, workers=workers))
                 subjects[f"bare {workers}"] = Subject(plain, workers, key)
                 subjects[subject] = Subject(service, workers, key, lambda: _cpu(directory / "postgres"))

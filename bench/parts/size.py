@@ -60,7 +60,7 @@ def run(*, quick: bool) -> dict[str, Any]:
         key = stored_copy(many, home)
         before = _bytes(home)
         disk_sync = sync_ms(directory)
-        with bare(directory, workers=WORKERS) as server:
+        with bare(directory, workers=WORKERS, pinned=True) as server:
             plain = Subject(server, WORKERS, key)
             plain.round(requests=requests)
             taken = alternate(

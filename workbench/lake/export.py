@@ -45,11 +45,11 @@ from workbench.lake.files import Files, read, scan
 from workbench.lake.lease import unwritable
 from workbench.lake.manifest import LakeFile, Manifest, Retired, directory_of, load, save
 
-BATCH: Final = 20_000
+BATCH: Final = 40_000
 """How many entries go into one commit, about."""
 
 # Of fewer, what is done once for each page would take a tenth of all.
-_PAGE: Final = 10_000
+_PAGE: Final = 20_000
 
 LINGER: Final = 3600.0
 """How long a file that was replaced stays for readers of an earlier manifest, in seconds."""

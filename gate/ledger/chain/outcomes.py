@@ -124,6 +124,8 @@ class Tally:
 
     def writes(self) -> list[tuple[Statement, list[dict[str, object]]]]:
         """What is to be written; some statements may have no rows."""
+        if not self._changed:
+            return []
         known, counted = self._stored
         # These rows need no lock of their own: all of them belong to a scope whose head the append has locked.
         latest = {
@@ -191,7 +193,14 @@ def _keyed(row: Mapping[str, object]) -> dict[str, object]:
 
 
 def _parameters(cohort: Cohort) -> dict[str, object]:
-    return _keyed(_cohort_row(cohort))
+    # Three times for each decision, so `_keyed` is not asked.
+    return {
+        "of_scope_id": cohort.scope_id,
+        "of_policy_id": cohort.policy_id,
+        "of_policy_version": cohort.version.encode(),
+        "of_verdict": cohort.verdict,
+        "of_action": cohort.action.encode(),
+    }
 
 
 def _cohort_row(cohort: Cohort) -> dict[str, object]:

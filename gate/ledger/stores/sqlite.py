@@ -336,6 +336,8 @@ class _SqliteTransaction(Transaction):
         execute = self._cursor.execute
         return [
             [row for query in statement.over(self._dialect, rows, _PARAMETERS) for row in execute(*query).fetchall()]
+            if rows
+            else []
             for statement, rows in queries
         ]
 
