@@ -34,7 +34,7 @@ from workbench.facts import canonical_text, fact_series, fields_of, without
 _MAX_FIELDS: Final = 256
 # Four for each field.
 _MAX_COLUMNS: Final = 4 * _MAX_FIELDS
-_CHUNK_BYTES: Final = 64 * 1024 * 1024
+_CHUNK_BYTES: Final = 96 * 1024 * 1024
 _TYPE_AT, _BODY, _REQUEST_AT = map(FollowedEntry._fields.index, ("entry_type", "body", "request"))
 _MAX_RULEBOOKS: Final = 10_000
 _FACTS_PREFIX: Final = "inputs."
