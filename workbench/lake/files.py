@@ -155,7 +155,7 @@ def _sync(descriptor: int) -> None:
 
 
 def _made(path: str, table: str, month: str, frame: pl.DataFrame, arrow: pa.Table) -> tuple[bytes, LakeFile]:
-    """The content of a file, and what a manifest says of it. Its rows are given in both forms, in the file's order."""
+    """The content of a file, and what a manifest says of it; `frame` and `arrow` both hold its rows, in its order."""
     first, last = _positions(frame)
     content = _parquet(arrow, _row_groups(frame[_ORDERS.get(table, _ORDER)[0]]))
     return content, LakeFile(

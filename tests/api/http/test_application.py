@@ -24,3 +24,18 @@ def test_no_blueprint_has_hooks_of_its_own_for_they_would_not_run() -> None:
 
 def test_no_view_is_a_coroutine() -> None:
     assert not [name for name, view in unattached_app().view_functions.items() if inspect.iscoroutinefunction(view)]
+
+
+def test_a_fixed_route_is_the_one_that_the_library_would_find() -> None:
+    app = unattached_app()
+    fixed = [
+        (method, route.rule)
+        for route in app.url_map.iter_rules()
+        if not route.arguments
+        for method in route.methods or ()
+    ]
+    assert ("POST", "/api/decide") in fixed
+    for method, path in fixed:
+        with app.test_request_context(path, method=method) as context:
+            found = context.request.url_rule, context.request.view_args
+        assert found == app.url_map.bind("").match(path, method, return_rule=True), (method, path)
