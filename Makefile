@@ -9,7 +9,7 @@ OWN := env -u GATE_LAKE -u GATE_DATABASE_URL
 # Tests start hundreds of processes: what one of them compiled serves the next, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run demo notebooks check test mcp browser screenshots torture install lint format contract client bench lock clean
+.PHONY: run demo notebooks check test mcp browser screenshots torture install lint format contract client reference bench lock clean
 
 run: install
 	@echo "Starting Decision Gate."
@@ -138,6 +138,10 @@ contract: install
 client: install
 	@$(BIN)/python -m api.description.client
 	@$(BIN)/ruff format --quiet gate/client/api
+
+# Writes the pages of docs/reference that come from their sources.
+reference: install
+	@$(BIN)/python -m docs.tools.reference
 
 bench: install
 	@$(BIN)/python -m bench
