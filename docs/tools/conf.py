@@ -21,6 +21,7 @@ exclude_patterns = ["files"]
 myst_heading_anchors = 4
 # A docstring is Markdown for those who read the source: its single backticks are code.
 default_role = "code"
+smartquotes = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"

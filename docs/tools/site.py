@@ -1,7 +1,7 @@
 """Builds the site from docs/, the pages at the root and the docstrings: `python -m docs.tools.site`, or `make docs`.
 
-The pages are written for the repository, where a folder's page is README.md and links lead to any file. The site gets copies:
-README.md becomes index.md, a link out of docs/ leads to a copy of the file, and the map's links become the navigation.
+In the repository, a folder is introduced by README.md, and pages link to any file. The site is built from copies: README.md is
+index.md there, links to files outside docs/ lead to copies, and the links of docs/README.md become the navigation.
 """
 
 from __future__ import annotations

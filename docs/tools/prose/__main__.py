@@ -1,4 +1,4 @@
-"""`python -m docs.tools.prose count [--root FOLDER]` counts; `check [PATH ...]` prints findings, and exits with 1 if there are any."""
+"""`count` measures the prose of the project; `check [PATH ...]` prints findings and exits with 1 if there are any."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def main() -> int:
     """Runs the command; its exit code."""
     parser = argparse.ArgumentParser(prog="python -m docs.tools.prose", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    counting = commands.add_parser("count", help="words, length of sentences, passive share and findings, by kind of text")
+    counting = commands.add_parser(
+        "count", help="words, length of sentences, passive share and findings, by kind of text"
+    )
     counting.add_argument("--root", type=Path, default=ROOT, help="another checkout to count")
     checking = commands.add_parser("check", help="prints what the house rules and the grammar checker find")
     checking.add_argument("paths", nargs="*", type=Path, help="files or folders; by default everything")

@@ -26,7 +26,9 @@ _PASSIVE: Final = re.compile(
     flags=re.IGNORECASE,
 )
 # Words that end like a participle and are none, or are as good as adjectives.
-_NO_PARTICIPLE: Final = re.compile(r"\b(?:need|speed|feed|seed|exceed|indeed|hundred|supposed|based|limited)\b", re.IGNORECASE)
+_NO_PARTICIPLE: Final = re.compile(
+    r"\b(?:need|speed|feed|seed|exceed|indeed|hundred|supposed|based|limited)\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def sentences_of(text: Text) -> Iterator[tuple[int, str]]:
 
 def length_of(sentence: str) -> int:
     """How many words a sentence has; inline code is one."""
-    return len(re.findall(r"[\w'’.,@/%-]*\w[\w'’.,@/%-]*", _CODE.sub(" code ", sentence)))
+    return len(re.findall(r"[\w'.,@/%-]*\w[\w'.,@/%-]*", _CODE.sub(" code ", sentence)))
 
 
 def is_passive(sentence: str) -> bool:

@@ -24,9 +24,9 @@ def check(texts: Sequence[Text]) -> Iterator[Finding]:
         for number, text in enumerate(texts):
             (Path(folder) / f"{number}.md").write_text(_plain(text.markdown))
         ignored = ",".join(HOUSE["harper"]["ignore"])
-        command = [_COMMAND, "lint", "--format", "json", "--quiet", "--no-color", "--ignore", ignored]
+        command = [str(_COMMAND), "lint", "--format", "json", "--quiet", "--no-color", "--ignore", ignored]
         done = subprocess.run(
-            [*command, "--user-dict-path", _WORDS, folder], capture_output=True, text=True, check=False
+            [*command, "--user-dict-path", str(_WORDS), folder], capture_output=True, text=True, check=False
         )
         # It exits with 1 where it finds something.
         for file in json.loads(done.stdout or "[]"):

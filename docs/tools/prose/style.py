@@ -51,7 +51,9 @@ def check_total(texts: Iterable[Text]) -> Iterator[Finding]:
     """Whether the pages written by hand have more words together than the house allows."""
     total = sum(text.words for text in texts if text.kind == "page")
     if total > HOUSE["limits"]["total"]:
-        yield Finding("docs", 1, "total", f"The pages have {total:,} words by hand; {HOUSE['limits']['total']:,} are allowed.")
+        yield Finding(
+            "docs", 1, "total", f"The pages have {total:,} words by hand; {HOUSE['limits']['total']:,} are allowed."
+        )
 
 
 @cache
@@ -99,7 +101,9 @@ def _acronyms(text: Text) -> Iterator[Finding]:
         for acronym in _ACRONYM.findall(_CODE.sub("", block.text)):
             if acronym not in seen and acronym not in _known_acronyms():
                 seen.add(acronym)
-                yield Finding(text.path, block.line, "term", f"{acronym} is defined nowhere: define it in docs/glossary.md.")
+                yield Finding(
+                    text.path, block.line, "term", f"{acronym} is defined nowhere: define it in docs/glossary.md."
+                )
 
 
 def _unlinked(text: Text) -> Iterator[Finding]:
@@ -109,5 +113,7 @@ def _unlinked(text: Text) -> Iterator[Finding]:
             if block.where == "heading" or not (found := pattern.search(said)):
                 continue
             if not any(f"glossary.md#{anchor}" in target for target, _ in block.links):
-                yield Finding(text.path, block.line, "glossary", f"'{found[0]}' needs a link to glossary.md#{anchor} here.")
+                yield Finding(
+                    text.path, block.line, "glossary", f"'{found[0]}' needs a link to glossary.md#{anchor} here."
+                )
             break

@@ -109,7 +109,9 @@ def _docstring(path: Path, source: str, root: Path) -> Text:
     return Text(str(path.relative_to(root)), "docstring", "\n".join(lines))
 
 
-def _public(node: ast.Module | ast.ClassDef) -> Iterator[ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
+def _public(
+    node: ast.Module | ast.ClassDef,
+) -> Iterator[ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
     yield node
     for child in node.body:
         if isinstance(child, ast.ClassDef) and not child.name.startswith("_"):
