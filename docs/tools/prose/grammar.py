@@ -37,5 +37,5 @@ def check(texts: Sequence[Text]) -> Iterator[Finding]:
 
 
 def _plain(markdown: str) -> str:
-    """Markdown without what is no prose, each line where it was: fenced code, and where links lead."""
-    return re.sub(r"\]\([^)\s]*\)", "]()", markdown)
+    """Markdown without what is no prose, each line where it was: where links lead, and variables such as *n*."""
+    return re.sub(r"\*\w\*", "`n`", re.sub(r"\]\([^)\s]*\)", "]()", markdown))

@@ -16,8 +16,8 @@ What does a [guard](../glossary.md#guard) do when something fails? A test causes
 `AsyncClient`, against the service. Where a row says that a process dies, the test kills a process.
 
 After the fault has passed, the test enters the same guard again and delivers every waiting report. A row that leaves an action started
-uses a recovery hook. The test also checks that no body ran without a verified yes or grant, that no body ran twice, and that the service
-has one execution receipt for every run.
+uses a recovery hook. The test also checks that each body had a verified yes or grant, that none ran twice, and that the service has one
+execution receipt for every run.
 
 | column | meaning |
 |---|---|
@@ -56,8 +56,7 @@ def pages() -> dict[str, str]:
 
 
 def _row(row: Mapping[str, Any]) -> str:
-    kind, code = row["sees"] or ("nothing", "")
-    sees = f"{kind} `{code}`" if code else kind
+    sees = " ".join(f"`{name}`" for name in row["sees"] or () if name) or "nothing"
     store = f"{row['store']} (`{row['told']}`)" if "told" in row else row["store"]
     receipts = ", ".join(row["receipts"]) or "none"
     return f"| {row['fault']} | {sees} | {store} | {row['runs'][0]}, then {row['runs'][1]} | {receipts} |\n"
