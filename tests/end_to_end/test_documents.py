@@ -25,11 +25,12 @@ from tests.end_to_end.forking import forking, use_forked
 from tests.end_to_end.site import Site
 from tests.end_to_end.support import ROOT, bash_blocks, free_port, make_run, mirror
 from tests.support import upstreams
+from tests.support.documentation import notes, section
 
 # These show what a fresh instance answers. The first of them only asks.
-FIRST = ["docs/confidence.md", "README.md"]
+FIRST = ["docs/reference/formulas/confidence.md", "README.md"]
 # These change the instance for whoever comes after.
-LAST = ["docs/benchmarks.md", "docs/verification.md", "docs/operating.md"]
+LAST = ["docs/guides/compare-with-peers.md", "docs/guides/rotate-signing-keys.md"]
 OTHERS = {str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md")}.difference(FIRST, LAST)
 PAGES = [*FIRST, *sorted(OTHERS), *LAST]
 # It shows what a fresh instance answers as well, after decisions of its own. The others share one, as their readers do,
@@ -146,12 +147,26 @@ def test_the_commands_of_a_page_run_and_print_what_it_shows(page: str, ran: Call
         "README.md": require_shown,
         "docs/agents.md": require_shown,
         "docs/client.md": require_shown,
-        "docs/guard.md": require_shown,
-        "docs/migration-manifest.md": require_shown,
-        "docs/migrations.md": require_shown,
+        "docs/guides/guard-a-function.md": require_shown,
+        "docs/guides/choose-a-guard-store.md": require_shown,
+        "docs/guides/recover-a-started-action.md": require_shown,
+        "docs/reference/migration-manifest.md": require_shown,
+        "docs/guides/migrate-a-policy.md": require_shown,
+        "docs/guides/write-a-rulebook.md": require_shown,
+        "docs/guides/write-a-rulebook-in-yaml.md": require_shown,
+        "docs/guides/test-a-rulebook.md": require_shown,
+        "docs/guides/register-a-rulebook.md": require_answers,
+        "docs/guides/import-past-cases.md": require_shown,
+        "docs/guides/ask-what-if.md": require_answers,
+        "docs/guides/replay-a-decision.md": require_answers,
+        "docs/guides/verify-a-record.md": require_shown,
+        "docs/guides/verify-a-packet.md": require_shown,
+        "docs/guides/export-a-packet.md": require_answers,
+        "docs/guides/rotate-signing-keys.md": require_shown,
+        "docs/guides/run-pilots.md": require_shown,
         ALONE: require_answers,
         ADVISED: require_advice,
-        "docs/confidence.md": require_notes,
+        "docs/reference/formulas/confidence.md": require_notes,
     }
     if page in require:
         require[page]((ROOT / page).read_text(), ran(page))
@@ -253,8 +268,8 @@ def require_notes(page: str, done: list[Ran]) -> None:
     (each,) = done
     assert f"```bash\n{each.block}```\n\n```text\n{each.done.stdout}```" in page
     coverage = Coverage({"1": Counts()}, Counts(), None, None, truncated=True)
-    listed = re.findall(r"^\| ([A-Z].*?\.) \|", page, flags=re.MULTILINE)
-    assert listed == confidence_report(coverage, ConfidenceQuestion("pricing_exception", limit=1))["notes"]
+    question = ConfidenceQuestion("pricing_exception", limit=1, clock="occurred")
+    assert notes(section(page, "## The notes")) == confidence_report(coverage, question)["notes"]
 
 
 def require_answers(page: str, done: list[Ran]) -> None:

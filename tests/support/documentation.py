@@ -27,6 +27,12 @@ def section(page: str, heading: str) -> str:
     return found[1]
 
 
+def notes(page: str) -> list[str]:
+    """The notes that a page of formulas lists in its fences; each without its condition, which stands in brackets."""
+    listed = "".join(re.findall(r"^```text\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL))
+    return [re.sub(r" \[[^]]*\]$", "", line) for line in listed.splitlines()]
+
+
 def rows(table: str) -> list[list[str]]:
     """The cells of a section's table rows, its head left out."""
     lines = [line for line in table.splitlines() if line.startswith("|")]

@@ -12,17 +12,17 @@ SOURCE: Final = "tests/cases/guard_faults.json"
 _INTRODUCTION: Final = """\
 # The guard's fault matrix
 
-What does a [guard](../glossary.md#guard) do when something fails? A test causes every fault below, once with `Client` and once with
-`AsyncClient`, against the service. Where a row says that a process dies, the test kills a process.
+What does a [guard](../glossary.md#guard) do when something fails? A test causes every fault below, once with `Client`
+and once with `AsyncClient`, against the service. Where a row says that a process dies, the test kills a process.
 
-After the fault has passed, the test enters the same guard again and delivers every waiting report. A row that leaves an action started
-uses a recovery hook. The test also checks that each body had a verified yes or grant, that none ran twice, and that the service has one
-execution receipt for every run.
+After the fault has passed, the test enters the same guard again and delivers every waiting report. A row that leaves an
+action started uses a recovery hook. The test also checks that each body had a verified yes or grant, that none ran
+twice, and that the service has one execution receipt for every run.
 
 | column | meaning |
 |---|---|
 | the caller sees | the exception and its [code](guard-errors.md); "nothing" if the guard raises none |
-| in the store | the state of the intent right after the fault, and the reports that wait or are set aside, with the reason |
+| in the store | right after the fault: the state of the intent, and the reports that wait or are set aside, and why |
 | runs | how often the body ran: right after the fault, and in the end |
 | receipts | the execution receipts at the service in the end |
 """

@@ -16,7 +16,7 @@ Which check finds which change to a packet? A test carries out every attack belo
 
 "Not found" means that the packet still verifies. The checks after `null` are then reported as not made.
 
-| the attacker does this | and also | found by |
+| attack | the attacker also | found by |
 |---|---|---|
 """
 
