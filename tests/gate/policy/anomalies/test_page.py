@@ -69,7 +69,10 @@ class TestWorkedExample:
             in self.TEXT
         )
         of = change["difference"]
-        assert f"The difference is {of['rate']}, between {of['low']} and {of['high']} by the Newcombe interval" in self.TEXT
+        assert (
+            f"The difference is {of['rate']}, between {of['low']} and {of['high']} by the Newcombe interval"
+            in self.TEXT
+        )
 
     def test_it_states_the_verdicts_and_the_break(self) -> None:
         change, score = self.VERDICTS["numbers"]["changes"][0], self.VERDICTS["anomaly_score"]
@@ -157,6 +160,6 @@ class TestTables:
         assert f"it is `{shifts.ROLLOUT_CHANCE}/rollout_tests`" in TOLD
 
     def test_the_lengths_of_windows_are_those_of_the_code(self) -> None:
-        found = re.search(r"a \*\*window\*\* of (\d), (\d), (\d) or (\d) weeks", TOLD)
+        found = re.search(r"A \*\*window\*\* of (\d), (\d), (\d) or (\d) weeks", TOLD)
         assert found is not None
         assert tuple(map(int, found.groups())) == windows.LENGTHS
