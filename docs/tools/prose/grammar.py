@@ -37,5 +37,5 @@ def check(texts: Sequence[Text]) -> Iterator[Finding]:
 
 
 def _plain(markdown: str) -> str:
-    """Markdown without what is no prose, each line where it was: where links lead, and variables such as *n*."""
-    return re.sub(r"\*\w\*", "`n`", re.sub(r"\]\([^)\s]*\)", "]()", markdown))
+    """Markdown with each line where it was, but without links' targets, and with *n* and the like as code."""
+    return re.sub(r"\*\w\*", "`n`", re.sub(r"\[([^\]]*)\]\([^)\s]*\)", r"\1", markdown))
