@@ -15,6 +15,7 @@ from tests.end_to_end.support import ROOT, anchors, bash_blocks
 from tests.support.documentation import API, DOCUMENT, OPERATIONS, rows, section
 
 ERRORS: Final = (ROOT / "docs" / "errors.md").read_text()
+ANSWERS: Final = (ROOT / "docs" / "guides" / "handle-every-answer.md").read_text()
 PAGES: Final = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md"))]
 CATALOGUE: Final[dict[str, dict[str, Any]]] = parse(resources.path("schemas", "error-codes.json").read_bytes())
 WHO: Final = {
@@ -155,12 +156,12 @@ class TestErrors:
                 assert f"`{member}`" in meaning, (code, member)
 
     def test_every_status_of_an_error_has_a_row_in_what_the_caller_does(self) -> None:
-        told = " ".join(cells[0] for cells in rows(section(ERRORS, "## What the caller does")))
+        told = " ".join(cells[0] for cells in rows(section(ANSWERS, "## Act on each answer")))
         statuses = {status for status, _ in codes().values()} | {403}
         assert statuses <= {int(status) for status in re.findall(r"\b\d{3}\b", told)}
 
     def test_only_a_yes_lets_the_action_proceed(self) -> None:
-        proceeding = [cells[0] for cells in rows(section(ERRORS, "## What the caller does")) if "proceeds" in cells[1]]
+        proceeding = [cells[0] for cells in rows(section(ANSWERS, "## Act on each answer")) if "proceeds" in cells[1]]
         assert proceeding == ["200 with `verdict` `yes`"]
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -37,7 +38,7 @@ PAGES = [*FIRST, *sorted(OTHERS), *LAST]
 # which `make run` started.
 ALONE = "docs/api.md"
 # It needs an upstream, and shows what that was asked and answered.
-ADVISED = "docs/advisory.md"
+ADVISED = "docs/guides/ask-a-model.md"
 # Its commands are those that were installed.
 INSTALLED = "README.md"
 # These are the test itself, what runs the tests, and what that makes for them beforehand.
@@ -62,8 +63,9 @@ class Ran:
     answer: str
 
 
-def run(block: str, project: Path, port: int) -> Ran:
-    served = block.replace("127.0.0.1:8080", f"127.0.0.1:{port}").replace("8081", str(free_port()))
+def run(block: str, project: Path, port: int, own: int) -> Ran:
+    """Runs a block against the service at a port; a service that the page starts itself answers at a port of its own."""
+    served = block.replace("127.0.0.1:8080", f"127.0.0.1:{port}").replace("8081", str(own))
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", served],
         cwd=project,
@@ -118,20 +120,24 @@ def ran(shared: Started, forks: Path, tmp_path_factory: pytest.TempPathFactory) 
 
     @cache
     def blocks_of(page: str) -> list[Ran]:
+        own = free_port()
         blocks = [block for block in bash_blocks((ROOT / page).read_text()) if block not in OUTSIDE]
         project = mirror(tmp_path_factory.mktemp("page") / "project")
         if page != INSTALLED:
             use_forked(project, forks)
         if page == ALONE:
             with Site(project / "var", None).serving(1, "--demo", "--analytics", ready="^curl ") as alone:
-                return [run(block, project, int(alone.url.rpartition(":")[2])) for block in blocks]
+                return [run(block, project, int(alone.url.rpartition(":")[2]), own) for block in blocks]
         if page == ADVISED:
             with upstreams.serving() as upstream:
                 return advised(project, upstream, blocks)
         (project / "var").symlink_to(shared.project / "var")
         (project / "build").mkdir()
         (project / "build" / "mcp").symlink_to(ROOT / "build" / "mcp")
-        return [run(block, project, shared.port) for block in blocks]
+        try:
+            return [run(block, project, shared.port, own) for block in blocks]
+        finally:
+            stop_services(project)
 
     return blocks_of
 
@@ -145,8 +151,19 @@ def test_the_commands_of_a_page_run_and_print_what_it_shows(page: str, ran: Call
             assert "exit code 1" in each.done.stdout
     require = {
         "README.md": require_shown,
-        "docs/agents.md": require_shown,
-        "docs/client.md": require_shown,
+        "docs/guides/connect-an-agent.md": require_shown,
+        "docs/guides/answer-refund-questions.md": require_shown,
+        "docs/guides/use-an-adapter.md": require_answers,
+        "docs/guides/use-the-python-client.md": require_shown,
+        "docs/guides/ask-for-a-decision.md": require_answers,
+        "docs/guides/handle-every-answer.md": require_answers,
+        "docs/guides/start-from-a-pattern.md": require_shown,
+        "docs/guides/try-without-a-key.md": require_shown,
+        "docs/guides/report-results.md": require_answers,
+        "docs/tutorials/first-decision.md": require_shown,
+        "docs/tutorials/policy-to-migration.md": require_shown,
+        "docs/tutorials/analysts-morning.md": require_shown,
+        "docs/tutorials/run-in-production.md": require_shown,
         "docs/guides/guard-a-function.md": require_shown,
         "docs/guides/choose-a-guard-store.md": require_shown,
         "docs/guides/recover-a-started-action.md": require_shown,
@@ -172,10 +189,17 @@ def test_the_commands_of_a_page_run_and_print_what_it_shows(page: str, ran: Call
         require[page]((ROOT / page).read_text(), ran(page))
 
 
+def stop_services(project: Path) -> None:
+    """Ends the services that a page started and, where one of its blocks failed, did not stop."""
+    for file in (project / "build").glob("docs/*/*.pid"):
+        with suppress(ProcessLookupError):
+            os.kill(int(file.read_text()), signal.SIGTERM)
+
+
 def test_the_script_of_the_lifecycle_says_where_it_is_to_be_run(tmp_path: Path) -> None:
     done = lifecycle(tmp_path, free_port())
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "Run this in the project's folder, while make run runs.\n"
+    assert done.stderr == "Run this in the project's folder while 'make run' is running.\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -189,7 +213,7 @@ def test_the_script_of_the_lifecycle_shows_the_answer_that_ended_it(shared: Star
     done = lifecycle(project, free_port())
     assert (done.returncode, done.stderr.splitlines()[-1]) == (
         2,
-        "Run this in the project's folder, while make run runs.",
+        "Run this in the project's folder while 'make run' is running.",
     )
 
 
@@ -216,7 +240,7 @@ def require_shown(page: str, done: list[Ran]) -> None:
 
 
 def advised(project: Path, upstream: upstreams.Server, blocks: list[str]) -> list[Ran]:
-    """Runs blocks against a service with the settings of docs/advisory.md, whose upstream answers as the page shows. It
+    """Runs blocks against a service with the settings of the page ADVISED, whose upstream answers as the page shows. It
     has to be asked as the page shows, too.
     """
     page = (ROOT / ADVISED).read_text()
@@ -240,7 +264,7 @@ def advised(project: Path, upstream: upstreams.Server, blocks: list[str]) -> lis
 
     upstream.behave = answer
     with site.serving(1, "--demo", ready="^curl ") as server:
-        done = [run(block, project, int(server.url.rpartition(":")[2])) for block in blocks]
+        done = [run(block, project, int(server.url.rpartition(":")[2]), free_port()) for block in blocks]
     ((path, headers, asked), *_) = upstream.asked
     assert (path, headers["authorization"]) == ("/v1/chat/completions", "Bearer upstream-key")
     # The page cuts the long text of the system short.

@@ -313,7 +313,7 @@ def test_no_command_offers_completion() -> None:
 
 @pytest.mark.heavy
 def test_the_table_of_codes_has_every_code_of_the_commands() -> None:
-    """Every code that an operator alone meets; those of the HTTP service are in docs/errors.md."""
+    """Every code that an operator alone meets; those of the HTTP service are in docs/reference/errors.md."""
     raised = codes_of("OperatorError")
     page = resources.path("docs", "operating.md").read_text()
     table = page[page.index("| code | command | means |") :].split("\n\n")[0]

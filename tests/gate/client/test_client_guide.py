@@ -1,4 +1,4 @@
-"""docs/client.md has every endpoint, argument and error of the client, and the pages about the guard have its own."""
+"""The pages about the client and the guard have every endpoint, argument and error of theirs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from gate.client.guard.saying import EXECUTION_STATUSES, Outcome
 from gate.client.guard.terms import MAX_AGE, REVIEW_SECONDS
 from gate.errors import GateError
 from tests.end_to_end.support import ROOT, anchors
-from tests.support.documentation import API, OPERATIONS, rows, section
+from tests.support.documentation import OPERATIONS, rows, section
 
-CLIENT: Final = (ROOT / "docs" / "client.md").read_text()
+CLIENT: Final = (ROOT / "docs" / "guides" / "use-the-python-client.md").read_text()
+METHODS_PAGE: Final = (ROOT / "docs" / "reference" / "client-methods.md").read_text()
 GUARD: Final = (ROOT / "docs" / "guides" / "guard-a-function.md").read_text()
 REPORTING: Final = (ROOT / "docs" / "guides" / "report-from-a-guard.md").read_text()
 RECOVERY: Final = (ROOT / "docs" / "guides" / "recover-a-started-action.md").read_text()
 GUARD_ERRORS: Final = (ROOT / "docs" / "reference" / "guard-errors.md").read_text()
-LISTED: Final = rows(section(CLIENT, "## Every endpoint"))
+LISTED: Final = rows(section(METHODS_PAGE, "## Every endpoint"))
 BODIES: Final = frozenset({"request", "report", "material"})
 
 METHODS: Final[Mapping[str, Callable[..., Any]]] = {name: getattr(operations, name) for name in operations.__all__}
@@ -46,11 +47,11 @@ def words(text: str) -> list[str]:
 
 
 def test_every_endpoint_has_one_row_and_every_method_too() -> None:
-    endpoints = [re.findall(r"\[`(.*?)`\]\(api\.md#(.*?)\)", cell)[0] for cell, *_ in LISTED]
+    endpoints = [re.findall(r"\[`(.*?)`\]\(api/([\w-]+)\.md#(.*?)\)", cell)[0] for cell, *_ in LISTED]
     called = [name for name, operation in OPERATIONS.items() if operation.get("x-client", True)]
-    assert sorted(name for name, _ in endpoints) == sorted(called)
-    assert [{anchor} for _, anchor in endpoints] == [anchors(f"### `{name}`") for name, _ in endpoints]
-    assert all(f"### `{name}`" in API for name, _ in endpoints)
+    assert sorted(name for name, *_ in endpoints) == sorted(called)
+    assert [{anchor} for *_, anchor in endpoints] == [anchors(f"### `{name}`") for name, *_ in endpoints]
+    assert all([page.replace("-", " ").capitalize()] == OPERATIONS[name]["tags"] for name, page, _ in endpoints)
     assert sorted(method.partition("(")[0] for _, cell, _ in LISTED for method in words(cell)) == sorted(METHODS)
 
 
@@ -89,8 +90,8 @@ def test_every_argument_of_a_client_has_a_row_with_its_variable_and_default() ->
     assert {name: variable for name, (variable, _) in listed.items() if variable} == {
         name: [variable] for name, variable in variables.items()
     }
-    assert listed["timeout"][1].endswith(f"; {TIMEOUT:g}")
-    assert listed["tries"][1].endswith(f"; {TRIES}")
+    assert listed["timeout"][1].endswith(f"; default: {TIMEOUT:g}")
+    assert listed["tries"][1].endswith(f"; default: {TRIES}")
 
 
 def test_every_error_of_a_call_has_a_row_with_its_status_and_every_field_one() -> None:
