@@ -74,6 +74,7 @@ def _index() -> str:
         "This page lists every endpoint, who may call it, and the rules that hold for all of them.",
         "## All endpoints",
         table(("method", "path", "who may call", "summary"), map(_row, operations().values())),
+        "## Rules for every endpoint",
         linked(info["description"]),
         "## Machine-readable",
         "A running service publishes this description at `/openapi.json` (OpenAPI 3.1), as a page at `/docs`, and in "
@@ -95,6 +96,7 @@ def _page(tag: str, description: str) -> str:
         _FIRST,
         "[HTTP API](README.md) has the rules for all endpoints: keys, body sizes, retries. Every endpoint can also "
         f"answer {choice([_error(code) for code in sorted(EVERYWHERE)])}.",
+        "## Endpoints",
         *(block for each in _of(tag) for block in _operation(each)),
     )
 
