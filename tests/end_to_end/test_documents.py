@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from docs.tools.reference.operations import operations
 from gate.policy.confidence import Counts, Coverage
 from gate.policy.questions import ConfidenceQuestion
 from gate.policy.reports import confidence_report
@@ -32,9 +33,9 @@ FIRST = ["docs/confidence.md", "README.md"]
 LAST = ["docs/benchmarks.md", "docs/verification.md", "docs/operating.md"]
 OTHERS = {str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md")}.difference(FIRST, LAST)
 PAGES = [*FIRST, *sorted(OTHERS), *LAST]
-# It shows what a fresh instance answers as well, after decisions of its own. The others share one, as their readers do,
-# which `make run` started.
-ALONE = "docs/api.md"
+# The pages of the API show what a fresh instance answers as well, and each uses what those before it saved. The other
+# pages share an instance, as their readers do, which `make run` started.
+API = [f"docs/reference/api/{page}" for page in dict.fromkeys(each.page for each in operations().values())]
 # It needs an upstream, and shows what that was asked and answered.
 ADVISED = "docs/advisory.md"
 # Its commands are those that were installed.
@@ -116,14 +117,23 @@ def ran(shared: Started, forks: Path, tmp_path_factory: pytest.TempPathFactory) 
     """Runs the blocks of a page in order, against a `make run`; once for all tests that look at the page."""
 
     @cache
+    def api() -> dict[str, list[Ran]]:
+        project = mirror(tmp_path_factory.mktemp("api") / "project")
+        use_forked(project, forks)
+        with Site(project / "var", None).serving(1, "--demo", "--analytics", ready="^curl ") as alone:
+            port = int(alone.url.rpartition(":")[2])
+            return {
+                page: [run(block, project, port) for block in bash_blocks((ROOT / page).read_text())] for page in API
+            }
+
+    @cache
     def blocks_of(page: str) -> list[Ran]:
+        if page in API:
+            return api()[page]
         blocks = [block for block in bash_blocks((ROOT / page).read_text()) if block not in OUTSIDE]
         project = mirror(tmp_path_factory.mktemp("page") / "project")
         if page != INSTALLED:
             use_forked(project, forks)
-        if page == ALONE:
-            with Site(project / "var", None).serving(1, "--demo", "--analytics", ready="^curl ") as alone:
-                return [run(block, project, int(alone.url.rpartition(":")[2])) for block in blocks]
         if page == ADVISED:
             with upstreams.serving() as upstream:
                 return advised(project, upstream, blocks)
@@ -149,10 +159,9 @@ def test_the_commands_of_a_page_run_and_print_what_it_shows(page: str, ran: Call
         "docs/guard.md": require_shown,
         "docs/migration-manifest.md": require_shown,
         "docs/migrations.md": require_shown,
-        ALONE: require_answers,
         ADVISED: require_advice,
         "docs/confidence.md": require_notes,
-    }
+    } | dict.fromkeys(API, require_answers)
     if page in require:
         require[page]((ROOT / page).read_text(), ran(page))
 
@@ -265,6 +274,8 @@ def require_answers(page: str, done: list[Ran]) -> None:
     for (block, language, answer), each in zip(shown, done, strict=True):
         if language == "json":
             assert within(json.loads(answer), json.loads(each.answer)), f"{block}\n{each.answer}"
+        elif language == "text":
+            assert [line for line in answer.splitlines() if line not in each.done.stdout] == [], each.done.stdout
 
 
 def within(shown: Any, real: Any) -> bool:

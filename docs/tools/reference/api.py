@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from api.description.spec import Document
 from api.errors import codes
 from docs.tools.reference import fields
 from docs.tools.reference.markdown import anchor, choice, code, example, fence, link, page, table
@@ -25,7 +24,6 @@ WHO: Final = {
 EVERYWHERE: Final = frozenset({"SVC_INTERNAL_ERROR", "SVC_STORAGE_UNAVAILABLE"})
 """The error codes that every operation can answer; the index says so once."""
 _EVERY_HEADER: Final = "x-request-id"
-_SUFFIX: Final = ".schema.json"
 _FIRST: Final = (
     "Run the examples against a service that you started with `make run`, from the project root, in order: an earlier "
     "example saves the ids that a later one reads. Responses are shortened. Ids, hashes and times differ."
@@ -40,19 +38,20 @@ def pages() -> dict[str, str]:
     }
 
 
-def linked(text: str, *, up: str = "") -> str:
+def linked(text: str, *, api: str = "", errors: str = "../errors.md") -> str:
     """Text in which operations and error codes become links.
 
     Args:
         text: Markdown, with them as code.
-        up: What leads from its page to the folder of the API's pages.
+        api: The folder of the API's pages, as its page sees it.
+        errors: The page of the error codes, likewise.
     """
 
     def replaced(found: re.Match[str]) -> str:
         named = found[1]
         if named in operations():
-            return link(found[0], f"{up}{operations()[named].page}#{anchor(named)}")
-        return link(found[0], f"{up}../errors.md#{named.lower()}") if named in codes() else found[0]
+            return link(found[0], f"{api}{operations()[named].page}#{anchor(named)}")
+        return link(found[0], f"{errors}#{named.lower()}") if named in codes() else found[0]
 
     return re.sub(r"`([^`\n]+)`", replaced, text)
 
@@ -196,11 +195,7 @@ def _resolved(node: Mapping[str, Any]) -> Mapping[str, Any]:
     """What a parameter or header refers to, or itself."""
     found: Any = node
     if "$ref" in node:
-        found = _document()
+        found = document()
         for step in node["$ref"].split("/")[1:]:
             found = found[step]
     return dict(found)
-
-
-def _document() -> Document:
-    return document()  # type: ignore[return-value]

@@ -83,11 +83,11 @@ def _wording(entry: Mapping[str, Any]) -> tuple[str, ...]:
 def _told(entry: Mapping[str, Any]) -> Iterator[str]:
     """What a code means and what to do, in general and where it means something else."""
     forbidden = "forbidden" in entry
-    yield linked(f"{'401: ' if forbidden else ''}{entry['meaning']} {entry['action']}", up="api/")
+    yield linked(f"{'401: ' if forbidden else ''}{entry['meaning']} {entry['action']}", api="api/", errors="")
     for variant, words in (("forbidden", "403"), ("token", "With the metrics token"), ("address", "Without a key")):
         if variant in entry:
             other = entry[variant]
-            yield linked(f"{words}: {other['meaning']} {other.get('action', entry['action'])}", up="api/")
+            yield linked(f"{words}: {other['meaning']} {other.get('action', entry['action'])}", api="api/", errors="")
 
 
 def _extra(entry: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from api.description.openapi import Components
 from docs.tools.reference.markdown import choice, code, link
@@ -55,12 +55,14 @@ class Table:
         name: The definition; empty for the schema itself.
         meaning: What it is.
         fields: Its fields.
+        also: The definitions whose fields it has as well.
         closed: Whether other fields are rejected.
     """
 
     name: str
     meaning: str
     fields: tuple[Field, ...]
+    also: tuple[str, ...]
     closed: bool
 
 
@@ -115,7 +117,8 @@ def title_of(file: str, pointer: str = "") -> str:
 def target_of(file: str, pointer: str = "") -> str:
     """The page of a schema, with the anchor of a definition that has a section of its own."""
     name = pointer.rpartition("/")[2]
-    return f"{file.removesuffix(_SUFFIX)}.md" + (f"#{name}" if (file, pointer) in sections() else "")
+    has_section = (file, pointer) in sections() or pointer in _kinds(file)
+    return f"{file.removesuffix(_SUFFIX)}.md" + (f"#{name}" if has_section else "")
 
 
 def type_of(schema: Schema) -> str:
@@ -130,16 +133,20 @@ class _Reader:
         self._name = name
         self._file = f"{name}{_SUFFIX}"
         self._components = Components(read, read("openapi.json")["x-members"])
+        self._sections = {pointer for file, pointer in sections() if file == self._file} | _kinds(self._file)
         self._shown: dict[str, str] = {}
 
     def format(self) -> Format:
+        """The schema: its own table, then those of its sections and of definitions that nothing refers to."""
+        written = read(self._file)
         root = self._named("")
-        tables = [self._table("", root)]
+        first = replace(self._table("", root), meaning=written["description"])
+        tables = [first]
         for pointer in self._definitions():
             name = self._named(pointer)
-            if (self._file, pointer) in sections() or (name not in self._shown and name != root):
-                tables.append(self._table(pointer.rpartition("/")[2], name))
-        return Format(self._name, read(self._file)["title"], tuple(tables))
+            if pointer in self._sections or (name not in self._shown and name != root):
+                tables.append(self._table(_label(written, pointer), name))
+        return Format(self._name, written["title"], tuple(tables))
 
     def _definitions(self) -> Iterator[str]:
         """The JSON pointers of the definitions that have fields."""
@@ -149,15 +156,22 @@ class _Reader:
 
     def _named(self, pointer: str) -> str:
         rewritten = self._components.rewrite({"$ref": f"{self._file}#{pointer}"}, self._file)
-        assert isinstance(rewritten, dict)
-        return str(rewritten["$ref"]).rpartition("/")[2]
+        return str(cast("Schema", rewritten)["$ref"]).rpartition("/")[2]
 
     def _table(self, name: str, component: str) -> Table:
-        schema = self._components.schemas[component]
-        assert isinstance(schema, dict)
+        schema = self._component(component)
         self._shown.setdefault(component, f"`{name}`" if name else "the document itself")
-        fields = tuple({field.path: field for field in reversed([*self._fields(schema, "")])}.values())[::-1]
-        return Table(name, schema.get("description", ""), fields, schema.get("additionalProperties") is False)
+        fields: dict[str, Field] = {}
+        for field in self._fields(schema, ""):
+            fields.setdefault(field.path, field)
+        also = tuple(self._section(part["$ref"]) for part in schema.get("allOf", ()) if "$ref" in part)
+        closed = schema.get("additionalProperties") is False
+        return Table(name, schema.get("description", ""), tuple(fields.values()), tuple(filter(None, also)), closed)
+
+    def _section(self, reference: str) -> str:
+        """The section that a reference leads to; empty where it leads elsewhere."""
+        file, pointer = self._components.sources[reference.rpartition("/")[2]]
+        return pointer.rpartition("/")[2] if file == self._file and pointer in self._sections else ""
 
     def _fields(self, schema: Schema, path: str) -> Iterator[Field]:
         for name, member in schema.get("properties", {}).items():
@@ -190,12 +204,10 @@ class _Reader:
 
     def _is_own(self, name: str) -> bool:
         file, pointer = self._components.sources[name]
-        return file == self._file and (file, pointer) not in sections()
+        return file == self._file and pointer not in self._sections
 
     def _component(self, name: str) -> Schema:
-        schema = self._components.schemas[name]
-        assert isinstance(schema, dict)
-        return schema
+        return cast("Schema", self._components.schemas[name])
 
     def _meaning(self, schema: Schema) -> str:
         if "description" in schema:
@@ -225,7 +237,7 @@ class _Reader:
         schema = self._component(name)
         if "enum" in schema:
             return self.type(schema)
-        if file != self._file or (file, pointer) in sections():
+        if file != self._file or pointer in self._sections:
             return link(title_of(file, pointer), target_of(file, pointer))
         if name in self._shown:
             return f"object with the fields of {self._shown[name]}"
@@ -241,6 +253,20 @@ def _references(node: Any) -> Iterator[str]:
     elif isinstance(node, list):
         for item in node:
             yield from _references(item)
+
+
+def _kinds(file: str) -> set[str]:
+    """The definitions of which a whole document is one: each has a section."""
+    written = read(file)
+    parts = [] if "properties" in written else [*written.get("oneOf", ()), *written.get("anyOf", ())]
+    return {part["$ref"].removeprefix("#") for part in parts if part.get("$ref", "").startswith("#")}
+
+
+def _label(written: Schema, pointer: str) -> str:
+    """What a definition is called in a heading: the type of an event, else its name."""
+    name = pointer.rpartition("/")[2]
+    kind = written["$defs"][name].get("properties", {}).get("type", {})
+    return str(kind["const"]) if isinstance(kind, dict) and "const" in kind else name
 
 
 def _is_root(file: str, pointer: str) -> bool:

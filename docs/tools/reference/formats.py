@@ -7,8 +7,9 @@ from functools import cache
 from typing import Any, Final
 
 from docs.tools.reference import fields
+from docs.tools.reference.api import linked
 from docs.tools.reference.fields import Format, Table
-from docs.tools.reference.markdown import anchor, code, example, fence, link, page, shortened, table
+from docs.tools.reference.markdown import anchor, choice, code, example, fence, link, page, shortened, table
 from docs.tools.reference.operations import operations
 
 SOURCE: Final = "schemas/*.schema.json"
@@ -44,7 +45,8 @@ def _index() -> str:
 
 
 def _listed(each: Format) -> tuple[str, str]:
-    return link(each.title, f"{each.name}.md"), each.tables[0].meaning
+    first, _, rest = each.tables[0].meaning.partition(". ")
+    return link(each.title, f"{each.name}.md"), linked(f"{first}." if rest else first, api="../api/")
 
 
 def _group(name: str) -> str:
@@ -58,24 +60,35 @@ def _page(each: Format) -> str:
     first, *others = each.tables
     return page(
         f"# {each.title}",
-        first.meaning,
+        linked(first.meaning, api="../api/"),
         _used(each.name),
         f"Schema: [{each.name}.schema.json](../../../schemas/{each.name}.schema.json).",
         "## Fields" if first.fields else "",
         _fields(first),
-        *(block for other in others for block in (f"## {other.name}", other.meaning, _fields(other))),
+        *(
+            block
+            for other in others
+            for block in (f"## {other.name}", linked(other.meaning, api="../api/"), _fields(other))
+        ),
         *_example(each.name),
     )
 
 
 def _fields(shown: Table) -> str:
     rows = [(code(field.path), field.type, "yes" if field.required else "no", field.meaning) for field in shown.fields]
+    also = choice([link(code(name), f"#{name}") for name in shown.also], "and") if shown.also else ""
     closed = "Other fields are rejected." if shown.closed and rows else ""
-    return page(table(("field", "type", "required", "meaning"), rows), closed)
+    return page(
+        f"All fields of {also}, and these:" if also else "",
+        table(("field", "type", "required", "meaning"), rows),
+        closed,
+    )
 
 
 def _used(name: str) -> str:
     """Which operations take or answer it."""
+    if name == "error":
+        return "Returned by every endpoint. [Error codes](../errors.md) says what each code means."
     parts = []
     for place, words in (("request", "Sent to"), ("answer", "Returned by")):
         uses = [operation for operation, where in _uses().get(f"{name}.schema.json", ()) if where == place]

@@ -1033,7 +1033,7 @@ class DecisionSearch(TypedDict):
     """A page of your scope's decisions, newest first unless the query says otherwise."""
 
     count: int
-    """The number of migrations on this page."""
+    """The number of decisions on this page."""
     decisions: list[FoundDecision]
     """The decisions found. A page can hold fewer than `limit`, or none, and more may follow."""
     next_cursor: str | None
@@ -1681,7 +1681,7 @@ class VersionEffectiveness(TypedDict):
     first: str
     """When its first decision was made, UTC."""
     last: str
-    """When the last of them was made, UTC; null if there are none."""
+    """When its last decision was made, UTC."""
     decisions: int
     """How many decisions."""
     outcomes: Standing
@@ -1772,7 +1772,7 @@ class EffectivenessReportReviews(TypedDict):
     """How decisions with the verdict review were resolved; absent if there are none, and for imported histories."""
 
     decisions: int
-    """All cases."""
+    """All decisions with the verdict review."""
     held: int
     """Those that nobody has resolved yet."""
     granted: int
@@ -2026,7 +2026,7 @@ Coverage = TypedDict(
         "versions": int,
         # When the first outcome of these decisions was reported, UTC; null if there is none.
         "from": str | None,
-        # When the last of them was made, UTC; null if there are none.
+        # When the last of them was reported, UTC; null if there is none.
         "to": str | None,
         # Whether `limit` left out decisions with older outcomes.
         "truncated": bool,
@@ -2183,7 +2183,7 @@ ShiftedRate = TypedDict(
         "of": Literal["verdict", "reason", "outcome"],
         # Which verdict, reason code or outcome status.
         "value": str,
-        # The start of the rate's own window, UTC.
+        # The start of its own window, UTC.
         "from": str,
         # The end of that window.
         "to": str,
@@ -2256,7 +2256,7 @@ ShiftedMetric = TypedDict(
         "of": Literal["location", "spread", "tail_above", "tail_below"],
         # The version that is compared with the others in the same weeks; null if weeks are compared.
         "version": str | None,
-        # The start of the rate's own window, UTC.
+        # The start of its own window, UTC.
         "from": str,
         # The end of that window.
         "to": str,
@@ -2323,7 +2323,7 @@ DriftedFact = TypedDict(
     {
         # Its path.
         "fact": str,
-        # The start of the rate's own window, UTC.
+        # The start of its own window, UTC.
         "from": str,
         # The end of that window.
         "to": str,
@@ -2897,7 +2897,7 @@ class CrmSyncTemplate(TypedDict):
     """
 
     sync_status: SyncStatus
-    """The outcome."""
+    """The result of the sync."""
     sync_direction: SyncDirection
     """To the CRM, or from it."""
     crm_provider: str
@@ -3112,7 +3112,7 @@ class ReplayedDecision(TypedDict):
     decision_id: str
     """The id of the stored decision."""
     request_id: str
-    """The id of the stored decision."""
+    """As in the stored record."""
     verdict: Verdict
     """The verdict of the replay. It lets no action proceed."""
     application_verdict: str
@@ -4188,7 +4188,7 @@ class MigrationEvidenceHistoryTransitions(TypedDict):
     action: str | None
     """The action of the base. Null, without a base, for outcomes that cannot be told apart."""
     then_action: str
-    """The verdict of the candidate."""
+    """The action of the candidate."""
     decisions: int
     """How many decisions."""
     share: float | None
@@ -4289,7 +4289,7 @@ class MigrationEvidenceHistoryOutcomesGoodNewlyBlocked(TypedDict):
     decision_ids: list[str]
     """The ids of up to ten of these decisions, the latest in the chain, in ascending order."""
     sentence: str
-    """The finding as a sentence."""
+    """The figures as a sentence."""
 
 
 class MigrationEvidenceHistoryOutcomesBadNewlyBlocked(TypedDict):
@@ -4310,7 +4310,7 @@ class MigrationEvidenceHistoryOutcomesBadNewlyBlocked(TypedDict):
     decision_ids: list[str]
     """The ids of up to ten of these decisions, the latest in the chain, in ascending order."""
     sentence: str
-    """The finding as a sentence."""
+    """The figures as a sentence."""
 
 
 class MigrationEvidenceHistoryOutcomesBadNewlyApproved(TypedDict):
@@ -4329,7 +4329,7 @@ class MigrationEvidenceHistoryOutcomesBadNewlyApproved(TypedDict):
     decision_ids: list[str]
     """The ids of up to ten of these decisions, the latest in the chain, in ascending order."""
     sentence: str
-    """The finding as a sentence."""
+    """The figures as a sentence."""
 
 
 class MigrationEvidenceHistoryOutcomesNewlyApprovedUnknown(TypedDict):
@@ -4348,7 +4348,7 @@ class MigrationEvidenceHistoryOutcomesNewlyApprovedUnknown(TypedDict):
     decision_ids: list[str]
     """The ids of up to ten of these decisions, the latest in the chain, in ascending order."""
     sentence: str
-    """The finding as a sentence."""
+    """The figures as a sentence."""
 
 
 class MigrationEvidenceHistoryOutcomes(TypedDict):
@@ -4597,7 +4597,7 @@ class MigrationEvidenceCorpus(TypedDict):
     """The dry run over the golden corpus."""
 
     ok: bool
-    """Whether no fixture drifts unexpectedly."""
+    """Whether no fixture drifts."""
     drift: list[MigrationEvidenceDrift]
     """The fixtures that drift, each with the fields that drift."""
     unexpected: list[MigrationEvidenceDrift]
@@ -4960,7 +4960,7 @@ class PolicyTableEntry(TypedDict):
     source: str
     """The vendor's public page."""
     notes: NotRequired[str]
-    """The condition in words."""
+    """A remark for readers."""
     last_verified: str | None
     """The day on which somebody last compared the entry with the source; null if nobody did. A future day is
     rejected.
@@ -5196,7 +5196,7 @@ class GoldenReplays(TypedDict):
     theme: str
     """The theme of the cases, which is the file's name."""
     title: str
-    """The schema's title."""
+    """The theme as a title."""
     rulebooks: list[Rulebook]
     """The rulebooks that the cases use."""
     cases: list[GoldenCase]
