@@ -14,13 +14,14 @@ from docs.tools.reference.operations import operations
 
 SOURCE: Final = "schemas/error-codes.json"
 _USUAL: Final = frozenset({"c", "v", "error", "message", "request_id"})
+_UNAUTHORIZED: Final = 401
 _FORBIDDEN: Final = 403
 _MANY: Final = 12
 """More endpoints than this are counted, and not listed."""
 _TITLES: Final = {
     400: "The request cannot be read",
-    401: "The key or token is missing or refused",
-    403: "The caller may not do this",
+    401: "The key or token is missing, unknown or not allowed",
+    403: "The origin is not allowed",
     404: "Not found",
     405: "Wrong method",
     406: "Not acceptable",
@@ -63,7 +64,7 @@ def _statuses(name: str) -> str:
 
 
 def _group(status: int, names: list[str]) -> Iterator[str]:
-    yield f"## {status}: {_TITLES[status]}"
+    yield f"## {_shown(status)}: {_TITLES[status]}"
     shown: dict[tuple[str, ...], str] = {}
     for name in names:
         entry = _catalogue()[name]
@@ -73,6 +74,11 @@ def _group(status: int, names: list[str]) -> Iterator[str]:
         yield f"The same as [`{same}`](#{same.lower()})." if same != name else ""
         yield "" if same != name else page(*_told(entry))
         yield _extra(entry)
+
+
+def _shown(status: int) -> str:
+    """A status in a heading. The codes of 401 are those of keys that may not do this as well."""
+    return f"{status} and {_FORBIDDEN}" if status == _UNAUTHORIZED else str(status)
 
 
 def _wording(entry: Mapping[str, Any]) -> tuple[str, ...]:

@@ -206,8 +206,8 @@ def decide(
         request: At most 1 MiB of plain JSON, nested at most 32 levels deep.
         idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
             another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
-            Send one with every write, and the same one with every retry. Without one a fresh one is made, under
-            which this call may be sent again; only a key of the caller's own makes a retry after a crash safe.
+            Send one with every write, and the same one with every retry. Without a key, the client makes one for
+            this call and its own retries; only a key of yours makes a retry after a crash safe.
         view: The view of the record; `full` by default. It overrides `Prefer`, and `response_view` in a body
             overrides both.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
@@ -217,7 +217,7 @@ def decide(
         A decision. Read `verdict`, not only the status.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     return call(
@@ -254,7 +254,7 @@ def try_decide(
         What a decision would look like.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     return call(
@@ -395,8 +395,8 @@ def report_execution(
         report: The report: at most 1 MiB of plain JSON, nested at most 32 levels deep.
         idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
             another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
-            Send one with every write, and the same one with every retry. Without one a fresh one is made, under
-            which this call may be sent again; only a key of the caller's own makes a retry after a crash safe.
+            Send one with every write, and the same one with every retry. Without a key, the client makes one for
+            this call and its own retries; only a key of yours makes a retry after a crash safe.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
             of its own.
 
@@ -404,7 +404,7 @@ def report_execution(
         The idempotency key was used before with the same payload. This is the earlier receipt.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/execution"
@@ -465,8 +465,8 @@ def report_outcome(
         report: The report: at most 1 MiB of plain JSON, nested at most 32 levels deep.
         idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
             another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
-            Send one with every write, and the same one with every retry. Without one a fresh one is made, under
-            which this call may be sent again; only a key of the caller's own makes a retry after a crash safe.
+            Send one with every write, and the same one with every retry. Without a key, the client makes one for
+            this call and its own retries; only a key of yours makes a retry after a crash safe.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
             of its own.
 
@@ -474,7 +474,7 @@ def report_outcome(
         The idempotency key was used before with the same payload. This is the earlier outcome.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/outcome"
@@ -539,8 +539,8 @@ def resolve_decision(
         request: The resolution: at most 1 MiB of plain JSON, nested at most 32 levels deep.
         idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
             another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
-            Send one with every write, and the same one with every retry. Without one a fresh one is made, under
-            which this call may be sent again; only a key of the caller's own makes a retry after a crash safe.
+            Send one with every write, and the same one with every retry. Without a key, the client makes one for
+            this call and its own retries; only a key of yours makes a retry after a crash safe.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
             of its own.
 
@@ -548,7 +548,7 @@ def resolve_decision(
         The idempotency key was used before with the same payload. This is the earlier resolution.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/resolution"
@@ -608,8 +608,8 @@ def report_crm_sync(
         report: The report: at most 1 MiB of plain JSON, nested at most 32 levels deep.
         idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
             another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
-            Send one with every write, and the same one with every retry. Without one a fresh one is made, under
-            which this call may be sent again; only a key of the caller's own makes a retry after a crash safe.
+            Send one with every write, and the same one with every retry. Without a key, the client makes one for
+            this call and its own retries; only a key of yours makes a retry after a crash safe.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
             of its own.
 
@@ -617,7 +617,7 @@ def report_crm_sync(
         The idempotency key was used before with the same payload. This is the earlier report.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/crm-sync"
@@ -704,7 +704,7 @@ def verify_supplied_record(
         The result. The status is 200 even if the record is not verified.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/verify"
@@ -747,7 +747,7 @@ def verify_exported_record(
         The result. The status is 200 even if the record is not verified.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     return call(
@@ -794,7 +794,7 @@ def verify_exported_packet(
         The result. The status is 200 even if the packet is not verified.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     return call(
@@ -895,7 +895,7 @@ def replay_decision(
         The result. The status is 200 whether it matched or drifted.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/replay"
@@ -927,7 +927,7 @@ def diff_decision(
         The result. The status is 200 whether it matched or drifted.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/diff"
@@ -963,7 +963,7 @@ def simulate_counterfactuals(
         The result of each scenario.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/counterfactuals"
@@ -1306,8 +1306,8 @@ def ask_refund_workflow(
         request: The question about the ticket.
         idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
             another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
-            Send one with every write, and the same one with every retry. Without one a fresh one is made, under
-            which this call may be sent again; only a key of the caller's own makes a retry after a crash safe.
+            Send one with every write, and the same one with every retry. Without a key, the client makes one for
+            this call and its own retries; only a key of yours makes a retry after a crash safe.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
             of its own.
 
@@ -1315,7 +1315,7 @@ def ask_refund_workflow(
         The answer. Read `execution_allowed`, not only the status.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     path = f"/api/v1/workflows/{member('ticketing_system', ticketing_system)}/refund"
@@ -1522,7 +1522,7 @@ def submit_pilot(
         The request is stored and waits for confirmation.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     return call(
@@ -1548,7 +1548,7 @@ def confirm_pilot(
         The request is confirmed.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     return call("confirmPilot", "POST", "/api/pilot/confirm", body=request, request_id=request_id, credential=None)
