@@ -94,7 +94,7 @@ def _page(tag: str, description: str) -> str:
         linked(description),
         _FIRST,
         "[HTTP API](README.md) has the rules for all endpoints: keys, body sizes, retries. Every endpoint can also "
-        f"answer {choice([_error(code) for code in sorted(EVERYWHERE)])}.",
+        f"return {choice([_error(code) for code in sorted(EVERYWHERE)])}.",
         "## Endpoints",
         *(block for each in _of(tag) for block in _operation(each)),
     )

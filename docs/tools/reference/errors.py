@@ -104,12 +104,12 @@ def _extra(entry: Mapping[str, Any]) -> str:
 
 def _answered_by(name: str) -> str:
     if name in EVERYWHERE:
-        return " Every endpoint can answer it."
+        return " Every endpoint can return it."
     keys = [key for key, each in operations().items() if name in each.written["x-error-codes"]]
     if not keys or len(keys) > _MANY:
-        return f" {len(keys)} endpoints can answer it." if keys else ""
+        return f" {len(keys)} endpoints return it." if keys else ""
     links = [link(code(key), f"api/{operations()[key].page}#{anchor(key)}") for key in keys]
-    return f" Answered by {choice(links, 'and')}."
+    return f" Returned by {choice(links, 'and')}."
 
 
 @cache

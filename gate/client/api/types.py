@@ -3686,7 +3686,7 @@ class MigrationSummary(TypedDict):
     candidates: list[MigrationCandidate]
     """The proposed versions, in the order of their rulebook ids."""
     manifest_hash: str
-    """H of the manifest of its latest proposal."""
+    """Hash of the manifest of its latest proposal."""
     evidence_hash: str
     """Hash of the evidence of its latest proposal."""
     proposed_by: str
@@ -5158,7 +5158,7 @@ class GoldenHashes(TypedDict):
     rulebook_hash: str
     """Hash of the rulebook."""
     input_hash: str
-    """H(facts)."""
+    """Hash of the facts."""
     bundle_hash: str
     """`rulebook_attestation.bundle_hash` of the record."""
 
