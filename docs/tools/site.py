@@ -1,7 +1,7 @@
 """Builds the site from docs/, the pages at the root and the docstrings: `python -m docs.tools.site`, or `make docs`.
 
-The builder works on copies of the pages: README.md of a folder becomes index.md, links to files outside docs/ lead to copies
-of them, and the links of docs/README.md become the navigation.
+The builder works on copies of the pages: README.md of a folder becomes index.md, links to files outside docs/ lead to
+copies of them, and the links of docs/README.md become the navigation.
 """
 
 from __future__ import annotations

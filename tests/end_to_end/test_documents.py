@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from docs.tools.reference.operations import operations
 from gate.policy.confidence import Counts, Coverage
 from gate.policy.questions import ConfidenceQuestion
 from gate.policy.reports import confidence_report
@@ -34,9 +35,9 @@ FIRST = ["docs/reference/formulas/confidence.md", "README.md"]
 LAST = ["docs/guides/compare-with-peers.md", "docs/guides/rotate-signing-keys.md"]
 OTHERS = {str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md")}.difference(FIRST, LAST)
 PAGES = [*FIRST, *sorted(OTHERS), *LAST]
-# It shows what a fresh instance answers as well, after decisions of its own. The others share one, as their readers do,
-# which `make run` started.
-ALONE = "docs/api.md"
+# The pages of the API show what a fresh instance answers as well, and each uses what those before it saved. The other
+# pages share an instance, as their readers do, which `make run` started.
+API = [f"docs/reference/api/{page}" for page in dict.fromkeys(each.page for each in operations().values())]
 # It needs an upstream, and shows what that was asked and answered.
 ADVISED = "docs/guides/ask-a-model.md"
 # Its commands are those that were installed.
@@ -64,7 +65,7 @@ class Ran:
 
 
 def run(block: str, project: Path, port: int, own: int) -> Ran:
-    """Runs a block against the service at a port; a service that the page starts itself answers at a port of its own."""
+    """Runs a block against the service at a port; a service that the page itself starts answers at `own`."""
     served = block.replace("127.0.0.1:8080", f"127.0.0.1:{port}").replace("8081", str(own))
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", served],
@@ -119,15 +120,24 @@ def ran(shared: Started, forks: Path, tmp_path_factory: pytest.TempPathFactory) 
     """Runs the blocks of a page in order, against a `make run`; once for all tests that look at the page."""
 
     @cache
+    def api() -> dict[str, list[Ran]]:
+        project = mirror(tmp_path_factory.mktemp("api") / "project")
+        use_forked(project, forks)
+        with Site(project / "var", None).serving(1, "--demo", "--analytics", ready="^curl ") as alone:
+            port = int(alone.url.rpartition(":")[2])
+            return {
+                page: [run(block, project, port) for block in bash_blocks((ROOT / page).read_text())] for page in API
+            }
+
+    @cache
     def blocks_of(page: str) -> list[Ran]:
+        if page in API:
+            return api()[page]
         own = free_port()
         blocks = [block for block in bash_blocks((ROOT / page).read_text()) if block not in OUTSIDE]
         project = mirror(tmp_path_factory.mktemp("page") / "project")
         if page != INSTALLED:
             use_forked(project, forks)
-        if page == ALONE:
-            with Site(project / "var", None).serving(1, "--demo", "--analytics", ready="^curl ") as alone:
-                return [run(block, project, int(alone.url.rpartition(":")[2]), own) for block in blocks]
         if page == ADVISED:
             with upstreams.serving() as upstream:
                 return advised(project, upstream, blocks)
@@ -149,44 +159,11 @@ def test_the_commands_of_a_page_run_and_print_what_it_shows(page: str, ran: Call
         if page == "README.md" and "tampered" in each.block:
             assert "NOT VERIFIED" in each.done.stdout
             assert "exit code 1" in each.done.stdout
-    require = {
-        "README.md": require_shown,
-        "docs/guides/connect-an-agent.md": require_shown,
-        "docs/guides/answer-refund-questions.md": require_shown,
-        "docs/guides/use-an-adapter.md": require_answers,
-        "docs/guides/use-the-python-client.md": require_shown,
-        "docs/guides/ask-for-a-decision.md": require_answers,
-        "docs/guides/handle-every-answer.md": require_answers,
-        "docs/guides/start-from-a-pattern.md": require_shown,
-        "docs/guides/try-without-a-key.md": require_shown,
-        "docs/guides/report-results.md": require_answers,
-        "docs/tutorials/first-decision.md": require_shown,
-        "docs/tutorials/policy-to-migration.md": require_shown,
-        "docs/tutorials/analysts-morning.md": require_shown,
-        "docs/tutorials/run-in-production.md": require_shown,
-        "docs/guides/guard-a-function.md": require_shown,
-        "docs/guides/choose-a-guard-store.md": require_shown,
-        "docs/guides/recover-a-started-action.md": require_shown,
-        "docs/reference/migration-manifest.md": require_shown,
-        "docs/guides/migrate-a-policy.md": require_shown,
-        "docs/guides/write-a-rulebook.md": require_shown,
-        "docs/guides/write-a-rulebook-in-yaml.md": require_shown,
-        "docs/guides/test-a-rulebook.md": require_shown,
-        "docs/guides/register-a-rulebook.md": require_answers,
-        "docs/guides/import-past-cases.md": require_shown,
-        "docs/guides/ask-what-if.md": require_answers,
-        "docs/guides/replay-a-decision.md": require_answers,
-        "docs/guides/verify-a-record.md": require_shown,
-        "docs/guides/verify-a-packet.md": require_shown,
-        "docs/guides/export-a-packet.md": require_answers,
-        "docs/guides/rotate-signing-keys.md": require_shown,
-        "docs/guides/run-pilots.md": require_shown,
-        ALONE: require_answers,
-        ADVISED: require_advice,
-        "docs/reference/formulas/confidence.md": require_notes,
-    }
-    if page in require:
-        require[page]((ROOT / page).read_text(), ran(page))
+    require_shown((ROOT / page).read_text(), ran(page))
+    if page == ADVISED:
+        require_advice((ROOT / page).read_text(), ran(page))
+    if page == FIRST[0]:
+        require_notes((ROOT / page).read_text(), ran(page))
 
 
 def stop_services(project: Path) -> None:
@@ -229,14 +206,22 @@ def lifecycle(folder: Path, port: int) -> subprocess.CompletedProcess[str]:
 
 
 def require_shown(page: str, done: list[Ran]) -> None:
-    # Neither part may run over the end of its own block.
-    shown = re.findall(r"^```bash\n((?:(?!```).*\n)*)```\n\n```text\n((?:(?!```).*\n)*)```", page, flags=re.MULTILINE)
-    assert len(shown) >= 2
-    expected = dict(shown)
-    assert expected.keys() <= {each.block for each in done}
-    for each in done:
-        for line in expected.get(each.block, "").splitlines():
-            assert line in each.done.stdout, f"{each.block}\n{each.done.stdout}\n{each.done.stderr}"
+    """What a page shows after a block is what that printed: each line of a text, each field of a shortened JSON."""
+    shown = [
+        (block, text, answer)
+        for block, text, answer in re.findall(
+            r"^```bash\n(.*?)^```\n(?:\n```text\n(.*?)^```|\n(?:[^`\n]+\n\n)?```json\n(.*?)^```)?",
+            page,
+            flags=re.MULTILINE | re.DOTALL,
+        )
+        if block not in OUTSIDE
+    ]
+    assert [block for block, _, _ in shown] == [each.block for each in done]
+    for (_, text, answer), each in zip(shown, done, strict=True):
+        missing = [line for line in text.splitlines() if line not in each.done.stdout]
+        assert missing == [], f"{each.block}\n{each.done.stdout}\n{each.done.stderr}"
+        if answer:
+            assert within(json.loads(answer), json.loads(each.answer)), f"{each.block}\n{each.answer}"
 
 
 def advised(project: Path, upstream: upstreams.Server, blocks: list[str]) -> list[Ran]:
@@ -277,7 +262,6 @@ def advised(project: Path, upstream: upstreams.Server, blocks: list[str]) -> lis
 
 
 def require_advice(page: str, done: list[Ran]) -> None:
-    require_answers(page, done)
     # The last block prints all that follows it.
     (printed,) = re.findall(r"^```text\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
     assert done[-1].done.stdout == printed
@@ -294,16 +278,6 @@ def require_notes(page: str, done: list[Ran]) -> None:
     coverage = Coverage({"1": Counts()}, Counts(), None, None, truncated=True)
     question = ConfidenceQuestion("pricing_exception", limit=1, clock="occurred")
     assert notes(section(page, "## The notes")) == confidence_report(coverage, question)["notes"]
-
-
-def require_answers(page: str, done: list[Ran]) -> None:
-    shown = re.findall(
-        r"^```bash\n(.*?)^```\n\n(?:[^`\n]+\n\n)?(?:```(\w+)\n(.*?)^```)?", page, flags=re.MULTILINE | re.DOTALL
-    )
-    assert [block for block, _, _ in shown] == bash_blocks(page)
-    for (block, language, answer), each in zip(shown, done, strict=True):
-        if language == "json":
-            assert within(json.loads(answer), json.loads(each.answer)), f"{block}\n{each.answer}"
 
 
 def within(shown: Any, real: Any) -> bool:

@@ -6,9 +6,6 @@ import re
 from typing import Final
 
 from tests.contract.frozen import current
-from tests.end_to_end.support import ROOT
-
-API: Final = (ROOT / "docs" / "api.md").read_text()
 
 DOCUMENT: Final = current()
 
