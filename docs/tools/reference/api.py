@@ -108,6 +108,7 @@ def _operation(operation: Operation) -> Iterator[str]:
     yield _parameters(written)
     yield from _request(written)
     yield _responses(operation)
+    yield _inline(written)
     yield _headers(operation)
     yield from _samples(written)
 
@@ -152,6 +153,28 @@ def _responses(operation: Operation) -> str:
         if named := [each for each in _failures(response) if each not in EVERYWHERE]:
             rows.append((status, link("Error", "../formats/error.md"), ", ".join(map(_error, named))))
     return table(("status", "body", "meaning"), rows)
+
+
+def _inline(written: Mapping[str, Any]) -> str:
+    """The fields of the answer, where it has no format of its own."""
+    schemas = [media["schema"] for response in written["responses"].values() for media in _json(response)]
+    rows = [
+        (code(field.path), _on_page(field.type), "yes" if field.required else "no", linked(field.meaning))
+        for schema in schemas
+        if "properties" in schema
+        for field in fields.fields_of(schema)
+    ]
+    return table(("response field", "type", "required", "meaning"), rows)
+
+
+def _json(response: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    if "application/json" in response.get("content", {}):
+        yield response["content"]["application/json"]
+
+
+def _on_page(text: str) -> str:
+    """A type whose links lead from the pages of the formats, for a page of the API."""
+    return text.replace("](", "](../formats/")
 
 
 def _contents(response: Mapping[str, Any]) -> str:

@@ -123,17 +123,23 @@ def target_of(file: str, pointer: str = "") -> str:
 
 def type_of(schema: Schema) -> str:
     """The type of a value that refers to nothing, and what it may be."""
-    return _Reader("error").type(schema)
+    return _Reader("").type(schema)
+
+
+def fields_of(schema: Schema) -> tuple[Field, ...]:
+    """The fields of a schema that stands in `openapi.json` itself."""
+    return _Reader("").inline(schema)
 
 
 class _Reader:
-    """Reads one schema."""
+    """Reads one schema; without a name, those that stand in `openapi.json` itself."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._file = f"{name}{_SUFFIX}"
         self._components = Components(read, read("openapi.json")["x-members"])
-        self._sections = {pointer for file, pointer in sections() if file == self._file} | _kinds(self._file)
+        kinds = _kinds(self._file) if name else set()
+        self._sections = {pointer for file, pointer in sections() if file == self._file} | kinds
         self._shown: dict[str, str] = {}
 
     def format(self) -> Format:
@@ -147,6 +153,10 @@ class _Reader:
             if pointer in self._sections or (name not in self._shown and name != root):
                 tables.append(self._table(_label(written, pointer), name))
         return Format(self._name, written["title"], tuple(tables))
+
+    def inline(self, schema: Schema) -> tuple[Field, ...]:
+        """The fields of a schema without a name."""
+        return tuple(self._fields(cast("Schema", self._components.rewrite(schema, "openapi.json")), ""))
 
     def _definitions(self) -> Iterator[str]:
         """The JSON pointers of the definitions that have fields."""
