@@ -6,7 +6,7 @@ from typing import Final
 
 import polars as pl
 
-from docs.tools.tables import table
+from docs.tools.markdown import table
 from workbench.columns import BENCHMARKS, MEANINGS, TABLES, Table
 
 SOURCE: Final = "workbench/columns.py"
