@@ -44,7 +44,7 @@ def _is_found(library: str) -> bool:
 
 # Loaded when called, so that verifying a record needs no server's libraries, and no command waits for another's. The
 # summaries stand here as well, because loading every command for `gate --help` would take a second.
-_COMMANDS: Final = {
+COMMANDS: Final = {
     "serve": ("api.cli.serve", _Extra.SERVER, "Serve the HTTP API. The first start creates the instance."),
     "demo": ("api.cli.demo.command", _Extra.SERVER, "Create a separate instance with a year of made-up decisions."),
     "status": ("api.cli.status", _Extra.SERVER, "Show readiness, chains, and the size of the ledger."),
@@ -95,13 +95,13 @@ class _Commands(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         # Suggestions for a misspelt name are looked up here.
-        self.commands = {name: TyperCommand(name) for name in _COMMANDS}
+        self.commands = {name: TyperCommand(name) for name in COMMANDS}
         self._in_help = False
 
     def get_command(self, ctx: object, cmd_name: str) -> Any:
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in COMMANDS:
             return None
-        module, extra, summary = _COMMANDS[cmd_name]
+        module, extra, summary = COMMANDS[cmd_name]
         if self._in_help:
             needs = "" if extra.is_installed() else f"(needs the extra `{extra.value[0]}`) "
             return TyperCommand(cmd_name, help=needs + summary)
