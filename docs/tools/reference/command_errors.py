@@ -39,12 +39,13 @@ The codes of the HTTP service are in [Errors](errors.md). The results of a verif
 def pages() -> dict[str, str]:
     """The one page."""
     codes: dict[str, _Told] = json.loads(_CODES.read_text())
-    sections = (
-        f"## `{code}`\n\n{paragraph(f'{told["meaning"]} {told["action"]}')}\n"
-        f"{paragraph(f'Raised by: {", ".join(map(_raiser, told["where"]))}.')}"
-        for code, told in codes.items()
-    )
-    return {"command-errors.md": _INTRO + "\n".join(sections)}
+    return {"command-errors.md": _INTRO + "\n".join(_section(code, told) for code, told in codes.items())}
+
+
+def _section(code: str, told: _Told) -> str:
+    raised = f"Raised by: {', '.join(map(_raiser, told['where']))}."
+    meaning = paragraph(f"{told['meaning']} {told['action']}")
+    return f"## `{code}`\n\n{meaning}\n{paragraph(raised)}"
 
 
 def _raiser(name: str) -> str:
