@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
@@ -23,7 +24,7 @@ def constants(of: str, argument: int, *files: str) -> set[str]:
     return {node.value for node in calls if isinstance(node, ast.Constant) and isinstance(node.value, str)}
 
 
-def _paths(file: str) -> Iterable[resources.Path]:
+def _paths(file: str) -> Iterable[Path]:
     path = resources.path("gate", *file.split("/"))
     return path.rglob("*.py") if path.is_dir() else [path]
 
