@@ -510,3 +510,54 @@ CODES: Final[Mapping[str, str]] = {
 """What a verification finds, by its one code: those of records in the order in which they win, then those of packets
 and of resolutions.
 """
+
+CHAIN: Final[tuple[tuple[str, str], ...]] = (
+    (
+        "record",
+        "Its hashes and repeated fields, every signature whose key is available, and the stored request behind "
+        "`input_hash`.",
+    ),
+    (
+        "execution receipt, outcome, CRM sync",
+        "Its hash, and that it repeats the record of its decision. A receipt's flags are those of its place: behind "
+        "the signed grant of a held decision, it has no `DECISION_NOT_APPROVED`.",
+    ),
+    (
+        "resolution",
+        "Its hash, and its signature by a key of this instance. It is about an earlier held decision, and is the only "
+        "resolution of it. A grant is always signed.",
+    ),
+    ("stored body", "It has no field that its hashes do not cover."),
+    ("erasure", "An entry of the chain accounts for everything that a decision lacks, and the erased parts are gone."),
+    (
+        "link",
+        "Each link is that of its entry. Each link, root and position follows from the one before, up to the head.",
+    ),
+    (
+        "registration",
+        "A record's rulebook is registered as the record cites it. Each registration's body, hash, "
+        "metadata and attestation signature hold.",
+    ),
+    (
+        "table `claims`",
+        "Each idempotency key is claimed by the entry that was made under it, and there is no other row.",
+    ),
+    (
+        "tables `decisions`, `reviews`, `latest_outcomes`, `outcome_counts`",
+        "Each row follows from the entries. The owner and the time limit of a review only need to be readable.",
+    ),
+    ("position", "No row refers to a position before the chain's first or behind its last."),
+    (
+        "kept checkpoint",
+        "Each chain still contains every checkpoint of the checkpoint log, and of the logs that you give.",
+    ),
+)
+"""What `gate chain check` recomputes of a ledger, by what it looks at."""
+
+NOT_FOUND: Final[tuple[str, ...]] = (
+    "A `decision_confidence` that was removed, or replaced by another one with its own hash.",
+    "A registration that no record cites, and that was made again without a signature.",
+    "The removed signature of a refused or expired review, or one by an earlier HMAC secret.",
+    "A chain that was cut or rewritten together with all its rows since the last kept checkpoint.",
+)
+"""What `gate chain check` cannot find."""

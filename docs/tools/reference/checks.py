@@ -1,4 +1,4 @@
-"""docs/reference/checks.md, packet-checks.md and verification-codes.md, from the catalogue of the verifier."""
+"""The pages of docs/reference about the checks of records, packets and chains, and about the codes of their results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from docs.tools.markdown import paragraph, table
-from gate.verify.catalog import CODES, PACKET, RECORD, Check, Group
+from gate.verify.catalog import CHAIN, CODES, NOT_FOUND, PACKET, RECORD, Check, Group
 
 SOURCE: Final = "gate/verify/catalog.py"
 
@@ -20,7 +20,8 @@ name in the result.
 does not prevent `verified`, except `receipt_signature`, `receipt_key` and `record_hash`. For each comparison that
 fails, `expected` has the recomputed value and `actual` the stated one.
 
-[Checks of a packet](packet-checks.md) and [verification codes](verification-codes.md) have their own pages.
+The checks of [packets](packet-checks.md) and of [the chain](chain-checks.md), and the
+[verification codes](verification-codes.md), have their own pages.
 
 """
 _PACKET: Final = """\
@@ -32,6 +33,26 @@ The result has `checks`, `expected` and `actual` as for [a record](checks.md), a
 states where a fault is. A part with many items has one entry if it holds. Of failures, the result lists the first 50,
 each by its place; the message counts the others. In `expected` and `actual`, a value above 1 KiB is shown as `{sha256,
 bytes}` of its canonical JSON.
+
+"""
+_CHAIN: Final = """\
+# Checks of the chain
+
+This page lists what `gate chain check` recomputes for every entry of the ledger, and what it cannot find.
+
+The command stops at the first fault of a [chain](../glossary.md#chain), and prints the table, the row and what to do.
+The state of a key does not matter here: a record that was signed by a key before it was compromised still belongs to
+its chain.
+
+"""
+_CHAIN_RESULT: Final = """
+## Result
+
+With `--json`, each chain has `whole`, `entries_checked`, `broken_at` (a position, or null), `reason`, and the `table`
+and `row` at fault. Each of `checkpoint_logs` has `whole`, `compared`, `unverified` (signed with a key that is not
+trusted now), the first `contradictions`, and `cut`: the entries that a restore accounts for.
+
+## What it does not find
 
 """
 _CODES: Final = """\
@@ -50,11 +71,15 @@ The [checks](checks.md) say what was compared.
 
 
 def pages() -> dict[str, str]:
-    """The checks of records and of packets, and the codes."""
+    """The checks of records, of packets and of chains, and the codes."""
     codes = "\n".join(f"## `{code}`\n\n{paragraph(meaning)}" for code, meaning in CODES.items())
     return {
         "checks.md": _RECORD + _groups(RECORD),
         "packet-checks.md": _PACKET + _groups(PACKET),
+        "chain-checks.md": _CHAIN
+        + table(("Subject", "Checked"), CHAIN)
+        + _CHAIN_RESULT
+        + "".join(f"- {what}\n" for what in NOT_FOUND),
         "verification-codes.md": _CODES + codes,
     }
 
