@@ -105,7 +105,7 @@ def _leaves(command: Any, path: str) -> Iterator[tuple[str, Any]]:
 def _sentence(text: str | None) -> str:
     """The first sentence of a help text, without the exit codes that may follow a colon."""
     first = " ".join((text or "").split("\n\n")[0].split())
-    return f"{re.split(r': 0 |[.] (?=[A-Z`])', first)[0].removesuffix('.')}."
+    return _marked(f"{re.split(r': 0 |[.] (?=[A-Z`-])', first)[0].removesuffix('.')}.")
 
 
 def _anchor(path: str) -> str:
@@ -169,7 +169,7 @@ def _section(path: str, command: Any, shared: Mapping[str, Any], *, titled: bool
 
 def _row(parameter: Any) -> tuple[str, str, str]:
     if parameter.param_type_name == "argument":
-        return f"`{_name(parameter)}`", "required" if parameter.required else "", parameter.help or ""
+        return f"`{_name(parameter)}`", "required" if parameter.required else "", _marked(parameter.help or "")
     return _option(parameter), _default(parameter), _meaning(parameter)
 
 
@@ -183,7 +183,14 @@ def _is_common(option: Any) -> bool:
 
 
 def _prose(text: str | None) -> str:
-    return "\n".join(paragraph(each) for each in (text or "").strip().split("\n\n"))
+    return "\n".join(paragraph(_marked(each)) for each in (text or "").strip().split("\n\n"))
+
+
+def _marked(text: str) -> str:
+    """A help text with its options and environment variables as code."""
+    outside = text.split("`")
+    outside[::2] = [re.sub(r"(?<![\w-])(--[a-z][a-z-]*|GATE_[A-Z_]+)", r"`\1`", each) for each in outside[::2]]
+    return "`".join(outside)
 
 
 def _name(parameter: Any) -> str:
@@ -231,7 +238,7 @@ def _meaning(option: Any) -> str:
     told = str(option.help or "")
     if option.min is not None and option.max is not None and not any(char.isdigit() for char in told):
         told = f"{told} {option.min} to {option.max}."
-    return f"{told} Environment: `{option.envvar}`." if option.envvar else told
+    return _marked(f"{told} Environment: {option.envvar}." if option.envvar else told)
 
 
 def _and(names: Sequence[str]) -> str:
