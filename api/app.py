@@ -210,42 +210,36 @@ def _application() -> Flask:
     return app
 
 
-def _gauges(instance: Instance, watched: Readiness) -> dict[str, tuple[str, float]]:
+def _gauges(instance: Instance, watched: Readiness) -> dict[str, float]:
     gauges = _readiness_gauges(watched)
-    gauges["gate_trusted_adapters_ready"] = (
-        "1 if trusted adapters can run under the setting adapter_isolation.",
-        watched.report()["trusted_adapters"]["ready"],
-    )
     checkpoints = watched.report()["checkpoints"]
-    gauges["gate_checkpoints_refused"] = (
-        "Chains that do not contain their last kept checkpoint.",
-        checkpoints.get("refused", 0),
-    )
-    gauges["gate_checkpoints_ready"] = ("1 if checkpoints of all chains are kept as they grow.", checkpoints["ready"])
+    gauges |= {
+        "gate_trusted_adapters_ready": watched.report()["trusted_adapters"]["ready"],
+        "gate_checkpoints_refused": checkpoints.get("refused", 0),
+        "gate_checkpoints_ready": checkpoints["ready"],
+    }
     with suppress(GateError, OSError):
         store, totals = instance.ledger.store, instance.ledger.entries.totals()
         gauges |= {
-            "gate_scopes": ("Scopes.", totals.scopes),
-            "gate_chain_entries": ("Entries of all chains.", totals.entries),
-            "gate_registered_rulebooks": ("Rulebooks that scopes have registered.", totals.rulebooks),
-            "gate_ledger_bytes": ("Size of the ledger on disk.", store.size()),
+            "gate_scopes": totals.scopes,
+            "gate_chain_entries": totals.entries,
+            "gate_registered_rulebooks": totals.rulebooks,
+            "gate_ledger_bytes": store.size(),
         }
         if (left := store.disk_left()) is not None:
-            gauges["gate_ledger_disk_free_bytes"] = ("Free space on the ledger's disk.", left)
+            gauges["gate_ledger_disk_free_bytes"] = left
     return gauges
 
 
-def _readiness_gauges(watched: Readiness) -> dict[str, tuple[str, float]]:
+def _readiness_gauges(watched: Readiness) -> dict[str, float]:
     report = watched.report()
-    gauges: dict[str, tuple[str, float]] = {
-        "gate_ready": ("1 if everything that a decision needs is usable.", report["ok"])
-    }
+    gauges: dict[str, float] = {"gate_ready": report["ok"]}
     if (workers := report.get("workers")) is not None:
         gauges |= {
-            "gate_workers": ("Workers asked for.", workers["asked"]),
-            "gate_workers_running": ("Workers whose process runs.", workers["running"]),
-            "gate_workers_crash_looping": ("Workers that keep dying.", len(workers["crash_looping"])),
-            "gate_worker_deaths_total": ("Unrequested ends of workers.", workers["deaths"]),
+            "gate_workers": workers["asked"],
+            "gate_workers_running": workers["running"],
+            "gate_workers_crash_looping": len(workers["crash_looping"]),
+            "gate_worker_deaths_total": workers["deaths"],
         }
     return gauges
 

@@ -27,14 +27,13 @@ app = typer.Typer(
     help="List the trusted adapters of this release, and run one. No instance is needed.",
 )
 
-Name = Annotated[str, typer.Argument(metavar="ADAPTER", help="An adapter: its id, or adapter_id@version.")]
+Name = Annotated[str, typer.Argument(metavar="ADAPTER", help="The adapter, by its id or as adapter_id@version.")]
 Heeded = Annotated[
     Path | None,
     typer.Option(
         "--home",
         envvar="GATE_HOME",
-        help="The instance whose setting adapter_isolation is heeded; where none is named, that in var, if there is "
-        "one.",
+        help="The instance whose setting adapter_isolation applies. Default: the instance in var, if there is one.",
         show_default=False,
     ),
 ]
@@ -91,7 +90,7 @@ def show(
     database_url: UnusedDatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Show an adapter with its input and its facts; with --json its manifest, with --source its source."""
+    """Show an adapter with its input and its facts. --json shows its manifest, and --source its source."""
     if source and as_json:
         raise OperatorError(
             "USAGE_INVALID", "--json prints the manifest and --source the source; give only one of them."
@@ -110,7 +109,7 @@ def show(
 def run(
     name: Name,
     input_: Annotated[
-        Path, typer.Option("--input", help="A file with the input of the adapter as JSON; - reads stdin.")
+        Path, typer.Option("--input", help="A file with the input of the adapter as JSON. Use - for stdin.")
     ],
     home: Heeded = None,
     database_url: UnusedDatabaseUrl = None,

@@ -19,14 +19,16 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def backup(
-    file: Annotated[Path, typer.Argument(help="The file to write. It must not exist yet.")],
+    file: Annotated[Path, typer.Argument(help="The file to write. It must not exist.")],
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Write the ledger, the settings and the signing keys into one file. The service may keep running.
+    """Write the ledger, the settings, the checkpoint log and the signing keys to one file. The service can keep
+    running.
 
-    The file holds private keys. Protect it like the keys themselves.
+    The file contains private keys: protect it like the keys. It contains neither the HMAC secret nor the lake, which is
+    exported again, but it contains imported histories.
     """
     with instance_at(home, database_url) as instance:
         made = make_backup(instance, file, utc_now())

@@ -22,11 +22,12 @@ from gate.ledger.access.authority import Scope
 from gate.proof.checkpoint import Checkpoint
 
 Processes = Annotated[
-    int | None, typer.Option(min=1, max=256, help="How many processes check; default: one for each processor.")
+    int | None,
+    typer.Option(min=1, max=256, help="The number of processes that check. Default: one for each processor."),
 ]
 ShowProgress = Annotated[
     bool | None,
-    typer.Option("--progress/--no-progress", help="Show progress on stderr; default: on a terminal."),
+    typer.Option("--progress/--no-progress", help="Show progress on stderr. Default: on a terminal."),
 ]
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Check audit chains, and sign checkpoints of them.")
@@ -34,13 +35,16 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, help="Check audit 
 
 @app.command()
 def check(
-    scope: Annotated[str | None, typer.Option(help="Only this scope's chain; default: every chain.")] = None,
+    scope: Annotated[str | None, typer.Option(help="Check only this scope's chain. Default: every chain.")] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="A checkpoint kept from earlier; its chain must still contain it.")
+        Path | None, typer.Option(help="An earlier checkpoint. Its chain must still contain it.")
     ] = None,
     checkpoint_log: Annotated[
         list[Path] | None,
-        typer.Option(help="A further log of kept checkpoints, of another host or an export; may be repeated."),
+        typer.Option(
+            help="Another log of kept checkpoints, from another host or an export. Repeatable. This host's "
+            "own log is always compared."
+        ),
     ] = None,
     processes: Processes = None,
     progress: ShowProgress = None,
@@ -48,9 +52,9 @@ def check(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Recompute every chain and compare the kept checkpoints: 0 whole, 1 broken, with the place.
+    """Recompute every chain and compare the kept checkpoints: 0 whole, 1 broken, with the place, 2 the command failed.
 
-    The service may be in use meanwhile: entries that are appended after the check began are left to the next one.
+    The service can keep running. Entries that are appended after the check started are left to the next check.
     """
     kept = None if checkpoint is None else read_checkpoint(checkpoint)
     with instance_at(home, database_url) as instance:

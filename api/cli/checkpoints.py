@@ -21,18 +21,19 @@ from gate.verify.checkpoint import is_checkpoint
 
 
 def make_checkpoint(
-    scope: Annotated[str | None, typer.Option(help="The scope whose chain to sign.")] = None,
+    scope: Annotated[str | None, typer.Option(help="The scope whose chain to sign or export.")] = None,
     export: Annotated[
         Path | None,
-        typer.Option(help="Write every checkpoint that this host has kept to this new file, one JSON object a line."),
+        typer.Option(help="Write every checkpoint that this host has kept to this new file, one JSON object per line."),
     ] = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Print a signed checkpoint of a chain, or export the kept ones.
+    """Print a signed checkpoint of a chain, or export the kept checkpoints.
 
-    Give it to someone who cannot write this instance's database or disk. With --export, --scope picks one chain.
+    Give it to someone who cannot write to this instance's database or disk. With --export, the command first keeps a
+    checkpoint of each chain that grew, and exits with 1 if a chain contradicts its last one.
     """
     if scope is None and export is None:
         raise OperatorError(
@@ -64,7 +65,11 @@ def make_checkpoint(
 
 def begin_epoch(
     reason: Annotated[
-        str, typer.Option(help="Why the chains may be shorter than before, for those who read the log later.")
+        str,
+        typer.Option(
+            help="Why the chains may be shorter than before, in 1 to 500 characters. It stays in the checkpoint log "
+            "and the operator log."
+        ),
     ],
     yes: Yes = False,
     home: Home = DEFAULT_HOME,
@@ -73,8 +78,10 @@ def begin_epoch(
 ) -> None:
     """Begin a new epoch of the checkpoint log, after the database itself was restored or failed over.
 
-    The service signs checkpoints again, from the chains as they are now. Earlier checkpoints stay in the log, and `gate
-    chain check` lists the entries that they saw and that are gone. `gate restore` begins an epoch by itself.
+    Run `gate chain check` first, and accept only a loss that you expect. The service then signs checkpoints again, from
+    the chains as they are now. Earlier checkpoints stay in the log, and `gate chain check` lists the entries that they
+    saw and that are gone. If several hosts share the database, run the command on each. `gate restore` begins an epoch
+    by itself.
     """
     with instance_at(home, database_url) as instance:
         found = instance.checkpoints.look(utc_now())

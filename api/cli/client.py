@@ -23,11 +23,12 @@ from gate.ids import parse_timestamp, timestamp
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Inspect a guard's store, deliver waiting reports, and settle actions whose end is unknown.",
+    help="Inspect a guard's intent store, deliver waiting reports, and settle actions whose end is unknown.",
 )
 
 StoreFile = Annotated[
-    Path | None, typer.Option("--store", envvar=connection.INTENTS, help="The file of the guard's intent store.")
+    Path | None,
+    typer.Option("--store", envvar=connection.INTENTS, help="The file of the guard's intent store. It must exist."),
 ]
 Url = Annotated[
     str | None,
@@ -44,7 +45,7 @@ KeyFile = Annotated[
 ]
 Timeout = Annotated[
     float,
-    typer.Option(min=0.001, max=3600, help="The time limit of each report with all retries, in seconds."),
+    typer.Option(min=0.001, max=3600, help="The time limit of each report with all its retries, in seconds."),
 ]
 IntentId = Annotated[str, typer.Argument(metavar="INTENT_ID", help="The id of the intent, from `gate client status`.")]
 
@@ -57,9 +58,7 @@ logging.getLogger("gate.client").addHandler(logging.NullHandler())
 
 @app.command()
 def flush(
-    again: Annotated[
-        bool, typer.Option("--again", help="Also retry the reports that the service refused before.")
-    ] = False,
+    again: Annotated[bool, typer.Option("--again", help="Also retry reports that the service refused before.")] = False,
     timeout: Timeout = TIMEOUT,
     store: StoreFile = None,
     url: Url = None,
@@ -83,9 +82,9 @@ def flush(
 def status(store: StoreFile = None, as_json: Json = False) -> None:
     """Show what needs a person: 0 nothing, 1 something, 2 the command failed.
 
-    An action that began and whose end is unknown needs a person, and so does a report that the service refused.
-    Waiting reports do not: the next process that uses the store delivers them, or `gate client flush`. Nor do actions
-    that are held for review: each is its owner's to grant or refuse.
+    An action that started and whose end is unknown needs a person, and so does a report that the service refused.
+    Waiting reports do not: the next process that uses the store delivers them, or `gate client flush`. Actions that are
+    held for review wait for their owner.
     """
     with _opened(store) as opened:
         held, started, waiting, refused = (
@@ -124,7 +123,9 @@ def status(store: StoreFile = None, as_json: Json = False) -> None:
 
 @app.command()
 def show(intent_id: IntentId, store: StoreFile = None, as_json: Json = False) -> None:
-    """Show the latest attempt of an intent with its request, record and report, and a summary of earlier attempts."""
+    """Show the latest attempt of an intent with its request, record, report and resolution, and a summary of earlier
+    attempts.
+    """
     with _opened(store) as opened:
         intent = known_intent(opened, intent_id)
         before = opened.attempts(intent_id, _MOST)[1:]
@@ -147,24 +148,25 @@ def settle_intent(
         bool, typer.Option("--not-executed", help="The action was not executed, and no process is executing it.")
     ] = False,
     result: Annotated[
-        str | None, typer.Option(help="What you found out, in 1 to 2,000 characters. The report includes it.")
+        str | None, typer.Option(help="What you found out, in 1 to 2,000 characters. It becomes part of the report.")
     ] = None,
     store: StoreFile = None,
     url: Url = None,
     key_file: KeyFile = None,
     as_json: Json = False,
 ) -> None:
-    """Record the end of an action that began and whose end is unknown, or was reported as failed or skipped.
+    """Record the end of an action that started and whose end is unknown, or was reported as failed or skipped.
 
-    First make sure that no process is still executing it: an unknown end does not mean that it ended.
+    First make sure that no process is still executing the action: an unknown end does not mean that it ended.
 
-    With --not-executed the action may begin again: the next retry of the guard asks the gate anew.
-    THE ACTION HAPPENS TWICE if it was executed after all, or if a process is still executing it; this command cannot
-    stop that process. Its own report then stands beside this one, so that both runs are on record.
-    With --executed on an action that was reported as failed, such as a payment that timed out, a second receipt is made
-    beside that of the failure, and the action does not begin again.
+    With --not-executed the action may start again: the next retry of the guard asks the gate again. THE ACTION HAPPENS
+    TWICE if it was executed after all, or if a process is still executing it. This command cannot stop that process.
+    Its report is then recorded in addition to this one.
 
-    The report is stored for delivery, and delivered at once if the address of the service and a key are given.
+    With --executed on an action that was reported as failed, such as a payment that timed out, the command adds a
+    second receipt, and the action does not start again.
+
+    The report is stored for delivery. It is delivered at once if you give the address of the service and a key.
     """
     if executed == not_executed:
         raise OperatorError("USAGE_INVALID", "Give either --executed or --not-executed.")
@@ -195,15 +197,18 @@ def settle_intent(
 def forget(
     before: Annotated[
         str,
-        typer.Option(help="Remove actions that ended before this date and time in UTC, such as 2027-01-31T00:00:00Z."),
+        typer.Option(
+            help="Remove actions that ended before this date and time in UTC, such as 2027-01-31T00:00:00Z. "
+            "A date alone is refused."
+        ),
     ],
     store: StoreFile = None,
     as_json: Json = False,
 ) -> None:
     """Remove the requests, records and reports of actions that were reported or superseded before a date and time.
 
-    The store still remembers that each intent existed and ended, so that no action begins again. Actions with a waiting
-    or refused report are kept whole.
+    The store still remembers that each intent existed and ended, so no action starts again. Actions with a waiting or
+    refused report are kept complete.
     """
     limit = _date(before)
     with _opened(store) as opened:

@@ -13,8 +13,8 @@ import typer
 from api.cli.output import ask
 from gate.errors import OperatorError
 
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; needed where there is no terminal.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen and change nothing.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation. Required if there is no terminal.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the effect, and change nothing.")]
 
 
 def confirm(effect: str, *, yes: bool) -> None:

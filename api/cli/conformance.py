@@ -38,7 +38,7 @@ def conformance(
     only: Annotated[
         str,
         typer.Option(
-            metavar="PREFIX", help="Run only the checks whose names begin with this, for example replay/operators.eq."
+            metavar="PREFIX", help="Run only the checks whose names start with this, such as replay/operators.eq."
         ),
     ] = "",
     timeout: Annotated[int, typer.Option(min=1, max=600, help="The time limit of each answer, in seconds.")] = 30,
@@ -49,7 +49,7 @@ def conformance(
     """Check a service against the published contract of this release: 0 conforms, 1 does not, 2 cannot be checked.
 
     The service must publish the same schemas, conformance fixtures and golden replays as this installation. The command
-    sends it each fixture and golden case, then compares and verifies the answers. Every golden case makes a record in
+    sends it each fixture and golden case, then compares and verifies the answers. Every golden case creates a record in
     the scope of the key.
     """
     base = _base_address(endpoint)

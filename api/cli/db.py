@@ -21,7 +21,11 @@ def db() -> None:
 
 @app.command()
 def upgrade(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Upgrade the ledger's tables from an older release to this one. Stop the servers and make a backup first."""
+    """Upgrade the ledger's tables from an older release to this one.
+
+    Stop every server, and make a backup with the old release first. The upgrade is one transaction. Only the backup
+    leads back.
+    """
     before = upgrade_ledger(load_settings(home, database_url=database_url), utc_now())
     if as_json:
         print_json({"from": before, "to": HEAD})

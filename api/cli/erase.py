@@ -23,19 +23,23 @@ _NOTHING_ERASED = ("DECISION_NOT_FOUND", "DECISION_ALREADY_ERASED")
 
 @app.command()
 def erase(
-    decision: Annotated[str, typer.Option(help="The decision_id.")],
-    reason: Annotated[str, typer.Option(help="Why, in 1 to 500 characters. It stays in the chain: name nobody.")],
+    decision: Annotated[str, typer.Option(help="The id of the decision.")],
+    reason: Annotated[
+        str, typer.Option(help="The reason, in 1 to 500 characters. It stays in the chain, so name nobody in it.")
+    ],
     yes: Yes = False,
     dry_run: DryRun = False,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Erase a decision's request, its facts, and the tested values or the upstream's answer.
+    """Erase a decision's request, its facts, and the tested values or the upstream's answer. This cannot be undone.
 
-    This cannot be undone. The record, its hashes, its signature and the chain stay, and note the erasure. The service
-    may keep running.
-    Exits with 1 if nothing was erased, because the decision is unknown or was erased before.
+    The record, its hashes, its signature and the chain stay, and note the erasure. The service can keep running. Older
+    backups, other hosts' lakes and copies elsewhere still contain the data.
+
+    Exit codes: 0 erased; 1 nothing was erased, because the decision is unknown or was erased before; 2 the command
+    failed. If the code is ERASURE_UNFINISHED, run the command again.
     """
     require_reason(reason)
     try:

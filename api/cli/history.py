@@ -27,7 +27,7 @@ from workbench.lake.entries import Personal
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Import past cases, to try rulebooks on them before the first decision here.",
+    help="Import past cases to try rulebooks on, before the first decision here.",
 )
 
 ScopeName = Annotated[str, typer.Option("--scope", help="The scope.", show_default=False)]
@@ -44,13 +44,13 @@ def import_(
         typer.Argument(metavar="FILE...", help="CSV, Parquet or JSON Lines files, in order.", show_default=False),
     ],
     map_file: Annotated[
-        Path, typer.Option("--map", help="The map: which column holds what, in YAML or JSON.", show_default=False)
+        Path, typer.Option("--map", help="The map in YAML or JSON: what each column contains.", show_default=False)
     ],
     scope: ScopeName,
     name: Annotated[str, typer.Option("--name", help="The name of the history.", show_default=False)],
     check: Annotated[bool, typer.Option("--check", help="Rehearse: read everything, and write nothing.")] = False,
     allow_refused: Annotated[
-        bool, typer.Option("--allow-refused", help="Import the whole rows although other rows are refused.")
+        bool, typer.Option("--allow-refused", help="Import the valid rows even if other rows are refused.")
     ] = False,
     refused: Annotated[
         Path | None,
@@ -60,11 +60,12 @@ def import_(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Import files of past cases as a history of a scope. Exit code 1 where rows are refused, or there are none, and
-    nothing is imported; with --check, where an import would be refused.
+    """Import files of past cases as a history of a scope. Rehearse with --check first.
 
-    The same command goes on with an import that was broken off, and does nothing where the history is there already.
-    Rehearse with --check first.
+    Repeat the command to continue an interrupted import. It does nothing if the history already exists.
+
+    Exit codes: 0 imported; 1 rows are refused, or there are none, and nothing is imported (with --check: would be); 2
+    the command failed.
     """
     sets.require_name(name)
     map_ = read_map(read_file(map_file), str(map_file))
@@ -271,7 +272,7 @@ def _listed(of: HistorySet) -> dict[str, object]:
 def remove(
     name: SetName, scope: ScopeName, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False
 ) -> None:
-    """Remove a history, or the rest of an import that was broken off. Only its files can make it again."""
+    """Remove a history, or the rest of an interrupted import. Only its files can restore it."""
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
         upkeep.remove(instance.settings.lake_directory, of.scope_id, of.name, name)
@@ -290,7 +291,7 @@ def erase(
         list[str],
         typer.Argument(
             metavar="ROW_ID...",
-            help="The rows' ids, as their files have them or as reports show them, row:ID.",
+            help="The ids of the rows, as in the files, or row:ID as in reports.",
             show_default=False,
         ),
     ],
@@ -299,7 +300,9 @@ def erase(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Erase rows of a history. They stay erased when the same files are imported again; the files are yours to mend."""
+    """Erase rows of a history. They stay erased if you import the same files again. Remove them from your files
+    yourself.
+    """
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
         found, now, before = upkeep.erase(instance.settings.lake_directory, of.scope_id, of.name, name, ids)

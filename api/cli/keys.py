@@ -17,7 +17,14 @@ from gate.instance.instance import Instance
 from gate.instance.settings import FILE_NAME
 from gate.ledger.access.authority import ACCESS, FULL_ACCESS, PLANS, ApiKey, Scope
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Create, list, disable and rotate API keys.")
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Create, list, disable and rotate API keys. Changes apply from the next request on.\n\n"
+    "The access of a key decides what it opens. decide: POST /api/decide with registered rulebooks. register: with "
+    "decide, also new rulebooks. read: stored decisions, verification, replay, reports and packets. report: execution "
+    "receipts, outcomes and CRM syncs. resolve: resolutions of held decisions; it cannot be combined with decide.",
+)
 
 KeyId = Annotated[str, typer.Argument(help="The id of the key, from `gate keys list`.")]
 
@@ -25,19 +32,21 @@ KeyId = Annotated[str, typer.Argument(help="The id of the key, from `gate keys l
 @app.command()
 def create(
     scope: Annotated[str, typer.Option(help="The scope. It is created if it does not exist.")],
-    plan: Annotated[str | None, typer.Option(help=f"The plan of the scope from now on: {', '.join(PLANS)}.")] = None,
+    plan: Annotated[str | None, typer.Option(help=f"Set the scope's plan: {', '.join(PLANS)}.")] = None,
     access: Annotated[
-        list[str] | None, typer.Option(help=f"Repeatable: {', '.join(ACCESS)}. Default: all but resolve.")
+        list[str] | None, typer.Option(help=f"One of {', '.join(ACCESS)}. Repeatable. Default: all but resolve.")
     ] = None,
     expires: Annotated[
         str | None,
-        typer.Option(help="From when on the key is refused: a day (UTC), such as 2027-01-31, or 2027-01-31T09:30:00Z."),
+        typer.Option(
+            help="The service refuses the key from this day or time on, in UTC: 2027-01-31, or 2027-01-31T09:30:00Z."
+        ),
     ] = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Create a key and print it. It is shown only once, because only its hash is stored."""
+    """Create a key and print it. The key is shown only once, because the ledger stores only its hash."""
     in_new_home = not (home / FILE_NAME).is_file()
     with instance_at(home, database_url, create=True) as instance:
         if in_new_home and not instance.settings.database_url:
@@ -49,7 +58,7 @@ def create(
 
 @app.command("list")
 def list_keys(
-    scope: Annotated[str | None, typer.Option(help="Only the keys of this scope.")] = None,
+    scope: Annotated[str | None, typer.Option(help="List only the keys of this scope.")] = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
@@ -87,7 +96,7 @@ def disable(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Disable a key now and permanently."""
+    """Disable a key immediately and permanently."""
     with instance_at(home, database_url) as instance:
         found = instance.ledger.directory.key(key_id)
         if dry_run:
@@ -106,7 +115,7 @@ def disable(
 def rotate(
     key_id: KeyId,
     overlap_hours: Annotated[
-        float, typer.Option(min=0, max=8760, help="How long the old key keeps working; 0 ends it at once.")
+        float, typer.Option(min=0, max=8760, help="The hours for which the old key keeps working. 0 ends it at once.")
     ] = 0,
     yes: Yes = False,
     dry_run: DryRun = False,
@@ -114,7 +123,9 @@ def rotate(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Create a key that replaces another, with the same scope, access and expiry, and print it."""
+    """Create a key that replaces another, with the same scope, access and expiry, and print it. Without an overlap, the
+    old key ends at once, and the command asks for confirmation.
+    """
     with instance_at(home, database_url) as instance:
         directory = instance.ledger.directory
         old = directory.key(key_id)

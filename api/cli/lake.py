@@ -24,7 +24,7 @@ from workbench.lake.manifest import Manifest, load
 from workbench.lake.upkeep import bring_up
 from workbench.lake.verify import verify as find_faults
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Export the ledger to Parquet for analysis.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Export the ledger to Parquet files for analysis.")
 
 ScopeName = Annotated[str | None, typer.Option("--scope", help="Only this scope. Default: all scopes.")]
 
@@ -69,7 +69,9 @@ class _VerifiedMonth(TypedDict):
 def export(
     scope: ScopeName = None, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False
 ) -> None:
-    """Update the lake from the ledger, compact it, and freeze benchmarks. A running service does this by itself."""
+    """Update the lake from the ledger, compact it, and freeze the month's benchmarks (without --scope). A running
+    service does this by itself. An interrupted export continues with the next one.
+    """
     with instance_at(home, database_url) as instance, _writing(instance):
         scopes = _scopes(instance, scope)
         held = {found.scope_id: _held(instance, found).position for found in scopes}
@@ -95,7 +97,7 @@ def export(
 def status(
     scope: ScopeName = None, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False
 ) -> None:
-    """Show how far the export lags behind the ledger: 0 up to date, 1 behind."""
+    """Show how far the lake lags behind the ledger, and its size: 0 up to date, 1 behind."""
     with instance_at(home, database_url) as instance:
         results = [_status(instance, found) for found in _scopes(instance, scope)]
         _print(instance, results, as_json)
@@ -106,7 +108,7 @@ def status(
 def compact(
     scope: ScopeName = None, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False
 ) -> None:
-    """Merge small files, and resolve the latest outcome and receipt of each decision."""
+    """Merge small files, and find the latest outcome and receipt of each decision."""
     with instance_at(home, database_url) as instance, _writing(instance):
         scopes = _scopes(instance, scope)
         for found in scopes:
@@ -119,13 +121,13 @@ def compact(
 def verify(
     scope: ScopeName = None,
     against_ledger: Annotated[
-        bool, typer.Option("--against-ledger", help="Also compare every row with its entry in the ledger.")
+        bool, typer.Option("--against-ledger", help="Also compare every row and frozen month with the ledger.")
     ] = False,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Check the files against their manifest and the chain: 0 whole, 1 damaged. Prints where."""
+    """Check the files against their manifest and the chain: 0 whole, 1 damaged. It prints the damaged places."""
     results: list[_VerifiedScope] = []
     frozen: list[_VerifiedMonth] = []
     imported: list[_VerifiedHistory] = []

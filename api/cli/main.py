@@ -44,11 +44,11 @@ def _is_found(library: str) -> bool:
 
 # Loaded when called, so that verifying a record needs no server's libraries, and no command waits for another's. The
 # summaries stand here as well, because loading every command for `gate --help` would take a second.
-_COMMANDS: Final = {
+COMMANDS: Final = {
     "serve": ("api.cli.serve", _Extra.SERVER, "Serve the HTTP API. The first start creates the instance."),
-    "demo": ("api.cli.demo.command", _Extra.SERVER, "Create a separate instance with a year of made-up decisions."),
+    "demo": ("api.cli.demo.command", _Extra.SERVER, "Create a separate instance with a year of synthetic decisions."),
     "status": ("api.cli.status", _Extra.SERVER, "Show readiness, chains, and the size of the ledger."),
-    "scopes": ("api.cli.scopes", _Extra.SERVER, "Create and show scopes, the accounts that records belong to."),
+    "scopes": ("api.cli.scopes", _Extra.SERVER, "Create and show scopes, the accounts that own records."),
     "keys": ("api.cli.keys", _Extra.SERVER, "Create, list, disable and rotate API keys."),
     "users": ("api.cli.users", _Extra.SERVER, "Add people who use the workbench, and grant them roles in scopes."),
     "pilot": (
@@ -57,30 +57,42 @@ _COMMANDS: Final = {
         "List and erase requests for a pilot, with the tokens that confirm them.",
     ),
     "signing-keys": ("api.cli.signing_keys", _Extra.SERVER, "List, rotate, retire and revoke signing keys."),
-    "rulebook": ("api.cli.rulebook.command", _Extra.AUTHORING, "Check, test and analyse rulebook files."),
-    "migrate": ("api.cli.migrate.command", _Extra.AUTHORING, "Prove, approve, apply and undo changes of rulebooks."),
-    "drafts": ("api.cli.drafts.command", _Extra.SERVER, "Write rulebooks as drafts, with their cases, and prove them."),
-    "review": ("api.cli.review.command", _Extra.SERVER, "Name owners of held decisions, and grant or refuse them."),
+    "rulebook": ("api.cli.rulebook.command", _Extra.AUTHORING, "Check, test, analyze and register rulebooks."),
+    "migrate": (
+        "api.cli.migrate.command",
+        _Extra.AUTHORING,
+        "Prove, approve, apply and roll back changes of rulebooks.",
+    ),
+    "drafts": ("api.cli.drafts.command", _Extra.SERVER, "Write rulebooks as drafts with cases, and prove them."),
+    "review": (
+        "api.cli.review.command",
+        _Extra.SERVER,
+        "Set owners of held decisions, and grant or refuse the decisions.",
+    ),
     "adapters": ("api.cli.adapters", _Extra.SERVER, "List the trusted adapters of this release, and run one."),
     "verify": ("api.cli.verify", _Extra.NONE, "Verify an exported decision record offline."),
     "verify-packet": ("api.cli.verify_packet", _Extra.NONE, "Verify an exported packet offline."),
     "conformance": ("api.cli.conformance", _Extra.NONE, "Check a running service against the published contract."),
-    "client": ("api.cli.client", _Extra.NONE, "Inspect a guard's store, and settle or deliver what is left in it."),
+    "client": (
+        "api.cli.client",
+        _Extra.NONE,
+        "Inspect a guard's intent store, deliver its reports, and settle its actions.",
+    ),
     "chain": ("api.cli.chain", _Extra.SERVER, "Check audit chains, and sign checkpoints of them."),
-    "lake": ("api.cli.lake", _Extra.WORKBENCH, "Export the ledger to Parquet for analysis."),
-    "history": ("api.cli.history", _Extra.WORKBENCH, "Import past cases, to try rulebooks on them."),
+    "lake": ("api.cli.lake", _Extra.WORKBENCH, "Export the ledger to Parquet files for analysis."),
+    "history": ("api.cli.history", _Extra.WORKBENCH, "Import past cases to try rulebooks on."),
     "notebook": ("api.cli.notebook", _Extra.WORKBENCH, "Write a notebook for one scope and policy."),
     "whatif": (
         "api.cli.whatif",
         _Extra.WORKBENCH,
-        "Decide past decisions anew with other facts or by another version.",
+        "Decide past decisions again with other facts or by another version.",
     ),
     "workbench": ("api.cli.workbench", _Extra.WORKBENCH, "Serve the dashboard to signed-in users."),
-    "webhooks": ("api.cli.webhooks", _Extra.SERVER, "Send events to endpoints, and replay what they did not take."),
+    "webhooks": ("api.cli.webhooks", _Extra.SERVER, "Send events to webhook endpoints, and replay failed deliveries."),
     "policies": ("api.cli.policies", _Extra.SERVER, "Check, copy and list policy tables."),
     "erase": ("api.cli.erase", _Extra.SERVER, "Erase the personal data of a decision."),
-    "log": ("api.cli.log", _Extra.SERVER, "Show what operators changed, who did it and when."),
-    "backup": ("api.cli.backup", _Extra.SERVER, "Write the whole instance into one file."),
+    "log": ("api.cli.log", _Extra.SERVER, "Show what operators changed, who changed it, and when."),
+    "backup": ("api.cli.backup", _Extra.SERVER, "Back up the whole instance to one file."),
     "restore": ("api.cli.restore", _Extra.SERVER, "Restore an instance from a backup into an empty directory."),
     "db": ("api.cli.db", _Extra.SERVER, "Upgrade the ledger's tables to this release."),
 }
@@ -95,13 +107,13 @@ class _Commands(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         # Suggestions for a misspelt name are looked up here.
-        self.commands = {name: TyperCommand(name) for name in _COMMANDS}
+        self.commands = {name: TyperCommand(name) for name in COMMANDS}
         self._in_help = False
 
     def get_command(self, ctx: object, cmd_name: str) -> Any:
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in COMMANDS:
             return None
-        module, extra, summary = _COMMANDS[cmd_name]
+        module, extra, summary = COMMANDS[cmd_name]
         if self._in_help:
             needs = "" if extra.is_installed() else f"(needs the extra `{extra.value[0]}`) "
             return TyperCommand(cmd_name, help=needs + summary)

@@ -33,7 +33,7 @@ _FORMATS: Final = {".ipynb": as_ipynb, ".py": as_percent}
 
 @app.command()
 def notebook(
-    name: Annotated[str | None, typer.Argument(help="The name of the notebook; --list shows all names.")] = None,
+    name: Annotated[str | None, typer.Argument(help="The name of the notebook. --list shows all names.")] = None,
     scope: Annotated[
         str | None, typer.Option(help="The scope to analyze. Optional if the lake holds only one.")
     ] = None,
@@ -43,8 +43,8 @@ def notebook(
     candidate: Annotated[
         str | None,
         typer.Option(
-            help="For migration_dry_run: a rulebook file, or a version of the policy. Default: the version before the "
-            "one in force.",
+            help="For migration_dry_run: a rulebook file, or a version of the policy. Default: the version before "
+            "the active one.",
             show_default=False,
         ),
     ] = None,
@@ -53,7 +53,7 @@ def notebook(
         typer.Option(
             "--history",
             metavar="NAME",
-            help="Read the imported cases of this history, instead of the decisions here.",
+            help="Read the imported cases of this history instead of the scope's decisions.",
             show_default=False,
         ),
     ] = None,
@@ -68,7 +68,7 @@ def notebook(
     list_: Annotated[bool, typer.Option("--list", help="List the notebooks and exit.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Write a notebook for one of your scopes and policies. Open it in Jupyter and run all cells."""
+    """Write a notebook for one of your scopes and policies. Open it in Jupyter, and run all cells."""
     if list_:
         _list(as_json)
         return

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from gate.instance.instance import Instance
 
 Home = Annotated[
-    Path, typer.Option("--home", envvar="GATE_HOME", help="The directory of the instance.", show_default="var")
+    Path, typer.Option("--home", envvar="GATE_HOME", help="The home directory of the instance.", show_default="var")
 ]
 DatabaseUrl = Annotated[
     str | None,
     typer.Option(
         "--database-url",
         envvar="GATE_DATABASE_URL",
-        help="The database of the ledger, if it is not ledger.db in the home.",
+        help="The ledger's database. Default: the setting database_url, or ledger.db in the home directory.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -25,7 +25,9 @@ _FIELDS = ("pilot_id", "status", "submitted_at", "confirmed_at", "name", "email"
 
 @app.command("list")
 def list_pilots(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """List submissions, oldest first, with the token that confirms each. Send it to the person's e-mail address."""
+    """List submissions, oldest first, with the token that confirms each. Send the token to the person's email address.
+    It is valid for 14 days.
+    """
     now = utc_now()
     with instance_at(home, database_url) as instance:
         intake = instance.pilots
@@ -46,7 +48,7 @@ def erase(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Erase submissions, all that are named or none. The service may keep running. This cannot be undone."""
+    """Erase submissions: all of the given ones, or none. The service can keep running. This cannot be undone."""
     with instance_at(home, database_url) as instance:
         named = list(dict.fromkeys(pilot_ids))
         confirm(f"Erases {counted(len(named), 'submission')}.", yes=yes)

@@ -26,7 +26,7 @@ app = typer.Typer(
 
 @app.command("list")
 def list_(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """List the policy tables in force, and what is wrong with files that are not. Exit code 1 where one is broken."""
+    """List the active policy tables, and the faults of files that are not active. Exit code 1 if a file is broken."""
     with instance_at(home, database_url) as instance:
         found = instance.policy_tables.all()
         max_age, directory = instance.settings.policy_max_age_days, instance.settings.policy_tables_directory
@@ -78,7 +78,7 @@ def check(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Check policy tables before the service reads them. Exit code 1 where one is broken."""
+    """Check policy tables before the service reads them. Exit code 1 if one is broken."""
     checked = [(file, *_checked(file)) for file in files]
     if as_json:
         print_json(
@@ -118,7 +118,7 @@ def copy(
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Copy tables of this release into the instance, to edit them. A file that is there already stays."""
+    """Copy tables of this release into the instance, so that you can edit them. Existing files are kept."""
     if unknown := [service for service in services if service not in BY_SERVICE]:
         raise OperatorError("USAGE_INVALID", f"There is no service {unknown[0]}; use {', '.join(BY_SERVICE)}.")
     with instance_at(home, database_url) as instance:

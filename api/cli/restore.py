@@ -27,9 +27,13 @@ def restore(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Restore an instance from a backup into an empty directory: 0 restored, 1 restored but a chain is broken.
+    """Restore an instance from a backup into an empty directory: 0 restored, 1 restored but a chain is broken, 2
+    failed.
 
-    Entries made after the backup are missing. The kept checkpoints, of this host and elsewhere, show how many.
+    Entries made after the backup are missing. The kept checkpoints, of this host and elsewhere, show how many. If the
+    checkpoint log of the lost instance survived, copy it into the new home directory first. With --database-url, the
+    ledger goes into that empty database. Never run a restored instance next to the original. An interrupted restore can
+    be repeated.
     """
     restore_backup(file, home, database_url, utc_now())
     with instance_at(home, database_url) as instance:

@@ -17,15 +17,22 @@ from gate.ledger.access.authority import PLANS, Scope
 from gate.policy.peers import decided_in, earlier, month_of
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Create and show scopes, the accounts that records belong to."
+    no_args_is_help=True,
+    add_completion=False,
+    help="Create and show scopes, the accounts that own records, rulebooks and keys. Scopes cannot be renamed or "
+    "removed.",
 )
 
-benchmarks = typer.Typer(no_args_is_help=True, add_completion=False, help="Opt a scope in to benchmarks, or out.")
+benchmarks = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Opt a scope in to benchmarks, or out of them."
+)
 app.add_typer(benchmarks, name="benchmarks")
 
 MonthlyCap = Annotated[
     int | None,
-    typer.Option(min=0, help="The number of records per UTC month, instead of the plan's.", show_default=False),
+    typer.Option(
+        min=0, help="The number of records per UTC month, instead of the number in the plan.", show_default=False
+    ),
 ]
 
 
@@ -38,7 +45,11 @@ def create(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Create a scope with an empty audit chain."""
+    """Create a scope with an empty audit chain.
+
+    A name has 1 to 64 ASCII letters, digits, dots, underscores and hyphens, starts with a letter or digit, and may not
+    differ from another name only in case.
+    """
     with instance_at(home, database_url, create=True) as instance:
         made = instance.ledger.directory.create_scope(name, plan, utc_now(), monthly_cap=monthly_cap)
         shown = _shown(instance, made)
@@ -60,7 +71,7 @@ def set_plan(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Change the plan of a scope, from the next request on."""
+    """Change the plan of a scope. It applies from the next request on."""
     with instance_at(home, database_url) as instance:
         directory = instance.ledger.directory
         changed = directory.set_plan(directory.scope(name), plan, utc_now(), monthly_cap=monthly_cap)
@@ -115,7 +126,9 @@ def opt_in(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Opt a scope in to benchmarks from the next month on. Others see its rates, rounded and without its name."""
+    """Opt a scope in to benchmarks from the next month on. Other scopes then see its rates, rounded and without its
+    name.
+    """
     _choose(name, home, database_url, opted_in=True, as_json=as_json)
 
 

@@ -47,23 +47,48 @@ def serve(
     database_url: DatabaseUrl = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 8080,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="The number of worker processes.")] = 2,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="The number of worker processes, 1 to 64.")] = 2,
     pin_workers: Annotated[
-        bool, typer.Option(help="Bind each worker to one processor if there are as many workers as processors.")
+        bool,
+        typer.Option(
+            help="On Linux, bind each worker to one processor if there are as many workers as processors. Turn it off "
+            "if the machine has other work."
+        ),
     ] = True,
     request_seconds: Annotated[
-        int, typer.Option(min=1, max=60, help="The time limit for a request's head, and again for its body, to arrive.")
+        int,
+        typer.Option(
+            min=1, max=60, help="The seconds in which the head of a request must arrive, and then its body, 1 to 60."
+        ),
     ] = 30,
-    analytics: Annotated[bool, typer.Option(help="Update the lake and compute reports in a separate process.")] = True,
-    webhooks: Annotated[bool, typer.Option(help="Deliver events to webhook endpoints, in a separate process.")] = True,
+    analytics: Annotated[
+        bool,
+        typer.Option(
+            help="Update the lake and compute reports in a separate process. Without it, reports and alerts answer 503."
+        ),
+    ] = True,
+    webhooks: Annotated[bool, typer.Option(help="Deliver events to webhook endpoints in a separate process.")] = True,
     workbench: Annotated[
-        bool, typer.Option("--workbench", help="Serve the dashboard as well, in a process of its own, on this machine.")
+        bool, typer.Option("--workbench", help="Also serve the dashboard, in a separate process, on this machine only.")
     ] = False,
     workbench_port: Annotated[int, typer.Option(min=1, max=65535, help="The port of the dashboard.")] = 5006,
-    demo: Annotated[bool, typer.Option("--demo", help="Create a demo scope and print a first request.")] = False,
+    demo: Annotated[
+        bool,
+        typer.Option(
+            "--demo",
+            help="Create the scope demo with a key in demo.key, register the sample rulebooks, and print a first "
+            "request.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Serve the HTTP API. The first start creates the instance: settings, signing keys and the ledger."""
+    """Serve the HTTP API. The first start creates the instance: settings, signing keys and the ledger.
+
+    SIGTERM or Ctrl-C stops the service. Workers finish their requests first, for at most 15 seconds. A worker that dies
+    is restarted; if it dies twice within 6 seconds, the service ends with exit code 1, so run it under a supervisor.
+
+    The service speaks plain HTTP. Put a proxy with TLS in front of it, because API keys travel in a header.
+    """
     url = f"http://{_reachable(host)}:{port}"
     _check_port(host, port)
     with instance_at(home, database_url, create=True, base_url=url) as instance:

@@ -19,10 +19,18 @@ from gate.instance.keys import PURPOSES, KeyRing
 from gate.ledger.reviews import OpenGrants
 from gate.proof.signing import ED25519, PublicKey
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="List, rotate, retire and revoke signing keys.")
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="List, rotate, retire and revoke signing keys. After a change, publish the new registry to everyone who "
+    "verifies with a saved copy. A running service uses the change from its next signature on.",
+)
 
 Purpose = Annotated[
-    str, typer.Option(help="receipt (receipts and checkpoints) or registry (rulebook attestations and registrations).")
+    str,
+    typer.Option(
+        help="receipt (signs receipts and checkpoints) or registry (signs rulebook attestations and registrations)."
+    ),
 ]
 KeyId = Annotated[str, typer.Argument(help="The id of the key, from `gate signing-keys list`.")]
 
@@ -64,7 +72,11 @@ def list_keys(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_js
 def rotate(
     purpose: Purpose = "receipt", home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False
 ) -> None:
-    """Create a new key that signs from now on. Signatures of the old key still verify."""
+    """Create a new key that signs from now on. Signatures of the old key still verify.
+
+    The old key is retired with not_after 5 minutes from now. Open grants of reviews stop opening actions once callers
+    have the new registry: the command prints how many are open. Rotate when few are.
+    """
     with instance_at(home, database_url) as instance:
         ring, now = _ring(instance, purpose), utc_now()
         with instance.ledger.operator_log.recording("signing_key.rotated", purpose, now) as details:
@@ -79,14 +91,16 @@ def rotate(
 def retire(
     key_id: KeyId,
     not_after: Annotated[
-        str | None, typer.Option(help="The date up to which its signatures are valid. Default: now.")
+        str | None, typer.Option(help="The date until which its signatures are valid. Default: now.")
     ] = None,
     purpose: Purpose = "receipt",
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """End the validity of a key that no longer signs. Records with a later date do not verify with it."""
+    """Set the end of validity of a retired key. Records with a later date no longer verify with it. The active key
+    cannot be retired: rotate it first.
+    """
     with instance_at(home, database_url) as instance:
         ring, now = _ring(instance, purpose), utc_now()
         with instance.ledger.operator_log.recording("signing_key.retired", key_id, now) as details:
@@ -98,7 +112,9 @@ def retire(
 @app.command()
 def compromise(
     key_id: KeyId,
-    at: Annotated[str | None, typer.Option(help="Since when others may have had it. Default: now.")] = None,
+    at: Annotated[
+        str | None, typer.Option(help="The time since which others may have had the key. Default: now.")
+    ] = None,
     purpose: Purpose = "receipt",
     yes: Yes = False,
     dry_run: DryRun = False,
@@ -106,7 +122,11 @@ def compromise(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Mark a key as compromised: nothing it signed verifies any more. A new key replaces the active one at once."""
+    """Mark a key as compromised. Nothing that it signed verifies any more, whatever the date. This cannot be undone.
+
+    If the key is active, a new key replaces it at once. Grants that it signed open nothing, and callers must ask again
+    with another intent. Take new checkpoints afterwards. The private key file stays; remove it yourself.
+    """
     with instance_at(home, database_url) as instance:
         ring, now = _ring(instance, purpose), utc_now()
         known, since = ring.find(key_id), moment(at) or now

@@ -53,8 +53,11 @@ class Storage(TypedDict):
 def status(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     """Show readiness, the chain of each scope, and the size and growth of the ledger: 0 ready, 1 degraded.
 
-    Ready is about binding decisions: trusted_adapters, policy_tables and the advisory modes do not count. It tries the
-    instance itself and asks no running service: GET /api/decision/status has the state of its workers.
+    Readiness covers what binding decisions need. trusted_adapters, policy_tables and the advisory modes do not count.
+    The command tests the instance itself and asks no running service: GET /api/decision/status reports the workers.
+
+    With --json, storage has location, bytes, disk_left_bytes (null for PostgreSQL), entries, entries_last_day,
+    growth_bytes_per_day and days_left: the days until the disk is full if every day is like the last one.
     """
     settings = load_settings(home, database_url=database_url)
     require_instance(settings.home)

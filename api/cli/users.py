@@ -21,26 +21,30 @@ from gate.instance.keys import write_private
 from gate.ledger.access.users import ROLES, User, Users
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Add people who use the workbench, and grant them roles in scopes."
+    no_args_is_help=True,
+    add_completion=False,
+    help="Add people who use the workbench, and grant them roles in scopes.\n\n"
+    "A viewer sees decisions, reports and alerts. An author also dismisses anomalies, and proposes, applies and rolls "
+    "back migrations. An approver also dismisses anomalies, and approves, rejects, applies and rolls back "
+    "migrations.\n\n"
+    "A user cannot be removed, because the operator log refers to users: disable the user instead.",
 )
 
 Name = Annotated[str, typer.Argument(help="The name of the user.")]
 ScopeName = Annotated[str, typer.Option("--scope", help="The scope.")]
-Role = Annotated[
-    str, typer.Option(help=f"One of {', '.join(ROLES)}. All see the scope; all but viewer dismiss anomalies.")
-]
+Role = Annotated[str, typer.Option(help=f"The role: one of {', '.join(ROLES)}.")]
 Expires = Annotated[
-    str | None, typer.Option(help="From this day on, in UTC, the user cannot sign in, such as 2027-01-31.")
+    str | None, typer.Option(help="The user cannot sign in from this day on, in UTC, such as 2027-01-31.")
 ]
 PasswordFile = Annotated[
-    Path | None, typer.Option(help="A file with the password in its first line; - for stdin.", show_default=False)
+    Path | None, typer.Option(help="A file with the password in its first line. Use - for stdin.", show_default=False)
 ]
 
 
 @app.command()
 def add(
     name: Name,
-    scope: Annotated[list[str], typer.Option(help="Repeatable: the scopes in which the user has the role.")],
+    scope: Annotated[list[str], typer.Option(help="A scope in which the user gets the role. Repeatable.")],
     role: Role,
     expires: Expires = None,
     password_file: PasswordFile = None,
@@ -48,7 +52,11 @@ def add(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Add a user with a role in one or more scopes. The password is asked for, or read from stdin or a file."""
+    """Add a user with a role in one or more scopes.
+
+    The command asks for the password on a terminal, and otherwise reads it from stdin or a file. A password has 12 to
+    256 characters and is not the user's name.
+    """
     ends = _day(expires)
     with instance_at(home, database_url) as instance:
         users = instance.ledger.users
@@ -66,7 +74,7 @@ def add(
 
 @app.command("list")
 def list_users(
-    scope: Annotated[str | None, typer.Option(help="Only the users with a role in this scope.")] = None,
+    scope: Annotated[str | None, typer.Option(help="List only the users with a role in this scope.")] = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
@@ -99,7 +107,7 @@ def grant(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Give a user a role in a scope, in place of any other role there. A new role ends the user's sessions."""
+    """Give a user a role in a scope, which replaces any other role there. This ends the user's sessions."""
     with instance_at(home, database_url) as instance:
         found = instance.ledger.directory.scope(scope)
         user = instance.ledger.users.grant(name, found, role, utc_now())
@@ -118,7 +126,7 @@ def revoke(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Take away a user's role in a scope, and end the user's sessions."""
+    """Remove a user's role in a scope, and end the user's sessions."""
     with instance_at(home, database_url) as instance:
         user = instance.ledger.users.revoke(name, instance.ledger.directory.scope(scope), utc_now())
     left = "" if user.roles else f" {name} has no role left; `gate users disable {name}` also prevents signing in."
@@ -127,7 +135,7 @@ def revoke(
 
 @app.command()
 def disable(name: Name, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Disable a user now, and end the user's sessions."""
+    """Disable a user immediately, and end the user's sessions. `gate users enable` reverses it."""
     _change(
         home,
         database_url,
@@ -145,7 +153,7 @@ def enable(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Let a disabled user sign in again; with --expires also an expired one."""
+    """Let a disabled user sign in again. With --expires, also an expired user."""
     ends = _day(expires)
     with instance_at(home, database_url) as instance:
         user = instance.ledger.users.enable(name, utc_now(), ends)
@@ -164,7 +172,9 @@ def set_password(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Set another password, and end the user's sessions. It is asked for, or read from stdin or a file."""
+    """Set a new password, and end the user's sessions. The command asks for it on a terminal, and otherwise reads it
+    from stdin or a file.
+    """
     with instance_at(home, database_url) as instance:
         users = instance.ledger.users
         users.user(name)
@@ -176,15 +186,15 @@ def set_password(
 def sign_in(
     name: Name,
     token_file: Annotated[
-        Path, typer.Option(help="Where the session's token is written, with mode 0600.", show_default=False)
+        Path, typer.Option(help="The file to write the session token to, with mode 0600.", show_default=False)
     ],
-    hours: Annotated[int, typer.Option(help="After so many hours the session is over.", min=1, max=24)] = 8,
+    hours: Annotated[int, typer.Option(help="The hours until the session ends, up to 24.", min=1, max=24)] = 8,
     password_file: PasswordFile = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Sign a user in for commands that people sign, such as `gate migrate approve`, and write a token for them."""
+    """Sign a user in for commands that a person signs, such as `gate migrate approve`, and write a session token."""
     with instance_at(home, database_url) as instance:
         users = instance.ledger.users
         user = users.sign_in(name, _password(name, password_file, twice=False), utc_now())

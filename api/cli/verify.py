@@ -31,9 +31,11 @@ ATTESTATION_KEYS_PATH = "/.well-known/rulebook-attestation-keys.json"
 
 
 Input = Annotated[
-    Path | None, typer.Option("--input", help="The original Decision Request, to check its hashes as well.")
+    Path | None, typer.Option("--input", help="The original Decision Request, whose hashes are then checked too.")
 ]
-Registry = Annotated[str | None, typer.Option(help="The key registry of the publisher: an address or a saved file.")]
+Registry = Annotated[
+    str | None, typer.Option(help="The key registry of the publisher: the address of the service, or a saved file.")
+]
 PublicKeyFile = Annotated[Path | None, typer.Option(help="The receipt key of the publisher, as PEM.")]
 HmacSecretFile = Annotated[Path | None, typer.Option(help="The file with the secret of hmac-sha256 receipts.")]
 TrustedHome = Annotated[
@@ -44,7 +46,7 @@ TrustedHome = Annotated[
 @app.command()
 def verify(
     context: typer.Context,
-    record: Annotated[Path, typer.Argument(help="A full Decision Record as JSON; - reads stdin.")],
+    record: Annotated[Path, typer.Argument(help="A full Decision Record as JSON. Use - for stdin.")],
     input_: Input = None,
     registry: Registry = None,
     public_key: PublicKeyFile = None,
@@ -55,7 +57,8 @@ def verify(
 ) -> None:
     """Verify an exported decision record: 0 verified, 1 not verified, 2 the command failed.
 
-    --registry also takes the address of the service (http://host:8080), which has receipt and attestation keys.
+    Give one source of keys: --registry, --public-key, --hmac-secret-file or --home. The address of the service, such as
+    http://host:8080, has both receipt and attestation keys.
     """
     given = given_material(record, RECORDS, input_)
     trust = trusted(context, registry, public_key, hmac_secret_file, home)

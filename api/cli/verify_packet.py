@@ -34,11 +34,11 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def verify(
     context: typer.Context,
-    packet: Annotated[Path, typer.Argument(help="A Decision Packet as JSON; - reads stdin.")],
+    packet: Annotated[Path, typer.Argument(help="A Decision Packet as JSON. Use - for stdin.")],
     input_: Input = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="A checkpoint of the chain that you kept. The packet must agree with it."),
+        typer.Option(help="A checkpoint of the chain that you saved. The packet must agree with it."),
     ] = None,
     require_signed_reports: Annotated[
         bool,
@@ -55,7 +55,8 @@ def verify(
 ) -> None:
     """Verify an exported packet in four steps: 0 verified, 1 not verified, 2 the command failed.
 
-    --registry also takes the address of the service (http://host:8080), which has receipt and attestation keys.
+    Give one source of keys: --registry, --public-key, --hmac-secret-file or --home. The address of the service, such as
+    http://host:8080, has both receipt and attestation keys.
     """
     given = given_material(packet, PACKETS, input_)
     if given.checkpoint is not None:

@@ -21,7 +21,7 @@ from gate.services.webhooks.secrets import ROTATION
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Send events of a scope to endpoints, and replay what they did not take.",
+    help="Send events of a scope to webhook endpoints, and replay failed deliveries.",
 )
 
 EndpointId = Annotated[str, typer.Argument(metavar="ENDPOINT", help="The id, from `gate webhooks list`.")]
@@ -29,7 +29,7 @@ EndpointId = Annotated[str, typer.Argument(metavar="ENDPOINT", help="The id, fro
 
 @app.command()
 def add(
-    url: Annotated[str, typer.Argument(help="Where events are sent, such as https://hooks.example.com/gate.")],
+    url: Annotated[str, typer.Argument(help="The URL to send events to, such as https://hooks.example.com/gate.")],
     scope: Annotated[str, typer.Option(help="The scope whose events are sent.")],
     events: Annotated[
         str, typer.Option(help=f"The types of events, separated by commas: {', '.join(EVENT_TYPES)}. Default: all.")
@@ -38,7 +38,7 @@ def add(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Add an endpoint, and print the secret that its receiver verifies with."""
+    """Add an endpoint, and print the secret that its receiver verifies deliveries with."""
     types = [each.strip() for each in events.split(",") if each.strip()]
     now = utc_now()
     with instance_at(home, database_url) as instance:
@@ -54,12 +54,12 @@ def add(
 
 @app.command("list")
 def list_endpoints(
-    scope: Annotated[str | None, typer.Option(help="Only the endpoints of this scope.")] = None,
+    scope: Annotated[str | None, typer.Option(help="List only the endpoints of this scope.")] = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """List endpoints, with what they have not taken."""
+    """List endpoints, with their undelivered events."""
     with instance_at(home, database_url) as instance:
         scope_id = None if scope is None else instance.ledger.directory.scope(scope).scope_id
         found = [_with_backlog(instance, endpoint) for endpoint in instance.ledger.endpoints.all(scope_id)]
@@ -78,7 +78,7 @@ def list_endpoints(
 def send_test(
     endpoint: EndpointId, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False
 ) -> None:
-    """Send an endpoint a webhook.test now: 0 taken, 1 not taken, with the reason. It disables nothing."""
+    """Send an endpoint the event webhook.test now: 0 delivered, 1 not delivered, with the reason."""
     with instance_at(home, database_url) as instance:
         found = instance.ledger.endpoints.find(endpoint)
         answer = instance.webhooks.test(found, utc_now())
@@ -99,7 +99,7 @@ def send_test(
 def disable(
     endpoint: EndpointId, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False
 ) -> None:
-    """Send an endpoint nothing for now. Its events are collected, as long as the outbox keeps them."""
+    """Stop sending to an endpoint for now. Its events are collected for as long as the outbox keeps them."""
     with instance_at(home, database_url) as instance:
         found = instance.ledger.endpoints.find(endpoint)
         changed = instance.ledger.endpoints.disable(found, utc_now())
@@ -111,7 +111,7 @@ def disable(
 def enable(
     endpoint: EndpointId, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False
 ) -> None:
-    """Send an endpoint events again, first those that were collected and those that failed."""
+    """Resume sending to an endpoint, starting with its collected and failed events."""
     with instance_at(home, database_url) as instance:
         found = instance.ledger.endpoints.find(endpoint)
         changed = instance.ledger.endpoints.enable(found, utc_now())
@@ -127,7 +127,7 @@ def remove(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Remove an endpoint, with everything that it has not taken. This cannot be undone."""
+    """Remove an endpoint with its undelivered events. This cannot be undone."""
     with instance_at(home, database_url) as instance:
         found = instance.ledger.endpoints.find(endpoint)
         confirm(f"Removes the endpoint {endpoint} of the scope {found.scope}.", yes=yes)
@@ -139,7 +139,10 @@ def remove(
 def secret(
     endpoint: EndpointId,
     rotate: Annotated[
-        bool, typer.Option("--rotate", help="Make a new secret. For a day both sign, and no other can be made.")
+        bool,
+        typer.Option(
+            "--rotate", help="Create a new secret. For 24 hours both secrets sign, and you cannot rotate again."
+        ),
     ] = False,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
@@ -170,7 +173,7 @@ def dead(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """List the deliveries of an endpoint that failed: dead ones, and those that wait for another try."""
+    """List the failed deliveries of an endpoint: dead ones, and those that wait for a retry."""
     with instance_at(home, database_url) as instance:
         found = instance.ledger.endpoints.find(endpoint)
         failed = instance.ledger.dead_letters.failed(found, limit=limit)
@@ -187,16 +190,17 @@ def dead(
 @app.command()
 def replay(
     endpoint: EndpointId,
-    event: Annotated[str | None, typer.Option(help="The id of one event, delivered or not.")] = None,
+    event: Annotated[str | None, typer.Option(help="Send one event, delivered or not, by its id.")] = None,
     since: Annotated[
-        str | None, typer.Option(help="Every event since a UTC time, such as 2027-01-31T09:30:00Z, delivered or not.")
+        str | None,
+        typer.Option(help="Send every event since a UTC time, such as 2027-01-31T09:30:00Z, delivered or not."),
     ] = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Send an endpoint its dead deliveries, and at once those that wait; or the events that an option names, of those
-    since the endpoint was added.
+    """Send an endpoint its dead and waiting deliveries now. With --event or --since, send those events instead, if they
+    are newer than the endpoint.
     """
     if event is not None and since is not None:
         raise OperatorError("WEBHOOK_REPLAY_INVALID", "Give --event or --since, not both.")

@@ -76,11 +76,11 @@ class _Slice:
 
 @app.command()
 def whatif(
-    policy: Annotated[str, typer.Argument(metavar="POLICY", help="The policy's id.", show_default=False)],
+    policy: Annotated[str, typer.Argument(metavar="POLICY", help="The id of the policy.", show_default=False)],
     scope: Annotated[str, typer.Option("--scope", help="The scope.", show_default=False)],
     set_: Annotated[
         list[str],
-        typer.Option("--set", metavar="FIELD=VALUE", help="Another value of a fact. Repeatable.", show_default=False),
+        typer.Option("--set", metavar="FIELD=VALUE", help="Give a fact another value. Repeatable.", show_default=False),
     ] = _NONE,
     leave_out: Annotated[
         list[str],
@@ -91,21 +91,21 @@ def whatif(
         typer.Option(
             "--by",
             metavar="VERSION",
-            help="The version that decides. Default: for each decision its own.",
+            help="The version that decides. Default: each decision's own version.",
             show_default=False,
         ),
     ] = None,
     decision: Annotated[
         str | None,
         typer.Option(
-            "--decision", metavar="ID", help="Only this decision, instead of all past ones.", show_default=False
+            "--decision", metavar="ID", help="Only this decision, instead of all past decisions.", show_default=False
         ),
     ] = None,
     flip: Annotated[
         FlipTo | None,
         typer.Option(
             help="With --decision: also show the smallest changes of its stored facts that give another verdict, or "
-            "this one.",
+            "this verdict.",
             show_default=False,
         ),
     ] = None,
@@ -134,8 +134,8 @@ def whatif(
     clock: Annotated[
         Clock | None,
         typer.Option(
-            help="By which dates --since and --until choose: when decisions were recorded, which is the default, or "
-            "when they happened as callers said.",
+            help="The dates that --since and --until select by: `recorded` (default), or `occurred`, as callers "
+            "reported them.",
             show_default=False,
         ),
     ] = None,
@@ -144,8 +144,8 @@ def whatif(
         typer.Option(
             "--metric",
             metavar="NAME",
-            help="What to add up over decisions whose verdict changes: what outcomes measured, or inputs.FIELD. "
-            "Repeatable, at most five times.",
+            help="Sum this value over the decisions whose verdict changes: a metric of outcomes, or inputs.FIELD. "
+            "Repeatable, up to five times.",
             show_default=False,
         ),
     ] = _NONE,
@@ -154,7 +154,7 @@ def whatif(
         typer.Option(
             "--history",
             metavar="NAME",
-            help="Over the imported cases of this history, instead of the decisions here.",
+            help="Use the imported cases of this history instead of the scope's decisions.",
             show_default=False,
         ),
     ] = None,
@@ -162,8 +162,8 @@ def whatif(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Decide past decisions anew with other facts, or by another version: how many would go another way. With
-    --decision, what that one decision would be. Nothing is stored, and nothing authorizes an action.
+    """Decide past decisions again with other facts or by another version, and count those that change. With --decision,
+    show what one decision would be. Nothing is stored, and nothing authorizes an action.
     """
     asked = _Slice(version, _word(verdict), since, until, _word(clock), metrics, history)
     lines = _lines(set_, leave_out)

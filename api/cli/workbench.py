@@ -51,18 +51,19 @@ def workbench(
         str | None,
         typer.Option(
             metavar="URL",
-            help="The address under which browsers reach it through a proxy, such as https://workbench.example.com.",
+            help="The address under which browsers reach the dashboard through a proxy, such as "
+            "https://workbench.example.com.",
         ),
     ] = None,
     trusted_proxy: Annotated[
         list[str] | None,
         typer.Option(
             metavar="ADDRESS",
-            help="The address of a proxy that appends to X-Forwarded-For, if not this machine; repeat it for several.",
+            help="The address of a proxy that appends to X-Forwarded-For, if it is not on this machine. Repeatable.",
         ),
     ] = None,
     demo: Annotated[
-        bool, typer.Option("--demo", help="Create a demo user and print a link that signs this user in once.")
+        bool, typer.Option("--demo", help="Create a demo user, and print a link that signs this user in once.")
     ] = False,
     ends_with: Annotated[int | None, typer.Option(hidden=True, help="The process that this one ends with.")] = None,
     as_json: Json = False,

@@ -56,45 +56,69 @@ class Family(NamedTuple):
 
 REQUESTS: Final = Family(
     "gate_http_request_seconds",
-    "How long requests took, by route, method and status.",
+    "Answered requests, and the seconds that each took. The label route is a path template or unmatched, method a "
+    "known one or other, and code the status.",
     ("route", "method", "code"),
     _LATENCIES,
 )
 ERRORS: Final = Family("gate_http_errors", "Error answers, by error code.", ("error",))
 DECISIONS: Final = Family(
-    "gate_decisions", "Decisions answered, by verdict; status is created or replayed.", ("verdict", "status")
+    "gate_decisions", "Answered decisions, by verdict. The label status is created or replayed.", ("verdict", "status")
 )
 REPORTS: Final = Family(
     "gate_reports",
-    "Reports answered, by kind and reported status; status is created or replayed.",
+    "Answered reports: kind is execution, outcome or crm-sync, and reported the status that the report states. The "
+    "label status is created or replayed.",
     ("kind", "reported", "status"),
 )
 APPENDS: Final = Family(
-    "gate_append_seconds", "Time from queueing an entry until it was durable or given up.", buckets=_LATENCIES
+    "gate_append_seconds", "Seconds from queueing an entry until it was durable or given up.", buckets=_LATENCIES
 )
 SYNCS: Final = Family(
     "gate_commit_sync_seconds",
-    "Time to write a batch and sync it to disk.",
+    "Seconds to write a batch of entries and sync it to disk.",
     buckets=(0.0001, 0.00025, *_LATENCIES),
 )
-BATCHES: Final = Family("gate_commit_batch_entries", "Entries made durable by one commit.", buckets=_BATCHES)
+BATCHES: Final = Family("gate_commit_batch_entries", "Entries that one commit made durable.", buckets=_BATCHES)
 QUEUES: Final = Family(
-    "gate_commit_queue_entries", "Entries waiting when a commit ended.", buckets=(0, *_BATCHES, 256, 1024, 4096)
+    "gate_commit_queue_entries",
+    "Entries that waited for the next commit when one ended.",
+    buckets=(0, *_BATCHES, 256, 1024, 4096),
 )
 WEBHOOKS: Final = Family(
-    "gate_webhook_tries", "Events sent to webhook endpoints; result is delivered or failed.", ("result",)
+    "gate_webhook_tries", "Events sent to webhook endpoints. The label result is delivered or failed.", ("result",)
 )
 
 FAMILIES: Final = (REQUESTS, ERRORS, DECISIONS, REPORTS, APPENDS, SYNCS, BATCHES, QUEUES, WEBHOOKS)
 
+INFO: Final = ("gate", "What is running. The value is always 1.")
+"""The name and meaning of the metric `gate_info`."""
 
-def exposition(counted: Sequence[Counted], gauges: Mapping[str, tuple[str, float]]) -> bytes:
+GAUGES: Final[Mapping[str, str]] = {
+    "gate_ready": "1 if everything that a decision needs is usable, as found by the worker that answers.",
+    "gate_workers": "Workers that the server was asked to run.",
+    "gate_workers_running": "Workers whose process runs.",
+    "gate_workers_crash_looping": "Workers that keep dying.",
+    "gate_worker_deaths_total": "Workers that ended without being asked to.",
+    "gate_trusted_adapters_ready": "1 if trusted adapters can run under the setting adapter_isolation, as found by the "
+    "worker that answers.",
+    "gate_checkpoints_refused": "Chains that do not contain their last kept checkpoint.",
+    "gate_checkpoints_ready": "1 if a checkpoint of each chain is kept as the chain grows.",
+    "gate_scopes": "Scopes in the ledger.",
+    "gate_chain_entries": "Entries of all chains.",
+    "gate_registered_rulebooks": "Rulebooks that scopes have registered.",
+    "gate_ledger_bytes": "Size of the ledger on disk, in bytes.",
+    "gate_ledger_disk_free_bytes": "Free space on the ledger's disk, in bytes. Absent for PostgreSQL.",
+}
+"""What is measured when metrics are read, by name, with its meaning. A name that ends in `_total` is a counter's."""
+
+
+def exposition(counted: Sequence[Counted], gauges: Mapping[str, float]) -> bytes:
     """What processes counted together, and what is measured now, in Prometheus's text format.
 
     Args:
         counted: What each process counted.
-        gauges: What is measured now: by name, its meaning and its value. A name that ends in `_total` is that of a
-            counter.
+        gauges: What is measured now, by a name of `GAUGES`.
     """
     registry = CollectorRegistry()
     registry.register(_Told(counted, gauges))
@@ -102,7 +126,7 @@ def exposition(counted: Sequence[Counted], gauges: Mapping[str, tuple[str, float
 
 
 class _Told(Collector):
-    def __init__(self, counted: Sequence[Counted], gauges: Mapping[str, tuple[str, float]]) -> None:
+    def __init__(self, counted: Sequence[Counted], gauges: Mapping[str, float]) -> None:
         self._counted = counted
         self._gauges = gauges
 
@@ -116,9 +140,9 @@ class _Told(Collector):
             "evaluator": EVALUATOR,
             "python": platform.python_version(),
         }
-        yield InfoMetricFamily("gate", "What is running.", about)
-        for name, (meaning, value) in self._gauges.items():
-            yield (CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily)(name, meaning, value)
+        yield InfoMetricFamily(*INFO, about)
+        for name, value in self._gauges.items():
+            yield (CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily)(name, GAUGES[name], value)
 
 
 def _sums(family: Family, counted: Iterable[Counted]) -> dict[tuple[str, ...], Figures]:

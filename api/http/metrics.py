@@ -149,12 +149,11 @@ class Metrics:
         self._waiting.extend(((BATCHES, (), entries), (SYNCS, (), seconds), (QUEUES, (), queued)))
         self._bound()
 
-    def text(self, gauges: Mapping[str, tuple[str, float]]) -> bytes:
+    def text(self, gauges: Mapping[str, float]) -> bytes:
         """Everything counted by all processes of the server, in Prometheus's text format.
 
         Args:
-            gauges: What is measured now: by name, its meaning and its value. A name that ends in `_total` is that of a
-                counter.
+            gauges: What is measured now, by a name of `figures.GAUGES`.
         """
         # This process's own are written first: the process that is asked next must not know less than is told here, for
         # Prometheus takes a counter that falls for one that began anew.

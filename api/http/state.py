@@ -74,14 +74,14 @@ class Operations:
         metrics: What it counts.
         readiness: Whether it can decide.
         metrics_token_file: Holds the token that opens the metrics.
-        gauges: What is measured when metrics are read: by name, its meaning and its value.
+        gauges: What is measured when metrics are read, by a name of `figures.GAUGES`.
     """
 
     log: FilteringBoundLogger
     metrics: Metrics
     readiness: Readiness
     metrics_token_file: Path
-    gauges: Callable[[], dict[str, tuple[str, float]]]
+    gauges: Callable[[], dict[str, float]]
 
 
 # Past Flask's proxies, for a look through one takes eight times as long.

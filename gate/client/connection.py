@@ -1,14 +1,6 @@
 """Where the service is, with which key it is asked, and which keys its records are held to.
 
-What is not given is read from the environment:
-
-    GATE_URL            the service's address, without a key in it
-    GATE_API_KEY        the key, or
-    GATE_API_KEY_FILE   a file with it
-    GATE_KEY_REGISTRY   a file with the service's receipt keys, saved once and kept: what GET /api/decision/receipt-keys
-                        answers
-    GATE_SCOPE_HASH     the scope that guarded actions must be decided in, as its records name it
-    GATE_INTENTS        the file of the guard's store
+What is not given is read from the environment variables in `VARIABLES`.
 
 A file that is replaced is read again before its next use, so that keys can be rotated without a restart.
 """
@@ -40,6 +32,18 @@ KEY_FILE: Final = "GATE_API_KEY_FILE"
 REGISTRY: Final = "GATE_KEY_REGISTRY"
 SCOPE_HASH: Final = "GATE_SCOPE_HASH"
 INTENTS: Final = "GATE_INTENTS"
+
+VARIABLES: Final[Mapping[str, str]] = {
+    URL: "The address of the service, such as `https://gate.example`. It must not contain a key.",
+    KEY: "The API key. Set this or `GATE_API_KEY_FILE`, not both.",
+    KEY_FILE: "A file with the API key. The client reads a replaced file again before its next use.",
+    REGISTRY: "A saved copy of the service's receipt keys, the answer of `GET /api/decision/receipt-keys`. The guard "
+    "verifies records with these keys.",
+    SCOPE_HASH: "The scope in which guarded actions must be decided, as records state it. Default: the scope of the "
+    "API key.",
+    INTENTS: "The file of the guard's intent store.",
+}
+"""The environment variables of a client, with what each holds."""
 
 _MAX_FILE: Final = 1024 * 1024
 _KEY_LIKE: Final = re.compile(r"dgk_[0-9a-fA-F]")

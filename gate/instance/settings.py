@@ -79,39 +79,68 @@ TAKES: Final[Mapping[str, tuple[str, str | int | list[str]]]] = {
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of one instance.
 
+    A default that is computed ends its setting's text, behind `Default:`; docs/reference/settings.md is made from this.
+
     Attributes:
-        home: The instance's directory.
-        database_url: The ledger; by default `ledger.db` in the home directory.
-        base_url: Where callers reach the service, without a trailing slash.
-        receipt_signing: ed25519, hmac-sha256 or off.
-        receipt_hmac_secret_file: A file with the HMAC secret: at least 32 bytes, read without surrounding white space.
-        registry_signing: ed25519 or off.
-        metrics_token_file: A file with the token that opens the metrics; by default `metrics.token` in the home.
-        log_level: info (every request), warning or error.
-        lake: The directory that the ledger is exported to for reports; by default `lake` in the home directory.
-        checkpoint_log: The file that the service keeps its signed checkpoints in; by default `checkpoints.jsonl` in the
-            home directory. Each host needs its own.
-        personal_fields: What the export leaves out: facts as `inputs.<path>`, or columns of the lake by their names.
-        adapter_isolation: Measures without which no adapter runs, of those in gate/adapters/containment.py; the
-            baseline is always required.
-        migration_approval: Who may approve a migration: another_user, never its author; or author, who may as well.
-        migration_stale_percent: By how many percent the decisions of a rulebook may grow after its evidence was made,
-            before that is stale.
-        trusted_proxies: The addresses of proxies whose header X-Forwarded-For names the client.
-        allowed_origins: The origins of web pages from which MCP is accepted, beside those of this machine.
-        public_requests_per_minute: How many requests one address may send to the policy services in a minute.
-        sandbox_requests_per_minute: How many requests one address may send to the sandbox in a minute.
-        webhook_http: Whether webhook endpoints may have URLs without TLS: refused or allowed.
-        webhook_networks: Networks that webhook endpoints may be in though they are not public, such as 10.0.0.0/8.
-        webhook_kept_days: How many days events of webhooks are kept after they were delivered, and dead letters after
-            they were given up.
-        policy_tables: The directory of the policy tables; by default `policies` in the home directory. A table that is
-            not there is the release's own.
-        policy_max_age_days: How many days after its last verification an entry of a policy table stops to answer.
-        advisory_url: The base URL of the server that answers the advisory modes; without it they are unconfigured.
-        advisory_model: The model that it is asked for.
-        advisory_key_file: A file with the key that it asks for, read without surrounding white space.
-        advisory_timeout_seconds: How many seconds one call to it may take, as a whole.
+        home: The directory of the instance. Set it with `--home` or `GATE_HOME`, not in the file. Default: `var`.
+        database_url: The ledger: `sqlite:////absolute/path/ledger.db` or `postgresql://user:password@host/database`.
+            The option `--database-url` wins over the environment and the file. Default: `ledger.db` in the home
+            directory.
+        base_url: The address under which callers reach the service. The first `gate serve` writes its own host and
+            port into the file. Each new record cites this address as the location of the rulebook schema, and keeps
+            it: set the public address before the first real decision.
+        receipt_signing: How receipts are signed. With `ed25519`, anyone can verify records with the public keys. With
+            `hmac-sha256`, only holders of the secret can. With `off`, records are unsigned and verify as
+            `RECORD_UNSIGNED`, and there are no checkpoints. The instance keeps no past HMAC secrets: after a change of
+            the secret or of this setting, the service answers `SIGNING_KEY_UNKNOWN` for records signed with the old
+            secret, `gate chain check` cannot check their signatures, and checkpoints signed with it are refused.
+            `gate verify --hmac-secret-file` with the old secret still verifies the records.
+        receipt_hmac_secret_file: A file with the secret for `hmac-sha256`: at least 32 bytes. Surrounding white space
+            is ignored. Default: none; required for `hmac-sha256`.
+        registry_signing: How rulebook attestations and registrations are signed. With `off`, new ones have the status
+            `unsigned`.
+        metrics_token_file: A file with the token that opens `/metrics`, `/api/proof-metrics` and `/api/pilot-export`.
+            A replaced token is accepted from the next request on. Default: `metrics.token` in the home directory,
+            which `gate serve` creates if it is missing.
+        log_level: The least severe lines that the service logs. `info` includes a line for every request.
+        lake: The directory of the lake. It belongs to this instance alone and must be on a local disk. Default: `lake`
+            in the home directory.
+        checkpoint_log: The file in which the service keeps its signed checkpoints. Each host needs its own, best on a
+            disk that the database's user cannot write. Default: `checkpoints.jsonl` in the home directory.
+        personal_fields: Values that the lake leaves out: facts as `inputs.<path>`, or columns by name. The reference of
+            the lake's tables marks the columns that can be left out. After a restart, the next export writes the lake
+            again; until then, reports answer 503. To include a value again, remove its entry here and the scope's
+            folder in the lake.
+        adapter_isolation: Isolation measures without which no trusted adapter runs, in addition to the baseline, which
+            is always required.
+        migration_approval: Who may approve a migration: with `another_user`, never its author; with `author`, its
+            author too.
+        migration_stale_percent: The growth in a rulebook's decisions, in percent, after which the evidence of an open
+            migration is stale.
+        trusted_proxies: The addresses of proxies whose header `X-Forwarded-For` identifies the client. The limits for
+            clients without an API key count by that address.
+        allowed_origins: The origins of web pages that may call the MCP endpoints, in addition to pages of this machine.
+        public_requests_per_minute: The number of requests that one address may send to the policy services in a minute.
+        sandbox_requests_per_minute: The number of requests that one address may send to the sandbox in a minute.
+        webhook_http: Whether webhook endpoints may use `http://`. Use it only for receivers in a network that you
+            trust.
+        webhook_networks: Networks in which webhook endpoints may be although their addresses are not public.
+        webhook_kept_days: The number of days for which the service keeps webhook events after delivery, and dead
+            letters after it gave up on them.
+        policy_tables: The directory of your policy tables. The service uses the release's own table for a file that is
+            missing there. Default: `policies` in the home directory.
+        policy_max_age_days: The number of days after its last verification for which an entry of a policy table is
+            used.
+        advisory_url: The base URL of the server that answers the advisory modes. The gate posts OpenAI chat completions
+            to `<advisory_url>/chat/completions`, follows no redirect and uses no proxy. The URL has no user, no query,
+            no fragment and no slash at its end. Use `http://` only in a network that you trust. Default: none; the
+            advisory modes answer 503.
+        advisory_model: The model to ask for, as the server calls it. Required with `advisory_url`. Default: none.
+        advisory_key_file: A file with the API key of that server: up to 4,096 printable ASCII characters without
+            spaces. Surrounding white space is ignored. Give the file mode 0600: the gate refuses a key that other users
+            can read. A file that root owns may be readable by its group, and a read-only mount may have any mode.
+            Default: none; no key is sent.
+        advisory_timeout_seconds: The time limit of one call to that server, in seconds.
     """
 
     home: Path

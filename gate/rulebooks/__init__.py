@@ -5,6 +5,7 @@
     authoring     the authoring form: Rulebook v1 with comments, which are taken out before hashing
     conditions    walking conditions
     advice        warnings: rules that are legal and probably not meant
+    codes         what the codes of errors, warnings and findings mean, and what an author does about each
     evaluation    operators, conditions, priorities, and the explanation of every test
     explanation   conditions as trees of sentences, each node with the reason of its result
     comparison    two versions side by side: rules, fields and default outcome that differ

@@ -32,7 +32,7 @@ Of a packet:
     checkpoint      a checkpoint that came with the packet, or that the verifier kept
     faults          one place of a document that is wrong
 
-`material` reads the body of a verify request.
+`material` reads the body of a verify request. `catalog` has every check and result code in words.
 """
 
 from importlib import import_module

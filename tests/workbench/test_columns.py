@@ -1,52 +1,35 @@
-"""docs/lake.md lists every table and column as they are defined."""
+"""Every table and column of the lake is described where it is defined, and the pages of the reference list them."""
 
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
+import pytest
 
+from docs.tools.reference.lake import pages
 from gate.records.reports.receipts import KINDS
-from tests.end_to_end.support import ROOT
-from tests.support.documentation import rows, section
-from workbench.columns import BENCHMARKS, ENTRY_TABLES, TABLES, TIME_COLUMNS, personal_columns, schema
+from tests.support.documentation import rows
+from workbench.columns import BENCHMARKS, ENTRY_TABLES, MEANINGS, TABLES, TIME_COLUMNS, personal_columns, schema
 
-PAGE: Final = (ROOT / "docs" / "lake.md").read_text()
-NAMES: Final = {pl.String: "text", pl.Int64: "integer", pl.Float64: "number", pl.Boolean: "boolean", pl.Date: "date"}
+SENTENCE: Final = re.compile(r"[A-Z`].*[.]", re.DOTALL)
 
 
-def type_name(dtype: Any) -> str:
-    """What docs/lake.md calls a type."""
-    if isinstance(dtype, pl.Enum):
-        return "enum"
-    if isinstance(dtype, pl.Datetime):
-        return "time"
-    if isinstance(dtype, pl.List):
-        if isinstance(dtype.inner, pl.Struct):
-            return f"list of {{{', '.join(field.name for field in dtype.inner.fields)}}}"
-        return f"list of {type_name(dtype.inner)}"
-    return next(name for of, name in NAMES.items() if dtype == of)
+def test_every_table_and_column_is_described_in_sentences() -> None:
+    assert list(MEANINGS) == [*TABLES, "benchmarks"]
+    columns = [column.meaning for table in (*TABLES.values(), BENCHMARKS) for column in table.values()]
+    assert [meaning for meaning in (*MEANINGS.values(), *columns) if not SENTENCE.fullmatch(meaning)] == []
 
 
-def test_the_page_lists_every_table_with_its_columns() -> None:
-    listed: dict[str, list[tuple[str, ...]]] = {}
-    for name, table in re.findall(r"^### (\w+)\n\n((?:\|.*\n)+)", PAGE, flags=re.MULTILINE):
-        rows = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in table.splitlines()[2:]]
-        listed[name] = [(column.strip("`"), kind, meaning) for column, kind, meaning in rows]
-    assert listed == {
-        name: [
-            (column, type_name(of.dtype), f"{of.meaning} *" if of.personal else of.meaning)
-            for column, of in table.items()
-        ]
-        for name, table in TABLES.items()
-    }
+@pytest.mark.parametrize("name", MEANINGS)
+def test_the_page_of_a_table_lists_its_columns(name: str) -> None:
+    listed = [cells[0] for cells in rows(pages()[f"lake/{name}.md"])]
+    assert listed == [f"`{column}`" for column in {**TABLES, "benchmarks": BENCHMARKS}[name]]
 
 
-def test_the_page_of_benchmarks_lists_what_is_frozen() -> None:
-    page = (ROOT / "docs" / "benchmarks.md").read_text()
-    listed = [row[:3] for row in rows(section(page, "## What is frozen")) if len(row) == 3]
-    assert listed == [[f"`{name}`", type_name(of.dtype), of.meaning] for name, of in BENCHMARKS.items()]
+def test_the_index_lists_every_table() -> None:
+    assert re.findall(r"\(lake/(\w+)\.md\)", pages()["lake.md"]) == list(MEANINGS)
 
 
 def test_every_table_begins_with_its_scope_and_has_a_column_that_tells_its_month() -> None:

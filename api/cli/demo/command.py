@@ -54,7 +54,7 @@ _FIRST_UNTIL: Final = date(1972, 1, 1)
 @app.command()
 def demo(
     decisions: Annotated[
-        int, typer.Option(min=100, max=1_000_000, help="The number of decisions. Reports come in addition.")
+        int, typer.Option(min=100, max=1_000_000, help="The number of decisions, without their reports.")
     ] = 20_000,
     seed: Annotated[
         int, typer.Option(min=0, help="The seed of the random data; the same seed gives the same year.")
@@ -62,18 +62,19 @@ def demo(
     home: Annotated[Path, typer.Option(help="The directory of the new instance.")] = Path("var-demo"),
     until: Annotated[
         str | None,
-        typer.Option(metavar="YYYY-MM-DD", help="The UTC day before which the year ends. Default: today."),
+        typer.Option(metavar="YYYY-MM-DD", help="The year ends before this day, in UTC. Default: today."),
     ] = None,
     clean: Annotated[bool, typer.Option("--clean", help="Leave out the incidents.")] = False,
     peers: Annotated[
         int,
-        typer.Option(
-            min=0, max=_MOST_PEERS, help="The number of further, smaller companies to compare with, in addition."
-        ),
+        typer.Option(min=0, max=_MOST_PEERS, help="The number of additional, smaller companies to compare with."),
     ] = 0,
     as_json: Json = False,
 ) -> None:
-    """Create a new instance with a year of made-up decisions and reports of four companies, and three incidents."""
+    """Create a new instance with a year of synthetic decisions and reports of four companies, and three incidents.
+
+    The ledger is always ledger.db in that directory. A directory that contains an instance or part of one is refused.
+    """
     plan = DemoPlan(decisions, seed, _end(until), clean, peers)
     started = time.perf_counter()
     with progress("Decisions", plan.total, as_json=as_json) as told:

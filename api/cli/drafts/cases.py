@@ -26,7 +26,7 @@ from gate.rulebooks.testing.runs import run
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="The cases of a draft.")
 
-CaseName = Annotated[str, typer.Argument(metavar="NAME", help="The case's name.", show_default=False)]
+CaseName = Annotated[str, typer.Argument(metavar="NAME", help="The name of the case.", show_default=False)]
 
 
 def _rulebook(of: Draft) -> Rulebook:
@@ -46,7 +46,7 @@ def run_cases(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Run the cases of a draft, and explain those that do not hold. Exit code 1 where there are any."""
+    """Run the cases of a draft, and explain those that fail. Exit code 1 if a case fails."""
     with instance_at(home, database_url) as instance:
         scope_id = instance.ledger.directory.scope(scope).scope_id
         found = instance.ledger.drafts.draft(scope_id, draft)
@@ -78,7 +78,7 @@ def run_cases(
 def add(
     draft: DraftId,
     file: Annotated[
-        Path, typer.Argument(help="A file of cases, as `gate rulebook test` takes it.", show_default=False)
+        Path, typer.Argument(help="A file of cases, in the format of `gate rulebook test`.", show_default=False)
     ],
     scope: ScopeName,
     user: UserName = None,
@@ -87,7 +87,7 @@ def add(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Add the cases of a file whose names the draft does not have yet."""
+    """Add the cases of a file whose names are new to the draft."""
     document = read_document(file, max_depth=MAX_DEPTH, max_values=MAX_VALUES)
     cases = list(read_cases(document.value).cases)
     with drafting(home, database_url, scope, user, token_file) as (_, of, who, acts):
@@ -101,19 +101,22 @@ def add(
 @app.command("of")
 def of_decision(
     draft: DraftId,
-    decision: Annotated[str, typer.Argument(help="The decision's id.", show_default=False)],
+    decision: Annotated[str, typer.Argument(help="The id of the decision.", show_default=False)],
     scope: ScopeName,
     verdict: Annotated[
-        str | None, typer.Option("--verdict", help="What it has to be: yes, no or review; else what was decided.")
+        str | None,
+        typer.Option(
+            "--verdict", help="The expected verdict: yes, no or review. Default: the verdict of the decision."
+        ),
     ] = None,
-    name: Annotated[str | None, typer.Option("--name", help="What to call the case.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="The name of the case.")] = None,
     user: UserName = None,
     token_file: TokenFile = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Make a case of a stored decision, with those of its facts that the draft reads."""
+    """Create a case from a stored decision, with those of its facts that the draft reads."""
     with drafting(home, database_url, scope, user, token_file) as (instance, of, who, acts):
         rulebook = _rulebook(instance.ledger.drafts.draft(of.scope_id, draft))
         record, facts = record_and_facts(instance.ledger, of.scope_id, decision)

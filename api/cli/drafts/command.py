@@ -12,7 +12,7 @@ from api.cli.drafts.writing import add, close, fork, merge_, new, remove, rename
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Drafts of rulebooks and their cases, as the workbench has them.",
+    help="Write rulebooks as drafts with cases, shared with the workbench.",
 )
 
 app.command("list")(list_drafts)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gate.ledger.access.authority import Scope
     from gate.ledger.access.users import User
 
-DraftId = Annotated[str, typer.Argument(metavar="DRAFT", help="The draft's id.", show_default=False)]
+DraftId = Annotated[str, typer.Argument(metavar="DRAFT", help="The id of the draft.", show_default=False)]
 ScopeName = Annotated[str, typer.Option("--scope", help="The scope.", show_default=False)]
 
 

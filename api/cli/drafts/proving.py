@@ -21,9 +21,14 @@ if TYPE_CHECKING:
     from workbench.migration.proof import Proof
 
 MigrationName = Annotated[
-    str | None, typer.Option("--name", help="The migration's name, for good; else the rulebook's id and version.")
+    str | None,
+    typer.Option(
+        "--name", help="The id of the migration, which cannot be changed later. Default: the rulebook's id and version."
+    ),
 ]
-Summary = Annotated[str | None, typer.Option("--summary", help="What changes and why, for people.", show_default=False)]
+Summary = Annotated[
+    str | None, typer.Option("--summary", help="What changes and why, for readers.", show_default=False)
+]
 
 
 def dry_run(
@@ -38,7 +43,7 @@ def dry_run(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Prove a draft on the scope's own past, and change nothing. Exit code 1 where it cannot pass the gate."""
+    """Prove a draft on the scope's own past, and change nothing. Exit code 1 if it cannot pass the gate."""
     from gate.migration.approval import find_gate_faults
     from workbench.migration.headline import headline
 
@@ -68,7 +73,7 @@ def propose(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Prove a draft as `dry-run` does, and propose it under your name, with the evidence, to an approver."""
+    """Prove a draft as `dry-run` does, and propose it with the evidence, under your name, to an approver."""
     from gate.migration.approval import find_gate_faults
     from workbench.migration.headline import headline
 

@@ -18,12 +18,12 @@ from gate.rulebooks.edits import find_edits
 
 def list_drafts(
     scope: ScopeName,
-    closed: Annotated[bool, typer.Option("--closed", help="Those that were closed instead.")] = False,
+    closed: Annotated[bool, typer.Option("--closed", help="List the closed drafts instead.")] = False,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """List the drafts of a scope, the one that was saved last first."""
+    """List the drafts of a scope, the latest saved first."""
     with instance_at(home, database_url) as instance:
         found = instance.ledger.drafts.of(instance.ledger.directory.scope(scope).scope_id, closed=closed)
     if as_json:
@@ -39,15 +39,15 @@ def list_drafts(
 def show(
     draft: DraftId,
     scope: ScopeName,
-    revision: Annotated[int | None, typer.Option("--revision", help="What it was then, by its number.")] = None,
+    revision: Annotated[int | None, typer.Option("--revision", help="Show this revision, by its number.")] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", help="Write it to a new file instead.", show_default=False)
+        Path | None, typer.Option("--output", help="Write to this new file instead of stdout.", show_default=False)
     ] = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Show a draft's text, as its author typed it."""
+    """Show the text of a draft, as its author typed it."""
     with instance_at(home, database_url) as instance:
         scope_id = instance.ledger.directory.scope(scope).scope_id
         found = instance.ledger.drafts.draft(scope_id, draft)
@@ -76,7 +76,9 @@ def check(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Say whether a draft is a valid rulebook, with the line of each error or warning. Exit code 1 if it is invalid."""
+    """Check whether a draft is a valid rulebook, and show the line of each error and warning. Exit code 1 if it is
+    invalid.
+    """
     with instance_at(home, database_url) as instance:
         found = instance.ledger.drafts.draft(instance.ledger.directory.scope(scope).scope_id, draft)
     diagnosis = diagnose(found.text)
@@ -98,7 +100,7 @@ def revisions(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """List what a draft was, and who changed it when; what one author types in a sitting is one revision."""
+    """List the revisions of a draft, with author and time. Successive edits by one author are one revision."""
     with instance_at(home, database_url) as instance:
         found = instance.ledger.drafts.revisions(instance.ledger.directory.scope(scope).scope_id, draft)
     if as_json:
@@ -117,13 +119,13 @@ def compare(
     scope: ScopeName,
     revision: Annotated[int | None, typer.Option("--revision", help="A revision of the draft, by its number.")] = None,
     rulebook: Annotated[
-        str | None, typer.Option("--rulebook", metavar="ID VERSION", help="A registered version, as `refunds 7`.")
+        str | None, typer.Option("--rulebook", metavar="ID VERSION", help="A registered version, such as `refunds 7`.")
     ] = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Say what was edited since a revision, or beside a registered version, and what changes for all facts."""
+    """Show what was edited since a revision or compared with a registered version, and what changes for all facts."""
     from gate.rulebooks.analysis import compare as compared
 
     if (revision is None) == (rulebook is None):

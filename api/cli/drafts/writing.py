@@ -17,19 +17,19 @@ from gate.errors import OperatorError
 from gate.ledger.drafts.drafts import Draft, Origin
 
 MemberPath = Annotated[
-    str, typer.Argument(metavar="PATH", help="The member: rules[0].condition.value.", show_default=False)
+    str, typer.Argument(metavar="PATH", help="The path of the field: rules[0].condition.value.", show_default=False)
 ]
 
 
 def new(
-    name: Annotated[str, typer.Argument(help="What to call it.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="The name of the draft.", show_default=False)],
     scope: ScopeName,
     file: Annotated[
-        Path | None, typer.Option("--file", help="Begin with the text of a file.", show_default=False)
+        Path | None, typer.Option("--file", help="Start with the text of this file.", show_default=False)
     ] = None,
     rulebook: Annotated[
         str | None,
-        typer.Option("--rulebook", metavar="ID VERSION", help="Begin with a registered version, as `refunds 7`."),
+        typer.Option("--rulebook", metavar="ID VERSION", help="Start with a registered version, such as `refunds 7`."),
     ] = None,
     user: UserName = None,
     token_file: TokenFile = None,
@@ -37,7 +37,7 @@ def new(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Make a draft of a file, or of a registered version."""
+    """Create a draft from a file or from a registered version."""
     if (file is None) == (rulebook is None):
         raise OperatorError("USAGE_INVALID", "Say what it begins with: either --file or --rulebook.")
     text = None if file is None else _text(file)
@@ -55,7 +55,10 @@ def save(
     file: Annotated[Path, typer.Argument(help="The file with its text.", show_default=False)],
     scope: ScopeName,
     after: Annotated[
-        int, typer.Option("--after", help="The edition that you went on from, as show says it.", show_default=False)
+        int,
+        typer.Option(
+            "--after", help="The edition that you edited, as `gate drafts show` prints it.", show_default=False
+        ),
     ],
     user: UserName = None,
     token_file: TokenFile = None,
@@ -63,7 +66,7 @@ def save(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Save the text of a draft. Where somebody saved it since, nothing is saved."""
+    """Save the text of a draft. If somebody else saved it in the meantime, nothing is saved."""
     text = _text(file)
     with drafting(home, database_url, scope, user, token_file) as (_, of, who, acts):
         saved = acts.save(of, who, draft, text, after=after)
@@ -73,7 +76,9 @@ def save(
 def set_(
     draft: DraftId,
     path: MemberPath,
-    value: Annotated[str, typer.Argument(help="A word, a number, JSON, or `a, b` for a list.", show_default=False)],
+    value: Annotated[
+        str, typer.Argument(help="The new value: a word, a number, JSON, or `a, b` for a list.", show_default=False)
+    ],
     scope: ScopeName,
     user: UserName = None,
     token_file: TokenFile = None,
@@ -81,7 +86,7 @@ def set_(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Change one value of a draft; comments and all else stay as they are."""
+    """Change one value of a draft. Comments and everything else stay unchanged."""
     with drafting(home, database_url, scope, user, token_file) as (instance, of, who, acts):
         found = instance.ledger.drafts.draft(of.scope_id, draft)
         saved = acts.save(of, who, draft, editing.set_value(found.text, path, value), after=found.edition)
@@ -98,7 +103,7 @@ def remove(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Take a member, a rule or a test out of a draft."""
+    """Remove a field, a rule or a test from a draft."""
     with drafting(home, database_url, scope, user, token_file) as (instance, of, who, acts):
         found = instance.ledger.drafts.draft(of.scope_id, draft)
         saved = acts.save(of, who, draft, editing.remove(found.text, path), after=found.edition)
@@ -109,11 +114,13 @@ def add(
     draft: DraftId,
     scope: ScopeName,
     like: Annotated[
-        str | None, typer.Option("--like", metavar="RULE", help="Add a copy of a rule.", show_default=False)
+        str | None, typer.Option("--like", metavar="RULE", help="Add a copy of this rule.", show_default=False)
     ] = None,
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="PATH", help="Add a test to a condition: rules[0].condition.", show_default=False),
+        typer.Option(
+            "--to", metavar="PATH", help="Add a test to this condition: rules[0].condition.", show_default=False
+        ),
     ] = None,
     user: UserName = None,
     token_file: TokenFile = None,
@@ -134,10 +141,11 @@ def add(
 
 def fork(
     draft: DraftId,
-    name: Annotated[str, typer.Argument(help="What to call the new one.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="The name of the new draft.", show_default=False)],
     scope: ScopeName,
     file: Annotated[
-        Path | None, typer.Option("--file", help="Its text; else that of the draft.", show_default=False)
+        Path | None,
+        typer.Option("--file", help="A file with its text. Default: the text of the draft.", show_default=False),
     ] = None,
     user: UserName = None,
     token_file: TokenFile = None,
@@ -145,7 +153,7 @@ def fork(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Make a draft of a draft, with its cases."""
+    """Create a draft from a draft, with its cases."""
     text = None if file is None else _text(file)
     with drafting(home, database_url, scope, user, token_file) as (instance, of, who, acts):
         found = instance.ledger.drafts.draft(of.scope_id, draft)
@@ -157,7 +165,7 @@ def merge_(
     draft: DraftId,
     file: Annotated[Path, typer.Argument(help="The file with your text.", show_default=False)],
     base: Annotated[
-        Path, typer.Option("--base", help="The file with the text that you began with.", show_default=False)
+        Path, typer.Option("--base", help="The file with the text that you started with.", show_default=False)
     ],
     scope: ScopeName,
     user: UserName = None,
@@ -166,7 +174,9 @@ def merge_(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Save your text of a draft, merged with what others saved since you began. Exit code 1 if both changed a line."""
+    """Save your text of a draft, merged with what others saved since you started. Exit code 1 if both changed the same
+    line.
+    """
     mine, begun = _text(file), _text(base)
     with drafting(home, database_url, scope, user, token_file) as (instance, of, who, acts):
         latest = instance.ledger.drafts.draft(of.scope_id, draft)
@@ -181,7 +191,7 @@ def merge_(
 
 def rename(
     draft: DraftId,
-    name: Annotated[str, typer.Argument(help="What to call it.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="The name of the draft.", show_default=False)],
     scope: ScopeName,
     user: UserName = None,
     token_file: TokenFile = None,
@@ -189,7 +199,7 @@ def rename(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Give a draft another name."""
+    """Rename a draft."""
     with drafting(home, database_url, scope, user, token_file) as (_, of, who, acts):
         renamed = acts.rename(of, who, draft, name)
     _told(renamed, f"It is called {renamed.name}.", as_json=as_json)
@@ -204,7 +214,7 @@ def close(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Take a draft out of the list of open ones. Nothing of it is lost."""
+    """Close a draft, which removes it from the list of open drafts. Nothing is lost."""
     with drafting(home, database_url, scope, user, token_file) as (_, of, who, acts):
         closed = acts.close(of, who, draft)
     _told(closed, f"Closed {closed.name}. `gate drafts reopen {draft} --scope {scope}` opens it.", as_json=as_json)

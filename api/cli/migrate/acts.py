@@ -11,7 +11,7 @@ from api.cli.options import DEFAULT_HOME, DatabaseUrl, Home, Json, instance_at
 from api.cli.output import print_json, say
 from gate.records.changes import RouteEntry
 
-MigrationId = Annotated[str, typer.Argument(help="The migration's id.", show_default=False)]
+MigrationId = Annotated[str, typer.Argument(help="The id of the migration.", show_default=False)]
 
 
 def approve(
@@ -27,7 +27,7 @@ def approve(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Approve a migration on its evidence. Its author cannot; evidence that is stale by now cannot be approved."""
+    """Approve a migration on its evidence. The author cannot approve it, and stale evidence cannot be approved."""
     with instance_at(home, database_url) as instance:
         found = instance.ledger.directory.scope(scope)
         who = signed_in(instance, user, token_file)
@@ -49,7 +49,7 @@ def reject(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Reject a migration, or take its approval back before it is applied; its author withdraws it this way."""
+    """Reject a migration, or withdraw its approval before it is applied. The author withdraws a migration this way."""
     with instance_at(home, database_url) as instance:
         found = instance.ledger.directory.scope(scope)
         who = signed_in(instance, user, token_file)
@@ -95,14 +95,14 @@ def apply(
 
 
 def rollback(
-    rulebook_id: Annotated[str, typer.Argument(help="The rulebook id.", show_default=False)],
+    rulebook_id: Annotated[str, typer.Argument(help="The id of the rulebook.", show_default=False)],
     scope: ScopeName,
     active: Annotated[
         str | None,
         typer.Option(
             "--from",
             metavar="VERSION",
-            help="Only if this version is in force: made twice, the command goes back once.",
+            help="Roll back only if this version is active, so that running the command twice rolls back once.",
             show_default=False,
         ),
     ] = None,
@@ -113,7 +113,7 @@ def rollback(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Route a rulebook id back to the version that was applied before the one in force, from the next decision on."""
+    """Route a rulebook id back to the version that was applied before the active one, from the next decision on."""
     with instance_at(home, database_url) as instance:
         found = instance.ledger.directory.scope(scope)
         who = signed_in(instance, user, token_file)

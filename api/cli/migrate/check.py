@@ -25,7 +25,7 @@ def check(
         typer.Option(
             "--corpus",
             metavar="INDEX",
-            help="The index of a golden replay corpus; else the one that the manifest names, or the published one.",
+            help="The index of a golden replay corpus. Default: the one in the manifest, or else the published one.",
             show_default=False,
         ),
     ] = None,
@@ -33,25 +33,23 @@ def check(
         bool,
         typer.Option(
             "--allow-drift",
-            help="Exit with 0 if the drift is exactly the expected one, although it is not approved yet.",
+            help="Exit with 0 if the drift is exactly as expected, even if it is not approved yet.",
         ),
     ] = False,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Decide the fixtures of a corpus by a migration's candidate, and show which of them drift.
+    """Decide the fixtures of a corpus with a migration's candidate, and show which of them drift.
 
-    A fixture is concerned if its rulebook or its adapter is one of the candidate's, or if the candidate names an
-    evaluator. It drifts if the candidate decides it otherwise than the corpus states: another outcome, another
-    rulebook, another hash.
+    The command tests a fixture if the candidate states its rulebook, its adapter or an evaluator. A fixture drifts if
+    the candidate decides it differently than the corpus states: another outcome, another rulebook, another hash.
 
-    The gate passes if nothing drifts. It also passes if exactly the fixtures and fields of expected_drift drift, no
-    more and no fewer, and the manifest is approved: status and approval.status are both approved. Unexpected drift
-    always fails.
+    The gate passes if nothing drifts. It also passes if exactly the fixtures and fields in expected_drift drift, and
+    the manifest is approved: status and approval.status are both approved. Unexpected drift always fails.
 
-    Exit codes: 0 passed, or as expected with --allow-drift; 1 not passed; 2 the manifest, the candidate or the corpus
-    is unusable, and nothing was decided.
+    Exit codes: 0 passed, or drift as expected with --allow-drift; 1 not passed; 2 the manifest, the candidate or the
+    corpus is unusable, and nothing was decided.
     """
     read = read_migration(manifest, corpus=corpus)
     result = _checked(read, as_json=as_json)

@@ -14,7 +14,7 @@ from api.cli.migrate.shadow import app as shadow
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Prove a change of a rulebook on past decisions, have it approved, route to it, and go back.",
+    help="Prove a change of a rulebook on past decisions, have it approved, route to it, and roll it back.",
 )
 
 app.command()(new)

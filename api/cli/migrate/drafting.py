@@ -24,23 +24,25 @@ from gate.rulebooks.advice import find_warnings
 
 
 def new(
-    migration_id: Annotated[str, typer.Argument(help="The migration's name, for good.", show_default=False)],
+    migration_id: Annotated[
+        str, typer.Argument(help="The id of the migration. It cannot be changed later.", show_default=False)
+    ],
     candidate: Annotated[
         list[Path],
-        typer.Option("--candidate", metavar="FILE", help="Repeatable: a rulebook that is to come.", show_default=False),
+        typer.Option("--candidate", metavar="FILE", help="A candidate rulebook. Repeatable.", show_default=False),
     ],
     summary: Annotated[
-        str | None, typer.Option("--summary", help="What changes and why, for people.", show_default=False)
+        str | None, typer.Option("--summary", help="What changes and why, for readers.", show_default=False)
     ] = None,
     compatibility_class: Annotated[
-        str, typer.Option("--class", help="public_response, if what callers read changes.")
+        str, typer.Option("--class", help="rulebook, or public_response if the answers to callers change.")
     ] = "rulebook",
     corpus: Annotated[
         Path | None,
         typer.Option(
             "--corpus",
             metavar="INDEX",
-            help="The index of a golden replay corpus of your own, in the manifest's folder or below.",
+            help="The index of your own golden replay corpus, in the manifest's folder or below.",
             show_default=False,
         ),
     ] = None,
@@ -49,7 +51,7 @@ def new(
         typer.Option(
             "--out",
             metavar="FILE",
-            help="The manifest to write; else MIGRATION_ID.json beside the first candidate.",
+            help="The manifest to write. Default: MIGRATION_ID.json next to the first candidate.",
             show_default=False,
         ),
     ] = None,
@@ -57,11 +59,11 @@ def new(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Write the manifest of a migration beside its candidates.
+    """Write the manifest of a migration next to its candidates.
 
-    The candidates decide the corpus, and every fixture and field that drifts goes into expected_drift. Read them: that
-    they drift does not mean that they should. Warnings about the candidates are shown, as by gate rulebook check.
-    Nothing is approved, and no file is ever overwritten.
+    The candidates decide the corpus, and every fixture and field that drifts goes into expected_drift. Read the list:
+    it says what drifts, not what should. The command also shows warnings about the candidates. It approves nothing, and
+    overwrites no file.
     """
     file = out or candidate[0].parent / f"{migration_id}.json"
     rulebooks = [_valid(path) for path in candidate]

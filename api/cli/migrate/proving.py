@@ -35,18 +35,19 @@ ManifestFile = Annotated[
 CorpusIndex = Annotated[
     Path | None,
     typer.Option(
-        "--corpus", metavar="INDEX", help="The index of another corpus than the manifest's.", show_default=False
+        "--corpus", metavar="INDEX", help="The index of another corpus than that of the manifest.", show_default=False
     ),
 ]
 CaseFiles = Annotated[
     list[Path],
-    typer.Option("--cases", help="Repeatable: a file of cases of a candidate, as `gate rulebook test` takes it."),
+    typer.Option("--cases", help="A file of cases of a candidate, in the format of `gate rulebook test`. Repeatable."),
 ]
 Metric = Annotated[
     str | None,
     typer.Option(
         "--metric",
-        help="Show the money that moves: a metric of outcomes, such as refund_cost, or a fact, as inputs.PATH.",
+        help="Sum this value over the decisions that change: a metric of outcomes, such as refund_cost, or a fact as "
+        "inputs.PATH.",
         show_default=False,
     ),
 ]
@@ -63,7 +64,7 @@ HistoryName = Annotated[
     typer.Option(
         "--history",
         metavar="NAME",
-        help="Over the imported cases of this history, instead of the decisions here.",
+        help="Use the imported cases of this history instead of the scope's decisions.",
         show_default=False,
     ),
 ]
@@ -79,12 +80,12 @@ def dry_run(
     since: Since = None,
     report: Annotated[
         Path | None,
-        typer.Option("--report", help="Write the report: FILE.html, FILE.md or FILE.json.", show_default=False),
+        typer.Option("--report", help="Write the report to FILE.html, FILE.md or FILE.json.", show_default=False),
     ] = None,
     decisions: Annotated[
         Path | None,
         typer.Option(
-            "--decisions", help="Write every decision that changes: FILE.parquet or FILE.csv.", show_default=False
+            "--decisions", help="Write every decision that changes to FILE.parquet or FILE.csv.", show_default=False
         ),
     ] = None,
     history: HistoryName = None,
@@ -92,10 +93,12 @@ def dry_run(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Prove a migration on the scope's own past, and change nothing. Exit code 1 where it cannot pass the gate.
+    """Prove a migration on the scope's own past, and change nothing.
 
-    The candidate decides every stored decision anew, and the fixtures of the corpus; it is compared with the version in
-    force for all facts; its cases are run.
+    The candidate decides every stored decision again, and the fixtures of the corpus. The command compares it with the
+    active version for all facts, and runs its cases.
+
+    Exit codes: 0 the gate is open; 1 the gate is closed; 2 the command failed.
     """
     from gate.migration.approval import find_gate_faults
     from workbench.migration.headline import headline
@@ -145,10 +148,12 @@ def propose(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Prove a migration as `dry-run` does, and propose it under your name, with the evidence, to an approver.
+    """Prove a migration as `dry-run` does, and propose it with the evidence, under your name, to an approver.
 
-    It may be proposed again, with new evidence, until it is applied. Exit code 1 where it cannot pass the gate: it is
-    proposed all the same, and nobody can approve it.
+    You can propose it again with new evidence until it is applied.
+
+    Exit codes: 0 the gate is open; 1 the gate is closed: the migration is proposed, but nobody can approve it; 2 the
+    command failed.
     """
     from gate.migration.approval import find_gate_faults, needs_approval
     from workbench.migration.headline import headline

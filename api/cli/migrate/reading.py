@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 def list_migrations(
     scope: ScopeName,
     state: Annotated[
-        str | None, typer.Option("--state", help=f"Only those in this state: {', '.join(STATES)}.", show_default=False)
+        str | None,
+        typer.Option("--state", help=f"List only migrations in this state: {', '.join(STATES)}.", show_default=False),
     ] = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """List a scope's migrations, those proposed last first."""
+    """List a scope's migrations, the latest first."""
     from gate.decisions.migrations.documents import migration_summary
 
     if state not in (None, *STATES):
@@ -61,7 +62,7 @@ def show(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Show a migration: its manifest, where it stands, and whether its evidence is still of today."""
+    """Show a migration: its manifest, its state, and whether its evidence is stale."""
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
         migrations = instance.migrations()
@@ -107,7 +108,7 @@ def report(
         typer.Option("--output", help="The file to write: FILE.html, FILE.md or FILE.json.", show_default=False),
     ] = None,
     of_shadow: Annotated[
-        bool, typer.Option("--shadow", help="Report what the migration's shadow found so far, in place of the past.")
+        bool, typer.Option("--shadow", help="Report what the migration's shadow found so far, instead of the dry run.")
     ] = False,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
@@ -144,7 +145,7 @@ def status(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Show the routes of a scope, and the migrations that wait for somebody."""
+    """Show the routes of a scope, and the migrations that wait for a person."""
     from gate.decisions.migrations.documents import migration_summary, routes_document
     from gate.migration.approval import needs_approval
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Decide new decisions anew by the candidate of an open migration, without any effect.",
+    help="Let the candidate of an open migration decide new decisions too, without any effect.",
 )
 
 _STYLES = {"danger": "red", "warning": "yellow", "good": "green", "note": ""}
@@ -36,7 +36,8 @@ def start(
 ) -> None:
     """Start the shadow of a migration that is proposed or approved.
 
-    The service's process for reports decides every decision from now on anew, by the candidate. It authorizes nothing.
+    From now on, the service's reporting process decides every decision again with the candidate. This authorizes
+    nothing.
     """
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
@@ -62,7 +63,7 @@ def stop(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Stop the shadow of a migration, and show what it found last, which is not kept."""
+    """Stop the shadow of a migration, and show its last result, which is not stored."""
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
         who = signed_in(instance, user, token_file)
@@ -82,7 +83,7 @@ def show(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Show what the shadow of a migration found so far: how many decisions differ, and by which rules."""
+    """Show what the shadow of a migration found so far: how many decisions differ, and which rules caused it."""
     from gate.decisions.migrations.rules import no_shadow
 
     with instance_at(home, database_url) as instance:

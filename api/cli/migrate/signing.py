@@ -18,13 +18,16 @@ if TYPE_CHECKING:
     from gate.ledger.access.users import User
 
 UserName = Annotated[
-    str | None, typer.Option("--user", help="Who does it; the password is asked for.", show_default=False)
+    str | None,
+    typer.Option("--user", help="The user who signs. The command asks for the password.", show_default=False),
 ]
 TokenFile = Annotated[
     Path | None,
-    typer.Option("--token-file", help="The session's token, as `gate users sign-in` wrote it.", show_default=False),
+    typer.Option(
+        "--token-file", help="The file with the session token that `gate users sign-in` wrote.", show_default=False
+    ),
 ]
-Note = Annotated[str, typer.Option("--note", help="What to keep in the chain beside it, for whoever reads it later.")]
+Note = Annotated[str, typer.Option("--note", help="A note that is stored in the chain for later readers.")]
 ScopeName = Annotated[str, typer.Option("--scope", help="The scope.", show_default=False)]
 
 

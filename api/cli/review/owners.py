@@ -14,40 +14,46 @@ from gate.clock import utc_now
 from gate.ledger.chain.reviews import GRANT_SECONDS, Terms
 from gate.ledger.review_owners import Ownership
 
-owners = typer.Typer(no_args_is_help=True, add_completion=False, help="Name who owns the held decisions of a scope.")
+owners = typer.Typer(no_args_is_help=True, add_completion=False, help="Set who owns the held decisions of a scope.")
 
 RulebookId = Annotated[
-    str, typer.Option("--rulebook", help="Of which rulebook; without it, of all that nothing else names.")
+    str, typer.Option("--rulebook", help="The rulebook. Default: all rulebooks without an owner of their own.")
 ]
-ActionLabel = Annotated[str, typer.Option("--action", help="Of which of its actions; without it, of all others.")]
+ActionLabel = Annotated[
+    str,
+    typer.Option("--action", help="The action of the rulebook. Default: all actions without an owner of their own."),
+]
 
 
 @owners.command("set")
 def set_owner(
     scope: ScopeName,
-    owner: Annotated[str, typer.Option("--owner", help="A team or person, as they are known.", show_default=False)],
+    owner: Annotated[str, typer.Option("--owner", help="The name of a team or person.", show_default=False)],
     rulebook: RulebookId = "",
     action: ActionLabel = "",
     within: Annotated[
         str | None,
         typer.Option(
             "--within",
-            help="The time limit: 90s, 30m, 4h or 2d. Without it, a review never expires.",
+            help="The time limit of a review, such as 90s, 30m, 4h or 2d. Without it, a review never expires.",
             show_default=False,
         ),
     ] = None,
     grant_for: Annotated[
-        str, typer.Option("--grant-for", help="How long a grant opens the action: 90s, 30m, 4h or 2d.")
+        str, typer.Option("--grant-for", help="How long a grant opens the action, such as 90s, 30m, 4h or 2d.")
     ] = f"{GRANT_SECONDS // 86_400}d",
     reassign: Annotated[
         bool,
-        typer.Option("--reassign", help="Give held reviews this owner and time limit, too, counted from now."),
+        typer.Option(
+            "--reassign",
+            help="Also give this owner and time limit to reviews that are already held. The limit starts now.",
+        ),
     ] = False,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Name the owner of the reviews that begin from now on, their time limit, and how long a grant is valid."""
+    """Set the owner of reviews that begin from now on, their time limit, and how long a grant is valid."""
     terms = Terms(
         owner, None if within is None else seconds_of("--within", within), seconds_of("--grant-for", grant_for)
     )
@@ -72,7 +78,7 @@ def set_owner(
 def list_owners(
     scope: ScopeName, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False
 ) -> None:
-    """List who owns the reviews of a scope. The most specific row holds."""
+    """List who owns the reviews of a scope. The most specific row applies."""
     with instance_at(home, database_url) as instance:
         found = instance.ledger.review_owners.of(instance.ledger.directory.scope(scope).scope_id)
     if as_json:
@@ -108,7 +114,7 @@ def remove_owner(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Remove a row. Reviews that are held keep their owner and time limit."""
+    """Remove an owner. Reviews that are already held keep their owner and time limit."""
     with instance_at(home, database_url) as instance:
         instance.ledger.review_owners.remove(instance.ledger.directory.scope(scope), rulebook, action, utc_now())
     if as_json:

@@ -28,9 +28,11 @@ from gate.verify.dead_keys import dead_key
 def list_reviews(
     scope: ScopeName,
     state: Annotated[str, typer.Option("--state", help=f"One of {', '.join(STATES)}.")] = HELD,
-    owner: Annotated[str | None, typer.Option("--owner", help="Only those of this owner.", show_default=False)] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")] = 20,
-    newest: Annotated[bool, typer.Option("--newest", help="The newest first.")] = False,
+    owner: Annotated[
+        str | None, typer.Option("--owner", help="List only the reviews of this owner.", show_default=False)
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="The maximum number to list.")] = 20,
+    newest: Annotated[bool, typer.Option("--newest", help="List the newest first.")] = False,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
@@ -67,7 +69,7 @@ def show(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Show a held decision: the action, why the rulebook holds it, and where its review stands."""
+    """Show a held decision: the action, why the rulebook holds it, and the state of its review."""
     with instance_at(home, database_url) as instance:
         found = instance.ledger.directory.scope(scope)
         record = record_of(instance, found, decision_id)

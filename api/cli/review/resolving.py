@@ -18,17 +18,23 @@ from gate.ledger.access.authority import Scope
 from gate.records.documents import Record, Resolution
 from gate.verify.dead_keys import dead_key
 
-DecisionId = Annotated[str, typer.Argument(help="The held decision's id.", show_default=False)]
+DecisionId = Annotated[str, typer.Argument(help="The id of the held decision.", show_default=False)]
 Note = Annotated[
-    str, typer.Option("--note", help="The reason. It stays in the chain for good: no personal data of customers.")
+    str, typer.Option("--note", help="The reason. It stays in the chain, so include no personal data of customers.")
 ]
 Evidence = Annotated[
     list[str] | None,
-    typer.Option("--evidence", help="Repeatable: a reference to evidence kept elsewhere.", show_default=False),
+    typer.Option(
+        "--evidence", help="A reference to evidence that is stored elsewhere. Repeatable.", show_default=False
+    ),
 ]
 RecordHash = Annotated[
     str | None,
-    typer.Option("--record-hash", help="The record_hash that you read; refused if it is another.", show_default=False),
+    typer.Option(
+        "--record-hash",
+        help="The record_hash that you read. The command fails if the record has another one.",
+        show_default=False,
+    ),
 ]
 
 
@@ -44,7 +50,7 @@ def grant(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Grant a held action, once and for all. It needs the role approver."""
+    """Grant a held action. This is final, and needs the role approver."""
     with instance_at(home, database_url) as instance:
         found = instance.ledger.directory.scope(scope)
         who, read = signed_in(instance, user, token_file), evidence or ()
@@ -67,7 +73,7 @@ def refuse(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Refuse a held action, once and for all. It needs the role approver."""
+    """Refuse a held action. This is final, and needs the role approver."""
     with instance_at(home, database_url) as instance:
         found = instance.ledger.directory.scope(scope)
         who, read = signed_in(instance, user, token_file), evidence or ()

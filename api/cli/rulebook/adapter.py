@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 AdapterName = Annotated[
     str | None,
-    typer.Option("--adapter", help="The trusted adapter that makes the facts: its id, or adapter_id@version."),
+    typer.Option("--adapter", help="The trusted adapter that makes the facts, by its id or as adapter_id@version."),
 ]
 
 

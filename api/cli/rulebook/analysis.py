@@ -44,26 +44,34 @@ def analyse(
     against: Annotated[
         str | None,
         typer.Option(
-            "--against", help="Compare with this rulebook file or, with --scope, with this registered version of it."
+            "--against", help="Compare with this rulebook file or, with --scope, with this registered version."
         ),
     ] = None,
-    scope: Annotated[str | None, typer.Option(help="The scope that has the version of --against.")] = None,
+    scope: Annotated[str | None, typer.Option(help="The scope with the version of --against.")] = None,
     adapter: AdapterName = None,
     accept: Annotated[
         list[str],
-        typer.Option("--accept", help="A danger that you know and accept, by its name: KIND:FIELD or KIND:RULE."),
+        typer.Option(
+            "--accept",
+            help="Accept a danger by its printed name, KIND:FIELD or KIND:RULE. Repeatable. A name without a finding "
+            "is refused.",
+        ),
     ] = _NONE,
     every: Annotated[
-        bool, typer.Option("--all", help="Also list every region of facts that falls to the default outcome.")
+        bool,
+        typer.Option("--all", help="List every region of facts that falls to the default outcome, not only three."),
     ] = False,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Show what a rulebook does for all facts, not only those that were tried: rules that never match or contend, tests
-    that decide nothing, approvals that leaving a fact out can win; with --against, all regions whose result changes.
+    """Analyze what a rulebook does for all facts, not only for tried ones.
 
-    Exit codes: 0 nothing dangerous; 1 a danger, or something that could not be decided; 2 unusable input.
+    It finds rules that never match or conflict, tests that decide nothing, and approvals that omitting a fact can gain.
+    With --against, it lists all regions of facts whose result changes.
+
+    Exit codes: 0 no danger, and everything was decided; 1 a danger, something undecided, or an invalid rulebook; 2
+    unusable input.
     """
     from gate.rulebooks.analysis import analyse as analysed
 

@@ -31,7 +31,7 @@ from gate.rulebooks.testing.advice import find_fact_warnings
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Check, test, analyse, explain and register rulebook files. Only `register`, `list` and `show` need an "
+    help="Check, test, analyze, explain and register rulebook files. Only `register`, `list` and `show` need an "
     "instance.",
 )
 
@@ -55,7 +55,9 @@ def check(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Check a rulebook: errors make it invalid (exit code 1), warnings point at probable mistakes."""
+    """Check a rulebook. Errors make it invalid, and warnings point at probable mistakes. Exit codes: 0 valid; 1
+    invalid, or warnings with --strict; 2 the command failed.
+    """
     read = read_rulebook(file)
     errors = read.authored.errors
     warnings = [] if errors else find_warnings(read.authored.body, facts_of(adapter))
@@ -81,7 +83,7 @@ def check(
 
 @app.command("hash")
 def hash_(file: File, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Print the hash of a valid rulebook, as records cite it. Comments do not change it."""
+    """Print the hash of a valid rulebook, as records cite it. Descriptions and comments do not change it."""
     rulebook = read_rulebook(file).valid(as_json=as_json)
     if as_json:
         print_json({"rulebook_id": rulebook.rulebook_id, "version": rulebook.version, "hash": rulebook.hash})
@@ -98,7 +100,7 @@ class Form(Enum):
 
 
 To = Annotated[
-    Form, typer.Option(help="wire: Rulebook v1, as requests send it. json, yaml: with $schema and descriptions.")
+    Form, typer.Option(help="wire: Rulebook v1, as requests send it. json or yaml: with $schema and descriptions.")
 ]
 
 
@@ -110,7 +112,7 @@ def convert(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Print a valid rulebook in another form. From YAML to YAML, comments stay."""
+    """Print a valid rulebook in another form. From YAML to YAML, comments are kept."""
     read = read_rulebook(file)
     rulebook, document = read.valid(as_json=as_json), read.document
     if to is Form.WIRE:
@@ -127,17 +129,19 @@ def convert(
 @app.command()
 def register(
     file: File,
-    scope: Annotated[str, typer.Option(help="The scope's name.")],
+    scope: Annotated[str, typer.Option(help="The scope.")],
     strict: Annotated[bool, typer.Option("--strict", help="Register nothing if there are warnings.")] = False,
     adapter: AdapterName = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Register a rulebook in a scope, for good, while the service works; requests can then refer to it.
+    """Register a rulebook in a scope permanently, so that requests can refer to it. The service can keep running.
 
-    An id and version that are registered never take another body. The file's descriptions are kept beside the
-    registration, in place of those of an earlier one; nothing authenticates them.
+    A registered id and version never get another body. The file's descriptions are stored next to the registration and
+    replace earlier ones. They are not authenticated.
+
+    Exit codes: 0 registered, now or before; 1 invalid, or warnings with --strict; 2 the command failed.
     """
     read = read_rulebook(file)
     rulebook = read.valid(as_json=as_json)
@@ -179,16 +183,16 @@ def register(
 @app.command()
 def explain(
     file: File,
-    facts: Annotated[Path | None, typer.Option(help="A file with facts in JSON or YAML; - for stdin.")] = None,
+    facts: Annotated[Path | None, typer.Option(help="A file with facts in JSON or YAML. Use - for stdin.")] = None,
     flip: Annotated[
         FlipTo | None,
-        typer.Option(help="Also show the smallest changes of the facts that give another verdict, or this one."),
+        typer.Option(help="Also show the smallest changes of the facts that give another verdict, or this verdict."),
     ] = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Show the rules in the order in which they are tried or, with --facts, what they decide and why."""
+    """Show the rules in the order in which they are tried. With --facts, show what they decide and why."""
     read = read_rulebook(file)
     rulebook = read.valid(as_json=as_json)
     if facts is None:

@@ -19,7 +19,7 @@ from gate.rulebooks.rulebook import Rulebook, load
 
 File = Annotated[
     Path,
-    typer.Argument(help="A rulebook file in JSON or YAML, with or without descriptions; - for stdin."),
+    typer.Argument(help="A rulebook file in JSON or YAML, with or without descriptions. Use - for stdin."),
 ]
 
 

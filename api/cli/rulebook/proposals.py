@@ -23,15 +23,16 @@ from gate.rulebooks.testing.proposals import boundary_cases, document_of
 def propose_cases(
     file: File,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The new file, in YAML or JSON by its name; - for stdout, in YAML.")
+        Path, typer.Option("--output", "-o", help="The new file, YAML or JSON by its name. - writes YAML to stdout.")
     ] = Path("-"),
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Write boundary cases of a rulebook: thresholds, just below and above; listed and not; absent, null, another type.
+    """Write boundary cases of a rulebook: at, below and above thresholds; listed and unlisted; absent, null, another
+    type.
 
-    Each expects the rulebook's answer of today. Read them, and correct those that are not as they should be.
+    Each case expects today's answer of the rulebook. Read them, and correct those that should differ.
     """
     if str(file) == "-":
         raise OperatorError("USAGE_INVALID", "Cases name the file of their rulebook; name a file instead of stdin.")

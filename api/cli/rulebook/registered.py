@@ -23,7 +23,7 @@ def list_rulebooks(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """List the rulebooks that are registered in a scope, the versions registered last first."""
+    """List the rulebooks that are registered in a scope, latest first, with the active version of each route."""
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
         found = instance.ledger.rulebooks.listed(of.scope_id, limit=_LISTED + 1)
@@ -52,21 +52,21 @@ def list_rulebooks(
 
 
 def show(
-    rulebook_id: Annotated[str, typer.Argument(help="The rulebook's id.", show_default=False)],
+    rulebook_id: Annotated[str, typer.Argument(help="The id of the rulebook.", show_default=False)],
     scope: Annotated[str, typer.Option("--scope", help="The scope.", show_default=False)],
     version: Annotated[
-        str | None, typer.Option("--version", help="The version; else the one that its route leads to.")
+        str | None, typer.Option("--version", help="The version. Default: the version that its route leads to.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", help="Write it to a new file instead.", show_default=False)
+        Path | None, typer.Option("--output", help="Write to this new file instead of stdout.", show_default=False)
     ] = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Show a version of a rulebook that is registered in a scope, as a file from which the next version can be made.
+    """Show a registered version of a rulebook as a file, from which you can make the next version.
 
-    It is the rulebook as records cite it, without descriptions. No file is ever overwritten.
+    It is the rulebook as records cite it, without descriptions. No file is overwritten.
     """
     reference: RulebookPointer = {"rulebook_id": rulebook_id}
     if version is not None:

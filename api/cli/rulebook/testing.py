@@ -20,7 +20,7 @@ from gate.drafting.measuring import Measured
 from gate.errors import OperatorError
 
 Files = Annotated[
-    list[Path], typer.Argument(help="Files of cases; each names its rulebook. - for stdin.", show_default=False)
+    list[Path], typer.Argument(help="Files of cases. Each states its rulebook. Use - for stdin.", show_default=False)
 ]
 
 
@@ -28,29 +28,31 @@ def run_tests(
     files: Files,
     coverage: Annotated[
         bool,
-        typer.Option("--coverage", help="Show what the cases leave out, and facts that try it."),
+        typer.Option("--coverage", help="Show what the cases do not cover, with facts that would cover it."),
     ] = False,
     mutation: Annotated[
-        bool, typer.Option("--mutation", help="Show which small changes of the rulebook no case notices.")
+        bool, typer.Option("--mutation", help="Show the small changes of the rulebook that no case detects.")
     ] = False,
     write_missing: Annotated[
         Path | None,
-        typer.Option("--write-missing", help="Write cases that close the holes to this new file; - for stdout."),
+        typer.Option("--write-missing", help="Write cases that close the gaps to this new file. Use - for stdout."),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Fail if there are warnings, holes in the coverage or surviving mutants.")
+        bool, typer.Option("--strict", help="Fail if there are warnings, gaps in the coverage or surviving mutants.")
     ] = False,
     junit: Annotated[
-        Path | None, typer.Option("--junit", help="Also write the results to this file, in JUnit XML.")
+        Path | None, typer.Option("--junit", help="Also write the results to this file as JUnit XML.")
     ] = None,
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Run cases: facts, with the outcome that the rulebook must give. Exit code 1 where one does not hold.
+    """Run the cases of rulebooks. A case is facts with the outcome that the rulebook must give.
 
-    A case that does not hold is printed with the rules and tests that made the difference. Exit code 2 where a file or
-    its rulebook is unusable; the other files are still run.
+    A failing case is printed with the rules and tests that made the difference.
+
+    Exit codes: 0 all cases pass; 1 a case fails, or there are warnings with --strict; 2 a file or its rulebook is
+    unusable. The other files still run.
     """
     runs = [run_file(file) for file in files]
     usable = [each for each in runs if isinstance(each, FileRun)]

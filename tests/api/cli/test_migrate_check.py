@@ -288,7 +288,7 @@ class TestPeople:
 
     def test_the_help_says_when_the_gate_passes(self) -> None:
         told = " ".join(run_gate("migrate", "check", "--help").stdout.split())
-        assert "exactly the fixtures and fields of expected_drift drift, no more and no fewer" in told
+        assert "exactly the fixtures and fields in expected_drift drift" in told
         assert "Exit codes: 0 passed" in told
         for option in ("--corpus", "--allow-drift", "--json", "--home", "--database-url"):
             assert option in told
