@@ -28,7 +28,11 @@ app = typer.Typer(
 
 StoreFile = Annotated[
     Path | None,
-    typer.Option("--store", envvar=connection.INTENTS, help="The file of the guard's intent store. It must exist."),
+    typer.Option(
+        "--store",
+        envvar=connection.INTENTS,
+        help="The file of the guard's intent store. The first guarded block creates it.",
+    ),
 ]
 Url = Annotated[
     str | None,

@@ -124,7 +124,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         sandbox_requests_per_minute: The number of requests that one address may send to the sandbox in a minute.
         webhook_http: Whether webhook endpoints may use `http://`. Use it only for receivers in a network that you
             trust.
-        webhook_networks: Networks in which webhook endpoints may be although their addresses are not public.
+        webhook_networks: Networks in which webhook endpoints may be although their addresses are not public. By
+            default, the service refuses loopback, private, link-local, carrier-grade NAT, multicast and other special
+            addresses, also inside IPv6 addresses. It refuses a name if one of its addresses is refused.
         webhook_kept_days: The number of days for which the service keeps webhook events after delivery, and dead
             letters after it gave up on them.
         policy_tables: The directory of your policy tables. The service uses the release's own table for a file that is
@@ -133,8 +135,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             used.
         advisory_url: The base URL of the server that answers the advisory modes. The gate posts OpenAI chat completions
             to `<advisory_url>/chat/completions`, follows no redirect and uses no proxy. The URL has no user, no query,
-            no fragment and no slash at its end. Use `http://` only in a network that you trust. Default: none; the
-            advisory modes answer 503.
+            no fragment and no slash at its end. Use `http://` only in a network that you trust. `gate serve` does not
+            start with incomplete advisory settings. Default: none; the advisory modes answer 503.
         advisory_model: The model to ask for, as the server calls it. Required with `advisory_url`. Default: none.
         advisory_key_file: A file with the API key of that server: up to 4,096 printable ASCII characters without
             spaces. Surrounding white space is ignored. Give the file mode 0600: the gate refuses a key that other users

@@ -73,7 +73,13 @@ RECORD: Final[tuple[Group, ...]] = (
         "Hashes",
         _INTEGRITY,
         (
-            Check("record_hash", "The record hash is that of the record", "The facts that it covers were erased"),
+            Check(
+                "record_hash",
+                "The record hash is that of the record",
+                "The facts that it covers were erased",
+                more="The record is then verified only if a known registry key signed both attestations, and is "
+                "reported as `MATERIAL_ERASED`.",
+            ),
             Check("receipt_hash", "The receipt hash is that of the receipt's fields"),
             Check("policy_bundle_hash", "The policy bundle has its hash"),
             Check(

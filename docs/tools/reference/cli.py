@@ -55,6 +55,10 @@ Most commands take these options. The page of a command says which.
 | `--json` | | Print JSON. |
 | `-h`, `--help` | | Show the help. |
 
+`gate rulebook` (all but `register`, `list` and `show`), `gate migrate new`, `gate migrate check`, `gate adapters` and
+`gate conformance` need no instance and ignore the first two options, except that `gate adapters` reads the setting
+`adapter_isolation` of the instance. `gate verify`, `gate verify-packet` and `gate notebook` ignore `--database-url`.
+
 `gate serve`, `gate scopes create` and `gate keys create` create an instance if there is none, and say so on stderr.
 Other commands then fail with `INSTANCE_MISSING`. No command creates a ledger for an instance that lost its own: all but
 `gate status` fail with `DATABASE_UNREACHABLE`.
