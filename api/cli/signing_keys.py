@@ -122,7 +122,7 @@ def compromise(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Mark a key as compromised. Nothing that it signed verifies any more, whatever the date. This cannot be undone.
+    """Mark a key as compromised. Nothing that it signed verifies any more, of any date. This cannot be undone.
 
     If the key is active, a new key replaces it at once. Grants that it signed open nothing, and callers must ask again
     with another intent. Take new checkpoints afterwards. The private key file stays; remove it yourself.

@@ -68,8 +68,8 @@ WARNINGS: Final[Mapping[str, Code]] = {
         "Require the facts that the rules read.",
     ),
     "approves_by_default": Code(
-        "The default outcome says `yes`, so it approves whatever no rule matches. A misspelled fact can cause that. "
-        "Not reported with an adapter, or if `approves_without_facts` is.",
+        "The default outcome says `yes`, so it approves all facts that no rule matches. A misspelled fact can cause "
+        "that. Not reported with an adapter, or if `approves_without_facts` is.",
         "Let a rule approve, and let the default hold or block.",
     ),
     "equal_priorities": Code(

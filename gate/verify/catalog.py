@@ -181,7 +181,8 @@ RECORD: Final[tuple[Group, ...]] = (
     ),
     Group(
         "The request",
-        "Compared with the original request, if there is one. If only these checks fail, the code is `INPUT_MISMATCH`.",
+        "Compared with the original request, if there is one. If only these checks fail, and a trusted key signed the "
+        "record, the code is `INPUT_MISMATCH`.",
         (
             Check(
                 "input_hash",
@@ -252,7 +253,7 @@ RECORD: Final[tuple[Group, ...]] = (
             Check(
                 "erasure",
                 "The chain has exactly this erasure of the decision",
-                "Offline, only a packet shows it",
+                "A record alone does not show it",
                 more="Online, a failure gives `RECORD_MISMATCH`.",
             ),
         ),
@@ -385,7 +386,10 @@ PACKET: Final[tuple[Group, ...]] = (
                 "It has some, which nothing authenticates",
             ),
             Check(
-                "policy_intelligence, audit_chain", "", "The packet does not have the part", more="Only present then."
+                "policy_intelligence, audit_chain",
+                "",
+                "The packet does not have the part",
+                more="Only present in this case.",
             ),
             Check(
                 "audit_chain.members",
@@ -401,7 +405,7 @@ PACKET: Final[tuple[Group, ...]] = (
                 "",
                 "A retained link has an entry type that this release does not know. Its hash is checked, its meaning "
                 "is not",
-                more="Only present then.",
+                more="Only present in this case.",
             ),
             Check(
                 "audit_chain.chain_id, audit_chain.chain_size, audit_chain.merkle_root",
@@ -416,7 +420,7 @@ PACKET: Final[tuple[Group, ...]] = (
                 "execution_receipts[n].audit_chain.link, outcome_records[n].audit_chain.link",
                 "",
                 "The link of this report is not retained, so only its own hash covers it",
-                more="Only present then.",
+                more="Only present in this case.",
             ),
             Check(
                 "execution_receipts.complete, outcome_records.complete",
@@ -439,9 +443,9 @@ PACKET: Final[tuple[Group, ...]] = (
             Check(
                 "audit_chain.verification_hints",
                 "The hints are those of this release",
-                "They have other words",
+                "They have other wording, which nothing authenticates",
             ),
-            Check(_CHECKPOINT, "", "The packet has no checkpoint", more="Only present then."),
+            Check(_CHECKPOINT, "", "The packet has no checkpoint", more="Only present in this case."),
             Check(f"{_CHECKPOINT}.members", "The packet's checkpoint has the fields of its format"),
             Check(
                 f"{_CHECKPOINT}.signature, {_CHECKPOINT}.key",
@@ -470,8 +474,8 @@ PACKET: Final[tuple[Group, ...]] = (
                 "reports_signed",
                 "A trusted signed checkpoint covers every report",
                 "No trusted signed checkpoint covers every report",
-                more="The packet still verifies, with the notice `REPORTS_UNSIGNED`, unless you require signed "
-                "reports.",
+                more="If it is skipped, the packet still verifies, with the notice `REPORTS_UNSIGNED`, unless you "
+                "require signed reports.",
             ),
         ),
     ),

@@ -198,7 +198,7 @@ def explain(
 ) -> None:
     """Show the rules in the order in which they are tried. With --facts, show what they decide and why.
 
-    Exit codes: 0 shown, whatever the verdict; 1 the rulebook is invalid; 2 unusable input.
+    Exit codes: 0 shown, for any verdict; 1 the rulebook is invalid; 2 unusable input.
     """
     read = read_rulebook(file)
     rulebook = read.valid(as_json=as_json)

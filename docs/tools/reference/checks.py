@@ -93,8 +93,11 @@ def _groups(groups: Sequence[Group]) -> str:
 
 
 def _row(check: Check) -> tuple[str, str, str]:
+    names = ", ".join(f"`{name}`" for name in check.name.split(", "))
+    skipped = f"{check.skipped}." if check.skipped else ""
+    if not check.holds and not check.advice:
+        return names, "", f"{skipped} {check.more}".strip()
     holds = f"{check.holds}." if check.holds else ""
     if check.advice:
         holds = f"{holds} Advisory record: {check.advice}." if holds else f"{check.advice}."
-    names = ", ".join(f"`{name}`" for name in check.name.split(", "))
-    return names, f"{holds} {check.more}".strip(), f"{check.skipped}." if check.skipped else ""
+    return names, f"{holds} {check.more}".strip(), skipped
