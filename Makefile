@@ -9,7 +9,7 @@ OWN := env -u GATE_LAKE -u GATE_DATABASE_URL
 # Tests start hundreds of processes: what one of them compiled serves the next, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run demo notebooks check test mcp browser screenshots torture install lint format contract client reference bench lock clean
+.PHONY: run demo notebooks check test mcp browser screenshots torture install lint format contract client reference docs diagrams bench lock clean
 
 run: install
 	@echo "Starting Decision Gate."
@@ -143,13 +143,21 @@ client: install
 reference: install
 	@$(BIN)/python -m docs.tools.reference
 
+# The documentation as a site, in build/site; it needs no network to read or to build.
+docs: install
+	@$(BIN)/python -m docs.tools.site && echo "The site is in build/site; open build/site/index.html."
+
+# Renders the diagrams of docs/diagrams, which are Mermaid, to SVG.
+diagrams: install
+	@$(BIN)/python -m docs.tools.diagrams
+
 bench: install
 	@$(BIN)/python -m bench
 
 # Refreshes requirements.lock.
 lock: install
 	@$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --upgrade --quiet \
-	  --no-header --extra authoring --extra server --extra workbench --extra notebooks --group test --group bench --group build --output-file requirements.lock
+	  --no-header --extra authoring --extra server --extra workbench --extra notebooks --group test --group bench --group docs --group build --output-file requirements.lock
 
 clean:
 	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

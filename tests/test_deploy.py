@@ -168,7 +168,7 @@ class TestCompose:
         compose = document("compose.yaml")
         used = {name for service in compose["services"].values() for name in service["secrets"]}
         assert used == compose["secrets"].keys()
-        page = (ROOT / "docs" / "operations.md").read_text()
+        page = (ROOT / "docs" / "guides" / "deploy-in-a-container.md").read_text()
         for secret in compose["secrets"].values():
             assert f"deploy/{secret['file']}" in page
             assert secret["file"].startswith("secrets/")

@@ -29,6 +29,7 @@ from gate.ledger.access.authority import PLANS
 from gate.rulebooks.rulebook import MAX_CONDITION_DEPTH, MAX_CONDITION_NODES
 
 _SCHEMA: Final = ".schema.json"
+_HEADING: Final = "### "
 OPENAPI_URL: Final = "/openapi.json"
 DOCS_URL: Final = "/docs"
 
@@ -263,8 +264,14 @@ def page(document: spec.Document) -> Page:
 
 
 def prose(text: str) -> Markup:
-    """Text as HTML: paragraphs at blank lines, `code` in backticks, everything else escaped."""
-    return Markup().join(Markup("<p>{}</p>").format(inline(paragraph)) for paragraph in text.split("\n\n"))
+    """Text as HTML: paragraphs at blank lines, headings after `###`, `code` in backticks, everything else escaped."""
+    return Markup().join(map(_block, text.split("\n\n")))
+
+
+def _block(text: str) -> Markup:
+    if text.startswith(_HEADING):
+        return Markup("<h3>{}</h3>").format(inline(text.removeprefix(_HEADING)))
+    return Markup("<p>{}</p>").format(inline(text))
 
 
 def inline(text: str) -> Markup:

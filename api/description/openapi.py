@@ -31,7 +31,8 @@ _ERROR: Final = "error.schema.json"
 # What tells a definition that deserves a name from a plain string, number, list or open object.
 _STRUCTURE: Final = frozenset({"properties", "enum", "if", "allOf", "anyOf", "oneOf"})
 _ANNOTATIONS: Final = frozenset({"$schema", "$id", "$defs", "$comment", "title", "description"})
-_DROPPED: Final = frozenset({"$schema", "$id", "$defs", "$comment"})
+# The code samples are those of the reference pages: they call the demo instance. /docs makes its own for each instance.
+_DROPPED: Final = frozenset({"$schema", "$id", "$defs", "$comment", "x-codeSamples"})
 
 _KEY: Final[Mapping[str, list[str]]] = {"apiKey": []}
 _TOKEN: Final[Mapping[str, list[str]]] = {"metricsToken": []}
@@ -54,7 +55,7 @@ def assemble(read: Read, codes: Mapping[str, tuple[int, str]], *, base_url: str)
         ValueError: Two definitions would have one name.
     """
     skeleton: JsonObject = read(_SKELETON)
-    components = _Components(read, cast("Mapping[str, Mapping[str, JsonObject]]", skeleton["x-members"]))
+    components = Components(read, cast("Mapping[str, Mapping[str, JsonObject]]", skeleton["x-members"]))
     written = {name: value for name, value in skeleton.items() if name != "x-members"}
     document = cast("Document", components.rewrite(written, _SKELETON))
     document["servers"] = [{"url": base_url, "description": "This instance."}]
@@ -77,8 +78,13 @@ def _with_status(known: tuple[int, str], entry: ErrorCode) -> ErrorCode:
     return cast("ErrorCode", {**first, **entry})
 
 
-class _Components:
-    """The named schemas that a document refers to, collected while it is rewritten."""
+class Components:
+    """The named schemas that a document refers to, collected while it is rewritten.
+
+    Attributes:
+        schemas: Each schema by its name.
+        sources: The file and JSON pointer that each name was given to.
+    """
 
     def __init__(self, read: Read, members: Mapping[str, Mapping[str, JsonObject]]) -> None:
         """Begins without any.
@@ -91,7 +97,7 @@ class _Components:
         self.schemas: JsonObject = {}
         self._read = read
         self._members = members
-        self._sources: dict[str, tuple[str, str]] = {}
+        self.sources: dict[str, tuple[str, str]] = {}
 
     def rewrite(self, node: Json, file: str) -> Json:
         """A copy of a value of `file`, its references led into the document."""
@@ -108,7 +114,7 @@ class _Components:
     def reference(self, file: str, pointer: str) -> str:
         """The reference to the component of a definition, which is added where it is new."""
         name = self._name(file, pointer)
-        source = self._sources.setdefault(name, (file, pointer))
+        source = self.sources.setdefault(name, (file, pointer))
         if source != (file, pointer):
             raise ValueError(f"{source} and {(file, pointer)} would both be the component {name}; rename one of them.")
         if name not in self.schemas:

@@ -1,12 +1,11 @@
-"""An agent whose tools run only on a verified yes, and whose model reads why one did not.
+"""An agent whose tools run only on a verified yes. If a tool does not run, the model reads why.
 
-A model asks for a tool by name, with arguments. Each tool is guarded: the gate decides over the arguments, and over
-what the platform knows and the model cannot say of itself, such as approvals and change freezes. What the gate refuses
-is a tool result like any other, with the verdict, the reason and the evidence, so that the model can plan again;
-nothing is raised into the loop.
+A model calls a tool by name, with arguments. Each tool is guarded: the gate decides on the arguments, and on facts from
+the platform that the model cannot set, such as approvals and change freezes. A refusal is an ordinary tool result with
+the verdict, the reason, and the evidence, so that the model can make a new plan. No refusal raises into the loop.
 
-The intent is the task and the id of the tool call. A loop that is restarted from its transcript, or a transport that
-delivers a call twice, runs the tool once.
+The intent consists of the task and the id of the tool call. If the loop restarts from its transcript, or a transport
+delivers a call twice, the tool runs once.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ Result = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """What a model asks for.
+    """A tool call from a model.
 
     Attributes:
-        call_id: The model's id of the call, another for every call of a task.
-        name: The tool.
-        arguments: The arguments: the model's word, and nothing more.
+        call_id: The model's id of the call, unique in the task.
+        name: The tool's name.
+        arguments: The arguments, as the model claims them.
     """
 
     call_id: str
@@ -38,17 +37,17 @@ class ToolCall:
 
 
 class Model(Protocol):
-    """What plans."""
+    """The model that plans the task."""
 
     async def next_call(self, transcript: Sequence[Result]) -> ToolCall | None:
-        """The next call, given the results so far; None where the task is done."""
+        """Returns the next call, given the results so far, or None if the task is done."""
 
 
 class Platform(Protocol):
-    """What is known of a system, whatever a model says."""
+    """Facts about systems that do not come from the model."""
 
     def facts(self, system: str, object_id: str) -> Mapping[str, Any]:
-        """environment, change_freeze, data_classes, approvals, dry_run."""
+        """Returns environment, change_freeze, data_classes, approvals and dry_run."""
 
 
 Tool = Callable[[ToolCall], Awaitable[Result]]
@@ -59,7 +58,7 @@ class Toolbox:
     """The tools of one task."""
 
     def __init__(self, client: AsyncClient, platform: Platform, *, agent: str, task: str) -> None:
-        """Takes the gate, what the platform knows, who acts, and the id of the task, which a restart keeps."""
+        """Takes the client, the platform, the agent's id, and the task's id, which must survive a restart."""
         self._client = client
         self._platform = platform
         self._agent = agent
@@ -67,18 +66,18 @@ class Toolbox:
         self._tools: dict[str, Tool] = {}
 
     def tool(self, kind: str, *, takes: Sequence[str], reversible: bool) -> Callable[[Function], Tool]:
-        """Makes a function a tool of that name.
+        """Registers a function as a tool with the function's name.
 
         Args:
-            kind: The action kind, as the policy names it.
-            takes: The arguments that the gate decides over, besides `system` and `object`, which every tool has.
-            reversible: Whether what the tool does can be undone. Its author knows; the model is not asked.
+            kind: The action kind in the policy.
+            takes: The arguments that the gate decides on, in addition to `system` and `object` of every tool.
+            reversible: Whether the tool's effect can be undone. The author decides, not the model.
         """
 
         def facts(call: ToolCall) -> Mapping[str, Any]:
             said = {name: call.arguments[name] for name in takes if name in call.arguments}
             known = self._platform.facts(call.arguments["system"], call.arguments["object"])
-            # What is known goes last: the model cannot say that it was approved.
+            # The platform's facts come last, so that the model cannot claim an approval.
             return {"spend_eur": 0, **said, "action_kind": kind, "reversible": reversible, **known}
 
         def register(function: Function) -> Tool:
@@ -103,7 +102,7 @@ class Toolbox:
         return register
 
     async def call(self, call: ToolCall) -> Result:
-        """The result of a call, whatever became of it."""
+        """Runs a call and returns its result, also if it was refused or failed."""
         about = {"call_id": call.call_id, "tool": call.name}
         tool = self._tools.get(call.name)
         if tool is None:
@@ -114,12 +113,12 @@ class Toolbox:
             return {**about, **_refusal(error)}
         except GateError as error:
             return {**about, "status": "error", "why": str(error)}
-        except Exception as error:  # noqa: BLE001 - a tool that fails is the model's to know, and does not end the loop
+        except Exception as error:  # noqa: BLE001 - the model reads that a tool failed, and the loop continues
             return {**about, "status": "error", "why": f"{type(error).__name__}: {error}"}
 
 
 async def run_task(model: Model, tools: Toolbox) -> Sequence[Result]:
-    """Lets a model call tools until it is done; the transcript."""
+    """Lets a model call tools until it is done, and returns the transcript."""
     transcript: list[Result] = []
     while (call := await model.next_call(transcript)) is not None:
         transcript.append(await tools.call(call))
@@ -127,7 +126,7 @@ async def run_task(model: Model, tools: Toolbox) -> Sequence[Result]:
 
 
 def _refusal(error: NotPermitted) -> Result:
-    """Why a tool did not run, as the model reads it."""
+    """Tells the model why a tool did not run."""
     if isinstance(error, AlreadyStarted):
         known = error.execution or {}
         return {

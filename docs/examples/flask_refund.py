@@ -1,26 +1,26 @@
-"""A Flask endpoint that pays refunds: on a verified yes, and once for each refund that is asked for.
+"""A Flask endpoint that pays refunds: only on a verified yes, and once per requested refund.
 
     POST /orders/order-77/refund   {"refund_id": "r-1", "amount": 64.9, "reason": "changed_mind"}
 
-    200   it is paid, now or by an earlier request with this refund_id
+    200   the refund was paid, now or by an earlier request with this refund_id
     202   a person has to decide; nothing was paid
-    400   the request cannot be understood
-    403   the gate says no; the answer has the evidence
-    409   it was begun before, and did not end well, or has not ended; or something else was paid under this refund_id
-    500   something failed here, and perhaps after the money had moved: ask again with the same refund_id and no other
-    502   the payment side did not say that it paid; a person looks whether it did
-    503   there is no verdict; ask again after Retry-After, with the same refund_id
+    400   the request is invalid
+    403   the gate says no; the response has the evidence
+    409   the refund began before and failed or has not ended, or another refund was paid under this refund_id
+    500   something failed here, perhaps after the money moved: retry with the same refund_id, never with another one
+    502   the payment service did not confirm the payment; a person has to check
+    503   there is no verdict; retry after Retry-After with the same refund_id
 
-What has neither the refund nor the evidence says `why`, in a sentence.
+A response without a refund or evidence has a sentence in `why`.
 
-Whoever asks says which refund is meant and how much it is to be. What is true of the order is the shop's own knowledge:
-the one who wants the money does not choose the facts.
+The requester chooses the refund and its amount. The facts about the order come from the shop, because a requester who
+wants the money must not choose them.
 
-What came of it is known hours later, and perhaps to another process. The payment side sends the decision's id back with
-its event, and the outcome is reported under the event's own id, so that an event that comes twice counts once. It
-delivers an event until it hears 200: 503 is for what may pass, and what never will is logged and acknowledged.
+The outcome is known hours later, perhaps in another process. The payment service returns the decision's id with its
+event. The event's id is the idempotency key of the outcome, so that a repeated event counts once. The payment service
+repeats an event until it gets 200: this endpoint returns 503 for temporary errors, and logs and accepts the rest.
 
-Who may call these endpoints is checked in front of them, and left out here.
+Authentication happens in front of these endpoints and is omitted here.
 """
 
 from __future__ import annotations
@@ -53,30 +53,28 @@ FINAL: Final = ("SVC_DECISION_NOT_FOUND", "SVC_OUTCOME_IDEMPOTENCY_CONFLICT")
 
 
 class PaymentFailed(Exception):
-    """The payment side did not say that it paid."""
+    """The payment service did not confirm the payment."""
 
 
 class Shop(Protocol):
-    """What the shop knows of its orders."""
+    """The shop's data about its orders."""
 
     def payment_of(self, order_id: str) -> str:
-        """The id of the payment that paid an order."""
+        """The id of the payment for an order."""
 
     def refund_facts(self, order_id: str, amount: float, reason: str) -> Mapping[str, Any]:
-        """The facts that the policy decides over."""
+        """The facts that the policy decides on."""
 
 
 class Payments(Protocol):
-    """The payment side."""
+    """The payment service."""
 
     def refund(self, payment_id: str, amount: float, currency: str, *, reference: str, note: str) -> str:
-        """Pays money back; its own id of the refund. A second one under one reference is refused, and so is what it
-        cannot pay: PaymentFailed.
-        """
+        """Pays a refund and returns its id. Raises PaymentFailed if it cannot pay, or if the reference was used."""
 
 
 def create_app(client: Client, shop: Shop, payments: Payments) -> Flask:
-    """The application. The client has a store that outlives the process, and the service's pinned keys."""
+    """Creates the application. The client needs a store that outlives the process, and the service's pinned keys."""
     app = Flask(__name__)
 
     @app.post("/orders/<order_id>/refund")
@@ -127,9 +125,9 @@ def create_app(client: Client, shop: Shop, payments: Payments) -> Flask:
         except (KeyError, TypeError, GateError) as error:
             if isinstance(error, GateError) and not is_final(error):
                 app.logger.warning("An outcome could not be reported: %s", error)
-                return {"status": "not noted", "why": "It cannot be reported now; deliver it again."}, 503
+                return {"status": "not noted", "why": "The outcome cannot be reported now; send the event again."}, 503
             app.logger.error("An event is given up: %r: %r", event, error)
-            return {"status": "given up", "why": "It can never be reported; it is logged."}, 200
+            return {"status": "given up", "why": "The outcome cannot be reported; the event is logged."}, 200
         return {"status": "noted"}, 200
 
     @app.errorhandler(Blocked)
@@ -142,7 +140,7 @@ def create_app(client: Client, shop: Shop, payments: Payments) -> Flask:
 
     @app.errorhandler(GateUnavailable)
     def unavailable(error: GateUnavailable) -> ResponseReturnValue:
-        # Some of it, such as an unknown key, only heals once a person has read this line.
+        # A person has to fix some causes, such as an unknown key, so log them.
         app.logger.warning("A refund is held: %s", error)
         seconds = math.ceil(error.retry_after or COME_AGAIN)
         told = {"status": "not decided", "error": error.code, "why": "There is no verdict now; nothing was paid."}
@@ -150,14 +148,14 @@ def create_app(client: Client, shop: Shop, payments: Payments) -> Flask:
 
     @app.errorhandler(PaymentFailed)
     def not_paid(error: PaymentFailed) -> ResponseReturnValue:
-        app.logger.error("The payment side failed: %s", error)
-        return {"status": "not known", "why": "The payment side did not say that it paid; a person looks."}, 502
+        app.logger.error("The payment service failed: %s", error)
+        return {"status": "not known", "why": "The payment service did not confirm it; a person will check."}, 502
 
     @app.errorhandler(StoreUnavailable)
     def not_kept(error: StoreUnavailable) -> ResponseReturnValue:
-        # Raised on leaving the guard alone; what fails before the payment is GateUnavailable.
-        app.logger.critical("A refund was paid, and that could not be kept: %s", error)
-        return {"status": "paid and not kept", "why": "It was paid; do not ask for it under another refund_id."}, 500
+        # Raised only on leaving the guard; a store that fails before the payment raises GateUnavailable.
+        app.logger.critical("A refund was paid, but its end could not be stored: %s", error)
+        return {"status": "paid and not kept", "why": "It was paid; do not request it with another refund_id."}, 500
 
     @app.errorhandler(MaterialRefused)
     @app.errorhandler(RequestRefused)
@@ -166,49 +164,49 @@ def create_app(client: Client, shop: Shop, payments: Payments) -> Flask:
 
     @app.errorhandler(500)
     def failed(_: Exception) -> ResponseReturnValue:
-        # Flask has logged what.
-        return {"status": "failed", "why": "Something failed; ask again with the same refund_id and no other."}, 500
+        # Flask has logged the exception.
+        return {"status": "failed", "why": "Something failed; retry with the same refund_id, never another."}, 500
 
     return app
 
 
 def understood(asked: Any) -> tuple[str, float, str]:
-    """Which refund is asked for, how much it is to be, and why. Raises ValueError, with a sentence for whoever asks."""
+    """Returns refund_id, amount and reason. Raises ValueError with a sentence for the requester."""
     if not isinstance(asked, dict):
         raise ValueError("The body must be a JSON object with refund_id, amount and reason.")
     refund_id, amount, reason = asked.get("refund_id"), asked.get("amount"), asked.get("reason")
     if not (isinstance(refund_id, str) and refund_id.strip() and isinstance(reason, str) and reason.strip()):
-        raise ValueError("refund_id and reason must be texts, and not empty.")
-    # To Python true is a number as well.
+        raise ValueError("refund_id and reason must be non-empty strings.")
+    # In Python, True is also an int.
     if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 < amount < math.inf:
         raise ValueError("amount must be a finite number above zero.")
     return refund_id, amount, reason
 
 
 def begun_before(error: AlreadyStarted, context: Mapping[str, Any]) -> ResponseReturnValue:
-    """What became of a refund that was begun under this refund_id, held to what is asked for now."""
+    """The response for a refund that began before under this refund_id, compared with the current request."""
     known = error.execution or {}
     if error.intent is None or known.get("execution_status") != "executed":
-        # It goes on, or its process died, or the payment side failed: a person looks, and `gate client settle` says.
+        # It is still running, its process died, or the payment failed: a person checks and uses `gate client settle`.
         ended = known.get("execution_status", "not known")
-        why = "It was begun before, and a person looks what became of it."
+        why = "The refund began before, and a person will check how it ended."
         return {"status": "begun before", "ended": ended, "why": why, "decision_id": error.decision_id}, 409
     then = error.intent.request["context"]
     if any(then[name] != context[name] for name in ("source_record_id", "amount", "currency")):
         paid = f"{then['amount']} {then['currency']} for {then['source_record_id']}"
-        why = f"Under this refund_id {paid} was paid; ask for anything else under another one."
+        why = f"{paid} was paid under this refund_id; use another refund_id for another refund."
         return {"status": "another refund", "why": why, "decision_id": error.decision_id}, 409
     return {"status": "paid", "refund": known.get("external_ref"), "decision_id": error.decision_id}, 200
 
 
 def is_final(error: GateError) -> bool:
-    """Whether an outcome will never be taken. A proxy in front of the service cannot say so."""
+    """Whether the service will never accept an outcome. The response of a proxy does not prove that."""
     if isinstance(error, Refused):
         return not error.code.startswith("HTTP_")
     return isinstance(error, MaterialRefused | RequestRefused) or error.code in FINAL
 
 
 def evidence(error: NotPermitted) -> dict[str, Any]:
-    """What the gate said, for whoever asked."""
+    """The decision, for the requester."""
     record = error.record or {}
     return {name: record.get(name) for name in ("decision_id", "verdict", "reason_code", "evidence")}

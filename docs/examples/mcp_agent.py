@@ -1,8 +1,8 @@
 """An agent that asks the gate over MCP before it acts, with the official client, version 2 (`pip install mcp`).
 
-It goes on only with a binding yes that verifies and names the target that it wants to change, acts once for an order,
-and reports what it did. Everything else holds the action: an error, a no, a review, advice, another target, an order
-that was begun before, and an answer that did not come.
+It acts only on a verified, binding yes for the target that it wants to change. It acts once per order and reports what
+it did. Everything else holds the action: an error, a no, a review, an advisory record, another target, an order that
+began before, or a missing response.
 
     GATE_KEY=... python mcp_agent.py http://127.0.0.1:8080/api/mcp request.json order-1 crm deal-1042 approve_discount
 """
@@ -26,7 +26,7 @@ ARGUMENTS = "URL REQUEST_FILE ORDER SYSTEM RESOURCE ACTION"
 
 
 class Wanted(NamedTuple):
-    """What the agent wants to do, as the program knows it that would do it."""
+    """The action that this program would perform."""
 
     system: str
     resource: str
@@ -34,7 +34,7 @@ class Wanted(NamedTuple):
 
 
 def may_act(decided: Any, wanted: Wanted) -> bool:
-    """Whether the result of `decide` is a binding yes to what is wanted."""
+    """Whether the result of `decide` is a binding yes to the wanted action."""
     record = decided.structured_content
     if decided.is_error or not isinstance(record, dict):
         return False
@@ -45,7 +45,7 @@ def may_act(decided: Any, wanted: Wanted) -> bool:
 
 
 def why_not(decided: Any) -> list[str]:
-    """The gate's notes on a decision that does not permit what is wanted; for a yes without notes, what it binds."""
+    """The gate's notes on a decision that does not permit the action; for a yes without notes, its action binding."""
     record = decided.structured_content
     notes = [str(part.text) for part in decided.content[1:]]
     if not notes and record["verdict"] == "yes":
@@ -55,41 +55,41 @@ def why_not(decided: Any) -> list[str]:
 
 
 def begin(orders: Path, order: str) -> bool:
-    """Whether an order was not begun before; it is begun then. Every process that may act needs this same file."""
+    """Marks an order as begun. Returns False if it began before. All processes that may act share this file."""
     with closing(sqlite3.connect(orders)) as store, store:
         store.execute("CREATE TABLE IF NOT EXISTS begun (name TEXT PRIMARY KEY)")
         return store.execute("INSERT OR IGNORE INTO begun VALUES (?)", (order,)).rowcount == 1
 
 
 def act(wanted: Wanted) -> str:
-    """Performs the action; here it only says so."""
+    """Performs the action; this example only returns a sentence."""
     return f"performed {wanted.proposed_action} on {wanted.system}/{wanted.resource}"
 
 
 def attempt(wanted: Wanted) -> tuple[str, str]:
-    """Acts: the status for the report, and what became of it."""
+    """Acts, and returns the status for the report and the result."""
     try:
         return "executed", act(wanted)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the owner of the action reads it in the report
+    except Exception as error:  # noqa: BLE001 - the owner of the action reads any error in the report
         return "failed", f"failed: {error}"
 
 
 async def run(url: str, key: str, request: dict[str, Any], order: str, wanted: Wanted, orders: Path) -> str:
-    """What became of an action: `held` and why, or what was done. The gate's notes follow, each on a line.
+    """Runs an action. Returns `held` with the reason, or the result, followed by the gate's notes, one per line.
 
     Args:
         url: The address of the gate.
         key: The API key.
         request: The Decision Request.
-        order: What tells this action from every other, and its retries from new ones.
-        wanted: What is to be done.
-        orders: The file that remembers which orders were begun.
+        order: The id of this action; retries use the same id.
+        wanted: The action.
+        orders: The file with the orders that have begun.
     """
     became, notes = "held: there was no usable answer", list[str]()
     statuses: list[int] = []
 
     async def keep_status(response: httpx2.Response) -> None:
-        # The errors of the client do not name it.
+        # The client's errors do not contain the status.
         statuses.append(response.status_code)
 
     hooks = {"response": [keep_status]}
@@ -120,8 +120,8 @@ async def run(url: str, key: str, request: dict[str, Any], order: str, wanted: W
             became, done = f"{became}, not reported", became
             reported = await client.call_tool("report_execution", arguments)
             became = f"{became}: {reported.content[0].text}" if reported.is_error else f"{done}, reported"
-    except Exception as error:  # noqa: BLE001 - whatever it is, what became of the action is known
-        # The client raises groups; the first error in them says what happened.
+    except Exception as error:  # noqa: BLE001 - the result of the action is known, whatever failed
+        # The client raises exception groups; the first error says what happened.
         while isinstance(error, ExceptionGroup):
             error = error.exceptions[0]
         said = f"{type(error).__name__}: {error}"
@@ -132,7 +132,7 @@ async def run(url: str, key: str, request: dict[str, Any], order: str, wanted: W
 
 
 def main(url: str, file: str, order: str, *wanted: str) -> str:
-    """Runs with what the command line says; the orders that were begun are remembered beside the request."""
+    """Runs with the command line's arguments; the file of begun orders is next to the request."""
     key, path = os.environ.get("GATE_KEY"), Path(file)
     if not key:
         return "held: GATE_KEY is not set; set it to the API key of this agent"

@@ -1,16 +1,16 @@
-"""A worker on a durable queue: deliveries that come at least once, refunds that are paid at most once.
+"""A worker on a durable queue: at-least-once deliveries, at-most-once refunds.
 
-A message that is not acknowledged in time is delivered again: after a crash, after a pause, and sometimes to a second
-worker while the first still works. The message's id is the intent, so that all its deliveries mean one refund.
+The queue repeats a message that is not acknowledged in time: after a crash, after a pause, and sometimes to a second
+worker while the first is still working. The message's id is the intent, so all its deliveries mean one refund.
 
-    acknowledged   the refund is paid, now or by an earlier delivery; or the gate says no, which is an answer as well
-    left           there is no verdict, the payment side or the worker failed, or the end of an earlier delivery is not
-                   known yet
-    parked         a person has to decide: review, a message that nobody can read, one that was delivered too often,
-                   deliveries that got no verdict not counted
+    acknowledged   the refund was paid, now or by an earlier delivery, or the gate says no
+    left           there is no verdict, the payment service or the worker failed, or the end of an earlier delivery is
+                   not known yet
+    parked         a person has to decide: a review, an unreadable message, or a message with too many deliveries;
+                   deliveries without a verdict do not count
 
-A delivery that meets one that was begun asks the payment side whether the money moved. It says that nothing was done
-only once an earlier delivery can no longer be at work.
+If an earlier delivery began the refund, the worker asks the payment service whether the money moved. It reports that
+nothing was done only when the earlier delivery can no longer be running.
 """
 
 from __future__ import annotations
@@ -48,30 +48,28 @@ log = logging.getLogger("refunds")
 
 
 class PaymentFailed(Exception):
-    """The payment side did not say that it paid."""
+    """The payment service did not confirm the payment."""
 
 
 class Payments(Protocol):
-    """The payment side."""
+    """The payment service."""
 
     def refund(self, payment_id: str, amount: float, currency: str, *, reference: str, note: str) -> str:
-        """Pays money back; its own id of the refund. A second one under one reference is refused, and so is what it
-        cannot pay: PaymentFailed.
-        """
+        """Pays a refund and returns its id. Raises PaymentFailed if it cannot pay, or if the reference was used."""
 
     def find(self, reference: str) -> str | None:
-        """The id of the refund that was paid under a reference, if there is one. Raises PaymentFailed."""
+        """Returns the id of the refund with a reference, or None. Raises PaymentFailed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A delivery.
+    """A delivery of a message.
 
     Attributes:
-        message_id: The message's, the same for every delivery.
-        body: What was sent.
-        deliveries: How often it was delivered, this time included.
-        undecided: After how many of these it was left because there was no verdict.
+        message_id: The message's id, the same for every delivery.
+        body: The message's text.
+        deliveries: The number of deliveries, including this one.
+        undecided: The number of deliveries that got no verdict.
     """
 
     message_id: str
@@ -81,13 +79,13 @@ class Message:
 
 
 class Queue:
-    """Messages in a table. One that is taken comes back after `visibility` seconds, unless it is acknowledged.
+    """Messages in a table. A taken message returns after `visibility` seconds unless it is acknowledged.
 
-    For one thread; each worker opens its own.
+    Use it in one thread; each worker opens its own.
     """
 
     def __init__(self, path: Path, visibility: float = 60.0) -> None:
-        """Opens the file, and makes the table where there is none."""
+        """Opens the file and creates the table if it does not exist."""
         self._visibility = visibility
         self._db = sqlite3.connect(path, isolation_level=None, timeout=5)
         self._db.execute(
@@ -97,14 +95,14 @@ class Queue:
         )
 
     def send(self, message_id: str, body: Mapping[str, Any]) -> None:
-        """Adds a message; one of that id that is there already stays as it is."""
+        """Adds a message, unless there is one with that id."""
         self._db.execute(
             "INSERT INTO messages (message_id, body, visible_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
             (message_id, json.dumps(body), time.time()),
         )
 
     def take(self) -> Message | None:
-        """The next message, hidden from others for a while; None where there is none."""
+        """Takes the next message and hides it from other workers; None if there is none."""
         taken = self._db.execute(
             "UPDATE messages SET visible_at = :now + :visibility, deliveries = deliveries + 1 WHERE message_id ="
             " (SELECT message_id FROM messages WHERE parked IS NULL AND visible_at <= :now ORDER BY visible_at LIMIT 1)"
@@ -114,34 +112,34 @@ class Queue:
         return Message(*taken[0]) if taken else None
 
     def acknowledge(self, message: Message) -> None:
-        """Removes a message: what it asks for is settled."""
+        """Removes a message whose request is settled."""
         self._db.execute("DELETE FROM messages WHERE message_id = ?", (message.message_id,))
 
     def leave(self, message: Message, seconds: float, *, decided: bool) -> None:
-        """Lets a message be delivered again, after so many seconds."""
+        """Makes the queue deliver a message again after a number of seconds."""
         self._db.execute(
             "UPDATE messages SET visible_at = ?, undecided = undecided + ? WHERE message_id = ?",
             (time.time() + seconds, not decided, message.message_id),
         )
 
     def park(self, message: Message, why: str) -> None:
-        """Sets a message aside for a person; it is delivered no more."""
+        """Sets a message aside for a person; the queue no longer delivers it."""
         self._db.execute("UPDATE messages SET parked = ? WHERE message_id = ?", (why, message.message_id))
 
     def parked(self) -> Mapping[str, str]:
-        """The messages that wait for a person, and why."""
+        """The messages that wait for a person, with the reasons."""
         return dict(self._db.execute("SELECT message_id, parked FROM messages WHERE parked IS NOT NULL"))
 
 
 @dataclass(frozen=True, slots=True)
 class Refund:
-    """What a message asks for.
+    """The refund that a message requests.
 
     Attributes:
-        payment_id: The payment that is paid back.
-        amount: How much of it.
-        currency: In which currency.
-        facts: The facts that the policy decides over.
+        payment_id: The payment to refund.
+        amount: The amount to refund.
+        currency: The currency of the amount.
+        facts: The facts that the policy decides on.
     """
 
     payment_id: str
@@ -151,7 +149,7 @@ class Refund:
 
 
 class Worker:
-    """Pays the refunds that a queue asks for."""
+    """Pays the refunds from a queue."""
 
     def __init__(
         self,
@@ -162,14 +160,14 @@ class Worker:
         longest: timedelta = timedelta(minutes=15),
         pause: Callable[[Message], float] = lambda message: min(2.0 ** min(message.deliveries, 9), 300.0),
     ) -> None:
-        """Takes the queue, the gate and the payment side.
+        """Creates a worker.
 
         Args:
             queue: The queue.
             client: A client whose store all workers share.
-            payments: The payment side.
-            longest: How long a delivery may be at work: longer than every time-out in it together.
-            pause: How long a message that is left waits, in seconds.
+            payments: The payment service.
+            longest: The longest time that a delivery can run: more than all its timeouts together.
+            pause: How long a message waits before its next delivery, in seconds.
         """
         self._queue = queue
         self._client = client
@@ -178,13 +176,13 @@ class Worker:
         self._pause = pause
 
     def run(self, stop: threading.Event) -> None:
-        """Works until it is told to stop; the message at hand is finished."""
+        """Works until `stop` is set, and finishes the current message."""
         while not stop.is_set():
             if not self.work():
                 stop.wait(IDLE)
 
     def work(self) -> bool:
-        """Works on one message. False where there is none."""
+        """Works on one message. Returns False if there is none."""
         message = self._queue.take()
         if message is None:
             return False
@@ -206,15 +204,15 @@ class Worker:
         except AlreadyStarted as error:
             self._meet(message, error)
         except GateUnavailable as error:
-            # Some of it, such as an unknown key, only heals once a person has read the log.
+            # A person has to fix some causes, such as an unknown key.
             self._leave(message, str(error), error.retry_after, decided=False)
         except (MaterialRefused, RequestRefused) as error:
             self._queue.park(message, f"not a refund: {error}")
         except (PaymentFailed, StoreUnavailable) as error:
-            # Begun, and not known to have ended well: the next delivery finds out.
+            # It began, and may have failed: the next delivery finds out.
             self._leave(message, str(error))
         except Exception as error:
-            # A fault of this program, perhaps after it began: the same, and the other messages go on.
+            # A bug in this program, perhaps after the refund began: the next delivery finds out.
             log.exception("%s met a fault of the worker.", message.message_id)
             self._leave(message, repr(error))
         else:
@@ -237,11 +235,11 @@ class Worker:
             permit.describe(external_ref=paid)
 
     def _recover(self, error: AlreadyStarted) -> Recovery:
-        """What became of a refund that an earlier delivery began."""
+        """Finds out how a refund ended that an earlier delivery began."""
         if self._payments.find(error.intent_id) is not None:
             return Recovery.EXECUTED
         if error.intent is None or error.intent.started_at is None:
-            # Another store began it, and this one cannot tell when.
+            # Another store began it, so the time is unknown.
             return Recovery.HOLD
         begun = datetime.fromisoformat(error.intent.started_at)
         return Recovery.NOT_EXECUTED if datetime.now(UTC) - begun > self._longest else Recovery.HOLD
@@ -258,13 +256,13 @@ class Worker:
 
 
 def read(body: str) -> Refund:
-    """The refund that a message asks for. Raises ValueError, KeyError or TypeError where it asks for none."""
+    """Returns the refund that a message requests. Raises ValueError, KeyError or TypeError if it is invalid."""
     said = json.loads(body)
     facts = dict(said["facts"])
     payment_id, amount, currency = said["payment_id"], facts["amount"], facts["currency"]
     if not all(isinstance(text, str) and text.strip() for text in (payment_id, currency)):
         raise ValueError("payment_id and currency must be texts, and not empty.")
-    # To Python true is a number as well.
+    # In Python, True is also an int.
     if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 < amount < math.inf:
         raise ValueError("amount must be a finite number above zero.")
     return Refund(payment_id, amount, currency, facts)

@@ -1,19 +1,19 @@
-"""A service function whose effects are rows: the refund, that it was begun, and its receipt are committed together.
+"""A service function whose effects are rows: the refund, its start, and its receipt are committed together.
 
-The shop keeps its customers' balances itself, so that a refund is two writes in its own database. The client's store is
-a `SqlAlchemyStore` on it, and given the session, the guard writes what it knows of the body in the same transaction:
+The shop keeps its customers' balances, so a refund is two writes in its own database. The client's store is a
+`SqlAlchemyStore` on that database. With `session=`, the guard writes the start and the receipt in the same transaction:
 
     with sessions.begin() as session:
         refund = refund_to_balance(session, client, order_id="order-77", refund_id="r-1")
 
-    commit     the refund is there and its receipt waits to be delivered; a second call raises AlreadyStarted
-    rollback   neither is there; the permission is, and a second call runs
+    commit     the refund is stored, and its receipt waits for delivery; a second call raises AlreadyStarted
+    rollback   neither is stored; the permission remains, and a second call runs
 
-A refund under another id is another one. What was paid back before is counted in the same transaction, so that the
-policy refuses to pay an order back twice.
+A different refund_id means a different refund. The function counts earlier refunds in the same transaction, so that the
+policy refuses to refund an order twice.
 
-This is right because the body does nothing else. One that pays, sends or calls something outside of the database takes
-the guard without a session: a rollback would not undo what was sent.
+This is correct because the body does nothing else. If a body pays, sends or calls something outside the database, use
+the guard without a session: a rollback would not undo that.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ POLICY: Final = "refund_policy@2026-09-01"
 
 
 class FactsChanged(Exception):
-    """What the gate decided over is so no longer. Roll back, and call again: it decides over what is so then."""
+    """The facts changed after the decision. Roll back and call again, so that the gate decides on the current facts."""
 
 
 class Base(DeclarativeBase):
-    """The shop's tables. The guard's own come from `store.create_tables()`, or from its metadata in a migration."""
+    """The shop's tables. `store.create_tables()` or a schema migration creates the guard's tables."""
 
 
 class Customer(Base):
-    """Who has a balance."""
+    """A customer with a balance."""
 
     __tablename__ = "customers"
 
@@ -48,7 +48,7 @@ class Customer(Base):
 
 
 class Order(Base):
-    """What was bought, and paid from the balance. Times are UTC."""
+    """An order that was paid from the balance. Times are UTC."""
 
     __tablename__ = "orders"
 
@@ -60,7 +60,7 @@ class Order(Base):
 
 
 class Refund(Base):
-    """What was paid back, under which decision."""
+    """A paid refund with its decision."""
 
     __tablename__ = "refunds"
 
@@ -72,16 +72,16 @@ class Refund(Base):
 
 
 def refund_to_balance(session: Session, client: Client, *, order_id: str, refund_id: str) -> Refund:
-    """Pays an order back to its customer's balance. The caller commits.
+    """Refunds an order to its customer's balance. The caller commits.
 
     Raises:
         NotPermitted: Blocked, HeldForReview, GateUnavailable, or AlreadyStarted; nothing was written.
-        FactsChanged: Something was paid back in between; the caller rolls back.
+        FactsChanged: The facts changed after the decision; the caller rolls back.
     """
     order = session.get_one(Order, order_id)
     customer = session.get_one(Customer, order.customer_id)
     facts = _facts(session, order, customer)
-    # Nothing is written before the guard is entered: on SQLite the guard's store would wait for it.
+    # Write nothing before the guard is entered: on SQLite, the guard's store would wait for this session.
     with client.guard(
         POLICY,
         facts,
@@ -91,7 +91,7 @@ def refund_to_balance(session: Session, client: Client, *, order_id: str, refund
         context={"workflow": "balance_refund", "source_record_id": order_id, "subject": customer.customer_id},
         session=session,
     ) as permit:
-        # From here to the commit nobody else pays this customer, and nobody may have since the facts were read.
+        # Lock the customer until the commit, and check that nothing has changed since the facts were read.
         session.refresh(customer, with_for_update=True)
         if _facts(session, order, customer) != facts:
             raise FactsChanged(f"What is known of {order_id} changed while the gate decided; call again.")
@@ -101,7 +101,7 @@ def refund_to_balance(session: Session, client: Client, *, order_id: str, refund
         )
         session.add(refund)
         customer.balance_cents += cents
-        # Whatever the database objects to, it says now, while the body can still fail.
+        # Database errors should occur here, while the body can still fail.
         session.flush()
         permit.describe(external_ref=refund_id)
     return refund
@@ -118,7 +118,7 @@ def _facts(session: Session, order: Order, customer: Customer) -> dict[str, Any]
     return {
         "amount": order.paid_cents / 100,
         "currency": "EUR",
-        # Of an order that cost nothing there is no share; the policy refuses its amount.
+        # An order that cost nothing has no share; the policy refuses its amount.
         "share_of_payment_percent": 100 * in_all / (order.paid_cents or 1),
         "days_since_purchase": (_now() - order.bought_at).days,
         "reason": "changed_mind",

@@ -1,4 +1,4 @@
-"""A receiver of Decision Gate's webhooks: verifies every event, and handles each one once.
+"""A receiver of Decision Gate's webhooks. It verifies every event and handles each one once.
 
     GATE_WEBHOOK_SECRET=whsec_... flask --app docs/examples/webhook_receiver.py run --port 9000
 
@@ -21,13 +21,13 @@ def create_app(
     database: str = "received.db",
     handle: Callable[[dict[str, Any]], object] = print,
 ) -> Flask:
-    """The receiver.
+    """Creates the receiver.
 
     Args:
-        secret: The endpoint's secret; from GATE_WEBHOOK_SECRET where None.
-        database: The file that remembers which events were handled.
-        handle: What is done with an event. Keep it short, or put the event into a queue of your own: the gate waits 15
-            seconds for an answer.
+        secret: The endpoint's secret; if None, GATE_WEBHOOK_SECRET.
+        database: The file with the ids of handled events.
+        handle: Handles an event. Keep it short, or put the event into your own queue: the gate waits 15 seconds for a
+            response.
     """
     webhook = Webhook(secret or os.environ["GATE_WEBHOOK_SECRET"])
     with sqlite3.connect(database) as opened:
@@ -37,12 +37,12 @@ def create_app(
     @app.post("/hook")
     def hook() -> tuple[str, int]:
         try:
-            # The bytes as they came: parsing and writing them again would change what was signed.
+            # Verify the raw bytes: serializing the parsed event again could change the signed text.
             event = webhook.verify(request.get_data(), dict(request.headers))
         except WebhookVerificationError:
             return "", 401
-        # An event may come more than once, always with the same webhook-id. It is remembered in the transaction that
-        # handles it: where handling fails, the gate sends it again.
+        # An event may arrive more than once, always with the same webhook-id. The id is stored in the transaction that
+        # handles the event: if handling fails, the gate sends it again.
         with sqlite3.connect(database) as transaction:
             new = transaction.execute("INSERT OR IGNORE INTO handled VALUES (?)", [request.headers["webhook-id"]])
             if new.rowcount:

@@ -1,1 +1,1 @@
-"""What makes and checks the documentation: the reference that comes from sources, the site, and the counts of its prose."""
+"""Tools of the documentation: generated reference pages, diagrams, the site, and checks of the prose."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from docs.tools.reference.operations import operations
 from gate.policy.confidence import Counts, Coverage
 from gate.policy.questions import ConfidenceQuestion
 from gate.policy.reports import confidence_report
@@ -25,18 +27,19 @@ from tests.end_to_end.forking import forking, use_forked
 from tests.end_to_end.site import Site
 from tests.end_to_end.support import ROOT, bash_blocks, free_port, make_run, mirror
 from tests.support import upstreams
+from tests.support.documentation import notes, section
 
 # These show what a fresh instance answers. The first of them only asks.
-FIRST = ["docs/confidence.md", "README.md"]
+FIRST = ["docs/reference/formulas/confidence.md", "README.md"]
 # These change the instance for whoever comes after.
-LAST = ["docs/benchmarks.md", "docs/verification.md", "docs/operating.md"]
+LAST = ["docs/guides/compare-with-peers.md", "docs/guides/rotate-signing-keys.md"]
 OTHERS = {str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md")}.difference(FIRST, LAST)
 PAGES = [*FIRST, *sorted(OTHERS), *LAST]
-# It shows what a fresh instance answers as well, after decisions of its own. The others share one, as their readers do,
-# which `make run` started.
-ALONE = "docs/api.md"
+# The pages of the API show what a fresh instance answers as well, and each uses what those before it saved. The other
+# pages share an instance, as their readers do, which `make run` started.
+API = [f"docs/reference/api/{page}" for page in dict.fromkeys(each.page for each in operations().values())]
 # It needs an upstream, and shows what that was asked and answered.
-ADVISED = "docs/advisory.md"
+ADVISED = "docs/guides/ask-a-model.md"
 # Its commands are those that were installed.
 INSTALLED = "README.md"
 # These are the test itself, what runs the tests, and what that makes for them beforehand.
@@ -61,8 +64,9 @@ class Ran:
     answer: str
 
 
-def run(block: str, project: Path, port: int) -> Ran:
-    served = block.replace("127.0.0.1:8080", f"127.0.0.1:{port}").replace("8081", str(free_port()))
+def run(block: str, project: Path, port: int, own: int) -> Ran:
+    """Runs a block against the service at a port; a service that the page itself starts answers at `own`."""
+    served = block.replace("127.0.0.1:8080", f"127.0.0.1:{port}").replace("8081", str(own))
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", served],
         cwd=project,
@@ -116,21 +120,34 @@ def ran(shared: Started, forks: Path, tmp_path_factory: pytest.TempPathFactory) 
     """Runs the blocks of a page in order, against a `make run`; once for all tests that look at the page."""
 
     @cache
+    def api() -> dict[str, list[Ran]]:
+        project = mirror(tmp_path_factory.mktemp("api") / "project")
+        use_forked(project, forks)
+        with Site(project / "var", None).serving(1, "--demo", "--analytics", ready="^curl ") as alone:
+            port = int(alone.url.rpartition(":")[2])
+            return {
+                page: [run(block, project, port) for block in bash_blocks((ROOT / page).read_text())] for page in API
+            }
+
+    @cache
     def blocks_of(page: str) -> list[Ran]:
+        if page in API:
+            return api()[page]
+        own = free_port()
         blocks = [block for block in bash_blocks((ROOT / page).read_text()) if block not in OUTSIDE]
         project = mirror(tmp_path_factory.mktemp("page") / "project")
         if page != INSTALLED:
             use_forked(project, forks)
-        if page == ALONE:
-            with Site(project / "var", None).serving(1, "--demo", "--analytics", ready="^curl ") as alone:
-                return [run(block, project, int(alone.url.rpartition(":")[2])) for block in blocks]
         if page == ADVISED:
             with upstreams.serving() as upstream:
                 return advised(project, upstream, blocks)
         (project / "var").symlink_to(shared.project / "var")
         (project / "build").mkdir()
         (project / "build" / "mcp").symlink_to(ROOT / "build" / "mcp")
-        return [run(block, project, shared.port) for block in blocks]
+        try:
+            return [run(block, project, shared.port, own) for block in blocks]
+        finally:
+            stop_services(project)
 
     return blocks_of
 
@@ -142,25 +159,24 @@ def test_the_commands_of_a_page_run_and_print_what_it_shows(page: str, ran: Call
         if page == "README.md" and "tampered" in each.block:
             assert "NOT VERIFIED" in each.done.stdout
             assert "exit code 1" in each.done.stdout
-    require = {
-        "README.md": require_shown,
-        "docs/agents.md": require_shown,
-        "docs/client.md": require_shown,
-        "docs/guard.md": require_shown,
-        "docs/migration-manifest.md": require_shown,
-        "docs/migrations.md": require_shown,
-        ALONE: require_answers,
-        ADVISED: require_advice,
-        "docs/confidence.md": require_notes,
-    }
-    if page in require:
-        require[page]((ROOT / page).read_text(), ran(page))
+    require_shown((ROOT / page).read_text(), ran(page))
+    if page == ADVISED:
+        require_advice((ROOT / page).read_text(), ran(page))
+    if page == FIRST[0]:
+        require_notes((ROOT / page).read_text(), ran(page))
+
+
+def stop_services(project: Path) -> None:
+    """Ends the services that a page started and, where one of its blocks failed, did not stop."""
+    for file in (project / "build").glob("docs/*/*.pid"):
+        with suppress(ProcessLookupError):
+            os.kill(int(file.read_text()), signal.SIGTERM)
 
 
 def test_the_script_of_the_lifecycle_says_where_it_is_to_be_run(tmp_path: Path) -> None:
     done = lifecycle(tmp_path, free_port())
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "Run this in the project's folder, while make run runs.\n"
+    assert done.stderr == "Run this in the project's folder while 'make run' is running.\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -174,7 +190,7 @@ def test_the_script_of_the_lifecycle_shows_the_answer_that_ended_it(shared: Star
     done = lifecycle(project, free_port())
     assert (done.returncode, done.stderr.splitlines()[-1]) == (
         2,
-        "Run this in the project's folder, while make run runs.",
+        "Run this in the project's folder while 'make run' is running.",
     )
 
 
@@ -190,18 +206,26 @@ def lifecycle(folder: Path, port: int) -> subprocess.CompletedProcess[str]:
 
 
 def require_shown(page: str, done: list[Ran]) -> None:
-    # Neither part may run over the end of its own block.
-    shown = re.findall(r"^```bash\n((?:(?!```).*\n)*)```\n\n```text\n((?:(?!```).*\n)*)```", page, flags=re.MULTILINE)
-    assert len(shown) >= 2
-    expected = dict(shown)
-    assert expected.keys() <= {each.block for each in done}
-    for each in done:
-        for line in expected.get(each.block, "").splitlines():
-            assert line in each.done.stdout, f"{each.block}\n{each.done.stdout}\n{each.done.stderr}"
+    """What a page shows after a block is what that printed: each line of a text, each field of a shortened JSON."""
+    shown = [
+        (block, text, answer)
+        for block, text, answer in re.findall(
+            r"^```bash\n(.*?)^```\n(?:\n```text\n(.*?)^```|\n(?:[^`\n]+\n\n)?```json\n(.*?)^```)?",
+            page,
+            flags=re.MULTILINE | re.DOTALL,
+        )
+        if block not in OUTSIDE
+    ]
+    assert [block for block, _, _ in shown] == [each.block for each in done]
+    for (_, text, answer), each in zip(shown, done, strict=True):
+        missing = [line for line in text.splitlines() if line not in each.done.stdout]
+        assert missing == [], f"{each.block}\n{each.done.stdout}\n{each.done.stderr}"
+        if answer:
+            assert within(json.loads(answer), json.loads(each.answer)), f"{each.block}\n{each.answer}"
 
 
 def advised(project: Path, upstream: upstreams.Server, blocks: list[str]) -> list[Ran]:
-    """Runs blocks against a service with the settings of docs/advisory.md, whose upstream answers as the page shows. It
+    """Runs blocks against a service with the settings of the page ADVISED, whose upstream answers as the page shows. It
     has to be asked as the page shows, too.
     """
     page = (ROOT / ADVISED).read_text()
@@ -225,7 +249,7 @@ def advised(project: Path, upstream: upstreams.Server, blocks: list[str]) -> lis
 
     upstream.behave = answer
     with site.serving(1, "--demo", ready="^curl ") as server:
-        done = [run(block, project, int(server.url.rpartition(":")[2])) for block in blocks]
+        done = [run(block, project, int(server.url.rpartition(":")[2]), free_port()) for block in blocks]
     ((path, headers, asked), *_) = upstream.asked
     assert (path, headers["authorization"]) == ("/v1/chat/completions", "Bearer upstream-key")
     # The page cuts the long text of the system short.
@@ -238,7 +262,6 @@ def advised(project: Path, upstream: upstreams.Server, blocks: list[str]) -> lis
 
 
 def require_advice(page: str, done: list[Ran]) -> None:
-    require_answers(page, done)
     # The last block prints all that follows it.
     (printed,) = re.findall(r"^```text\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
     assert done[-1].done.stdout == printed
@@ -253,18 +276,8 @@ def require_notes(page: str, done: list[Ran]) -> None:
     (each,) = done
     assert f"```bash\n{each.block}```\n\n```text\n{each.done.stdout}```" in page
     coverage = Coverage({"1": Counts()}, Counts(), None, None, truncated=True)
-    listed = re.findall(r"^\| ([A-Z].*?\.) \|", page, flags=re.MULTILINE)
-    assert listed == confidence_report(coverage, ConfidenceQuestion("pricing_exception", limit=1))["notes"]
-
-
-def require_answers(page: str, done: list[Ran]) -> None:
-    shown = re.findall(
-        r"^```bash\n(.*?)^```\n\n(?:[^`\n]+\n\n)?(?:```(\w+)\n(.*?)^```)?", page, flags=re.MULTILINE | re.DOTALL
-    )
-    assert [block for block, _, _ in shown] == bash_blocks(page)
-    for (block, language, answer), each in zip(shown, done, strict=True):
-        if language == "json":
-            assert within(json.loads(answer), json.loads(each.answer)), f"{block}\n{each.answer}"
+    question = ConfidenceQuestion("pricing_exception", limit=1, clock="occurred")
+    assert notes(section(page, "## The notes")) == confidence_report(coverage, question)["notes"]
 
 
 def within(shown: Any, real: Any) -> bool:

@@ -6,9 +6,6 @@ import re
 from typing import Final
 
 from tests.contract.frozen import current
-from tests.end_to_end.support import ROOT
-
-API: Final = (ROOT / "docs" / "api.md").read_text()
 
 DOCUMENT: Final = current()
 
@@ -25,6 +22,12 @@ def section(page: str, heading: str) -> str:
     found = re.search(rf"^{re.escape(heading)}\n(.*?)(?=^#{{1,{level}}} |\Z)", page, flags=re.MULTILINE | re.DOTALL)
     assert found, heading
     return found[1]
+
+
+def notes(page: str) -> list[str]:
+    """The notes that a page of formulas lists in its fences; each without its condition, which stands in brackets."""
+    listed = "".join(re.findall(r"^```text\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL))
+    return [re.sub(r" \[[^]]*\]$", "", line) for line in listed.splitlines()]
 
 
 def rows(table: str) -> list[list[str]]:

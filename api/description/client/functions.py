@@ -30,7 +30,7 @@ _IMPORTED: Final = {
     "gate.client.transport.building": ("call", "member", "readiness", "retry_handle"),
     "gate.client.transport.calls": ("Call", "text"),
 }
-_BODY_REFUSED: Final = "MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object."
+_BODY_REFUSED: Final = "MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object."
 _REFUSED: Final = "RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent."
 
 

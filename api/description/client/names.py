@@ -295,8 +295,8 @@ NAMES: Final = Names(
         },
     },
     advice={
-        "idempotency_key": "Without one a fresh one is made, under which this call may be sent again; only a key of "
-        "the caller's own makes a retry after a crash safe."
+        "idempotency_key": "Without a key, the client makes one for this call and its own retries; only a key of "
+        "yours makes a retry after a crash safe."
     },
 )
 """The vocabulary of `gate.client`."""

@@ -19,29 +19,16 @@ if TYPE_CHECKING:
 class Endpoints:
     """Every endpoint, for threads."""
 
-    # Decide: Ask before acting.
+    # Decide: Ask whether an action may happen, before it does.
     decide = Endpoint(operations.decide)
     try_decide = Endpoint(operations.try_decide)
 
-    # Records: What was decided.
+    # Records: Find and fetch stored decisions.
     find_decisions = Endpoint(operations.find_decisions)
     get_decision = Endpoint(operations.get_decision)
 
-    # Verify: Whether a record or packet is what the service made.
-    verify_stored_decision = Endpoint(operations.verify_stored_decision)
-    verify_supplied_record = Endpoint(operations.verify_supplied_record)
-    describe_verification = Endpoint(operations.describe_verification)
-    verify_exported_record = Endpoint(operations.verify_exported_record)
-    describe_packet_verification = Endpoint(operations.describe_packet_verification)
-    verify_exported_packet = Endpoint(operations.verify_exported_packet)
-    export_packet = Endpoint(operations.export_packet)
-
-    # Replay: Stored decisions made again, and what they would have been otherwise.
-    replay_decision = Endpoint(operations.replay_decision)
-    diff_decision = Endpoint(operations.diff_decision)
-    simulate_counterfactuals = Endpoint(operations.simulate_counterfactuals)
-
-    # Lifecycle: After the decision: what was done, what it led to, what a CRM holds.
+    # Lifecycle: Report what happened after a decision: the execution, the outcome, the CRM sync, the owner's
+    # resolution.
     report_execution = Endpoint(operations.report_execution)
     list_executions = Endpoint(operations.list_executions)
     report_outcome = Endpoint(operations.report_outcome)
@@ -51,7 +38,23 @@ class Endpoints:
     report_crm_sync = Endpoint(operations.report_crm_sync)
     list_crm_syncs = Endpoint(operations.list_crm_syncs)
 
-    # Reports: What the outcomes of a policy's decisions say of it.
+    # Verify: Check that a record or a packet is unchanged and was signed by a trusted key. These endpoints answer
+    # 200 even when the record is not verified: read `verified`.
+    verify_stored_decision = Endpoint(operations.verify_stored_decision)
+    verify_supplied_record = Endpoint(operations.verify_supplied_record)
+    describe_verification = Endpoint(operations.describe_verification)
+    verify_exported_record = Endpoint(operations.verify_exported_record)
+    describe_packet_verification = Endpoint(operations.describe_packet_verification)
+    verify_exported_packet = Endpoint(operations.verify_exported_packet)
+    export_packet = Endpoint(operations.export_packet)
+
+    # Replay: Make stored decisions again, or ask what they would have been with other facts. Nothing here is stored,
+    # and nothing lets an action proceed.
+    replay_decision = Endpoint(operations.replay_decision)
+    diff_decision = Endpoint(operations.diff_decision)
+    simulate_counterfactuals = Endpoint(operations.simulate_counterfactuals)
+
+    # Reports: How well a policy works, from the outcomes of its decisions. A report never authorizes an action.
     get_policy_confidence = Endpoint(operations.get_policy_confidence)
     get_policy_effectiveness = Endpoint(operations.get_policy_effectiveness)
     get_policy_anomalies = Endpoint(operations.get_policy_anomalies)
@@ -59,14 +62,27 @@ class Endpoints:
     get_policy_alerts_feed = Endpoint(operations.get_policy_alerts_feed)
     get_policy_benchmarks = Endpoint(operations.get_policy_benchmarks)
 
-    # Policy services: What vendors' published policies say; it authorizes nothing by itself.
+    # Policy services: What vendors' published policies say about refunds, cancellations, returns and trials. An
+    # answer by itself never authorizes an action.
     ask_refund_workflow = Endpoint(operations.ask_refund_workflow)
 
-    # Audit chain: Every record of a scope, linked in order.
+    # Audit chain: All entries of a scope, linked by hashes in order.
     get_chain = Endpoint(operations.get_chain)
     get_checkpoint = Endpoint(operations.get_checkpoint)
 
-    # Migrations: Changes of rulebooks that a scope proposes, approves and routes to, to read.
+    # Operations: Readiness, liveness, metrics and settings of an instance.
+    get_status = Endpoint(operations.get_status)
+    get_livez = Endpoint(operations.get_livez)
+    get_readyz = Endpoint(operations.get_readyz)
+    get_metrics = Endpoint(operations.get_metrics)
+    get_runtime_config = Endpoint(operations.get_runtime_config)
+    get_proof_metrics = Endpoint(operations.get_proof_metrics)
+    submit_pilot = Endpoint(operations.submit_pilot)
+    confirm_pilot = Endpoint(operations.confirm_pilot)
+    export_pilots = Endpoint(operations.export_pilots)
+
+    # Migrations: Read the rulebook changes that a scope has proposed, approved and applied. People make them on the
+    # command line with `gate migrate`. A new scope has none.
     list_routes = Endpoint(operations.list_routes)
     list_migrations = Endpoint(operations.list_migrations)
     get_migration = Endpoint(operations.get_migration)
@@ -74,7 +90,7 @@ class Endpoints:
     get_migration_report_markdown = Endpoint(operations.get_migration_report_markdown)
     get_migration_report_html = Endpoint(operations.get_migration_report_html)
 
-    # Registries: Public keys, policy bundles, rulebooks and patterns.
+    # Registries: Public keys, policies, rulebooks, adapters and patterns.
     list_receipt_keys = Endpoint(operations.list_receipt_keys)
     list_attestation_keys = Endpoint(operations.list_attestation_keys)
 
@@ -119,7 +135,8 @@ class Endpoints:
     get_policy_table = Endpoint(operations.get_policy_table)
     get_policy_source = Endpoint(operations.get_policy_source)
 
-    # Contract: The published contract: schemas, conformance fixtures, golden replays.
+    # Contract: The published contract: JSON Schemas, conformance fixtures and golden replays. You may cache all of
+    # it for an hour.
     list_schemas = Endpoint(operations.list_schemas)
     get_schema = Endpoint(operations.get_schema)
     list_conformance_fixtures = Endpoint(operations.list_conformance_fixtures)
@@ -127,18 +144,7 @@ class Endpoints:
     list_golden_replays = Endpoint(operations.list_golden_replays)
     get_golden_replays = Endpoint(operations.get_golden_replays)
 
-    # Operations: Readiness, liveness and measurement.
-    get_status = Endpoint(operations.get_status)
-    get_livez = Endpoint(operations.get_livez)
-    get_readyz = Endpoint(operations.get_readyz)
-    get_metrics = Endpoint(operations.get_metrics)
-    get_runtime_config = Endpoint(operations.get_runtime_config)
-    get_proof_metrics = Endpoint(operations.get_proof_metrics)
-    submit_pilot = Endpoint(operations.submit_pilot)
-    confirm_pilot = Endpoint(operations.confirm_pilot)
-    export_pilots = Endpoint(operations.export_pilots)
-
-    # Documentation: This description, for programs and people.
+    # Documentation: This description, for programs and for people.
     get_openapi = Endpoint(operations.get_openapi)
     get_docs = Endpoint(operations.get_docs)
     get_docs_metadata = Endpoint(operations.get_docs_metadata)
@@ -147,29 +153,16 @@ class Endpoints:
 class AsyncEndpoints:
     """Every endpoint, for asyncio."""
 
-    # Decide: Ask before acting.
+    # Decide: Ask whether an action may happen, before it does.
     decide = AsyncEndpoint(operations.decide)
     try_decide = AsyncEndpoint(operations.try_decide)
 
-    # Records: What was decided.
+    # Records: Find and fetch stored decisions.
     find_decisions = AsyncEndpoint(operations.find_decisions)
     get_decision = AsyncEndpoint(operations.get_decision)
 
-    # Verify: Whether a record or packet is what the service made.
-    verify_stored_decision = AsyncEndpoint(operations.verify_stored_decision)
-    verify_supplied_record = AsyncEndpoint(operations.verify_supplied_record)
-    describe_verification = AsyncEndpoint(operations.describe_verification)
-    verify_exported_record = AsyncEndpoint(operations.verify_exported_record)
-    describe_packet_verification = AsyncEndpoint(operations.describe_packet_verification)
-    verify_exported_packet = AsyncEndpoint(operations.verify_exported_packet)
-    export_packet = AsyncEndpoint(operations.export_packet)
-
-    # Replay: Stored decisions made again, and what they would have been otherwise.
-    replay_decision = AsyncEndpoint(operations.replay_decision)
-    diff_decision = AsyncEndpoint(operations.diff_decision)
-    simulate_counterfactuals = AsyncEndpoint(operations.simulate_counterfactuals)
-
-    # Lifecycle: After the decision: what was done, what it led to, what a CRM holds.
+    # Lifecycle: Report what happened after a decision: the execution, the outcome, the CRM sync, the owner's
+    # resolution.
     report_execution = AsyncEndpoint(operations.report_execution)
     list_executions = AsyncEndpoint(operations.list_executions)
     report_outcome = AsyncEndpoint(operations.report_outcome)
@@ -179,7 +172,23 @@ class AsyncEndpoints:
     report_crm_sync = AsyncEndpoint(operations.report_crm_sync)
     list_crm_syncs = AsyncEndpoint(operations.list_crm_syncs)
 
-    # Reports: What the outcomes of a policy's decisions say of it.
+    # Verify: Check that a record or a packet is unchanged and was signed by a trusted key. These endpoints answer
+    # 200 even when the record is not verified: read `verified`.
+    verify_stored_decision = AsyncEndpoint(operations.verify_stored_decision)
+    verify_supplied_record = AsyncEndpoint(operations.verify_supplied_record)
+    describe_verification = AsyncEndpoint(operations.describe_verification)
+    verify_exported_record = AsyncEndpoint(operations.verify_exported_record)
+    describe_packet_verification = AsyncEndpoint(operations.describe_packet_verification)
+    verify_exported_packet = AsyncEndpoint(operations.verify_exported_packet)
+    export_packet = AsyncEndpoint(operations.export_packet)
+
+    # Replay: Make stored decisions again, or ask what they would have been with other facts. Nothing here is stored,
+    # and nothing lets an action proceed.
+    replay_decision = AsyncEndpoint(operations.replay_decision)
+    diff_decision = AsyncEndpoint(operations.diff_decision)
+    simulate_counterfactuals = AsyncEndpoint(operations.simulate_counterfactuals)
+
+    # Reports: How well a policy works, from the outcomes of its decisions. A report never authorizes an action.
     get_policy_confidence = AsyncEndpoint(operations.get_policy_confidence)
     get_policy_effectiveness = AsyncEndpoint(operations.get_policy_effectiveness)
     get_policy_anomalies = AsyncEndpoint(operations.get_policy_anomalies)
@@ -187,14 +196,27 @@ class AsyncEndpoints:
     get_policy_alerts_feed = AsyncEndpoint(operations.get_policy_alerts_feed)
     get_policy_benchmarks = AsyncEndpoint(operations.get_policy_benchmarks)
 
-    # Policy services: What vendors' published policies say; it authorizes nothing by itself.
+    # Policy services: What vendors' published policies say about refunds, cancellations, returns and trials. An
+    # answer by itself never authorizes an action.
     ask_refund_workflow = AsyncEndpoint(operations.ask_refund_workflow)
 
-    # Audit chain: Every record of a scope, linked in order.
+    # Audit chain: All entries of a scope, linked by hashes in order.
     get_chain = AsyncEndpoint(operations.get_chain)
     get_checkpoint = AsyncEndpoint(operations.get_checkpoint)
 
-    # Migrations: Changes of rulebooks that a scope proposes, approves and routes to, to read.
+    # Operations: Readiness, liveness, metrics and settings of an instance.
+    get_status = AsyncEndpoint(operations.get_status)
+    get_livez = AsyncEndpoint(operations.get_livez)
+    get_readyz = AsyncEndpoint(operations.get_readyz)
+    get_metrics = AsyncEndpoint(operations.get_metrics)
+    get_runtime_config = AsyncEndpoint(operations.get_runtime_config)
+    get_proof_metrics = AsyncEndpoint(operations.get_proof_metrics)
+    submit_pilot = AsyncEndpoint(operations.submit_pilot)
+    confirm_pilot = AsyncEndpoint(operations.confirm_pilot)
+    export_pilots = AsyncEndpoint(operations.export_pilots)
+
+    # Migrations: Read the rulebook changes that a scope has proposed, approved and applied. People make them on the
+    # command line with `gate migrate`. A new scope has none.
     list_routes = AsyncEndpoint(operations.list_routes)
     list_migrations = AsyncEndpoint(operations.list_migrations)
     get_migration = AsyncEndpoint(operations.get_migration)
@@ -202,7 +224,7 @@ class AsyncEndpoints:
     get_migration_report_markdown = AsyncEndpoint(operations.get_migration_report_markdown)
     get_migration_report_html = AsyncEndpoint(operations.get_migration_report_html)
 
-    # Registries: Public keys, policy bundles, rulebooks and patterns.
+    # Registries: Public keys, policies, rulebooks, adapters and patterns.
     list_receipt_keys = AsyncEndpoint(operations.list_receipt_keys)
     list_attestation_keys = AsyncEndpoint(operations.list_attestation_keys)
 
@@ -249,7 +271,8 @@ class AsyncEndpoints:
     get_policy_table = AsyncEndpoint(operations.get_policy_table)
     get_policy_source = AsyncEndpoint(operations.get_policy_source)
 
-    # Contract: The published contract: schemas, conformance fixtures, golden replays.
+    # Contract: The published contract: JSON Schemas, conformance fixtures and golden replays. You may cache all of
+    # it for an hour.
     list_schemas = AsyncEndpoint(operations.list_schemas)
     get_schema = AsyncEndpoint(operations.get_schema)
     list_conformance_fixtures = AsyncEndpoint(operations.list_conformance_fixtures)
@@ -257,18 +280,7 @@ class AsyncEndpoints:
     list_golden_replays = AsyncEndpoint(operations.list_golden_replays)
     get_golden_replays = AsyncEndpoint(operations.get_golden_replays)
 
-    # Operations: Readiness, liveness and measurement.
-    get_status = AsyncEndpoint(operations.get_status)
-    get_livez = AsyncEndpoint(operations.get_livez)
-    get_readyz = AsyncEndpoint(operations.get_readyz)
-    get_metrics = AsyncEndpoint(operations.get_metrics)
-    get_runtime_config = AsyncEndpoint(operations.get_runtime_config)
-    get_proof_metrics = AsyncEndpoint(operations.get_proof_metrics)
-    submit_pilot = AsyncEndpoint(operations.submit_pilot)
-    confirm_pilot = AsyncEndpoint(operations.confirm_pilot)
-    export_pilots = AsyncEndpoint(operations.export_pilots)
-
-    # Documentation: This description, for programs and people.
+    # Documentation: This description, for programs and for people.
     get_openapi = AsyncEndpoint(operations.get_openapi)
     get_docs = AsyncEndpoint(operations.get_docs)
     get_docs_metadata = AsyncEndpoint(operations.get_docs_metadata)

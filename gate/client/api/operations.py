@@ -177,7 +177,7 @@ _NO_DECISION_ID: Final = frozenset(
 )
 
 
-# Decide: Ask before acting.
+# Decide: Ask whether an action may happen, before it does.
 
 
 def decide(
@@ -189,34 +189,35 @@ def decide(
 ) -> Call[DecisionRecord]:
     """Create a Decision Record.
 
-    Evaluates a versioned rulebook over the facts in the request, and answers with a signed, hashed, chained record.
+    Evaluates a rulebook over the facts in the request, and returns a signed, hashed and chained record once it is
+    stored.
 
-    Only `verdict: yes` lets the action proceed. Every answer but 200 means: do not act. Store the full record before
-    acting; only the full view verifies.
+    Only `verdict: yes` lets the action proceed. Every status other than 200 means: do not act. Store the full record
+    before you act; only the full view can be verified.
 
-    Mode `rulebook` gives a binding verdict. The advisory modes `single`, `multi` and `runtime` never authorize a
-    production mutation; each of their records carries a `decision_contract`. Where no upstream is configured they
-    answer 503.
+    Mode `rulebook` gives a binding verdict. In the advisory modes `single`, `multi` and `runtime`, an upstream model
+    answers, and the record authorizes nothing: it has a `decision_contract`. Without a configured upstream these
+    modes answer 503.
 
-    A rulebook that is new to the scope is registered under its `rulebook_id` and `version` for good, and needs a key
-    with the access `register` as well.
+    A rulebook that is new to the scope is registered under its `rulebook_id` and `version` for good. This needs a
+    key with the access `register` as well.
 
     Args:
-        request: A Decision Request: at most 1 MiB of plain JSON, nested at most 32 deep.
-        idempotency_key: Retry handle: the same key with the same payload answers what was made then; with another
-            payload, 409. Unique in the scope for decisions, and for each kind of report on each decision. Send one
-            with every write, and the same with every retry. Without one a fresh one is made, under which this call
-            may be sent again; only a key of the caller's own makes a retry after a crash safe.
-        view: The view of the answer; `full` where nothing asks for another. It goes before `Prefer`; `response_view`
-            in a body goes before both.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        request: At most 1 MiB of plain JSON, nested at most 32 levels deep.
+        idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
+            another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
+            Send one with every write, and the same one with every retry. Without a key, the client makes one for
+            this call and its own retries; only a key of yours makes a retry after a crash safe.
+        view: The view of the record; `full` by default. It overrides `Prefer`, and `response_view` in a body
+            overrides both.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
-        A decision. Read `verdict`, not the status alone.
+        A decision. Read `verdict`, not only the status.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     return call(
@@ -233,28 +234,27 @@ def decide(
 def try_decide(
     request: DecisionRequest | Mapping[str, object], *, view: View | None = None, request_id: str | None = None
 ) -> Call[SandboxAnswer]:
-    """Try the shape of a decision.
+    """Try a decision without a key.
 
-    Evaluates a Decision Request as `POST /api/decide` does, for anyone, and answers with the members of a Decision
-    Record. The answer is not signed, not stored and not registered, authorizes nothing, and never verifies;
-    `sandbox` and `notice` say so in every view.
+    Evaluates a Decision Request as `POST /api/decide` does, without a key, and returns the fields of a Decision
+    Record. The answer is not signed, stored or registered. It authorizes nothing and never verifies: `sandbox` and
+    `notice` say so in every view.
 
-    Only mode `rulebook` with the rulebook and the facts in the body is answered. A key, and an idempotency key, are
-    ignored: each request is evaluated anew. The requests of one address are limited; `GET /api/runtime-config` has
-    the limit.
+    Only mode `rulebook` works, with the rulebook and the facts in the body. A key and an idempotency key are
+    ignored, and every request is evaluated again. Each address has a limit: see `GET /api/runtime-config`.
 
     Args:
-        request: A Decision Request with its rulebook: at most 64 KiB of plain JSON, nested at most 32 deep.
-        view: The view of the answer; `full` where nothing asks for another. It goes before `Prefer`; `response_view`
-            in a body goes before both.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        request: A Decision Request with its rulebook: at most 64 KiB of plain JSON, nested at most 32 levels deep.
+        view: The view of the record; `full` by default. It overrides `Prefer`, and `response_view` in a body
+            overrides both.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         What a decision would look like.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     return call(
@@ -262,7 +262,7 @@ def try_decide(
     )
 
 
-# Records: What was decided.
+# Records: Find and fetch stored decisions.
 
 
 def find_decisions(
@@ -282,31 +282,41 @@ def find_decisions(
     cursor: str | None = None,
     request_id: str | None = None,
 ) -> Call[DecisionSearch]:
-    """Find decisions.
+    """Search decisions.
 
-    The scope's decisions that meet every criterion, newest first. One request looks through at most 20,000 decisions
-    (of the verdict, where one is named), and reads at most 8 MiB of records; a page may so hold fewer than `limit`,
-    or none, and still have a `next_cursor`.
+    Returns the scope's decisions that match every parameter, newest first. To find held decisions, use `state=held`.
+
+    One request searches at most 20,000 decisions (of the `verdict` or `state`, if you send one) and reads at most 8
+    MiB of records. So a page can hold fewer than `limit` decisions, or none, and still have a `next_cursor`: read on
+    until it is null. No decision appears on two pages, and none is skipped. Decisions made while you read are not
+    included.
+
+    A review also has `state`, `owner`, `due_at`, `age_seconds` and `grant_ends_at`. The state stays `granted` after
+    the grant has ended if nobody reported an execution. `grant_ends_at` is not signed; the resolution's `expires_at`
+    is.
+
+    `from` and `to` filter the results by the service's clock. They do not shorten the search, which follows the
+    order of the chain.
 
     Args:
         verdict: Only decisions with this verdict.
-        policy_id: Only decisions of this policy.
+        policy_id: Only decisions of this policy: the rulebook's id.
         policy_version: Only decisions of this version of a policy.
         reason_code: Only decisions with this reason code.
-        target_object_id: Only decisions that are bound to this resource.
-        from_: Only decisions made at this time or later; with its zone.
-        to: Only decisions made before this time; with its zone.
+        target_object_id: Only decisions bound to exactly this `action_binding.resource`.
+        from_: Only decisions made at this time or later. Include the time zone.
+        to: Only decisions made before this time; not before `from`. Include the time zone.
         state: Only reviews in this state.
-        owner: Only reviews of this owner; it needs `state`.
+        owner: Only reviews of this owner. Needs `state`.
         min_age: Only decisions made at least this many seconds ago.
-        order: Which come first. Give the same one with a cursor. `oldest` needs `state`. None leaves it at newest.
-        limit: How many at most. None leaves it at 20.
-        cursor: The `next_cursor` of an earlier answer.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        order: The order. Send the same one with a cursor. `oldest` needs `state`. None leaves it at newest.
+        limit: The largest number of results. None leaves it at 20.
+        cursor: The `next_cursor` of the previous page, with the same order.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
-        A page of them.
+        A page of decisions.
 
     Raises:
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
@@ -337,14 +347,17 @@ def find_decisions(
 def get_decision(decision_id: str, *, view: View | None = None, request_id: str | None = None) -> Call[DecisionRecord]:
     """Fetch a stored decision.
 
-    The record as it was answered, in the view asked for. A decision of another scope is not found.
+    Returns the record as it was first returned, in the requested view. A decision of another scope is not found.
+
+    Only the full view can be verified. After an erasure `evaluation` is null, and so is `adapter_facts` if there
+    were any; `erased` says in every view when that happened.
 
     Args:
-        decision_id: `decision_id` of a record of the caller's scope.
-        view: The view of the answer; `full` where nothing asks for another. It goes before `Prefer`; `response_view`
-            in a body goes before both.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        decision_id: `decision_id` of a record in your scope.
+        view: The view of the record; `full` by default. It overrides `Prefer`, and `response_view` in a body
+            overrides both.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The stored record.
@@ -356,21 +369,311 @@ def get_decision(decision_id: str, *, view: View | None = None, request_id: str 
     return call("getDecision", "GET", path, view=view, request_id=request_id)
 
 
-# Verify: Whether a record or packet is what the service made.
+# Lifecycle: Report what happened after a decision: the execution, the outcome, the CRM sync, the owner's resolution.
+
+
+def report_execution(
+    decision_id: str,
+    report: ExecutionReport | Mapping[str, object],
+    *,
+    idempotency_key: str | None = None,
+    request_id: str | None = None,
+) -> Call[ExecutionReceipt]:
+    """Report an execution.
+
+    Stores what happened to the action. The receipt is hashed over the record and its action binding, and linked into
+    the scope's chain.
+
+    You can report any number of receipts for a decision, in any order. None is ever changed. `flags` says when the
+    decision was not `yes` (a breach only with `executed` or `queued`), and when the report names a target or an
+    action other than the decision's.
+
+    An error means that nothing was stored: do not claim that it was reported.
+
+    Args:
+        decision_id: `decision_id` of a record in your scope.
+        report: The report: at most 1 MiB of plain JSON, nested at most 32 levels deep.
+        idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
+            another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
+            Send one with every write, and the same one with every retry. Without a key, the client makes one for
+            this call and its own retries; only a key of yours makes a retry after a crash safe.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
+
+    Returns:
+        The idempotency key was used before with the same payload. This is the earlier receipt.
+
+    Raises:
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/execution"
+    return call(
+        "reportExecution",
+        "POST",
+        path,
+        body=report,
+        idempotency_key=retry_handle(idempotency_key),
+        request_id=request_id,
+        accepts=(200, 201),
+    )
+
+
+def list_executions(
+    decision_id: str, *, limit: int | None = None, cursor: str | None = None, request_id: str | None = None
+) -> Call[ExecutionList]:
+    """List execution receipts.
+
+    Returns the execution receipts of a decision, the latest first. Read on with `next_cursor` until it is null. A
+    page of very large reports holds fewer than `limit`.
+
+    Args:
+        decision_id: `decision_id` of a record in your scope.
+        limit: The largest number of results. None leaves it at 20.
+        cursor: `next_cursor` of the previous page.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
+
+    Returns:
+        The receipts; an empty list if there are none.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/execution"
+    return call("listExecutions", "GET", path, query={"limit": limit, "cursor": cursor}, request_id=request_id)
+
+
+def report_outcome(
+    decision_id: str,
+    report: OutcomeReport | Mapping[str, object],
+    *,
+    idempotency_key: str | None = None,
+    request_id: str | None = None,
+) -> Call[OutcomeRecord]:
+    """Report an outcome.
+
+    Stores what the action led to. The outcome is hashed over the record, and linked into the scope's chain.
+
+    The latest outcome of a decision counts; earlier ones are kept. Use `pending` and `review` while the result is
+    not clear.
+
+    An error means that nothing was stored: do not claim that it was reported.
+
+    Args:
+        decision_id: `decision_id` of a record in your scope.
+        report: The report: at most 1 MiB of plain JSON, nested at most 32 levels deep.
+        idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
+            another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
+            Send one with every write, and the same one with every retry. Without a key, the client makes one for
+            this call and its own retries; only a key of yours makes a retry after a crash safe.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
+
+    Returns:
+        The idempotency key was used before with the same payload. This is the earlier outcome.
+
+    Raises:
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/outcome"
+    return call(
+        "reportOutcome",
+        "POST",
+        path,
+        body=report,
+        idempotency_key=retry_handle(idempotency_key),
+        request_id=request_id,
+        accepts=(200, 201),
+    )
+
+
+def list_outcomes(
+    decision_id: str, *, limit: int | None = None, cursor: str | None = None, request_id: str | None = None
+) -> Call[OutcomeList]:
+    """List outcomes.
+
+    Returns the outcome records of a decision, the latest first. Read on with `next_cursor` until it is null. A page
+    of very large reports holds fewer than `limit`.
+
+    Args:
+        decision_id: `decision_id` of a record in your scope.
+        limit: The largest number of results. None leaves it at 20.
+        cursor: `next_cursor` of the previous page.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
+
+    Returns:
+        The outcomes; an empty list if there are none.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/outcome"
+    return call("listOutcomes", "GET", path, query={"limit": limit, "cursor": cursor}, request_id=request_id)
+
+
+def resolve_decision(
+    decision_id: str,
+    request: ResolutionRequest | Mapping[str, object],
+    *,
+    idempotency_key: str | None = None,
+    request_id: str | None = None,
+) -> Call[Resolution]:
+    """Resolve a held decision.
+
+    Stores the owner's answer to a decision whose verdict is `review`. It is hashed, signed with the receipt key, and
+    linked into the scope's chain.
+
+    `granted` lets the held action run until `expires_at`. `refused` and `expired` keep it held for good. A
+    resolution is final, and the record's verdict stays `review`.
+
+    The access `resolve` cannot be on a key with `decide`. `resolved_by` is what the caller claims; `actor` is the
+    authenticated key.
+
+    An error means that nothing was resolved: the action stays held.
+
+    Args:
+        decision_id: `decision_id` of a record in your scope.
+        request: The resolution: at most 1 MiB of plain JSON, nested at most 32 levels deep.
+        idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
+            another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
+            Send one with every write, and the same one with every retry. Without a key, the client makes one for
+            this call and its own retries; only a key of yours makes a retry after a crash safe.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
+
+    Returns:
+        The idempotency key was used before with the same payload. This is the earlier resolution.
+
+    Raises:
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/resolution"
+    return call(
+        "resolveDecision",
+        "POST",
+        path,
+        body=request,
+        idempotency_key=retry_handle(idempotency_key),
+        request_id=request_id,
+        accepts=(200, 201),
+    )
+
+
+def get_resolution(decision_id: str, *, request_id: str | None = None) -> Call[ResolutionReview]:
+    """Fetch the state of a review.
+
+    Returns the state of a held decision, its owner, its time limit, and its resolution if there is one. Any key of
+    the scope may ask, so that a caller can wait for the owner. All of these are null for a decision that was never
+    held.
+
+    `executed_at` is when a receipt reported the action as executed, even without a grant or before it: check it
+    before you grant. `state` and `executed_at` are not signed. Only the signature of the resolution opens a held
+    action, until its `expires_at`: verify it.
+
+    Args:
+        decision_id: `decision_id` of a record in your scope.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
+
+    Returns:
+        The state of the review; `state` is null if the decision was never held for an owner.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/resolution"
+    return call("getResolution", "GET", path, request_id=request_id)
+
+
+def report_crm_sync(
+    decision_id: str,
+    report: CrmSyncReport | Mapping[str, object],
+    *,
+    idempotency_key: str | None = None,
+    request_id: str | None = None,
+) -> Call[CrmSyncAnswer]:
+    """Report a CRM sync.
+
+    Stores what a CRM holds about the decision: the mapped fields and the CRM's object. The report is hashed and
+    linked into the scope's chain. Never send credentials; values that look like credentials are rejected.
+
+    An error means that nothing was stored: do not claim that it was reported.
+
+    Args:
+        decision_id: `decision_id` of a record in your scope.
+        report: The report: at most 1 MiB of plain JSON, nested at most 32 levels deep.
+        idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
+            another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
+            Send one with every write, and the same one with every retry. Without a key, the client makes one for
+            this call and its own retries; only a key of yours makes a retry after a crash safe.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
+
+    Returns:
+        The idempotency key was used before with the same payload. This is the earlier report.
+
+    Raises:
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/crm-sync"
+    return call(
+        "reportCrmSync",
+        "POST",
+        path,
+        body=report,
+        idempotency_key=retry_handle(idempotency_key),
+        request_id=request_id,
+        accepts=(200, 201),
+    )
+
+
+def list_crm_syncs(
+    decision_id: str, *, limit: int | None = None, cursor: str | None = None, request_id: str | None = None
+) -> Call[CrmSyncList]:
+    """List CRM syncs.
+
+    Returns the CRM sync records of a decision, the latest first. Read on with `next_cursor` until it is null. A page
+    of very large reports holds fewer than `limit`.
+
+    Args:
+        decision_id: `decision_id` of a record in your scope.
+        limit: The largest number of results. None leaves it at 20.
+        cursor: `next_cursor` of the previous page.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
+
+    Returns:
+        The CRM syncs; an empty list if there are none.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/crm-sync"
+    return call("listCrmSyncs", "GET", path, query={"limit": limit, "cursor": cursor}, request_id=request_id)
+
+
+# Verify: Check that a record or a packet is unchanged and was signed by a trusted key. These endpoints answer 200
+# even when the record is not verified: read `verified`.
 
 
 def verify_stored_decision(decision_id: str, *, request_id: str | None = None) -> Call[VerificationResult]:
     """Verify a stored decision.
 
-    Recomputes the record's hashes, its signatures and its place in the chain, without evaluating anything again.
+    Recomputes the record's hashes, checks its signatures, its stored request and its place in the chain. Nothing is
+    evaluated again.
 
     Args:
-        decision_id: `decision_id` of a record of the caller's scope.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        decision_id: `decision_id` of a record in your scope.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
-        What verification found; 200 whether or not the record is verified.
+        The result. The status is 200 even if the record is not verified.
 
     Raises:
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
@@ -385,23 +688,23 @@ def verify_supplied_record(
     *,
     request_id: str | None = None,
 ) -> Call[VerificationResult]:
-    """Verify a supplied record as that of a decision.
+    """Verify a supplied record of a decision.
 
-    Verifies the record in the body, and that it is the one stored under this id. Without a body, the stored record.
-    Send the record with its wrapper, `{record, input?, public_key?}`, or bare. A key in the request serves diagnosis
-    alone; it never makes a record verified.
+    Verifies the record in the body, and checks that it equals the record stored under this id. Without a body,
+    verifies the stored record. Send the record alone, or in a wrapper: `{record, input?, public_key?}`. A public key
+    in the request is for diagnosis only; it never makes a record verified.
 
     Args:
-        decision_id: `decision_id` of a record of the caller's scope.
-        material: At most 16 MiB of plain JSON, nested at most 64 deep; may be left out.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        decision_id: `decision_id` of a record in your scope.
+        material: At most 16 MiB of plain JSON, nested at most 64 levels deep. Optional.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
-        What verification found; 200 whether or not the record is verified.
+        The result. The status is 200 even if the record is not verified.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/verify"
@@ -409,13 +712,13 @@ def verify_supplied_record(
 
 
 def describe_verification(*, request_id: str | None = None) -> Call[VerificationEndpoint]:
-    """Describe the verification endpoint.
+    """Describe the verify endpoint.
 
-    What the endpoint takes and answers.
+    Returns what the endpoint accepts, and where the public keys are.
 
     Args:
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The description.
@@ -431,20 +734,20 @@ def verify_exported_record(
 ) -> Call[VerificationResult]:
     """Verify an exported record.
 
-    Verifies a record's hashes and signatures against this service's keys, without looking it up. Anyone may ask.
-    Send the record with its wrapper, `{record, input?, public_key?}`, or bare. A key in the request serves diagnosis
-    alone; it never makes a record verified.
+    Verifies the hashes and signatures of a record against this service's keys, without looking it up. Send the
+    record alone, or in a wrapper: `{record, input?, public_key?}`. A public key in the request is for diagnosis
+    only; it never makes a record verified.
 
     Args:
-        material: At most 16 MiB of plain JSON, nested at most 64 deep.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        material: At most 16 MiB of plain JSON, nested at most 64 levels deep.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
-        What verification found; 200 whether or not the record is verified.
+        The result. The status is 200 even if the record is not verified.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     return call(
@@ -453,13 +756,13 @@ def verify_exported_record(
 
 
 def describe_packet_verification(*, request_id: str | None = None) -> Call[VerificationEndpoint]:
-    """Describe the verification endpoint of packets.
+    """Describe the verify endpoint of packets.
 
-    What the endpoint takes and answers.
+    Returns what the endpoint accepts, and where the public keys are.
 
     Args:
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The description.
@@ -477,21 +780,21 @@ def verify_exported_packet(
 ) -> Call[PacketVerificationResult]:
     """Verify an exported packet.
 
-    Verifies a packet in four steps against this service's keys, without looking anything up: the packet hash; the
-    embedded record; execution and outcome hashes; intelligence hashes and retained chain links. Anyone may ask. Send
-    the packet with its wrapper, `{packet, input?, public_key?, checkpoint?}`, or bare. A key in the request serves
-    diagnosis alone; it never makes a packet verified.
+    Verifies a packet against this service's keys, without looking anything up. The four steps are: the packet hash;
+    the embedded record; the hashes of executions and outcomes; the hashes of reports and the retained chain links.
+    Send the packet alone, or in a wrapper: `{packet, input?, public_key?, checkpoint?}`. A public key in the request
+    is for diagnosis only; it never makes a packet verified.
 
     Args:
-        material: At most 16 MiB of plain JSON, nested at most 64 deep.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        material: At most 16 MiB of plain JSON, nested at most 64 levels deep.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
-        What verification found; 200 whether or not the packet is verified.
+        The result. The status is 200 even if the packet is not verified.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     return call(
@@ -517,23 +820,24 @@ def export_packet(
 ) -> Call[DecisionPacket]:
     """Export a packet.
 
-    A decision with its reports, what is known of its policy, and its place in the chain, for whoever verifies it
-    elsewhere. All of it is of one moment and verified before it is answered; where a part cannot be read or is not
-    as it was made, there is no packet.
+    Returns a decision with its reports, the reports about its policy, and its place in the chain, so that others can
+    verify it elsewhere. All parts are from the same moment, and the service verifies them first. If a part cannot be
+    read or was changed, the answer is 503: a packet is complete, or there is none.
 
-    Limits take the newest reports, and the links from the decision's own on. Ask for enough links: the checkpoint in
-    `audit_chain.verification_hints` speaks for reports whose link is retained, and for no others.
+    The limits take the newest reports, and the chain links from the decision's own on. Ask for enough links: the
+    checkpoint in `audit_chain.verification_hints` covers only the reports whose link is retained. A packet can hold
+    fewer links than `chain_limit`.
 
     Args:
-        decision_id: `decision_id` of a record of the caller's scope.
-        include_input: Whether the packet has `input`, the Decision Request. None leaves it at false.
-        include_chain: Whether the packet has `audit_chain`. None leaves it at true.
-        include_intelligence: Whether the packet has `policy_intelligence`. None leaves it at true.
-        execution_limit: How many of the newest execution receipts. None leaves it at 20.
-        outcome_limit: How many of the newest Outcome Records. None leaves it at 20.
-        chain_limit: How many links, from the decision's own on. None leaves it at 20.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        decision_id: `decision_id` of a record in your scope.
+        include_input: Whether to include `input`, the Decision Request. None leaves it at false.
+        include_chain: Whether to include `audit_chain`. None leaves it at true.
+        include_intelligence: Whether to include `policy_intelligence`. None leaves it at true.
+        execution_limit: The largest number of execution receipts, newest first. None leaves it at 20.
+        outcome_limit: The largest number of outcome records, newest first. None leaves it at 20.
+        chain_limit: The largest number of chain links, starting with the decision's own. None leaves it at 20.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The packet.
@@ -558,7 +862,8 @@ def export_packet(
     )
 
 
-# Replay: Stored decisions made again, and what they would have been otherwise.
+# Replay: Make stored decisions again, or ask what they would have been with other facts. Nothing here is stored, and
+# nothing lets an action proceed.
 
 
 def replay_decision(
@@ -570,26 +875,27 @@ def replay_decision(
 ) -> Call[ReplayResult]:
     """Replay a stored decision.
 
-    Makes a stored decision again and says where it differs. By default as it was made: by the stored rulebook, over
-    the stored request, and only by the evaluator that the record names. With `replay_mode: current`, by the version
-    of the rulebook that the scope registered last, or over an `input` of the caller's own.
+    Makes a stored decision again, and lists the differences. By default it repeats the original: the stored rulebook
+    over the stored request, with the evaluator that the record names. With `replay_mode: current` it uses the
+    version of the rulebook that the scope registered last, or decides your own `input`. An advisory decision can
+    only be replayed in mode `current`, which asks the upstream again.
 
-    Nothing is stored, and nothing is signed: a replay proves and authorizes nothing.
+    Nothing is stored or signed: a replay proves and authorizes nothing.
 
     Args:
-        decision_id: `decision_id` of a record of the caller's scope.
-        request: At most 1 MiB of plain JSON, nested at most 33 deep, so that `input` may be nested as deep as a
-            decide request; may be left out.
-        view: The view of the answer; `full` where nothing asks for another. It goes before `Prefer`; `response_view`
-            in a body goes before both.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        decision_id: `decision_id` of a record in your scope.
+        request: At most 1 MiB of plain JSON, nested at most 33 levels deep, so that `input` may be as deep as a
+            decide request. Optional.
+        view: The view of the record; `full` by default. It overrides `Prefer`, and `response_view` in a body
+            overrides both.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
-        What the replay found; 200 whether it matched or drifted.
+        The result. The status is 200 whether it matched or drifted.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/replay"
@@ -605,23 +911,23 @@ def diff_decision(
 ) -> Call[ReplayResult]:
     """Compare a stored decision with the present.
 
-    As replay, with `replay_mode` always current: what the version of the rulebook that the scope registered last
-    says of the stored request, or of an `input` of the caller's own.
+    Works like `POST /api/decision/{decision_id}/replay` with `replay_mode: current`: the version of the rulebook
+    that the scope registered last decides the stored request, or your own `input`.
 
     Args:
-        decision_id: `decision_id` of a record of the caller's scope.
-        request: At most 1 MiB of plain JSON, nested at most 33 deep, so that `input` may be nested as deep as a
-            decide request; may be left out.
-        view: The view of the answer; `full` where nothing asks for another. It goes before `Prefer`; `response_view`
-            in a body goes before both.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        decision_id: `decision_id` of a record in your scope.
+        request: At most 1 MiB of plain JSON, nested at most 33 levels deep, so that `input` may be as deep as a
+            decide request. Optional.
+        view: The view of the record; `full` by default. It overrides `Prefer`, and `response_view` in a body
+            overrides both.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
-        What the comparison found; 200 whether it matched or drifted.
+        The result. The status is 200 whether it matched or drifted.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/diff"
@@ -637,316 +943,34 @@ def simulate_counterfactuals(
 ) -> Call[CounterfactualsResult]:
     """Simulate what-if scenarios.
 
-    What the version of the rulebook that the scope registered last would say, had the context been another: up to 50
-    scenarios, each a merge patch (RFC 7396) over the stored context. A simulation: nothing is stored, and nothing
-    authorizes a mutation.
+    Returns what the version of the rulebook that the scope registered last would decide if the context were
+    different. Each of up to 50 scenarios is a merge patch (RFC 7396) over the stored context; facts are under
+    `inputs`. If a trusted adapter made the facts, patch its input with `adapter_input_patch` instead. Advisory
+    decisions have no counterfactuals.
+
+    This is a simulation: nothing is stored, and nothing authorizes an action.
 
     Args:
-        decision_id: `decision_id` of a record of the caller's scope.
-        request: At most 1 MiB of plain JSON, nested at most 34 deep, so that a patched context may be nested as deep
+        decision_id: `decision_id` of a record in your scope.
+        request: At most 1 MiB of plain JSON, nested at most 34 levels deep, so that a patched context may be as deep
             as one that is decided.
-        view: The view of the answer; `full` where nothing asks for another. It goes before `Prefer`; `response_view`
-            in a body goes before both.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        view: The view of the record; `full` by default. It overrides `Prefer`, and `response_view` in a body
+            overrides both.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
-        What each scenario comes to.
+        The result of each scenario.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/counterfactuals"
     return call("simulateCounterfactuals", "POST", path, body=request, view=view, request_id=request_id)
 
 
-# Lifecycle: After the decision: what was done, what it led to, what a CRM holds.
-
-
-def report_execution(
-    decision_id: str,
-    report: ExecutionReport | Mapping[str, object],
-    *,
-    idempotency_key: str | None = None,
-    request_id: str | None = None,
-) -> Call[ExecutionReceipt]:
-    """Report an execution receipt.
-
-    What became of the action: stored, hashed over the record and its action binding, and linked into the scope's
-    chain.
-
-    Any number may be reported of a decision, in any order; none is ever changed. `flags` says where the decision was
-    not `yes`, which is a breach with `executed` or `queued` alone, and where the report names another target or
-    another action than the decision.
-
-    An error means that nothing is proven: do not claim that it was reported.
-
-    Args:
-        decision_id: `decision_id` of a record of the caller's scope.
-        report: The report: at most 1 MiB of plain JSON, nested at most 32 deep.
-        idempotency_key: Retry handle: the same key with the same payload answers what was made then; with another
-            payload, 409. Unique in the scope for decisions, and for each kind of report on each decision. Send one
-            with every write, and the same with every retry. Without one a fresh one is made, under which this call
-            may be sent again; only a key of the caller's own makes a retry after a crash safe.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
-
-    Returns:
-        The idempotency key was used before with the same payload: what was reported then.
-
-    Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
-    """
-    path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/execution"
-    return call(
-        "reportExecution",
-        "POST",
-        path,
-        body=report,
-        idempotency_key=retry_handle(idempotency_key),
-        request_id=request_id,
-        accepts=(200, 201),
-    )
-
-
-def list_executions(
-    decision_id: str, *, limit: int | None = None, cursor: str | None = None, request_id: str | None = None
-) -> Call[ExecutionList]:
-    """List execution receipts.
-
-    The execution receipts of a decision, the one reported last first. Go on with `next_cursor` until it is null; an
-    answer holds fewer than `limit` where they are very large.
-
-    Args:
-        decision_id: `decision_id` of a record of the caller's scope.
-        limit: How many at most. None leaves it at 20.
-        cursor: `next_cursor` of an earlier answer: goes on where that one ended.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
-
-    Returns:
-        What was reported; an empty list where nothing was.
-
-    Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
-    """
-    path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/execution"
-    return call("listExecutions", "GET", path, query={"limit": limit, "cursor": cursor}, request_id=request_id)
-
-
-def report_outcome(
-    decision_id: str,
-    report: OutcomeReport | Mapping[str, object],
-    *,
-    idempotency_key: str | None = None,
-    request_id: str | None = None,
-) -> Call[OutcomeRecord]:
-    """Report an outcome record.
-
-    What the action led to: stored, hashed over the record, and linked into the scope's chain.
-
-    The latest one of a decision counts; an earlier one stays. `pending` and `review` are for results that are still
-    ambiguous.
-
-    An error means that nothing is proven: do not claim that it was reported.
-
-    Args:
-        decision_id: `decision_id` of a record of the caller's scope.
-        report: The report: at most 1 MiB of plain JSON, nested at most 32 deep.
-        idempotency_key: Retry handle: the same key with the same payload answers what was made then; with another
-            payload, 409. Unique in the scope for decisions, and for each kind of report on each decision. Send one
-            with every write, and the same with every retry. Without one a fresh one is made, under which this call
-            may be sent again; only a key of the caller's own makes a retry after a crash safe.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
-
-    Returns:
-        The idempotency key was used before with the same payload: what was reported then.
-
-    Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
-    """
-    path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/outcome"
-    return call(
-        "reportOutcome",
-        "POST",
-        path,
-        body=report,
-        idempotency_key=retry_handle(idempotency_key),
-        request_id=request_id,
-        accepts=(200, 201),
-    )
-
-
-def list_outcomes(
-    decision_id: str, *, limit: int | None = None, cursor: str | None = None, request_id: str | None = None
-) -> Call[OutcomeList]:
-    """List outcome records.
-
-    The outcome records of a decision, the one reported last first. Go on with `next_cursor` until it is null; an
-    answer holds fewer than `limit` where they are very large.
-
-    Args:
-        decision_id: `decision_id` of a record of the caller's scope.
-        limit: How many at most. None leaves it at 20.
-        cursor: `next_cursor` of an earlier answer: goes on where that one ended.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
-
-    Returns:
-        What was reported; an empty list where nothing was.
-
-    Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
-    """
-    path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/outcome"
-    return call("listOutcomes", "GET", path, query={"limit": limit, "cursor": cursor}, request_id=request_id)
-
-
-def resolve_decision(
-    decision_id: str,
-    request: ResolutionRequest | Mapping[str, object],
-    *,
-    idempotency_key: str | None = None,
-    request_id: str | None = None,
-) -> Call[Resolution]:
-    """Resolve a held decision.
-
-    The owner's answer to a decision whose verdict is review: stored once, hashed, signed with the receipt key, and
-    linked into the scope's chain.
-
-    `granted` lets the held action run until `expires_at`; `refused` and `expired` keep it held for good. A
-    resolution is final. The record's verdict stays `review`.
-
-    It needs a key with the access `resolve`, which no key with `decide` can have. `resolved_by` is a claim of the
-    caller; `actor` is the authenticated key.
-
-    An error means that nothing is resolved: the action stays held.
-
-    Args:
-        decision_id: `decision_id` of a record of the caller's scope.
-        request: The resolution: at most 1 MiB of plain JSON, nested at most 32 deep.
-        idempotency_key: Retry handle: the same key with the same payload answers what was made then; with another
-            payload, 409. Unique in the scope for decisions, and for each kind of report on each decision. Send one
-            with every write, and the same with every retry. Without one a fresh one is made, under which this call
-            may be sent again; only a key of the caller's own makes a retry after a crash safe.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
-
-    Returns:
-        The idempotency key was used before with the same payload: the resolution that was made then.
-
-    Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
-    """
-    path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/resolution"
-    return call(
-        "resolveDecision",
-        "POST",
-        path,
-        body=request,
-        idempotency_key=retry_handle(idempotency_key),
-        request_id=request_id,
-        accepts=(200, 201),
-    )
-
-
-def get_resolution(decision_id: str, *, request_id: str | None = None) -> Call[ResolutionReview]:
-    """Ask where a review stands.
-
-    The state of a held decision, its owner and time limit, and its resolution, if there is one. Any key of the scope
-    may ask, so that a caller can wait for the owner's answer.
-
-    The state is not signed. Only the resolution's own signature opens a held action: verify it.
-
-    Args:
-        decision_id: `decision_id` of a record of the caller's scope.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
-
-    Returns:
-        Where the review stands; `state` is null where the decision was never held for an owner.
-
-    Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
-    """
-    path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/resolution"
-    return call("getResolution", "GET", path, request_id=request_id)
-
-
-def report_crm_sync(
-    decision_id: str,
-    report: CrmSyncReport | Mapping[str, object],
-    *,
-    idempotency_key: str | None = None,
-    request_id: str | None = None,
-) -> Call[CrmSyncAnswer]:
-    """Report a CRM sync record.
-
-    What of the decision is in a CRM: the mapped fields and the object there, stored, hashed and linked into the
-    scope's chain. Never send credentials; what looks like one is refused.
-
-    An error means that nothing is proven: do not claim that it was reported.
-
-    Args:
-        decision_id: `decision_id` of a record of the caller's scope.
-        report: The report: at most 1 MiB of plain JSON, nested at most 32 deep.
-        idempotency_key: Retry handle: the same key with the same payload answers what was made then; with another
-            payload, 409. Unique in the scope for decisions, and for each kind of report on each decision. Send one
-            with every write, and the same with every retry. Without one a fresh one is made, under which this call
-            may be sent again; only a key of the caller's own makes a retry after a crash safe.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
-
-    Returns:
-        The idempotency key was used before with the same payload: what was reported then.
-
-    Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
-    """
-    path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/crm-sync"
-    return call(
-        "reportCrmSync",
-        "POST",
-        path,
-        body=report,
-        idempotency_key=retry_handle(idempotency_key),
-        request_id=request_id,
-        accepts=(200, 201),
-    )
-
-
-def list_crm_syncs(
-    decision_id: str, *, limit: int | None = None, cursor: str | None = None, request_id: str | None = None
-) -> Call[CrmSyncList]:
-    """List CRM sync records.
-
-    The CRM sync records of a decision, the one reported last first. Go on with `next_cursor` until it is null; an
-    answer holds fewer than `limit` where they are very large.
-
-    Args:
-        decision_id: `decision_id` of a record of the caller's scope.
-        limit: How many at most. None leaves it at 20.
-        cursor: `next_cursor` of an earlier answer: goes on where that one ended.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
-
-    Returns:
-        What was reported; an empty list where nothing was.
-
-    Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
-    """
-    path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/crm-sync"
-    return call("listCrmSyncs", "GET", path, query={"limit": limit, "cursor": cursor}, request_id=request_id)
-
-
-# Reports: What the outcomes of a policy's decisions say of it.
+# Reports: How well a policy works, from the outcomes of its decisions. A report never authorizes an action.
 
 
 def get_policy_confidence(
@@ -962,27 +986,28 @@ def get_policy_confidence(
     min_sample: int | None = None,
     request_id: str | None = None,
 ) -> Call[ConfidenceReport]:
-    """How far outcomes support a policy.
+    """Report the confidence in a policy.
 
-    From the latest outcome of each decision of the policy in the caller's scope: the success rate that they support,
-    whether its versions agree, and what the report cannot know. A policy without outcomes is insufficiently known,
-    whether or not there is one of that id.
+    Returns how far outcomes support a policy: the success rate, whether its versions agree, and what the report
+    cannot know. It counts the latest outcome of each decision in your scope. Without outcomes the level is
+    `insufficient`, even for an unknown policy.
 
-    A report authorizes nothing: only `verdict: yes` of a decision does.
+    A report authorizes nothing: only the `verdict: yes` of a decision does. With `since`, `until` or
+    `clock=occurred`, a separate process counts; while it cannot, the answer is 503.
 
     Args:
-        policy_id: `policy_id` of records of the caller's scope.
+        policy_id: `policy_id` of records in your scope.
         policy_version: Only decisions under this version.
         verdict: Only decisions with this verdict.
-        since: Only decisions from this time on; with its zone.
-        until: Only decisions before this time; with its zone.
-        clock: By which dates: `recorded`, when the gate recorded a decision; `occurred`, when it happened as callers
-            said, and where they said nothing when it was recorded. None leaves it at recorded.
+        since: Only decisions from this time on. Include the time zone.
+        until: Only decisions before this time. Include the time zone.
+        clock: Which date counts. `recorded`: when the gate recorded the decision. `occurred`: when it happened
+            according to the caller, or when it was recorded if the caller did not say. None leaves it at recorded.
         action: Only decisions with this action.
-        limit: How many decisions to look at, those with the latest outcomes; all where absent.
+        limit: Count only this many decisions, those with the latest outcomes; all by default.
         min_sample: How many terminal outcomes a level needs, and a version to be compared. None leaves it at 20.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The report.
@@ -1021,29 +1046,29 @@ def get_policy_effectiveness(
     min_sample: int | None = None,
     request_id: str | None = None,
 ) -> Call[EffectivenessReport]:
-    """How well a policy does.
+    """Report the effectiveness of a policy.
 
-    From every decision of the policy in the caller's scope and its latest outcome: how many went well, by version,
-    verdict, rule and week; which versions do worse than the others; between what bounds the success of all decided
-    actions lies; and what the report cannot know. A policy without decisions is answered as such, whether or not
-    there is one of that id.
+    Returns how well a policy works, from every decision in your scope and its latest outcome. It counts successes by
+    version, verdict, rule and week; lists versions that do worse than the others; bounds the success rate of all
+    decided actions; and says what it cannot know. Without decisions the recommendation is `no_decisions`, even for
+    an unknown policy.
 
-    A report authorizes nothing: only `verdict: yes` of a decision does. It is counted apart from deciding: where
-    that cannot be done now, the answer is 503, and decisions are made as ever.
+    A report authorizes nothing: only the `verdict: yes` of a decision does. A separate process counts the decisions.
+    While it cannot, the answer is 503; ask again, after `retry-after` if it is sent. Decisions go on as usual.
 
     Args:
-        policy_id: `policy_id` of records of the caller's scope.
+        policy_id: `policy_id` of records in your scope.
         policy_version: Only decisions under this version.
         verdict: Only decisions with this verdict.
-        since: Only decisions from this time on; with its zone.
-        until: Only decisions before this time; with its zone.
-        clock: By which dates: `recorded`, when the gate recorded a decision; `occurred`, when it happened as callers
-            said, and where they said nothing when it was recorded. None leaves it at recorded.
-        limit: How many decisions to look at, the latest in the chain; all where absent.
-        min_sample: How many terminal outcomes a judgement needs, and a version, and its others, to be compared. None
-            leaves it at 20.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        since: Only decisions from this time on. Include the time zone.
+        until: Only decisions before this time. Include the time zone.
+        clock: Which date counts. `recorded`: when the gate recorded the decision. `occurred`: when it happened
+            according to the caller, or when it was recorded if the caller did not say. None leaves it at recorded.
+        limit: Count only this many decisions, the latest in the chain; all by default.
+        min_sample: How many terminal outcomes are needed for a judgment, and for comparing a version with the
+            others. None leaves it at 20.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The report.
@@ -1084,33 +1109,33 @@ def get_policy_anomalies(
     value: str | None = None,
     request_id: str | None = None,
 ) -> Call[AnomalyReport]:
-    """What is anomalous about a policy's decisions.
+    """Report anomalies in a policy's decisions.
 
-    Decisions whose life went otherwise than the protocol asks (executed without a yes, executed twice, approved
-    without a receipt, and others), rates of verdicts, reasons and outcomes that shifted, days with far more or fewer
-    decisions than usual, values of observed metrics that lie far out, and facts that drifted. Each anomaly has a
-    severity, a score, reasons, a window, decisions that show it, the numbers behind it, and what to look at next. By
-    formulas, not by a model: the same chain gives the same report. A policy without decisions is answered as such,
-    whether or not there is one of that id.
+    Returns what is unusual about a policy's decisions in your scope: broken sequences (such as executed without a
+    yes, executed twice, approved without a receipt); rates of verdicts, reasons and outcomes that shifted; days with
+    unusually many or few decisions; outlying values of observed metrics; and facts that drifted. Each anomaly has a
+    severity, a score, reasons, a window, example decisions, the numbers behind it, and what to check next. It uses
+    formulas, not a model: the same chain gives the same report. An unknown policy has no anomalies.
 
-    A report authorizes nothing: only `verdict: yes` of a decision does. It is counted apart from deciding: where
-    that cannot be done now, the answer is 503, and decisions are made as ever.
+    A report authorizes nothing: only the `verdict: yes` of a decision does. A separate process counts the decisions.
+    While it cannot, the answer is 503; ask again, after `retry-after` if it is sent. Decisions go on as usual.
 
     Args:
-        policy_id: `policy_id` of records of the caller's scope.
+        policy_id: `policy_id` of records in your scope.
         policy_version: Only decisions under this version.
         verdict: Only decisions with this verdict.
-        since: Only decisions from this time on; with its zone.
-        until: Only decisions before this time; with its zone.
-        clock: By which dates: `recorded`, when the gate recorded a decision; `occurred`, when it happened as callers
-            said, and where they said nothing when it was recorded. None leaves it at recorded.
-        limit: How many decisions to look at, the latest in the chain; all where absent.
-        min_sample: How many cases a window needs, what it is compared with, and a metric. None leaves it at 20.
-        threshold: The least score that is listed and counted, with at most six decimals. None leaves it at 0.35.
-        max_items: How many anomalies to list, those first that cost most. None leaves it at 20.
-        value: The observed metric in which effects are estimated.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        since: Only decisions from this time on. Include the time zone.
+        until: Only decisions before this time. Include the time zone.
+        clock: Which date counts. `recorded`: when the gate recorded the decision. `occurred`: when it happened
+            according to the caller, or when it was recorded if the caller did not say. None leaves it at recorded.
+        limit: Count only this many decisions, the latest in the chain; all by default.
+        min_sample: How many cases are needed in a window, in the period it is compared with, and for a metric. None
+            leaves it at 20.
+        threshold: The lowest score that is listed and counted, with at most six decimals. None leaves it at 0.35.
+        max_items: The largest number of anomalies listed, the costliest first. None leaves it at 20.
+        value: The observed metric in which effects are estimated; none by default.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The report.
@@ -1140,17 +1165,19 @@ def get_policy_anomalies(
 
 
 def get_policy_alerts(*, open_days: int | None = None, request_id: str | None = None) -> Call[PolicyAlerts]:
-    """What is wrong now.
+    """List policy alerts.
 
-    The open anomalies of high severity, of all policies of the caller's scope, and what changed in the policy tables
-    of the service. An anomaly is open until `open_days` after its window; there is nothing to acknowledge. It is
-    counted apart from deciding, as every report is.
+    Returns the open anomalies of high severity of all policies in your scope, and in `policy_changes` what changed
+    in the service's policy tables. An anomaly stays open until `open_days` after its window. You cannot acknowledge
+    one.
+
+    A separate process counts the decisions. While it cannot, the answer is 503, and decisions go on as usual.
 
     Args:
-        open_days: How many days after its window an anomaly is open, to the date of the chain's last entry. None
-            leaves it at 90.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        open_days: How many days an anomaly stays open after its window, counted to the date of the chain's last
+            entry. None leaves it at 90.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The alerts.
@@ -1162,15 +1189,16 @@ def get_policy_alerts(*, open_days: int | None = None, request_id: str | None = 
 
 
 def get_policy_alerts_feed(*, open_days: int | None = None, request_id: str | None = None) -> Call[str]:
-    """What is wrong now, as a feed.
+    """List policy alerts as a feed.
 
-    The alerts and the changes of policy tables as an Atom feed: an entry for each open anomaly and for each change.
+    Returns the same as `GET /api/policy-alerts` as an Atom feed: an entry for each open anomaly and for each change
+    of a policy table, newest first.
 
     Args:
-        open_days: How many days after its window an anomaly is open, to the date of the chain's last entry. None
-            leaves it at 90.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        open_days: How many days an anomaly stays open after its window, counted to the date of the chain's last
+            entry. None leaves it at 90.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The feed.
@@ -1204,29 +1232,29 @@ def get_policy_benchmarks(
 ) -> Call[BenchmarkReport]:
     """Compare a policy with other scopes.
 
-    Your own rates over the decisions of one month, and percentiles of the rates of other scopes that opted in and
-    decide under the same policy id. Cohorts are frozen once a month; others' rates are rounded to 0.05 before anyone
-    sees them, and nothing is told of fewer than 5 other scopes. Where nothing is told, `cross_customer` says why,
-    and what would change it. Who did not opt in sees only its own metrics.
+    Returns your rates for the decisions of one month, next to percentiles of other scopes that opted in and decide
+    under the same policy id. Cohorts are frozen once a month. Others' rates are rounded to 0.05, and nothing is
+    shown for fewer than 5 other scopes. If nothing is shown, `cross_customer` says why and what would change that. A
+    scope that did not opt in sees only its own metrics.
 
-    A report authorizes nothing: only `verdict: yes` of a decision does. It is counted apart from deciding: where
-    that cannot be done now, the answer is 503, and decisions are made as ever.
+    A report authorizes nothing: only the `verdict: yes` of a decision does. A separate process counts the decisions.
+    While it cannot, the answer is 503; ask again, after `retry-after` if it is sent. Decisions go on as usual.
 
     Args:
-        policy_id: `policy_id` of records of the caller's scope.
-        policy_version: Of your own decisions, only those under this version; the cohort is always of the policy as a
-            whole.
-        verdict: Only decisions with this verdict.
-        since: Only decisions from this time on; with its zone.
-        until: Only decisions before this time; with its zone.
-        clock: By which dates: months are frozen by those of the record. None leaves it at recorded.
-        limit: How many of your own decisions to look at, the latest in the chain; all of the month where absent.
-        min_cohort_scopes: How many other scopes a comparison needs; their number is rounded down to a step of 1, 2
-            or 5 before it is compared. None leaves it at 5.
-        min_cohort_decisions: How many of their decisions a comparison needs; their number is rounded down likewise.
-            None leaves it at 50.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        policy_id: `policy_id` of records in your scope.
+        policy_version: Of your own decisions, only those under this version. The cohort is always of the whole
+            policy.
+        verdict: Of your own decisions, only those with this verdict.
+        since: Only decisions from this time on. Include the time zone.
+        until: Only decisions before this time. Include the time zone.
+        clock: Only `recorded`: months are frozen by the date of the record. None leaves it at recorded.
+        limit: Count only this many of your own decisions, the latest in the chain; all of the month by default.
+        min_cohort_scopes: How many other scopes a comparison needs. Their number is rounded down to a step of 1, 2
+            or 5 first. None leaves it at 5.
+        min_cohort_decisions: How many decisions of theirs a comparison needs. Their number is rounded down in the
+            same way. None leaves it at 50.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The report.
@@ -1253,7 +1281,8 @@ def get_policy_benchmarks(
     )
 
 
-# Policy services: What vendors' published policies say; it authorizes nothing by itself.
+# Policy services: What vendors' published policies say about refunds, cancellations, returns and trials. An answer
+# by itself never authorizes an action.
 
 
 def ask_refund_workflow(
@@ -1265,28 +1294,28 @@ def ask_refund_workflow(
 ) -> Call[RefundWorkflowAnswer]:
     """Ask about a ticket's refund.
 
-    What a vendor's published policy says about a refund, with tags and a note for the ticket.
+    Returns what a vendor's published policy says about a refund, with tags and a note for the ticket.
 
-    Without a key nothing is stored, `execution_allowed` is false, and each address has a limit of its own. With a
-    key, the facts that the answer rests on are decided in the caller's scope: the answer is a signed Decision
-    Record, and `execution_allowed` is true only where that record says yes. The first decision of a scope registers
-    the rulebook `refund_eligibility`, which needs a key with the access `register` as well.
+    Without a key, nothing is stored, `execution_allowed` is false, and each address has a limit. With a key, the
+    service decides the facts behind the answer in your scope and returns a signed Decision Record.
+    `execution_allowed` is true only if that record says yes. The first decision of a scope registers the rulebook
+    `refund_eligibility`, which needs the access `register` as well.
 
     Args:
         ticketing_system: The help desk.
-        request: The ticket's question.
-        idempotency_key: Retry handle: the same key with the same payload answers what was made then; with another
-            payload, 409. Unique in the scope for decisions, and for each kind of report on each decision. Send one
-            with every write, and the same with every retry. Without one a fresh one is made, under which this call
-            may be sent again; only a key of the caller's own makes a retry after a crash safe.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        request: The question about the ticket.
+        idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
+            another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
+            Send one with every write, and the same one with every retry. Without a key, the client makes one for
+            this call and its own retries; only a key of yours makes a retry after a crash safe.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
-        The answer. Read `execution_allowed`, not the status alone.
+        The answer. Read `execution_allowed`, not only the status.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
     """
     path = f"/api/v1/workflows/{member('ticketing_system', ticketing_system)}/refund"
@@ -1300,19 +1329,20 @@ def ask_refund_workflow(
     )
 
 
-# Audit chain: Every record of a scope, linked in order.
+# Audit chain: All entries of a scope, linked by hashes in order.
 
 
 def get_chain(chain_id: str, *, limit: int | None = None, request_id: str | None = None) -> Call[Chain]:
-    """Inspect the audit chain.
+    """Fetch the audit chain.
 
-    The head of the caller's chain and its last links, ascending, checked against one another.
+    Returns the head of your scope's chain and its last links in ascending order, and checks that each link follows
+    from the one before.
 
     Args:
-        chain_id: `audit_chain.chain_id` of a record of the caller's scope.
-        limit: How many of the last links. None leaves it at 20.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        chain_id: `audit_chain.chain_id` of a record in your scope.
+        limit: The largest number of links. None leaves it at 20.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The chain.
@@ -1327,13 +1357,13 @@ def get_chain(chain_id: str, *, limit: int | None = None, request_id: str | None
 def get_checkpoint(chain_id: str, *, request_id: str | None = None) -> Call[Checkpoint]:
     """Sign a checkpoint.
 
-    A signed statement of the chain's size and root. Kept by someone else, it shows later whether the chain was
-    rewritten.
+    Returns a signed statement of the chain's size and root. If someone else keeps it, it shows later whether the
+    chain was rewritten.
 
     Args:
-        chain_id: `audit_chain.chain_id` of a record of the caller's scope.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        chain_id: `audit_chain.chain_id` of a record in your scope.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The checkpoint.
@@ -1345,22 +1375,230 @@ def get_checkpoint(chain_id: str, *, request_id: str | None = None) -> Call[Chec
     return call("getCheckpoint", "GET", path, request_id=request_id)
 
 
-# Migrations: Changes of rulebooks that a scope proposes, approves and routes to, to read.
+# Operations: Readiness, liveness, metrics and settings of an instance.
+
+
+def get_status(*, request_id: str | None = None) -> Call[Status]:
+    """Check readiness in detail.
+
+    Returns whether everything that a decision needs is ready, part by part with the reason if it is not: signing,
+    rulebook evaluation, ledger, idempotency, registries, authentication, backends, disk. It also lists the version
+    label of every contract. If a part is not ready, the status is 503 with the same fields.
+
+    `backends.advisory` is `ready` if an upstream is configured; the endpoint does not call it.
+    `contracts.application_binding` is only a label: no schema, check or record uses it.
+
+    Args:
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
+
+    Returns:
+        Ready.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    return call(
+        "getStatus",
+        "GET",
+        "/api/decision/status",
+        request_id=request_id,
+        credential=None,
+        accepts=(200, 503),
+        read=readiness,
+    )
+
+
+def get_livez(*, request_id: str | None = None) -> Call[Probe]:
+    """Check liveness.
+
+    Returns 200 if a process answers.
+
+    Args:
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
+
+    Returns:
+        The process is alive.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    return call("getLivez", "GET", "/livez", request_id=request_id, credential=None)
+
+
+def get_readyz(*, request_id: str | None = None) -> Call[Probe]:
+    """Check readiness.
+
+    Returns whether the service can decide now. `GET /api/decision/status` says why not.
+
+    Args:
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
+
+    Returns:
+        Ready.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    return call(
+        "getReadyz", "GET", "/readyz", request_id=request_id, credential=None, accepts=(200, 503), read=readiness
+    )
+
+
+def get_metrics(*, request_id: str | None = None) -> Call[str]:
+    """Fetch metrics.
+
+    Returns counters and histograms in the Prometheus text format.
+
+    Args:
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
+
+    Returns:
+        The metrics.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    return call(
+        "getMetrics", "GET", "/metrics", request_id=request_id, credential="metrics", read=text, media_type="text/plain"
+    )
+
+
+def get_runtime_config(*, request_id: str | None = None) -> Call[RuntimeConfig]:
+    """Fetch the public settings.
+
+    Returns the settings that a caller may know: modes, views, signing, limits. A mode is `binding`, `advisory` or
+    `unconfigured`.
+
+    Args:
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
+
+    Returns:
+        The settings.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    return call("getRuntimeConfig", "GET", "/api/runtime-config", request_id=request_id, credential=None)
+
+
+def get_proof_metrics(*, request_id: str | None = None) -> Call[ProofMetrics]:
+    """Count records and keys.
+
+    Returns how many scopes, chain entries, registered rulebooks and keys the instance holds, over all scopes.
+
+    Args:
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
+
+    Returns:
+        The counts.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    return call("getProofMetrics", "GET", "/api/proof-metrics", request_id=request_id, credential="metrics")
+
+
+def submit_pilot(
+    request: PilotRequest | Mapping[str, object], *, request_id: str | None = None
+) -> Call[PilotSubmission]:
+    """Request a pilot.
+
+    Sends the operator a name, an e-mail address, a company and a use. The answer is the same whether the address is
+    new or not. The operator then sends the person a token, which confirms the request. One address may send 5 of
+    these requests a minute.
+
+    Args:
+        request: At most 16 KiB of plain JSON.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
+
+    Returns:
+        The request is stored and waits for confirmation.
+
+    Raises:
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    return call(
+        "submitPilot", "POST", "/api/pilot", body=request, request_id=request_id, credential=None, accepts=(202,)
+    )
+
+
+def confirm_pilot(
+    request: PilotConfirmationRequest | Mapping[str, object], *, request_id: str | None = None
+) -> Call[PilotConfirmation]:
+    """Confirm a pilot request.
+
+    Confirms a request for a pilot with the token that the operator sent. A wrong token, an unknown id, and an
+    expired or erased request get the same answer. Confirming again changes nothing. One address may send 5 of these
+    requests a minute.
+
+    Args:
+        request: At most 16 KiB of plain JSON.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
+
+    Returns:
+        The request is confirmed.
+
+    Raises:
+        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    return call("confirmPilot", "POST", "/api/pilot/confirm", body=request, request_id=request_id, credential=None)
+
+
+def export_pilots(*, request_id: str | None = None) -> Call[str]:
+    """Export pilot requests.
+
+    Returns all pilot requests as CSV in UTF-8, oldest first, with the columns pilot_id, status, submitted_at,
+    confirmed_at, name, email, company and use. Every cell is quoted. A cell that a spreadsheet could take for a
+    formula begins with an apostrophe.
+
+    Args:
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
+
+    Returns:
+        The pilot requests.
+
+    Raises:
+        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+    """
+    return call(
+        "exportPilots",
+        "GET",
+        "/api/pilot-export",
+        request_id=request_id,
+        credential="metrics",
+        read=text,
+        media_type="text/csv",
+    )
+
+
+# Migrations: Read the rulebook changes that a scope has proposed, approved and applied. People make them on the
+# command line with `gate migrate`. A new scope has none.
 
 
 def list_routes(
     *, rulebook_id: str | None = None, limit: int | None = None, request_id: str | None = None
 ) -> Call[RouteList]:
-    """Routes of rulebook ids.
+    """List the routes of rulebook ids.
 
-    The version that each rulebook id of the scope leads to, for requests that name no version: the entry of the
-    chain that says so. Of the one in `rulebook_id`, its earlier routes as well.
+    Returns the version that each rulebook id of the scope leads to when a request names no version. Each route is
+    the chain entry that set it. With `rulebook_id`, the answer also has the earlier routes of that id.
 
     Args:
         rulebook_id: Only the routes of this rulebook id, with their `history`.
-        limit: With `rulebook_id`: how many routes of its history at most; 20 where absent.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        limit: With `rulebook_id`: the largest number of routes in the history; 20 by default.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The routes.
@@ -1386,17 +1624,17 @@ def list_migrations(
 ) -> Call[MigrationList]:
     """List migrations.
 
-    The scope's migrations, those proposed last first. One that is proposed again comes first again.
+    Returns the scope's migrations, the latest proposal first. A migration that is proposed again moves to the front.
 
     Args:
         state: Only migrations in this state.
-        limit: How many at most. None leaves it at 20.
-        cursor: The `next_cursor` of an earlier answer.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        limit: The largest number of results. None leaves it at 20.
+        cursor: The `next_cursor` of the previous page.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
-        A page of them.
+        A page of migrations.
 
     Raises:
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
@@ -1413,14 +1651,14 @@ def list_migrations(
 def get_migration(migration_id: str, *, request_id: str | None = None) -> Call[Migration]:
     """Fetch a migration.
 
-    The manifest of a migration with its status and approval as they are now, every entry of the chain about it, the
-    routes that cite it or took it back, and whether its evidence is still of today. A migration of another scope is
-    not found.
+    Returns a migration: its manifest with the current `status` and `approval`, all of its chain entries, and the
+    routes that cite it or rolled it back. While it is open, `stale` says why its evidence is out of date; nobody can
+    approve or apply it then. A migration of another scope is not found.
 
     Args:
-        migration_id: `migration_id` of a migration of the caller's scope.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        migration_id: `migration_id` of a migration in your scope.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The migration.
@@ -1433,22 +1671,21 @@ def get_migration(migration_id: str, *, request_id: str | None = None) -> Call[M
 
 
 def get_migration_report(migration_id: str, *, request_id: str | None = None) -> Call[MigrationEvidence]:
-    """The report of a migration.
+    """Fetch the evidence of a migration.
 
-    The evidence of a migration's latest proposal. The header `accept` chooses the form: the evidence itself as JSON,
-    also where no form is accepted, or a page in Markdown or HTML that says the same to people. The pages load
-    nothing and run no script.
+    Returns the evidence of a migration's latest proposal: what an approver needs to know. The header `accept`
+    chooses the form: `text/markdown` for a pull request or a ticket, `text/html` for a browser, and JSON for
+    anything else. The pages load nothing, run no script, and escape every name.
 
-    Pages are made apart from deciding: where that cannot be done now, the answer is 503, and the evidence as JSON is
-    answered as ever.
+    A separate process makes the pages. While it cannot, they answer 503; the JSON is still available.
 
     Args:
-        migration_id: `migration_id` of a migration of the caller's scope.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        migration_id: `migration_id` of a migration in your scope.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
-        The evidence, in the form asked for.
+        The evidence in the requested form.
 
     Raises:
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
@@ -1458,19 +1695,18 @@ def get_migration_report(migration_id: str, *, request_id: str | None = None) ->
 
 
 def get_migration_report_markdown(migration_id: str, *, request_id: str | None = None) -> Call[str]:
-    """The report of a migration.
+    """Fetch the evidence of a migration.
 
-    The evidence of a migration's latest proposal. The header `accept` chooses the form: the evidence itself as JSON,
-    also where no form is accepted, or a page in Markdown or HTML that says the same to people. The pages load
-    nothing and run no script.
+    Returns the evidence of a migration's latest proposal: what an approver needs to know. The header `accept`
+    chooses the form: `text/markdown` for a pull request or a ticket, `text/html` for a browser, and JSON for
+    anything else. The pages load nothing, run no script, and escape every name.
 
-    Pages are made apart from deciding: where that cannot be done now, the answer is 503, and the evidence as JSON is
-    answered as ever.
+    A separate process makes the pages. While it cannot, they answer 503; the JSON is still available.
 
     Args:
-        migration_id: `migration_id` of a migration of the caller's scope.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        migration_id: `migration_id` of a migration in your scope.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         A page in Markdown.
@@ -1483,19 +1719,18 @@ def get_migration_report_markdown(migration_id: str, *, request_id: str | None =
 
 
 def get_migration_report_html(migration_id: str, *, request_id: str | None = None) -> Call[str]:
-    """The report of a migration.
+    """Fetch the evidence of a migration.
 
-    The evidence of a migration's latest proposal. The header `accept` chooses the form: the evidence itself as JSON,
-    also where no form is accepted, or a page in Markdown or HTML that says the same to people. The pages load
-    nothing and run no script.
+    Returns the evidence of a migration's latest proposal: what an approver needs to know. The header `accept`
+    chooses the form: `text/markdown` for a pull request or a ticket, `text/html` for a browser, and JSON for
+    anything else. The pages load nothing, run no script, and escape every name.
 
-    Pages are made apart from deciding: where that cannot be done now, the answer is 503, and the evidence as JSON is
-    answered as ever.
+    A separate process makes the pages. While it cannot, they answer 503; the JSON is still available.
 
     Args:
-        migration_id: `migration_id` of a migration of the caller's scope.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        migration_id: `migration_id` of a migration in your scope.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         A page in HTML.
@@ -1507,20 +1742,20 @@ def get_migration_report_html(migration_id: str, *, request_id: str | None = Non
     return call("getMigrationReport", "GET", path, request_id=request_id, read=text, media_type="text/html")
 
 
-# Registries: Public keys, policy bundles, rulebooks and patterns.
+# Registries: Public keys, policies, rulebooks, adapters and patterns.
 
 
 def list_receipt_keys(*, request_id: str | None = None) -> Call[KeyRegistryDocument]:
-    """Public receipt keys.
+    """List the public receipt keys.
 
-    The Ed25519 keys that verify receipts and checkpoints, active and past.
+    Returns the Ed25519 keys that verify receipts and checkpoints, current and past.
 
     Args:
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
-        The registry.
+        The keys.
 
     Raises:
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
@@ -1529,16 +1764,16 @@ def list_receipt_keys(*, request_id: str | None = None) -> Call[KeyRegistryDocum
 
 
 def list_attestation_keys(*, request_id: str | None = None) -> Call[KeyRegistryDocument]:
-    """Public attestation keys.
+    """List the public attestation keys.
 
-    The Ed25519 keys that verify rulebook attestations and registrations, active and past.
+    Returns the Ed25519 keys that verify rulebook attestations and registrations, current and past.
 
     Args:
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
-        The registry.
+        The keys.
 
     Raises:
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
@@ -1563,18 +1798,19 @@ def list_policy_bundles(*, hash: str, request_id: str | None = None) -> Call[Pol
 def list_policy_bundles(
     *, hash: str | None = None, request_id: str | None = None
 ) -> Call[PolicyBundleRegistry] | Call[PolicyBundleAnswer]:
-    """Policy bundle registry.
+    """List policy bundles.
 
-    The bundles of the service's own policies, active and historical, or the one that `hash` asks for. A scope's own
-    rulebooks are never in it.
+    Returns the bundles of the service's own policies, current and historical, or the one with the `hash`. Rulebooks
+    of scopes are never listed.
 
     Args:
-        hash: Answers the one entry whose `policy_bundle_hash` or `policy_hash` this is.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        hash: The `policy_hash` or `policy_bundle_hash` of a record. Returns that one bundle in
+            `policy_bundle_entry`.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
-        The registry, or the entry.
+        The bundles, or the one bundle.
 
     Raises:
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
@@ -1596,18 +1832,18 @@ def get_rulebook(
     version: str | None = None,
     request_id: str | None = None,
 ) -> Call[RulebookMetadata]:
-    """Rulebook metadata.
+    """Fetch a rulebook's registration.
 
-    The registration of one rulebook of the caller's scope, as records cite it: by `hash`, or by `rulebook_id` and
-    `version`. Beside it the warnings about the rulebook, and the comments of its author, which are not
-    authenticated. Never its body, and never a list.
+    Returns the registration of one rulebook of your scope, as records cite it. Name it by `hash`, or by
+    `rulebook_id` and `version`; everything you send must match. The answer also has warnings about the rulebook, and
+    in `annotations` its author's comments, which are not authenticated. It never has the rulebook's body.
 
     Args:
-        hash: H of the rulebook.
-        rulebook_id: With `version`, instead of `hash`.
-        version: With `rulebook_id`, instead of `hash`.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        hash: The rulebook's hash.
+        rulebook_id: Together with `version`, instead of `hash`.
+        version: Together with `rulebook_id`, instead of `hash`.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The registration.
@@ -1625,14 +1861,14 @@ def get_rulebook(
 
 
 def list_trusted_adapters(*, request_id: str | None = None) -> Call[TrustedAdapters]:
-    """Trusted adapters.
+    """List trusted adapters.
 
-    Every adapter that a decision may take its facts from: its manifest with the schemas of input and facts, the hash
-    of its source, its limits, and manifest_hash.
+    Returns the manifest of every adapter that a decision can take its facts from: the schemas of its input and
+    facts, the hash of its source, its limits, and the `manifest_hash` that a request names.
 
     Args:
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The manifests.
@@ -1658,19 +1894,19 @@ def list_policy_patterns(
 def list_policy_patterns(
     *, pattern_id: str | None = None, tag: str | None = None, request_id: str | None = None
 ) -> Call[PolicyPatterns] | Call[PolicyPatternAnswer]:
-    """Policy patterns.
+    """List policy patterns.
 
-    Complete starting points: each with a request that runs as it stands, templates for what is reported afterwards,
+    Returns complete starting points. Each has a request that runs as written, templates for the reports that follow,
     and examples in curl and Python.
 
     Args:
-        pattern_id: A pattern id or a policy id: answers that one pattern.
-        tag: Answers the patterns that bear this tag.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        pattern_id: A pattern's id, or its policy's. Returns that one pattern in `policy_pattern`.
+        tag: Only the patterns with this tag. The list may be empty.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
-        The patterns, or the pattern.
+        The patterns, or the one pattern.
 
     Raises:
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
@@ -1686,16 +1922,17 @@ def list_policy_patterns(
 
 
 def list_policy_sources(*, request_id: str | None = None) -> Call[PolicySources]:
-    """Where the service's own policies stand.
+    """List the service's own policies.
 
-    Every own policy in every version, with the path of its body; and the policy tables in force.
+    Returns every version of every policy that the service provides, with the path of its rulebook, and the active
+    policy tables.
 
     Args:
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
-        The sources.
+        The policies.
 
     Raises:
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
@@ -1706,14 +1943,14 @@ def list_policy_sources(*, request_id: str | None = None) -> Call[PolicySources]
 def get_policy_table(
     service: Literal["refund", "cancel", "return", "trial"], *, request_id: str | None = None
 ) -> Call[PolicyTable]:
-    """A policy table in force.
+    """Fetch a policy table.
 
-    The table that a policy service answers from: the operator's, or the one that came with the product.
+    Returns the table that a policy service answers from: the operator's, or the one that comes with the product.
 
     Args:
         service: The service.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The table.
@@ -1726,15 +1963,15 @@ def get_policy_table(
 
 
 def get_policy_source(policy_id: str, version: str, *, request_id: str | None = None) -> Call[Rulebook]:
-    """The body of an own policy.
+    """Fetch a policy's rulebook.
 
-    The rulebook of one of the service's own policies, to read, to copy and to hash.
+    Returns the rulebook of a policy that the service provides, to read, copy or hash.
 
     Args:
-        policy_id: `policy_id` of an entry.
-        version: `policy_version` of an entry.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        policy_id: `policy_id` of an entry of `GET /rules/policy-sources.json`.
+        version: `policy_version` of that entry.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The rulebook.
@@ -1746,17 +1983,19 @@ def get_policy_source(policy_id: str, version: str, *, request_id: str | None = 
     return call("getPolicySource", "GET", path, request_id=request_id, credential=None)
 
 
-# Contract: The published contract: schemas, conformance fixtures, golden replays.
+# Contract: The published contract: JSON Schemas, conformance fixtures and golden replays. You may cache all of it
+# for an hour.
 
 
 def list_schemas(*, request_id: str | None = None) -> Call[ContractIndex]:
-    """Index of the published contract.
+    """List the published schemas.
 
-    Every schema and corpus of the contract, with its hash.
+    Returns every schema of the contract with its hash, and the paths of the conformance fixtures and the replay
+    corpus.
 
     Args:
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The index.
@@ -1768,14 +2007,14 @@ def list_schemas(*, request_id: str | None = None) -> Call[ContractIndex]:
 
 
 def get_schema(name: str, *, request_id: str | None = None) -> Call[dict[str, Json]]:
-    """One schema.
+    """Fetch a schema.
 
-    A JSON Schema of the contract. Records cite that of Rulebook v1.
+    Returns a JSON Schema (draft 2020-12) of the contract. Records cite the hash of the schema `rulebook-v1`.
 
     Args:
         name: The schema's name, for example `rulebook-v1`.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The schema.
@@ -1788,13 +2027,13 @@ def get_schema(name: str, *, request_id: str | None = None) -> Call[dict[str, Js
 
 
 def list_conformance_fixtures(*, request_id: str | None = None) -> Call[ConformanceIndex]:
-    """Index of the conformance fixtures.
+    """List the conformance fixtures.
 
-    Requests with the answers that any conforming service gives.
+    Returns the fixtures with their hashes: requests, and what every conforming service answers.
 
     Args:
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The index.
@@ -1806,14 +2045,14 @@ def list_conformance_fixtures(*, request_id: str | None = None) -> Call[Conforma
 
 
 def get_conformance_fixture(fixture_id: str, *, request_id: str | None = None) -> Call[ConformanceFixture]:
-    """One conformance fixture.
+    """Fetch a conformance fixture.
 
-    A request, and what every answer to it has in common.
+    Returns a request, and what every answer to it must contain. The id `index` returns the index.
 
     Args:
-        fixture_id: The fixture's id.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        fixture_id: `fixture_id` of an entry of the index.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The fixture.
@@ -1826,13 +2065,14 @@ def get_conformance_fixture(fixture_id: str, *, request_id: str | None = None) -
 
 
 def list_golden_replays(*, request_id: str | None = None) -> Call[GoldenReplayIndex]:
-    """Index of the golden replay corpus.
+    """List the golden replay corpus.
 
-    Facts, rulebooks and the outcomes and hashes they always give.
+    Returns the files of the corpus with their hashes, and how many cases cover each subject. The cases are rulebooks
+    and facts with the outcomes and hashes that they always give.
 
     Args:
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The index.
@@ -1844,14 +2084,14 @@ def list_golden_replays(*, request_id: str | None = None) -> Call[GoldenReplayIn
 
 
 def get_golden_replays(file: str, *, request_id: str | None = None) -> Call[GoldenReplays]:
-    """One file of the corpus.
+    """Fetch a file of the corpus.
 
-    Cases of one kind.
+    Returns the rulebooks and cases of one theme. The name `index` returns the index.
 
     Args:
-        file: The file's name in the index, without its ending.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        file: `path` of an entry of the index, without `.json`.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The cases.
@@ -1863,219 +2103,17 @@ def get_golden_replays(file: str, *, request_id: str | None = None) -> Call[Gold
     return call("getGoldenReplays", "GET", path, request_id=request_id, credential=None)
 
 
-# Operations: Readiness, liveness and measurement.
-
-
-def get_status(*, request_id: str | None = None) -> Call[Status]:
-    """Readiness.
-
-    Whether everything that a decision needs is there: signing, rulebook runtime, ledger, idempotency, registries,
-    authentication, backends, disk; and the label of every contract of the protocol.
-
-    Args:
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
-
-    Returns:
-        Ready.
-
-    Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
-    """
-    return call(
-        "getStatus",
-        "GET",
-        "/api/decision/status",
-        request_id=request_id,
-        credential=None,
-        accepts=(200, 503),
-        read=readiness,
-    )
-
-
-def get_livez(*, request_id: str | None = None) -> Call[Probe]:
-    """Liveness.
-
-    Whether the process answers.
-
-    Args:
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
-
-    Returns:
-        It does.
-
-    Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
-    """
-    return call("getLivez", "GET", "/livez", request_id=request_id, credential=None)
-
-
-def get_readyz(*, request_id: str | None = None) -> Call[Probe]:
-    """Readiness in short.
-
-    Whether the service can decide now; `/api/decision/status` says why not.
-
-    Args:
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
-
-    Returns:
-        It can.
-
-    Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
-    """
-    return call(
-        "getReadyz", "GET", "/readyz", request_id=request_id, credential=None, accepts=(200, 503), read=readiness
-    )
-
-
-def get_metrics(*, request_id: str | None = None) -> Call[str]:
-    """Prometheus metrics.
-
-    Counters and histograms in the Prometheus text format.
-
-    Args:
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
-
-    Returns:
-        The metrics.
-
-    Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
-    """
-    return call(
-        "getMetrics", "GET", "/metrics", request_id=request_id, credential="metrics", read=text, media_type="text/plain"
-    )
-
-
-def get_runtime_config(*, request_id: str | None = None) -> Call[RuntimeConfig]:
-    """What this instance is set to.
-
-    The settings that a caller may know.
-
-    Args:
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
-
-    Returns:
-        The settings.
-
-    Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
-    """
-    return call("getRuntimeConfig", "GET", "/api/runtime-config", request_id=request_id, credential=None)
-
-
-def get_proof_metrics(*, request_id: str | None = None) -> Call[ProofMetrics]:
-    """What was proved.
-
-    How many records, links and signatures the instance holds, over all scopes.
-
-    Args:
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
-
-    Returns:
-        The figures.
-
-    Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
-    """
-    return call("getProofMetrics", "GET", "/api/proof-metrics", request_id=request_id, credential="metrics")
-
-
-def submit_pilot(
-    request: PilotRequest | Mapping[str, object], *, request_id: str | None = None
-) -> Call[PilotSubmission]:
-    """Ask for a pilot.
-
-    Leaves a name, an e-mail address, a company and a use with the operator. The answer is the same whether or not
-    the address was sent before. The operator sends a token to the person, who confirms with it. One address may send
-    5 of these requests a minute.
-
-    Args:
-        request: At most 16 KiB of plain JSON.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
-
-    Returns:
-        The submission is stored, and waits to be confirmed.
-
-    Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
-    """
-    return call(
-        "submitPilot", "POST", "/api/pilot", body=request, request_id=request_id, credential=None, accepts=(202,)
-    )
-
-
-def confirm_pilot(
-    request: PilotConfirmationRequest | Mapping[str, object], *, request_id: str | None = None
-) -> Call[PilotConfirmation]:
-    """Confirm a pilot.
-
-    Confirms a submission with the token that the operator sent. A wrong token, an unknown id, and a submission that
-    expired or was erased are answered alike. Confirming again changes nothing. One address may send 5 of these
-    requests a minute.
-
-    Args:
-        request: At most 16 KiB of plain JSON.
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
-
-    Returns:
-        The submission is confirmed.
-
-    Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
-    """
-    return call("confirmPilot", "POST", "/api/pilot/confirm", body=request, request_id=request_id, credential=None)
-
-
-def export_pilots(*, request_id: str | None = None) -> Call[str]:
-    """The submissions for pilots.
-
-    All submissions as CSV in UTF-8, oldest first, with the columns pilot_id, status, submitted_at, confirmed_at,
-    name, email, company and use. Every cell is quoted. One that a spreadsheet could take for a formula begins with
-    an apostrophe.
-
-    Args:
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
-
-    Returns:
-        The submissions.
-
-    Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
-    """
-    return call(
-        "exportPilots",
-        "GET",
-        "/api/pilot-export",
-        request_id=request_id,
-        credential="metrics",
-        read=text,
-        media_type="text/csv",
-    )
-
-
-# Documentation: This description, for programs and people.
+# Documentation: This description, for programs and for people.
 
 
 def get_openapi(*, request_id: str | None = None) -> Call[dict[str, Json]]:
-    """This description.
+    """Fetch the OpenAPI document.
 
-    The OpenAPI 3.1 document, in one file that refers to nothing outside itself.
+    Returns this description as OpenAPI 3.1, in one file without outside references. Generate clients from it.
 
     Args:
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The document.
@@ -2087,13 +2125,13 @@ def get_openapi(*, request_id: str | None = None) -> Call[dict[str, Json]]:
 
 
 def get_docs(*, request_id: str | None = None) -> Call[str]:
-    """This description, to read.
+    """Read the documentation page.
 
-    A page that renders the OpenAPI document. It loads nothing else and runs no script.
+    Returns this description as a page with examples. It loads nothing else and runs no script.
 
     Args:
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
         The page.
@@ -2105,16 +2143,17 @@ def get_docs(*, request_id: str | None = None) -> Call[str]:
 
 
 def get_docs_metadata(*, request_id: str | None = None) -> Call[DocsMetadata]:
-    """Endpoints, schemas and limits in short.
+    """Fetch endpoints, schemas and limits.
 
-    Every endpoint, every published schema, the plans' rate limits and the sizes that the service takes.
+    Returns every endpoint with its access and statuses, every published schema, the limits of the plans, and the
+    largest sizes that the service accepts.
 
     Args:
-        request_id: Optional trace id of the caller. It is echoed where it is safe to echo; the record keeps its own
-            `request_id`.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
+            of its own.
 
     Returns:
-        The metadata.
+        The summary.
 
     Raises:
         RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.

@@ -39,160 +39,87 @@ View = Literal["minimal", "standard", "full"]
 
 
 class RulebookRef(TypedDict):
-    """A rulebook that the scope has registered, instead of its body: {rulebook_id, version} or {hash}; {rulebook_id}
-    alone names the version that its route leads to.
+    """A registered rulebook instead of its body: `{rulebook_id, version}` or `{hash}`. With `{rulebook_id}` alone,
+    its route chooses the version.
     """
 
     hash: NotRequired[str]
-    """H of a registered rulebook, lower-case hex."""
+    """Hash of a registered rulebook, in lower-case hex."""
     rulebook_id: NotRequired[str]
     """Its rulebook_id."""
     version: NotRequired[str]
-    """Its version; the one that the route of rulebook_id leads to where absent."""
+    """The version; by default the one that the route of `rulebook_id` leads to."""
 
 
 class AdapterInvocation(TypedDict):
-    """The member adapter of a Decision Request: one call of one registered adapter."""
+    """The field `adapter` of a Decision Request: one call of one registered adapter."""
 
     adapter_id: str
     """The adapter's id."""
     version: str
     """The adapter's exact version."""
     manifest_hash: str
-    """H of the adapter's manifest, lower-case hex."""
+    """Hash of the adapter's manifest, in lower-case hex."""
     input: Mapping[str, Json]
-    """What the adapter is given; its manifest's input_schema says what it takes."""
+    """The adapter's input, as its manifest's `input_schema` requires."""
 
 
 class DecisionContext(TypedDict):
-    """What the decision is about. Open: advisory modes take further structured keys."""
+    """What the decision is about. Other fields are allowed; the advisory modes use some."""
 
     workflow: NotRequired[str]
-    """The caller's workflow that asks."""
+    """Your workflow."""
     source_record_id: NotRequired[str]
-    """What the workflow is about, in the caller's terms."""
+    """What the workflow is about, in your terms."""
     requested_action: NotRequired[str]
-    """The action asked for; action_binding.proposed_action of the record."""
+    """The action; `action_binding.proposed_action` of the record."""
     target_system: NotRequired[str]
-    """The system that would be changed; action_binding.system."""
+    """The system to change; `action_binding.system` of the record."""
     target_object_id: NotRequired[str]
-    """The object that would be changed; action_binding.resource."""
+    """The object to change; `action_binding.resource` of the record."""
     mutation: NotRequired[str]
-    """The change itself, in the caller's terms; action_binding.mutation."""
+    """The change, in your terms; `action_binding.mutation` of the record."""
     actor: NotRequired[Json]
-    """Who asks; copied into action_binding."""
+    """Who asks; copied into `action_binding`."""
     subject: NotRequired[Json]
-    """Whom the action is about; copied into action_binding."""
+    """Whom the action concerns; copied into `action_binding`."""
     amount: NotRequired[Json]
-    """The caller's number, untouched; copied into action_binding."""
+    """The amount; copied into `action_binding` unchanged."""
     currency: NotRequired[Json]
-    """Copied into action_binding."""
+    """The currency; copied into `action_binding`."""
     inputs: NotRequired[Mapping[str, Json]]
-    """The facts that the rulebook consumes."""
+    """The facts that the rulebook tests."""
 
 
 class DecisionRequest(TypedDict):
-    """Body of POST /api/decide. In mode rulebook exactly one of rulebook and rulebook_ref, and at most one of
-    context.inputs and adapter, is sent.
+    """The body of `POST /api/decide`. In mode `rulebook`, send exactly one of `rulebook` and `rulebook_ref`, and at
+    most one of `context.inputs` and `adapter`.
     """
 
     question: NotRequired[str]
-    """Plain-language decision boundary. Required by the advisory modes; descriptive metadata in mode rulebook."""
+    """The decision in plain language. Required in the advisory modes; only descriptive in mode `rulebook`."""
     mode: NotRequired[Mode]
-    """rulebook gives a binding verdict. single (the default), multi and runtime are advisory."""
+    """`rulebook` gives a binding verdict. `single` (the default), `multi` and `runtime` are advisory."""
     rulebook: NotRequired[Mapping[str, Json]]
-    """A Rulebook v1 object: see rulebook-v1.schema.json."""
+    """A whole Rulebook v1."""
     rulebook_ref: NotRequired[RulebookRef]
-    """A rulebook that the scope has registered, instead of its body: {rulebook_id, version} or {hash}; {rulebook_id}
-    alone names the version that its route leads to.
+    """A registered rulebook instead of its body: `{rulebook_id, version}` or `{hash}`. With `{rulebook_id}` alone,
+    its route chooses the version.
     """
     binding_mode: NotRequired[str]
-    """direct_declarative_rulebook or trusted_adapter_facts_then_declarative_rulebook; anything else is refused with
-    RULEBOOK_BINDING_MODE_UNSUPPORTED.
+    """`direct_declarative_rulebook` or `trusted_adapter_facts_then_declarative_rulebook`. Anything else is rejected
+    with `RULEBOOK_BINDING_MODE_UNSUPPORTED`.
     """
     adapter: NotRequired[AdapterInvocation]
-    """One invocation of a registered trusted adapter, instead of context.inputs: see
-    trusted-adapter-invocation.schema.json.
-    """
+    """One call of a registered trusted adapter, instead of `context.inputs`."""
     context: NotRequired[DecisionContext]
-    """What the decision is about. Open: advisory modes take further structured keys."""
+    """What the decision is about. Other fields are allowed; the advisory modes use some."""
     occurred_at: NotRequired[str]
-    """When what the decision is about happened, UTC: 2026-01-31T12:00:00.000Z, at most 5 minutes ahead of the
-    service's clock. It is part of the request alone, and no member of the record.
+    """When the event behind the decision happened, UTC: `2026-01-31T12:00:00.000Z`, at most 5 minutes ahead of the
+    service's clock. It is stored with the request, not in the record.
     """
     response_view: NotRequired[View]
-    """Projection of the answer. Not part of the canonical input hash."""
-
-
-# What is sent: Verify.
-
-
-class RecordVerificationRequest(TypedDict):
-    """The record in a wrapper. Where the path names a decision, the record may be left out: the stored one is then
-    verified.
-    """
-
-    record: NotRequired[Mapping[str, Json]]
-    """A full Decision Record, as it was answered."""
-    input: NotRequired[Json]
-    """The Decision Request that it answers. Its hashes are then checked as well."""
-    public_key: NotRequired[str | None]
-    """An Ed25519 public key in PEM (SPKI), for diagnosis. It never makes a record verified."""
-
-
-class PacketVerificationRequest(TypedDict):
-    """The packet in a wrapper."""
-
-    packet: Mapping[str, Json]
-    """A Decision Packet, as it was exported."""
-    input: NotRequired[Json]
-    """The Decision Request that the record answers. Without it the packet's own is used."""
-    public_key: NotRequired[str | None]
-    """An Ed25519 public key in PEM (SPKI), for diagnosis. It never makes a packet verified."""
-    checkpoint: NotRequired[Mapping[str, Json] | None]
-    """A checkpoint of the chain that the verifier kept, with which the packet must agree: its links must reach it."""
-
-
-# What is sent: Replay.
-
-
-class ReplayRequest(TypedDict):
-    """Body of POST .../replay and POST .../diff. An empty body is the same as {}."""
-
-    replay_mode: NotRequired[str]
-    """historical (the default of replay) decides the stored request by what the record cites; current (the only one
-    of diff) by what the scope has registered by now. Anything else is refused with REPLAY_MODE_INVALID.
-    """
-    input: NotRequired[Mapping[str, Json]]
-    """A whole Decision Request of mode rulebook, decided instead of the stored one: see
-    decision-request.schema.json. Mode current alone takes it; its response_view has no effect.
-    """
-    response_view: NotRequired[View]
-    """The view of `decision` in the answer."""
-
-
-class Scenario(TypedDict):
-    """One change of the context, or of the adapter's input."""
-
-    scenario_id: str
-    """The caller's id for it."""
-    label: NotRequired[str]
-    """What it stands for, for people. The scenario_id where it is absent."""
-    context_patch: Mapping[str, Json]
-    """A merge patch (RFC 7396) over the stored context: a member that is null is removed, an object is merged,
-    everything else replaces. Facts stand under inputs.
-    """
-    adapter_input_patch: NotRequired[Mapping[str, Json]]
-    """A merge patch over the stored input of the adapter, where the decision's facts came from one."""
-
-
-class CounterfactualsRequest(TypedDict):
-    """Body of POST .../counterfactuals: scenarios to simulate against the rulebook's latest version."""
-
-    scenarios: list[Scenario]
-    """What to simulate, 1 to 50. Their ids are unique."""
-    response_view: NotRequired[View]
-    """How much each scenario of the answer tells: standard adds evidence, full the evaluation as well."""
+    """The view of the answer. It is not part of the input hash."""
 
 
 # What is sent: Lifecycle.
@@ -202,143 +129,211 @@ class Executor(TypedDict):
     """Who performed it."""
 
     type: str
-    """What kind of executor it is: service, agent, person."""
+    """The type of executor: service, agent, person."""
     id: str
-    """Which one."""
+    """The executor's id."""
 
 
 class ExecutionReport(TypedDict):
-    """Body of POST /api/decision/{decision_id}/execution: what became of the action."""
+    """What happened to the action."""
 
     execution_status: ExecutionStatus
-    """What became of the action."""
+    """What happened to the action."""
     execution_result: NotRequired[str]
-    """The result in the caller's words."""
+    """The result, in the caller's words."""
     action_taken: NotRequired[str]
-    """The action that was actually performed, by its label. One that is not the decision's action sets the flag
-    ACTION_TAKEN_MISMATCH of the receipt.
+    """The label of the action that was performed. If it is not the decision's action, the receipt has the flag
+    `ACTION_TAKEN_MISMATCH`.
     """
     target_system: NotRequired[str]
     """The system that was changed."""
     target_object_id: NotRequired[str]
     """The object that was changed."""
     mutation: NotRequired[str]
-    """The change itself, in the caller's terms."""
+    """The change, in the caller's terms."""
     external_ref: NotRequired[str]
     """The caller's reference to the transaction."""
     execution_id: NotRequired[str]
-    """The caller's own id of the execution."""
+    """The caller's id of the execution."""
     executor: NotRequired[Executor]
     """Who performed it."""
     decision_record_hash: NotRequired[str]
-    """The record's record_hash. Where it is sent, it must be that of the stored record."""
+    """The record's `record_hash`. If sent, it must equal that of the stored record."""
     decision_receipt_hash: NotRequired[str]
-    """The record's receipt_hash. Where it is sent, it must be that of the stored record."""
+    """The record's `receipt_hash`. If sent, it must equal that of the stored record."""
     action_binding: NotRequired[Mapping[str, Json]]
-    """The binding that the executor acted on, or some of it. Each field that is sent is compared with that of the
-    record.
-    """
+    """The binding that the executor acted on, or part of it. Each field is compared with the record's."""
     state_before_hash: NotRequired[str]
-    """A hash of the target's state before the action, with its algorithm: sha256:..."""
+    """A hash of the target's state before the action, with its algorithm: `sha256:...`."""
     state_after_hash: NotRequired[str]
     """A hash of the target's state after the action, with its algorithm."""
     state_before_ref: NotRequired[str]
-    """Where the state before is kept."""
+    """Where the earlier state is kept."""
     state_after_ref: NotRequired[str]
-    """Where the state after is kept."""
+    """Where the later state is kept."""
     evidence_refs: NotRequired[list[str]]
-    """References to evidence that is kept elsewhere."""
+    """References to evidence kept elsewhere."""
     executed_at: NotRequired[str]
-    """When the action was performed: a time with its zone. It is stored in UTC with milliseconds."""
+    """When the action was performed, with a time zone. It is stored in UTC with milliseconds."""
 
 
 class OutcomeReport(TypedDict):
-    """Body of POST /api/decision/{decision_id}/outcome: what the action led to."""
+    """What the action led to."""
 
     outcome_status: OutcomeStatus
-    """What the action led to. pending and review are for results that are still ambiguous; the others are final
-    until another outcome is reported.
+    """What the action led to. Use `pending` and `review` while the result is not clear; the others are final until
+    another outcome is reported.
     """
     action_executed: NotRequired[bool]
     """Whether the action was executed at all."""
     action_taken: NotRequired[str]
-    """The action that was actually performed, by its label."""
+    """The label of the action that was performed."""
     target_system: NotRequired[str]
     """The system that was changed."""
     target_object_id: NotRequired[str]
     """The object that was changed."""
     mutation: NotRequired[str]
-    """The change itself, in the caller's terms."""
+    """The change, in the caller's terms."""
     external_ref: NotRequired[str]
     """The caller's reference to the transaction."""
     decision_record_hash: NotRequired[str]
-    """The record's record_hash. Where it is sent, it must be that of the stored record."""
+    """The record's `record_hash`. If sent, it must equal that of the stored record."""
     decision_receipt_hash: NotRequired[str]
-    """The record's receipt_hash. Where it is sent, it must be that of the stored record."""
+    """The record's `receipt_hash`. If sent, it must equal that of the stored record."""
     observed_metrics: NotRequired[dict[str, float]]
-    """What was measured: each metric's name and its number."""
+    """The measured values, by the metric's name."""
     evidence_refs: NotRequired[list[str]]
-    """References to evidence that is kept elsewhere."""
+    """References to evidence kept elsewhere."""
     executed_at: NotRequired[str]
-    """When the action was performed: a time with its zone. It is stored in UTC with milliseconds."""
+    """When the action was performed, with a time zone. It is stored in UTC with milliseconds."""
     occurred_at: NotRequired[str]
-    """When the outcome came about, UTC: 2026-01-31T12:00:00.000Z, at most 5 minutes ahead of the service's clock."""
+    """When the outcome happened, UTC: `2026-01-31T12:00:00.000Z`, at most 5 minutes ahead of the service's clock."""
 
 
 class ResolutionRequest(TypedDict):
-    """Body of POST /api/decision/{decision_id}/resolution: the owner's answer to a held decision."""
+    """The owner's answer to a held decision."""
 
     resolution: Literal["granted", "refused", "expired"]
-    """The answer. granted lets the held action run until the grant expires; refused and expired keep it held for
-    good.
+    """The answer. `granted` lets the held action run until the grant expires. `refused` and `expired` keep it held
+    for good.
     """
     resolved_by: str
-    """The person who answered, as the caller says; not blank, and without control characters. The service records
-    the key that sent it beside this claim.
+    """The person who answered, according to the caller; not blank, without control characters. The service also
+    records the key that sent it.
     """
     note: NotRequired[str]
-    """The reason, in the person's words. It stays for good: leave out personal data of customers."""
+    """The reason, in the person's words. It is kept for good: leave out personal data of customers."""
     evidence: NotRequired[list[str]]
-    """References to evidence that is kept elsewhere, such as ticket numbers. The resolution repeats them as
-    evidence_refs.
-    """
+    """References to evidence kept elsewhere, such as ticket numbers. The resolution repeats them as `evidence_refs`."""
     decision_record_hash: NotRequired[str]
-    """The record's record_hash. Where it is sent, it must be that of the stored record."""
+    """The record's `record_hash`. If sent, it must equal that of the stored record."""
     decision_receipt_hash: NotRequired[str]
-    """The record's receipt_hash. Where it is sent, it must be that of the stored record."""
+    """The record's `receipt_hash`. If sent, it must equal that of the stored record."""
 
 
 class CrmSyncReport(TypedDict):
-    """Body of POST /api/decision/{decision_id}/crm-sync: what of the decision is in a CRM."""
+    """What a CRM holds about the decision."""
 
     sync_status: SyncStatus
-    """What became of the sync."""
+    """The result of the sync."""
     sync_direction: NotRequired[SyncDirection]
-    """writeback: from the decision into the CRM; inbound: from the CRM."""
+    """`writeback`: from the decision into the CRM. `inbound`: from the CRM."""
     crm_provider: NotRequired[str]
-    """Which CRM."""
+    """The CRM."""
     crm_object_type: NotRequired[str]
-    """What kind of object it is there."""
+    """The type of the CRM's object."""
     crm_object_id: NotRequired[str]
-    """Which object."""
+    """The CRM's object."""
     crm_record_url: NotRequired[str]
-    """Where the object is shown, without credentials."""
+    """The URL of the object, without credentials."""
     mapped_fields: NotRequired[Mapping[str, Json]]
-    """The fields that were mapped, and their values. Never credentials. Nothing in it, at any depth, may be null or
-    empty text, an empty list or an empty object: sync_hash would not bind it.
+    """The mapped fields with their values. Never credentials. No value at any depth may be null, an empty string, an
+    empty list or an empty object, because `sync_hash` would not cover it.
     """
     decision_record_hash: NotRequired[str]
-    """The record's record_hash. Where it is sent, it must be that of the stored record."""
+    """The record's `record_hash`. If sent, it must equal that of the stored record."""
     decision_receipt_hash: NotRequired[str]
-    """The record's receipt_hash. Where it is sent, it must be that of the stored record."""
+    """The record's `receipt_hash`. If sent, it must equal that of the stored record."""
     decision_verdict: NotRequired[str]
-    """The record's verdict. Where it is sent, it must be that of the stored record."""
+    """The record's verdict. If sent, it must equal that of the stored record."""
     decision_action: NotRequired[str]
-    """The record's action; as decision_verdict."""
+    """The record's `action`. If sent, it must equal that of the stored record."""
     policy_id: NotRequired[str]
-    """The record's policy_id; as decision_verdict."""
+    """The record's `policy_id`. If sent, it must equal that of the stored record."""
     policy_version: NotRequired[str]
-    """The record's policy_version; as decision_verdict."""
+    """The record's `policy_version`. If sent, it must equal that of the stored record."""
+
+
+# What is sent: Verify.
+
+
+class RecordVerificationRequest(TypedDict):
+    """The record in a wrapper. If the path names a decision, you can omit the record: the stored one is then
+    verified.
+    """
+
+    record: NotRequired[Mapping[str, Json]]
+    """A full Decision Record, as it was returned."""
+    input: NotRequired[Json]
+    """The Decision Request that belongs to it. Its hashes are then checked as well."""
+    public_key: NotRequired[str | None]
+    """An Ed25519 public key in PEM (SPKI), for diagnosis only. It never makes a record verified."""
+
+
+class PacketVerificationRequest(TypedDict):
+    """The packet in a wrapper."""
+
+    packet: Mapping[str, Json]
+    """The Decision Packet, as exported."""
+    input: NotRequired[Json]
+    """The Decision Request that belongs to the record. By default, the packet's own is used."""
+    public_key: NotRequired[str | None]
+    """An Ed25519 public key in PEM (SPKI), for diagnosis only. It never makes a packet verified."""
+    checkpoint: NotRequired[Mapping[str, Json] | None]
+    """A checkpoint of the chain that you kept. The packet must agree with it, and its links must reach it."""
+
+
+# What is sent: Replay.
+
+
+class ReplayRequest(TypedDict):
+    """The body of a replay or a diff. An empty body means `{}`."""
+
+    replay_mode: NotRequired[str]
+    """`historical` (the default of replay): the stored request, with the rulebook that the record cites. `current`
+    (the only mode of diff): with the version that the scope registered last. Anything else is rejected with
+    `REPLAY_MODE_INVALID`.
+    """
+    input: NotRequired[Mapping[str, Json]]
+    """A whole Decision Request in mode `rulebook`, decided instead of the stored one. Only in mode `current`. Its
+    `response_view` has no effect.
+    """
+    response_view: NotRequired[View]
+    """The view of `decision` in the answer."""
+
+
+class Scenario(TypedDict):
+    """One change of the context, or of the adapter's input."""
+
+    scenario_id: str
+    """Your id for it."""
+    label: NotRequired[str]
+    """What it means, for people; the `scenario_id` by default."""
+    context_patch: Mapping[str, Json]
+    """A merge patch (RFC 7396) over the stored context: null removes a field, an object is merged, anything else
+    replaces. Facts are under `inputs`.
+    """
+    adapter_input_patch: NotRequired[Mapping[str, Json]]
+    """A merge patch over the stored input of the adapter, if an adapter made the facts."""
+
+
+class CounterfactualsRequest(TypedDict):
+    """Scenarios to simulate with the latest version of the rulebook."""
+
+    scenarios: list[Scenario]
+    """The scenarios, 1 to 50. Their ids are unique."""
+    response_view: NotRequired[View]
+    """How much each scenario of the answer shows: `standard` adds the evidence, `full` the evaluation as well."""
 
 
 # What is sent: Policy services.
@@ -350,40 +345,40 @@ class RefundWorkflowRequest(TypedDict):
     vendor: str
     """The vendor, as the policy table names it."""
     region: NotRequired[str]
-    """The country of the customer as ISO 3166-1 alpha-2, with a subdivision where that matters: US, US-CA."""
+    """The country of the customer as ISO 3166-1 alpha-2, with a subdivision if it matters: US, US-CA."""
     plan: NotRequired[str]
     """The plan or product category."""
     days_since_purchase: NotRequired[float]
-    """How many days ago the purchase was made; fractions count."""
+    """How many days ago the purchase was made. Fractions count."""
     ticket_id: str
-    """The ticket, in your help desk."""
+    """The ticket's id in your help desk."""
     conditions_met: NotRequired[list[str]]
-    """The names of the vendor's conditions that hold, as an earlier answer listed them."""
+    """The names of the vendor's conditions that are met, as an earlier answer listed them."""
 
 
 # What is sent: Operations.
 
 
 class PilotRequest(TypedDict):
-    """The body of POST /api/pilot: who asks to try the service, and for what. Texts hold no control characters, line
-    breaks included, and more than white space.
+    """A request for a pilot: who wants to try the service, and for what. Values may not contain control characters
+    or line breaks, and may not be blank.
     """
 
     name: str
     """The person's name."""
     email: str
-    """Where the operator writes to, such as ada@example.com."""
+    """The person's e-mail address, such as ada@example.com."""
     company: str
     """The company's name."""
     use: str
-    """What the service is to be used for."""
+    """What the service would be used for."""
 
 
 class PilotConfirmationRequest(TypedDict):
-    """The body of POST /api/pilot/confirm."""
+    """The confirmation of a pilot request."""
 
     pilot_id: str
-    """The submission's id."""
+    """The id of the pilot request."""
     token: str
     """The token that the operator sent to the person."""
 
@@ -392,48 +387,48 @@ class PilotConfirmationRequest(TypedDict):
 
 
 class ActionBinding(TypedDict):
-    """What the decision is bound to."""
+    """What the decision is bound to. It comes from the request's context."""
 
     system: str
-    """context.target_system."""
+    """`context.target_system`."""
     resource: str
-    """context.target_object_id."""
+    """`context.target_object_id`."""
     proposed_action: str
-    """context.requested_action."""
+    """`context.requested_action`."""
     mutation: NotRequired[str]
-    """context.mutation."""
+    """`context.mutation`."""
     actor: NotRequired[Json]
     """Who asked, as sent."""
     subject: NotRequired[Json]
-    """Whom the action is about, as sent."""
+    """Whom the action concerns, as sent."""
     amount: NotRequired[Json]
-    """The caller's number, untouched."""
+    """The amount, as sent."""
     currency: NotRequired[Json]
-    """As sent."""
+    """The currency, as sent."""
 
 
 class EvidenceSource(TypedDict):
     """A source."""
 
     id: str
-    """Which source."""
+    """The source."""
     type: Literal["rulebook", "evaluation", "adapter", "prompt", "advisory"]
-    """What kind of source."""
+    """The type of source."""
     snapshot_hash: str
     """Hash of the source as it was used."""
 
 
 class EvidenceManifest(TypedDict):
-    """The evidence with the hashes of what it came from."""
+    """The evidence with the hashes of its sources."""
 
     codes: list[str]
     """The evidence codes."""
     sources: list[EvidenceSource]
-    """What they rest on."""
+    """The sources of the evidence."""
 
 
 class InvalidField(TypedDict):
-    """A fact of the wrong type."""
+    """A fact with a wrong type."""
 
     field: str
     """The fact."""
@@ -444,10 +439,10 @@ class InvalidField(TypedDict):
 
 
 class EvaluatedTest(TypedDict):
-    """A test. observed is left out where the field was absent, and is {sha256, bytes} where it is over 1 KiB."""
+    """A test. `observed` is absent if the fact is, and is `{sha256, bytes}` if it is over 1 KiB."""
 
     path: str
-    """Where in the condition the test stands."""
+    """The test's place in the condition."""
     field: str
     """The fact tested."""
     operator: str
@@ -470,29 +465,29 @@ class RuleEvaluation(TypedDict):
     passed: bool
     """Whether its condition held."""
     tests: list[EvaluatedTest]
-    """Every test of its condition, without short cut."""
+    """Every test of the condition; none is skipped."""
 
 
 class Evaluation(TypedDict):
-    """How the rulebook came to its outcome."""
+    """How the rulebook reached its outcome."""
 
     matched: bool
     """Whether a rule matched."""
     missing_fields: list[str]
-    """Required facts that were absent."""
+    """Required facts that are absent."""
     invalid_fields: list[InvalidField]
-    """Facts of the wrong type."""
+    """Facts with a wrong type."""
     rules: list[RuleEvaluation]
-    """The rules that were tried, up to and including the one that matched."""
+    """The rules that were tried, up to the one that matched."""
 
 
 class DecisionRecordAdvisoryEvaluationAnswerScores(TypedDict):
     """An option with its score."""
 
     option: str
-    """The option, as context.options has it."""
+    """The option, as in `context.options`."""
     score: float
-    """0 (unfit) to 100 (fit)."""
+    """0 (unsuitable) to 100 (suitable)."""
     reason: str
     """Why."""
 
@@ -501,40 +496,40 @@ class DecisionRecordAdvisoryEvaluationAnswerScorecard(TypedDict):
     """An option with its score."""
 
     option: str
-    """The option, as context.options has it."""
+    """The option, as in `context.options`."""
     score: float
-    """0 (unfit) to 100 (fit)."""
+    """0 (unsuitable) to 100 (suitable)."""
     reason: str
     """Why."""
 
 
 class DecisionRecordAdvisoryEvaluationAnswer(TypedDict):
-    """The answer, as the upstream gave it. Mode single has answer and reason, multi has scores, runtime has
-    recommended, reason and scorecard.
+    """The answer as the upstream gave it. Mode `single` has `answer` and `reason`; `multi` has `scores`; `runtime`
+    has `recommended`, `reason` and `scorecard`.
     """
 
     answer: NotRequired[Literal["yes", "no", "unclear"]]
-    """Mode single: the answer."""
+    """Mode `single`: the answer."""
     reason: NotRequired[str]
-    """Modes single and runtime: why."""
+    """Modes `single` and `runtime`: the reason."""
     scores: NotRequired[list[DecisionRecordAdvisoryEvaluationAnswerScores]]
-    """Mode multi: each option once."""
+    """Mode `multi`: each option once."""
     recommended: NotRequired[str]
-    """Mode runtime: one of the options."""
+    """Mode `runtime`: one of the options."""
     scorecard: NotRequired[list[DecisionRecordAdvisoryEvaluationAnswerScorecard]]
-    """Mode runtime: each option once."""
+    """Mode `runtime`: each option once."""
 
 
 class DecisionRecordAdvisoryEvaluation(TypedDict):
-    """The upstream's answer; null once it was erased."""
+    """The upstream's answer; null after an erasure."""
 
     mode: Literal["single", "multi", "runtime"]
     """The mode of the request."""
     model: str
-    """The model that was asked, as the setting advisory_model names it."""
+    """The model that was asked: the setting `advisory_model`."""
     answer: DecisionRecordAdvisoryEvaluationAnswer
-    """The answer, as the upstream gave it. Mode single has answer and reason, multi has scores, runtime has
-    recommended, reason and scorecard.
+    """The answer as the upstream gave it. Mode `single` has `answer` and `reason`; `multi` has `scores`; `runtime`
+    has `recommended`, `reason` and `scorecard`.
     """
 
 
@@ -546,11 +541,11 @@ class RecordedPolicyBundle(TypedDict):
     version: str
     """The rulebook's version."""
     hash: str
-    """H(rulebook)."""
+    """Hash of the rulebook."""
     hash_algorithm: str
-    """The hash of this protocol."""
+    """The hash algorithm."""
     canonicalization: str
-    """How JSON becomes bytes."""
+    """How JSON becomes bytes to hash."""
     source: NotRequired[str]
     """Where the policy comes from."""
 
@@ -565,69 +560,69 @@ class RulebookIdentity(TypedDict):
     version: str
     """Its version."""
     hash: str
-    """H(rulebook)."""
+    """Hash of the rulebook."""
 
 
 class RulebookContract(TypedDict):
-    """The contract under which the rulebook was validated and evaluated."""
+    """The contract by which the rulebook was validated and evaluated."""
 
     schema_version: str
     """Version of the rulebook's layout."""
     schema_url: str
     """Where the schema is published."""
     schema_hash: str
-    """H(schema)."""
+    """Hash of the schema."""
     evaluator_version: str
     """Version of the evaluator."""
 
 
 class RuntimeBinding(TypedDict):
-    """Who decides, and on whose facts."""
+    """Which component decides, and where the facts come from."""
 
     production_core: str
-    """What makes the verdict."""
+    """The component that makes the verdict."""
     binding_mode: Literal["direct_declarative_rulebook", "trusted_adapter_facts_then_declarative_rulebook"]
-    """Where the facts came from."""
+    """Where the facts come from."""
     verdict_authority: str
     """What selects the verdict."""
     customer_supplied_code: str
-    """What happens to code that a caller sends."""
+    """How code from callers is treated."""
     adapter_authority: NotRequired[str]
     """What an adapter may do, in adapter mode."""
 
 
 class RegistryAttestation(TypedDict):
-    """What the registry key says of the registration."""
+    """The registry key's signature over the registration."""
 
     registry_attestation_version: str
     """Version of the attestation's layout."""
     status: Literal["signed", "unsigned"]
-    """signed where registry signing is configured."""
+    """`signed` if registry signing is configured."""
     attestation_hash: str
-    """What is signed: H of the registration."""
+    """The signed hash: that of the registration."""
     key_id: str | None
-    """The registry key that signed; null where unsigned."""
+    """The registry key that signed; null if unsigned."""
     signature_algorithm: str
-    """What the registry signs with."""
+    """The signature algorithm."""
     signature: str | None
-    """Its signature; null where unsigned."""
+    """The signature; null if unsigned."""
 
 
 class AdapterDependency(TypedDict):
-    """The trusted adapter that the rulebook is bound to, where there is one."""
+    """The trusted adapter that the rulebook is bound to, if there is one."""
 
     adapter_id: str
     """The adapter's id."""
     version: str
     """The adapter's version."""
     manifest_hash: str
-    """The hash of its manifest."""
+    """Hash of the adapter's manifest."""
     implementation_hash: str
     """The hash of its source."""
 
 
 class RulebookRegistration(TypedDict):
-    """The rulebook's registration in the scope, as stored once."""
+    """The rulebook's registration in the scope."""
 
     rulebook_registry_version: str
     """Version of the registration's layout."""
@@ -638,28 +633,28 @@ class RulebookRegistration(TypedDict):
     version: str
     """Its version."""
     hash: str
-    """H(rulebook)."""
+    """Hash of the rulebook."""
     evaluator_version: str
     """The evaluator it is bound to."""
     hash_algorithm: str
-    """The hash of this protocol."""
+    """The hash algorithm."""
     canonicalization: str
-    """How JSON becomes bytes."""
+    """How JSON becomes bytes to hash."""
     scope_hash: str
-    """The scope, without naming it."""
+    """Identifies the scope without naming it."""
     registered_at: str
     """When it was registered, UTC."""
     registry_attestation: RegistryAttestation
-    """What the registry key says of it."""
+    """The registry key's signature over the registration."""
     adapter_dependency: NotRequired[AdapterDependency]
-    """The trusted adapter it is bound to, where there is one."""
+    """The trusted adapter that the rulebook is bound to, if there is one."""
 
 
 class AttestedOutcome(TypedDict):
     """The outcome."""
 
     status: Literal["ok", "needs_input"]
-    """needs_input where a required fact was missing or mistyped."""
+    """`needs_input` if a required fact was missing or had a wrong type."""
     verdict: Verdict
     """The verdict."""
     application_verdict: str
@@ -669,63 +664,63 @@ class AttestedOutcome(TypedDict):
     reason_code: str
     """Reason code."""
     matched_rule_id: str | None
-    """The rule that matched; null where none did."""
+    """The rule that matched; null if none did."""
 
 
 class AttestedBundle(TypedDict):
-    """The attested evaluation: no date, no id, nothing of the environment."""
+    """The attested evaluation. It has no date, no id and nothing about the environment."""
 
     engine: str
-    """What evaluated."""
+    """The component that evaluated."""
     evaluator_version: str
     """Version of the evaluator."""
     rulebook: RulebookIdentity
-    """The rulebook: schema_version, id, version, hash."""
+    """The rulebook: `schema_version`, `id`, `version`, `hash`."""
     input_hash: str
-    """H of the facts."""
+    """Hash of the facts."""
     outcome: AttestedOutcome
     """The outcome."""
     runtime_binding: RuntimeBinding
     """As in the record."""
     trusted_adapter: dict[str, Json] | None
-    """The adapter invocation; null without one."""
+    """The adapter invocation; null if there is none."""
 
 
 class AttestationSignature(TypedDict):
-    """Signature over the hex of bundle_hash."""
+    """The signature over the hex digits of `bundle_hash`."""
 
     schema_version: str
     """Version of the signature's layout."""
     algorithm: str
-    """What signed."""
+    """The signature algorithm."""
     signed_field: str
     """What was signed."""
     status: Literal["signed", "unsigned", "error"]
     """Whether it is signed."""
     key_id: str | None
-    """The registry key that signed; null where unsigned."""
+    """The registry key that signed; null if unsigned."""
     signature: str | None
-    """The signature; null where unsigned."""
+    """The signature; null if unsigned."""
 
 
 class RulebookAttestation(TypedDict):
-    """What the registry key says of this evaluation."""
+    """The registry key's signature over this evaluation."""
 
     schema_version: str
     """Version of the attestation's layout."""
     bundle: AttestedBundle
-    """The attested evaluation: no date, no id, nothing of the environment."""
+    """The attested evaluation. It has no date, no id and nothing about the environment."""
     bundle_hash: str
-    """H(bundle)."""
+    """Hash of `bundle`."""
     signature: AttestationSignature
-    """Signature over the hex of bundle_hash."""
+    """The signature over the hex digits of `bundle_hash`."""
 
 
 class ReceiptSigner(TypedDict):
     """The key that signed the receipt."""
 
     algorithm: Literal["ed25519", "hmac-sha256"]
-    """What signed the receipt hash."""
+    """The signature algorithm of the receipt."""
     key_id: str
     """As receipt_key_id of the record."""
     public_key_fingerprint: str | None
@@ -736,64 +731,62 @@ class Integrity(TypedDict):
     """How the record is protected."""
 
     canonicalization: str
-    """How JSON becomes bytes."""
+    """How JSON becomes bytes to hash."""
     hash_algorithm: str
-    """The hash of this protocol."""
+    """The hash algorithm."""
     policy_hash: str
     """As in the record."""
     policy_bundle_hash: str
     """As in the record."""
     signature: ReceiptSigner | None
-    """The receipt's signature in short; null where unsigned."""
+    """The receipt's signature in short; null if unsigned."""
 
 
 class DecisionConfidence(TypedDict):
-    """Present once the scope has Outcome Records for the policy. Outside the signature."""
+    """Present once the scope has outcome records for the policy. The signature does not cover it."""
 
     decision_confidence_version: str
     """Version of this layout."""
     score: float
-    """0 to 1, six decimals: what success rate the outcomes of similar decisions support."""
+    """The success rate that the outcomes of similar decisions support: 0 to 1, six decimals."""
     level: ConfidenceLevel
-    """The score in a word: high, medium, low, or insufficient."""
+    """The score in one word: high, medium, low or insufficient."""
     similar_decisions: int
     """How many decisions of the same policy, version, verdict and action have an outcome."""
     policy_stability: float | None
-    """0 to 1: 1 less how far this version lies below the policy, as far as their intervals tell them apart; null
+    """1 minus how far this version is below the policy, as far as their intervals tell them apart; 0 to 1. Null
     below 20 terminal outcomes.
     """
     recommendation: str
-    """What to make of it; it authorizes nothing."""
+    """What to do. It authorizes nothing."""
     confidence_hash: str
-    """H of this object without this member."""
+    """Hash of this object without this field."""
 
 
 class Erased(TypedDict):
-    """Present once what the decision held of its request and facts was erased. Outside the signature; an erasure
-    entry of the chain confirms it.
-    """
+    """Present after an erasure. The signature does not cover it; an erasure entry of the chain confirms it."""
 
     erasure_id: str
-    """The chain's entry about it."""
+    """The chain entry of the erasure."""
     erased_at: str
     """When it was erased."""
     members: list[Literal["adapter_facts", "evaluation", "input"]]
-    """What was erased: members of the record, which are null, and input, the stored request."""
+    """What was erased: fields of the record, which are null, and `input`, the stored request."""
 
 
 class ChainPlace(TypedDict):
-    """The record's place in its scope's chain. Outside the signature."""
+    """The record's place in its scope's chain. The signature does not cover it."""
 
     decision_chain_version: str
     """Version of the link's layout."""
     chain_id: str
     """The scope's chain."""
     chain_position: int
-    """The record's place in it, counted from 1."""
+    """The record's position in the chain, counted from 1."""
     entry_type: EntryType
     """What was appended."""
     leaf_hash: str
-    """Hash of decision_id, record_hash and receipt_hash."""
+    """Hash of `decision_id`, `record_hash` and `receipt_hash`."""
     link_hash: str
     """Hash of the link."""
     merkle_root: str
@@ -801,19 +794,19 @@ class ChainPlace(TypedDict):
 
 
 class DecisionRecordDecisionContract(TypedDict):
-    """Stands in every advisory record, in every view, and in no other record: it authorizes nothing."""
+    """In every view of every advisory record, and in no other record: it authorizes nothing."""
 
     authority: str
-    """What the record is: advice."""
+    """The record is advice."""
     production_verdict: bool
-    """It is no verdict for production."""
+    """It is not a verdict for production."""
     production_binding_required: bool
-    """A production action needs a decision in mode rulebook."""
+    """A production action needs a decision in mode `rulebook`."""
 
 
 class DecisionRecord(TypedDict):
-    """A Decision Record in full. Only this view verifies. Callers may be answered with less: members that only some
-    views have are not required.
+    """The full Decision Record. Only this view can be verified. Callers may be answered with less: members that only
+    some views have are not required.
     """
 
     decision_record_version: str
@@ -821,27 +814,25 @@ class DecisionRecord(TypedDict):
     decision_protocol_version: NotRequired[str]
     """Version of the protocol."""
     decision_id: str
-    """Stable ledger key."""
+    """The decision's id."""
     request_id: str
-    """Short handle for logs."""
+    """A short id for logs."""
     idempotency_key: NotRequired[str]
-    """The caller's key, where one was supplied."""
+    """The idempotency key, if one was sent."""
     c: Literal["yes", "no", "unclear"]
-    """Compact verdict."""
+    """The verdict in short."""
     v: str
-    """Compact verdict detail: the application verdict, or the word of an advisory answer: approved, denied or
-    unclear.
-    """
+    """A detail of the verdict: the application verdict; for an advisory answer, approved, denied or unclear."""
     verdict: Verdict
-    """Only yes lets the action proceed, and only in a record without a decision_contract."""
+    """Only `yes` lets the action proceed, and only in a record without a `decision_contract`."""
     application_verdict: str
-    """The rulebook's own verdict; ADVISORY where no rulebook decided."""
+    """The rulebook's own word for the verdict; ADVISORY if no rulebook decided."""
     reason_code: str
-    """Reason code of the matched rule, of the default outcome, or of a fail-closed path."""
+    """The reason code of the matched rule, of the default outcome, or of missing or invalid input."""
     matched_rule_id: str | None
-    """The rule that matched; null for the default outcome and for missing or mistyped input."""
+    """The rule that matched; null for the default outcome and for missing or invalid input."""
     action: str
-    """Action label of the outcome."""
+    """The action label of the outcome."""
     action_binding: NotRequired[ActionBinding]
     evidence: NotRequired[list[str]]
     """Evidence codes."""
@@ -852,12 +843,12 @@ class DecisionRecord(TypedDict):
     policy_version: NotRequired[str]
     """The rulebook's version."""
     policy_hash: str
-    """H(rulebook), or H(prompt template) of an advisory record."""
+    """Hash of the rulebook, or of the prompt template for an advisory record."""
     source_hash: NotRequired[str]
-    """H(rulebook)."""
+    """Hash of the rulebook."""
     policy_bundle: NotRequired[RecordedPolicyBundle]
     policy_bundle_hash: str
-    """H(policy_bundle)."""
+    """Hash of `policy_bundle`."""
     rulebook: NotRequired[RulebookIdentity]
     rulebook_contract: NotRequired[RulebookContract]
     evaluator_version: str
@@ -865,26 +856,26 @@ class DecisionRecord(TypedDict):
     runtime_binding: NotRequired[RuntimeBinding]
     rulebook_registry: NotRequired[RulebookRegistration]
     registry_attestation: NotRequired[RegistryAttestation]
-    """Copy of rulebook_registry.registry_attestation."""
+    """A copy of `rulebook_registry.registry_attestation`."""
     rulebook_attestation: NotRequired[RulebookAttestation]
     trusted_adapter: NotRequired[dict[str, Json]]
     """The adapter invocation, in adapter mode."""
     adapter_facts: NotRequired[dict[str, Json] | None]
-    """The facts that the adapter emitted, in adapter mode."""
+    """The facts that the adapter made, in adapter mode."""
     input_hash: NotRequired[str]
-    """H(request body without response_view)."""
+    """Hash of the request body without `response_view`."""
     output_hash: NotRequired[str]
-    """H of the outcome with its evidence."""
+    """Hash of the outcome with its evidence."""
     record_hash: str
-    """H(envelope)."""
+    """Hash of the record's envelope."""
     receipt_hash: str
-    """H over record_hash and the input, output, policy, binding and evidence hashes."""
+    """Hash over `record_hash` and the input, output, policy, binding and evidence hashes."""
     receipt_key_id: NotRequired[str]
-    """The key that signed, where receipt signing is configured."""
+    """The key that signed, if receipt signing is configured."""
     receipt_signature: NotRequired[str]
-    """Its signature."""
+    """The key's signature."""
     receipt_signature_algorithm: NotRequired[Literal["ed25519", "hmac-sha256"]]
-    """What signed the receipt hash."""
+    """The signature algorithm of the receipt."""
     receipt_public_key_fingerprint: NotRequired[str | None]
     """SHA-256 of the public key's PEM text; null for HMAC."""
     replay_url: str
@@ -896,7 +887,7 @@ class DecisionRecord(TypedDict):
     integrity: NotRequired[Integrity]
     decision_confidence: NotRequired[DecisionConfidence]
     confidence_hash: NotRequired[str]
-    """Copy of decision_confidence.confidence_hash."""
+    """A copy of `decision_confidence.confidence_hash`."""
     erased: NotRequired[Erased]
     audit_chain: ChainPlace
     created_at: NotRequired[str]
@@ -905,74 +896,74 @@ class DecisionRecord(TypedDict):
 
 
 class SandboxAnswer(TypedDict):
-    """The answer of POST /api/sandbox/decide: members of a Decision Record without anything that binds. It is not
-    signed, not stored and never verifies. The views standard and full add members as those of a record do.
+    """The answer of `POST /api/sandbox/decide`: the fields of a Decision Record, without anything binding. It is not
+    signed or stored, and never verifies. The views `standard` and `full` add fields, as for a record.
     """
 
     decision_record_version: str
-    """Never that of a record."""
+    """Never the version of a record."""
     sandbox: bool
     """Always true."""
     notice: str
-    """Says to people what this is not."""
+    """Says what this answer is not."""
     decision_protocol_version: NotRequired[str]
     """Version of the protocol."""
     decision_id: str
-    """An id of the sandbox's own. Nothing is stored under it."""
+    """An id of the sandbox. Nothing is stored under it."""
     request_id: str
-    """Short handle for logs."""
+    """A short id for logs."""
     c: Literal["yes", "no", "unclear"]
-    """Compact verdict."""
+    """The verdict in short."""
     v: str
-    """Compact verdict detail: the application verdict."""
+    """A detail of the verdict: the application verdict."""
     verdict: Verdict
-    """What the rulebook says. It authorizes nothing here."""
+    """The rulebook's verdict. It authorizes nothing here."""
     application_verdict: str
     """The rulebook's own verdict."""
     reason_code: str
-    """Reason code of the matched rule, of the default outcome, or of a fail-closed path."""
+    """The reason code of the matched rule, of the default outcome, or of missing or invalid input."""
     matched_rule_id: str | None
-    """The rule that matched; null for the default outcome and for missing or mistyped input."""
+    """The rule that matched; null for the default outcome and for missing or invalid input."""
     action: str
-    """Action label of the outcome."""
+    """The action label of the outcome."""
     action_binding: NotRequired[ActionBinding]
     """What a decision would be bound to."""
     evidence: NotRequired[list[str]]
     """Evidence codes."""
     evidence_manifest: NotRequired[EvidenceManifest]
-    """The evidence with the hashes of what it came from."""
+    """The evidence with the hashes of its sources."""
     evaluation: NotRequired[Evaluation]
-    """How the rulebook came to its outcome."""
+    """How the rulebook reached its outcome."""
     policy_id: NotRequired[str]
     """The rulebook's id."""
     policy_version: NotRequired[str]
     """The rulebook's version."""
     policy_hash: str
-    """H(rulebook), as of a decision."""
+    """Hash of the rulebook, as in a decision."""
     source_hash: NotRequired[str]
-    """H(rulebook)."""
+    """Hash of the rulebook."""
     policy_bundle: NotRequired[RecordedPolicyBundle]
     """The policy's identity."""
     policy_bundle_hash: str
-    """H(policy_bundle), as of a decision."""
+    """Hash of `policy_bundle`, as in a decision."""
     rulebook: RulebookIdentity
     """The rulebook that was evaluated."""
     rulebook_contract: NotRequired[RulebookContract]
-    """The contract under which the rulebook was validated and evaluated."""
+    """The contract by which the rulebook was validated and evaluated."""
     evaluator_version: str
     """Version of the evaluator."""
     runtime_binding: NotRequired[RuntimeBinding]
-    """Who would decide, and on whose facts."""
+    """Which component would decide, and where the facts come from."""
     rulebook_attestation: NotRequired[RulebookAttestation]
-    """The attestation of this evaluation, always unsigned; its bundle_hash is that of a decision."""
+    """The attestation of this evaluation, always unsigned; its `bundle_hash` is that of a decision."""
     input_hash: NotRequired[str]
-    """H(request body without response_view), as of a decision."""
+    """Hash of the request body without `response_view`, as in a decision."""
     output_hash: NotRequired[str]
-    """H of the outcome with its evidence, as of a decision."""
+    """Hash of the outcome with its evidence, as in a decision."""
     record_hash: str
-    """H(envelope) under the version decision_sandbox_v1. No record has it."""
+    """Hash of the envelope under the version `decision_sandbox_v1`. No record has it."""
     receipt_hash: str
-    """H over record_hash and the other hashes, under the version decision_sandbox_v1. No receipt has it."""
+    """Hash over `record_hash` and the other hashes, under the version `decision_sandbox_v1`. No receipt has it."""
     integrity: NotRequired[Integrity]
     """How a record is protected; its signature is always null here."""
     created_at: NotRequired[str]
@@ -983,80 +974,443 @@ class SandboxAnswer(TypedDict):
 
 
 class FoundDecisionDecisionContract(TypedDict):
-    """Stands on every advisory decision, and on no other: it authorizes nothing, whatever its verdict."""
+    """On every advisory decision, and on no other: it authorizes nothing, whatever its verdict."""
 
     authority: str
-    """What the record is: advice."""
+    """The record is advice."""
     production_verdict: bool
-    """It is no verdict for production."""
+    """It is not a verdict for production."""
     production_binding_required: bool
-    """A production action needs a decision in mode rulebook."""
+    """A production action needs a decision in mode `rulebook`."""
 
 
 class FoundDecision(TypedDict):
-    """Of a Decision Record, what tells it from others. `decision_url` has the rest."""
+    """The main fields of a Decision Record. `decision_url` has the rest."""
 
     decision_id: str
-    """Stable ledger key."""
+    """The decision's id."""
     request_id: str
-    """Short handle for logs."""
+    """A short id for logs."""
     created_at: str
-    """When it was decided; UTC, ISO 8601 with milliseconds."""
+    """When it was decided, UTC with milliseconds."""
     verdict: Verdict
-    """What binds the caller, unless the decision is advisory."""
+    """The verdict. It is binding unless the decision is advisory."""
     application_verdict: str
-    """The outcome's own word for it."""
+    """The rulebook's own word for the verdict."""
     reason_code: str
-    """Why, as a stable word."""
+    """The reason code."""
     matched_rule_id: str | None
     """The rule that matched; null for the default outcome."""
     action: str
-    """What the outcome asks for."""
+    """The action label of the outcome."""
     action_binding: ActionBinding
-    """What the decision is bound to: system, resource and proposed_action, and what else the context said."""
+    """What the decision is bound to: `system`, `resource`, `proposed_action`, and other values from the context."""
     policy_id: str
-    """The rulebook's id; `advisory.<mode>` of an advisory decision."""
+    """The rulebook's id; `advisory.<mode>` for an advisory decision."""
     policy_version: str
-    """The rulebook's version, or that of an advisory decision's prompt template."""
+    """The rulebook's version, or that of the prompt template for an advisory decision."""
     decision_contract: NotRequired[FoundDecisionDecisionContract]
-    """Stands on every advisory decision, and on no other: it authorizes nothing, whatever its verdict."""
+    """On every advisory decision, and on no other: it authorizes nothing, whatever its verdict."""
     state: NotRequired[Literal["held", "granted", "refused", "expired", "executed"]]
-    """Of a decision that is held for an owner: where its review stands. Absent on every other decision."""
+    """The state of the review. Absent on decisions that were not held for an owner."""
     owner: NotRequired[str | None]
-    """Of a review: its owner by the scope's settings; null where none was named."""
+    """Reviews: the owner by the scope's settings; null if none was set."""
     due_at: NotRequired[str | None]
-    """Of a review: when it expires, UTC; null without a time limit."""
+    """Reviews: when it expires, UTC; null without a time limit."""
     age_seconds: NotRequired[int]
-    """Of a review: how long it has waited for its resolution, or waited until it was resolved, in seconds."""
+    """Reviews: the seconds from the decision to its resolution, or until now."""
     grant_ends_at: NotRequired[str | None]
-    """Of a review: when its grant ends, UTC; the caller has to act before. Null without a grant."""
+    """Reviews: when the grant ends, UTC; act before then. Null without a grant."""
     record_hash: str
     """Hash of the record."""
     chain_position: int
-    """Its place in the scope's chain."""
+    """The position in the scope's chain."""
     decision_url: str
     """Relative path of the record."""
 
 
 class DecisionSearch(TypedDict):
-    """A page of the caller's decisions, newest first unless the query says otherwise."""
+    """A page of your scope's decisions, newest first unless the query says otherwise."""
 
     count: int
-    """How many are in this page."""
+    """The number of decisions on this page."""
     decisions: list[FoundDecision]
-    """Those that were found; a page may hold fewer than `limit`, or none, and more may follow."""
+    """The decisions found. A page can hold fewer than `limit`, or none, and more may follow."""
     next_cursor: str | None
-    """The `cursor` of the next page; null where everything was looked through."""
+    """The `cursor` of the next page; null at the end."""
+
+
+# What is answered: Lifecycle.
+
+
+class ExecutionReceipt(TypedDict):
+    """What happened to a decided action. It is hashed and linked to the record and its action binding. Fields that
+    were not sent are absent, except the state hashes.
+    """
+
+    decision_protocol_version: str
+    """Version of the protocol."""
+    decision_execution_version: str
+    """Version of the report's layout."""
+    execution_receipt_id: str
+    """The id of the report."""
+    decision_id: str
+    """The decision that the report is about."""
+    idempotency_key: NotRequired[str]
+    """The caller's idempotency key; absent if none was sent."""
+    execution_status: ExecutionStatus
+    """What happened to the action."""
+    execution_result: NotRequired[str]
+    """The result, in the caller's words."""
+    action_taken: NotRequired[str]
+    """The label of the action that was performed."""
+    target_system: NotRequired[str]
+    """The system that was changed."""
+    target_object_id: NotRequired[str]
+    """The object that was changed."""
+    mutation: NotRequired[str]
+    """The change, in the caller's terms."""
+    external_ref: NotRequired[str]
+    """The caller's reference to the transaction."""
+    execution_id: NotRequired[str]
+    """The caller's id of the execution."""
+    executor: NotRequired[Executor]
+    """Who performed it."""
+    decision_record_hash: str
+    """`record_hash` of the decision's record."""
+    decision_receipt_hash: str
+    """`receipt_hash` of the decision's record."""
+    decision_verdict: Verdict
+    """The decision's verdict."""
+    decision_action: str
+    """The decision's action."""
+    policy_id: str
+    """The policy that decided."""
+    policy_version: str
+    """Its version."""
+    policy_bundle_hash: str
+    """`policy_bundle_hash` of the decision's record."""
+    action_binding: ActionBinding
+    """The record's binding, with the values that the report sent instead: those of its `action_binding`, and
+    `target_system`, `target_object_id` and `mutation` as `system`, `resource` and `mutation`. If a value was sent
+    twice, the one that differs from the record.
+    """
+    action_binding_hash: str
+    """Hash of the whole `action_binding`."""
+    action_binding_match: bool
+    """Whether the report names the decided action: it sent some of the binding, and `action_binding` equals the
+    record's. False if it sent none of it. `action_taken` is not compared here.
+    """
+    state_before_hash: str | None
+    """Hash of the target's state before the action, as sent; null if none was sent."""
+    state_after_hash: str | None
+    """Hash of the target's state after the action, as sent; null if none was sent."""
+    state_before_ref: NotRequired[str]
+    """Where the earlier state is kept."""
+    state_after_ref: NotRequired[str]
+    """Where the later state is kept."""
+    evidence_refs: NotRequired[list[str]]
+    """References to evidence kept elsewhere."""
+    execution_input_hash: str
+    """Hash of the canonical request body, including empty fields."""
+    reported_at: str
+    """When the service stored the report, UTC."""
+    executed_at: NotRequired[str]
+    """When the action was performed, UTC; absent if it was not sent."""
+    decision_found: bool
+    """Whether the service has the decision; always true here."""
+    flags: list[ExecutionFlag]
+    """Problems with the receipt. They follow from hashed fields and are not hashed themselves.
+    `DECISION_NOT_APPROVED`: the decision is advisory, or its verdict is not yes and no grant comes before the
+    receipt in the chain. `ACTION_BINDING_MISMATCH`: an `action_binding` or a target was sent, and
+    `action_binding_match` is false. `ACTION_TAKEN_MISMATCH`: `action_taken` differs from `decision_action`; receipts
+    of earlier releases do not have this flag.
+    """
+    execution_hash: str
+    """Hash of the fields listed in the wire format, without empty ones."""
+    audit_chain: ChainPlace
+    """The report's link in the scope's chain."""
+
+
+class ExecutionList(TypedDict):
+    """The execution receipts of a decision, newest first."""
+
+    decision_id: str
+    """The decision's id."""
+    count: int
+    """The number of receipts in this answer."""
+    executions: list[ExecutionReceipt]
+    """The receipts, the latest first."""
+    next_cursor: str | None
+    """Send it as `cursor` to get earlier ones; null if there are none."""
+
+
+class OutcomeRecord(TypedDict):
+    """What an action led to. It is hashed and linked to the record. The latest one of a decision, by chain position,
+    counts.
+    """
+
+    decision_protocol_version: str
+    """Version of the protocol."""
+    decision_outcome_version: str
+    """Version of the report's layout."""
+    outcome_id: str
+    """The id of the report."""
+    decision_id: str
+    """The decision that the report is about."""
+    idempotency_key: NotRequired[str]
+    """The caller's idempotency key; absent if none was sent."""
+    outcome_status: OutcomeStatus
+    """What the action led to. Use `pending` and `review` while the result is not clear; the others are final until
+    another outcome is reported.
+    """
+    action_executed: NotRequired[bool]
+    """Whether the action was executed at all."""
+    action_taken: NotRequired[str]
+    """The label of the action that was performed."""
+    target_system: NotRequired[str]
+    """The system that was changed."""
+    target_object_id: NotRequired[str]
+    """The object that was changed."""
+    mutation: NotRequired[str]
+    """The change, in the caller's terms."""
+    external_ref: NotRequired[str]
+    """The caller's reference to the transaction."""
+    decision_record_hash: str
+    """`record_hash` of the decision's record."""
+    decision_receipt_hash: str
+    """`receipt_hash` of the decision's record."""
+    decision_verdict: Verdict
+    """The decision's verdict."""
+    decision_action: str
+    """The decision's action."""
+    policy_id: str
+    """The policy that decided."""
+    policy_version: str
+    """Its version."""
+    policy_bundle_hash: str
+    """`policy_bundle_hash` of the decision's record."""
+    action_binding: ActionBinding
+    """The record's action binding."""
+    observed_metrics: NotRequired[dict[str, float]]
+    """The measured values, by the metric's name."""
+    evidence_refs: NotRequired[list[str]]
+    """References to evidence kept elsewhere."""
+    outcome_input_hash: str
+    """Hash of the canonical request body, including empty fields."""
+    reported_at: str
+    """When the service stored the report, UTC."""
+    executed_at: NotRequired[str]
+    """When the action was performed, UTC; absent if it was not sent."""
+    occurred_at: NotRequired[str]
+    """When the outcome happened, UTC; absent if it was not sent, or if the decision's request was erased.
+    `outcome_input_hash` covers it; `outcome_hash` does not.
+    """
+    decision_found: bool
+    """Whether the service has the decision; always true here."""
+    outcome_hash: str
+    """Hash of the fields listed in the wire format, without empty ones."""
+    audit_chain: ChainPlace
+    """The report's link in the scope's chain."""
+
+
+class OutcomeList(TypedDict):
+    """The outcome records of a decision, newest first."""
+
+    decision_id: str
+    """The decision's id."""
+    count: int
+    """The number of outcomes in this answer."""
+    outcomes: list[OutcomeRecord]
+    """The outcomes, the latest first."""
+    next_cursor: str | None
+    """Send it as `cursor` to get earlier ones; null if there are none."""
+
+
+class ResolutionActor(TypedDict):
+    """The authenticated actor: the API key, the user who signed in, or the service itself."""
+
+    type: ActorType
+    """The type of actor."""
+    id: str
+    """The key's id, the user's name, or `gate`."""
+
+
+class ResolutionAuditChain(TypedDict):
+    """The resolution's link in the scope's chain."""
+
+    decision_chain_version: str
+    """Version of the link's layout."""
+    chain_id: str
+    """The chain's id."""
+    chain_position: int
+    """The position in the chain. A receipt is in order if it comes after a grant."""
+    entry_type: str
+    """What was appended."""
+    leaf_hash: str
+    """Hash of the decision and the resolution's own hash."""
+    link_hash: str
+    """Hash of the link."""
+    merkle_root: str
+    """The chain's rolling root after the link."""
+
+
+class Resolution(TypedDict):
+    """The owner's resolution of a held decision: hashed, signed with the receipt key, linked into the scope's chain,
+    and final. Empty fields are absent.
+    """
+
+    decision_protocol_version: str
+    """Version of the protocol."""
+    decision_resolution_version: str
+    """Version of the resolution's layout."""
+    resolution_entry_id: str
+    """The resolution's id."""
+    decision_id: str
+    """The held decision."""
+    decision_record_hash: str
+    """`record_hash` of the decision's record."""
+    decision_receipt_hash: str
+    """`receipt_hash` of the decision's record."""
+    action_binding_hash: str
+    """Hash of the decision's `action_binding`: the action that is resolved."""
+    resolution: Literal["granted", "refused", "expired"]
+    """The answer."""
+    resolved_by: NotRequired[str]
+    """The person who answered, according to the caller; absent if the service let the review expire."""
+    evidence_refs: NotRequired[list[str]]
+    """References to evidence kept elsewhere."""
+    note: NotRequired[str]
+    """The reason, in the person's words."""
+    idempotency_key: NotRequired[str]
+    """The caller's idempotency key; absent if none was sent."""
+    resolution_input_hash: NotRequired[str]
+    """Hash of the canonical request body; absent if the service let the review expire."""
+    expires_at: NotRequired[str]
+    """For a grant: the action must begin before this time, UTC. For an expired review: when its time limit passed.
+    Absent for a refusal, and if someone closed a review without a time limit as expired.
+    """
+    actor: ResolutionActor
+    """The authenticated actor: the API key, the user who signed in, or the service itself."""
+    recorded_at: str
+    """When the service stored the resolution, UTC."""
+    resolution_hash: str
+    """Hash of every other field except `key_id`, `signature` and `audit_chain`."""
+    key_id: NotRequired[str]
+    """The receipt key that signed it; absent if receipt signing is off."""
+    signature: NotRequired[str]
+    """The receipt key's signature over the canonical `{decision_id, key_id, record_hash, resolution_hash}`; absent
+    if receipt signing is off.
+    """
+    audit_chain: ResolutionAuditChain
+    """The resolution's link in the scope's chain."""
+
+
+class ResolutionReview(TypedDict):
+    """The state of the review of a decision."""
+
+    decision_id: str
+    """The decision's id."""
+    verdict: Verdict
+    """The decision's verdict, which never changes."""
+    state: Literal["held", "granted", "refused", "expired", "executed"] | None
+    """`held` until it is resolved; then `granted`, `refused` or `expired`; `executed` after a granted action was
+    reported as executed. Null if the decision was not held for an owner: its verdict is not review, or it is
+    advisory.
+    """
+    owner: str | None
+    """The owner by the scope's settings at the time of the decision; null if none was set."""
+    due_at: str | None
+    """When the review expires, UTC; null without a time limit."""
+    executed_at: str | None
+    """When a receipt reported the action as executed on its target, UTC, in order or not; null if none did, or a
+    later one reported it as reverted.
+    """
+    resolution: Resolution | None
+    """The resolution; null if there is none."""
+
+
+class CrmSync(TypedDict):
+    """What a CRM holds about a decision: the mapped fields and the CRM's object, never credentials. It is hashed and
+    linked to the record.
+    """
+
+    decision_protocol_version: str
+    """Version of the protocol."""
+    decision_crm_sync_version: str
+    """Version of the report's layout."""
+    sync_id: str
+    """The id of the report."""
+    decision_id: str
+    """The decision that the report is about."""
+    idempotency_key: NotRequired[str]
+    """The caller's idempotency key; absent if none was sent."""
+    sync_status: SyncStatus
+    """The result of the sync."""
+    sync_direction: NotRequired[SyncDirection]
+    """`writeback`: from the decision into the CRM. `inbound`: from the CRM."""
+    crm_provider: NotRequired[str]
+    """The CRM."""
+    crm_object_type: NotRequired[str]
+    """The type of the CRM's object."""
+    crm_object_id: NotRequired[str]
+    """The CRM's object."""
+    crm_record_url: NotRequired[str]
+    """The URL of the object, without credentials."""
+    mapped_fields: NotRequired[dict[str, Json]]
+    """The mapped fields with their values. Never credentials."""
+    decision_record_hash: str
+    """`record_hash` of the decision's record."""
+    decision_receipt_hash: str
+    """`receipt_hash` of the decision's record."""
+    decision_verdict: Verdict
+    """The decision's verdict."""
+    decision_action: str
+    """The decision's action."""
+    policy_id: str
+    """The policy that decided."""
+    policy_version: str
+    """Its version."""
+    sync_input_hash: str
+    """Hash of the canonical request body, including empty fields."""
+    reported_at: str
+    """When the service stored the report, UTC."""
+    sync_hash: str
+    """Hash of the fields listed in the wire format, without empty ones."""
+    audit_chain: ChainPlace
+    """The report's link in the scope's chain."""
+
+
+class CrmSyncAnswer(TypedDict):
+    """The answer to a reported CRM sync."""
+
+    decision_id: str
+    """The decision's id."""
+    crm_sync: CrmSync
+    """The stored record."""
+
+
+class CrmSyncList(TypedDict):
+    """The CRM sync records of a decision, newest first."""
+
+    decision_id: str
+    """The decision's id."""
+    count: int
+    """The number of syncs in this answer."""
+    crm_syncs: list[CrmSync]
+    """The syncs, the latest first."""
+    next_cursor: str | None
+    """Send it as `cursor` to get earlier ones; null if there are none."""
 
 
 # What is answered: Verify.
 
 
 class VerificationResult(TypedDict):
-    """What verification found. ok equals verified."""
+    """The result of verifying a record. `ok` equals `verified`."""
 
     ok: bool
-    """Equals verified, so that nobody who reads only the one is misled."""
+    """Equals `verified`, so that reading only one of them does not mislead."""
     verified: bool
     """Integrity and authenticity both hold."""
     integrity_valid: bool
@@ -1066,46 +1420,46 @@ class VerificationResult(TypedDict):
     key_source: KeySource
     """Where the key came from."""
     checks: dict[str, bool | None]
-    """true it holds, false it does not, null not checked for want of material."""
-    expected: dict[str, Json]
-    """For each failed comparison, what it should be."""
-    actual: dict[str, Json]
-    """For each failed comparison, what the record says."""
-    unknown_members: NotRequired[list[str]]
-    """Where members stand that this release does not know, so that nothing vouches for them; at most 50. Absent
-    where there are none.
+    """The result of each check: true passed, false failed, null skipped because something to check it with was not
+    given.
     """
+    expected: dict[str, Json]
+    """For each failed comparison, the expected value."""
+    actual: dict[str, Json]
+    """For each failed comparison, the value in the record."""
+    unknown_members: NotRequired[list[str]]
+    """Fields that this release does not know, at most 50. They are not authenticated. Absent if there are none."""
     error: NotRequired[str]
-    """A code where the record is not verified."""
+    """The code if the record is not verified."""
     notice: NotRequired[Literal["MATERIAL_ERASED"]]
-    """What there is to say of a record that is verified: what was erased of it could not be checked."""
+    """A remark about a verified record: erased parts could not be checked."""
     message: NotRequired[str]
-    """The error or the notice as a sentence."""
+    """The error or the notice, as a sentence."""
 
 
 class VerificationEndpoint(TypedDict):
-    """What the verify endpoint takes and answers."""
+    """What the verify endpoint accepts and returns."""
 
     ok: bool
-    """The endpoint is there."""
+    """The endpoint is available."""
     endpoint: str
     """Its path."""
     methods: list[str]
-    """The methods that it takes."""
+    """The supported methods."""
     decision_protocol_version: str
     """Version of the protocol."""
     decision_record_version: str
-    """Version of the records that it verifies."""
+    """The version of the records that it verifies."""
     decision_packet_version: NotRequired[str]
-    """Version of the packets that it verifies; only at the endpoint of packets."""
+    """The version of the packets that it verifies; only at the packet endpoint."""
     canonicalization: str
-    """How JSON becomes bytes."""
+    """How JSON becomes bytes to hash."""
     hash_algorithm: str
-    """The hash of this protocol."""
+    """The hash algorithm."""
     signature_algorithms: list[str]
     """The signatures that it verifies."""
     accepts: dict[str, str]
-    """What each member of a body is, in a sentence."""
+    """The meaning of each field of a body, in one sentence."""
     receipt_keys_url: str
     """Where the keys of receipts are published."""
     attestation_keys_url: str
@@ -1113,237 +1467,77 @@ class VerificationEndpoint(TypedDict):
 
 
 class VerificationStep(TypedDict):
-    """What one step found."""
+    """The result of one step."""
 
     holds: bool | None
-    """true it holds, false it does not, null it could not be made."""
+    """true passed, false failed, null could not be done."""
     failed: list[str]
-    """The names of the checks that failed in it."""
+    """The failed checks of the step."""
 
 
 class PacketVerificationSteps(TypedDict):
     """The steps of the verification, in order."""
 
     packet_hash: VerificationStep
-    """The packet's members and its own hash."""
+    """The packet's fields and its own hash."""
     decision_record: VerificationStep
-    """The embedded record: hashes, bundle hash, signature, and what the packet repeats of it."""
+    """The embedded record: its hashes, bundle hash and signature, and what the packet repeats of it."""
     execution_and_outcome_hashes: VerificationStep
-    """The reports: own hashes, record ids, action binding and receipt references."""
+    """The reports: their hashes, record ids, action binding and receipt references."""
     intelligence_and_chain: VerificationStep
-    """Report hashes, retained links, the reports' places among them, and checkpoints."""
+    """The hashes of reports, the retained links, the positions of the reports in them, and checkpoints."""
 
 
 class PacketVerificationResult(TypedDict):
-    """What the verification of a packet found. ok equals verified."""
+    """The result of verifying a packet."""
 
     ok: bool
-    """Equals verified, so that nobody who reads only the one is misled."""
+    """Equals `verified`, so that reading only one of them does not mislead."""
     verified: bool
     """Integrity and authenticity both hold."""
     integrity_valid: bool
-    """No hash, repeated member or place in the chain tells of a change."""
+    """No hash, repeated field or chain position shows a change."""
     authenticity_valid: bool
     """A trusted key signed the record, and no signature fails."""
     key_source: KeySource
-    """Where the key of the record came from."""
+    """Where the record's key came from."""
     checks: dict[str, bool | None]
-    """true it holds, false it does not, null not checked for want of material. Names say where; what holds of many
-    items is one entry, and of failures the first 50 are named.
+    """The result of each check: true passed, false failed, null skipped because something to check it with was not
+    given. A check of many items that all pass is one entry; the first 50 failures are listed each.
     """
     expected: dict[str, Json]
-    """For each failed comparison, what it should be; {sha256, bytes} of what is long."""
+    """For each failed comparison, the expected value; `{sha256, bytes}` if it is long."""
     actual: dict[str, Json]
-    """For each failed comparison, what the packet says; likewise."""
+    """For each failed comparison, the value in the packet; `{sha256, bytes}` if it is long."""
     steps: PacketVerificationSteps
     """The steps of the verification, in order."""
     unknown_members: NotRequired[list[str]]
-    """Where members stand that this release does not know, so that nothing vouches for them; at most 50. Absent
-    where there are none.
-    """
+    """Fields that this release does not know, at most 50. They are not authenticated. Absent if there are none."""
     error: NotRequired[str]
-    """A code where the packet is not verified."""
+    """The code if the packet is not verified."""
     notice: NotRequired[Literal["MATERIAL_ERASED", "REPORTS_UNSIGNED"]]
-    """What there is to say of a packet that is verified: what was erased of it could not be checked; or no signed
-    checkpoint covers some of its reports, which the message names.
+    """A remark about a verified packet: erased parts could not be checked, or no signed checkpoint covers some of
+    its reports, which the message lists.
     """
     message: NotRequired[str]
-    """The error or the notice as a sentence."""
-
-
-class ExecutionReceipt(TypedDict):
-    """What became of an action that was decided on: hashed, and linked to the record and its action binding. Members
-    that were not sent are absent, state hashes apart.
-    """
-
-    decision_protocol_version: str
-    """Version of the protocol."""
-    decision_execution_version: str
-    """Version of the report's layout."""
-    execution_receipt_id: str
-    """The report's own id."""
-    decision_id: str
-    """The decision that it is about."""
-    idempotency_key: NotRequired[str]
-    """The caller's retry handle; absent where none was sent."""
-    execution_status: ExecutionStatus
-    """What became of the action."""
-    execution_result: NotRequired[str]
-    """The result in the caller's words."""
-    action_taken: NotRequired[str]
-    """The action that was actually performed, by its label."""
-    target_system: NotRequired[str]
-    """The system that was changed."""
-    target_object_id: NotRequired[str]
-    """The object that was changed."""
-    mutation: NotRequired[str]
-    """The change itself, in the caller's terms."""
-    external_ref: NotRequired[str]
-    """The caller's reference to the transaction."""
-    execution_id: NotRequired[str]
-    """The caller's own id of the execution."""
-    executor: NotRequired[Executor]
-    """Who performed it."""
-    decision_record_hash: str
-    """record_hash of the decision's record."""
-    decision_receipt_hash: str
-    """receipt_hash of the decision's record."""
-    decision_verdict: Verdict
-    """The decision's verdict."""
-    decision_action: str
-    """The decision's action."""
-    policy_id: str
-    """The policy that decided."""
-    policy_version: str
-    """Its version."""
-    policy_bundle_hash: str
-    """policy_bundle_hash of the decision's record."""
-    action_binding: ActionBinding
-    """The record's binding, with the fields that the report named in the place of its own: those of its
-    action_binding, and its target_system, target_object_id and mutation as system, resource and mutation. Of a field
-    that was named twice, the value that differs from the record's.
-    """
-    action_binding_hash: str
-    """Hash of action_binding, as a whole."""
-    action_binding_match: bool
-    """Whether the report names what was decided: it named some of the binding, and action_binding is the record's.
-    False where it named nothing of it. action_taken has no part in it.
-    """
-    state_before_hash: str | None
-    """The hash of the target's state before the action, as it was sent; null where none was."""
-    state_after_hash: str | None
-    """The hash of the target's state after the action, as it was sent; null where none was."""
-    state_before_ref: NotRequired[str]
-    """Where the state before is kept."""
-    state_after_ref: NotRequired[str]
-    """Where the state after is kept."""
-    evidence_refs: NotRequired[list[str]]
-    """References to evidence that is kept elsewhere."""
-    execution_input_hash: str
-    """Hash of the canonical request body. It binds also what is empty."""
-    reported_at: str
-    """When the service took the report, UTC."""
-    executed_at: NotRequired[str]
-    """When the action was performed, UTC; absent where it was not sent."""
-    decision_found: bool
-    """Whether the service holds the decision; always so here."""
-    flags: list[ExecutionFlag]
-    """What speaks against the receipt; it follows from hashed members and is not hashed itself:
-    DECISION_NOT_APPROVED where the decision is advisory, or decision_verdict is not yes and no grant of its owner
-    stands before the receipt in the chain, whatever was done about it; ACTION_BINDING_MISMATCH where an
-    action_binding or a field of the target was sent and action_binding_match is false; ACTION_TAKEN_MISMATCH where
-    action_taken was sent and is not decision_action, which receipts of releases before this flag do not have.
-    """
-    execution_hash: str
-    """Hash of the members that docs/wire-format.md lists, without those that are empty."""
-    audit_chain: ChainPlace
-    """The report's link in the scope's chain."""
-
-
-class OutcomeRecord(TypedDict):
-    """What an action led to: hashed, and linked to the record. The latest one of a decision, by chain position, is
-    the one that counts.
-    """
-
-    decision_protocol_version: str
-    """Version of the protocol."""
-    decision_outcome_version: str
-    """Version of the report's layout."""
-    outcome_id: str
-    """The report's own id."""
-    decision_id: str
-    """The decision that it is about."""
-    idempotency_key: NotRequired[str]
-    """The caller's retry handle; absent where none was sent."""
-    outcome_status: OutcomeStatus
-    """What the action led to. pending and review are for results that are still ambiguous; the others are final
-    until another outcome is reported.
-    """
-    action_executed: NotRequired[bool]
-    """Whether the action was executed at all."""
-    action_taken: NotRequired[str]
-    """The action that was actually performed, by its label."""
-    target_system: NotRequired[str]
-    """The system that was changed."""
-    target_object_id: NotRequired[str]
-    """The object that was changed."""
-    mutation: NotRequired[str]
-    """The change itself, in the caller's terms."""
-    external_ref: NotRequired[str]
-    """The caller's reference to the transaction."""
-    decision_record_hash: str
-    """record_hash of the decision's record."""
-    decision_receipt_hash: str
-    """receipt_hash of the decision's record."""
-    decision_verdict: Verdict
-    """The decision's verdict."""
-    decision_action: str
-    """The decision's action."""
-    policy_id: str
-    """The policy that decided."""
-    policy_version: str
-    """Its version."""
-    policy_bundle_hash: str
-    """policy_bundle_hash of the decision's record."""
-    action_binding: ActionBinding
-    """The record's action binding."""
-    observed_metrics: NotRequired[dict[str, float]]
-    """What was measured: each metric's name and its number."""
-    evidence_refs: NotRequired[list[str]]
-    """References to evidence that is kept elsewhere."""
-    outcome_input_hash: str
-    """Hash of the canonical request body. It binds also what is empty."""
-    reported_at: str
-    """When the service took the report, UTC."""
-    executed_at: NotRequired[str]
-    """When the action was performed, UTC; absent where it was not sent."""
-    occurred_at: NotRequired[str]
-    """When the outcome came about, UTC; absent where it was not sent, or where the request of the decision was
-    erased. outcome_input_hash binds it, and outcome_hash does not.
-    """
-    decision_found: bool
-    """Whether the service holds the decision; always so here."""
-    outcome_hash: str
-    """Hash of the members that docs/wire-format.md lists, without those that are empty."""
-    audit_chain: ChainPlace
-    """The report's link in the scope's chain."""
+    """The error or the notice, as a sentence."""
 
 
 class Standing(TypedDict):
     """Decisions by the status of their latest outcome."""
 
     succeeded: int
-    """The result is the one that was meant. Terminal."""
+    """The result is the intended one. Terminal."""
     partial: int
-    """It is so in part. Terminal."""
+    """The result is partly the intended one. Terminal."""
     failed: int
-    """It is not. Terminal."""
+    """The result is not the intended one. Terminal."""
     reverted: int
-    """It was undone. Terminal."""
+    """The action was undone. Terminal."""
     pending: int
     """Not known yet."""
     review: int
-    """Somebody is looking."""
+    """Somebody is checking the result."""
     unreported: int
     """No outcome was reported."""
 
@@ -1360,8 +1554,8 @@ class Rate(TypedDict):
 
 
 class SuccessBounds(TypedDict):
-    """Between what the share of all decided actions lies that would have succeeded had every one been let through,
-    the blocked and held ones among them.
+    """The bounds of the share of all decided actions that would have succeeded if every one had been let through,
+    including the blocked and held ones.
     """
 
     decisions: int
@@ -1373,57 +1567,56 @@ class SuccessBounds(TypedDict):
     unknown: int
     """Those that were let through and have no terminal outcome."""
     unobservable: int
-    """Those that were not let through: what would have come of them is not known."""
+    """Those that were not let through: their result cannot be known."""
     low: float
-    """The share if of the unknown and unobservable none would have succeeded; 0 without decisions."""
+    """The share if none of the unknown and unobservable ones had succeeded; 0 without decisions."""
     high: float
-    """The share if all of them would have; 1 without decisions."""
+    """The share if all of them had succeeded; 1 without decisions."""
 
 
 class EffectivenessReportComparison(TypedDict):
-    """On what footing versions are compared with each other: let-through actions with a terminal outcome, among
-    cases with like facts.
-    """
+    """How versions are compared: by let-through actions with a terminal outcome, among cases with similar facts."""
 
     of: str
     """Which actions are compared."""
     facts: list[str]
-    """The facts by which cases are alike: at most six of those that the policy's rulebooks test, or that an imported
-    history has, those that tell successes from failures best; none where versions are compared as they are.
+    """The facts that make cases similar: at most six of the facts that the policy's rulebooks test, or that an
+    imported history has, those that best separate successes from failures. Empty if versions are compared without
+    adjustment.
     """
     decisions: int
-    """How many decisions were looked at."""
+    """How many decisions were used."""
     unknown: int
     """How many were left out because their facts are not known."""
     strata: int
-    """How many kinds of like cases there are."""
+    """How many groups of similar cases there are."""
     sampled_one_of: int
-    """Of so many decisions one was looked at: 1 up to 100,000 of them."""
+    """One of this many decisions was used: 1 up to 100,000 of them."""
     design_effect: float
-    """How many times as much rates vary as those of decisions that come one by one: 1 where none arrive together."""
+    """How much more rates vary than if decisions arrived one at a time; 1 if none arrive together."""
     disagreements: int
-    """Of how many versions the raw rates say another thing than those among like cases."""
+    """For how many versions the raw rates say something different from the rates among similar cases."""
     sentences: list[str]
     """Where raw rates mislead, and which versions with enough cases are not judged."""
 
 
 class VersionEffectivenessLetThrough(TypedDict):
-    """Those of its decisions whose action was let through."""
+    """Its decisions whose action was let through."""
 
     decisions: int
     """How many decisions."""
     outcomes: Standing
     effectiveness_score: float | None
-    """The share of succeeded, and half of partial, among the terminal outcomes; null without any."""
+    """The share of succeeded, plus half of partial, among the terminal outcomes; null if there are none."""
     success_rate: Rate
     failure_rate: float | None
-    """The share of failed and reverted among the terminal outcomes; null without any."""
+    """The share of failed and reverted among the terminal outcomes; null if there are none."""
     terminal_coverage: float | None
-    """The share of the decisions that have a terminal outcome; null without decisions."""
+    """The share of decisions with a terminal outcome; null without decisions."""
 
 
 class EffectivenessReportBesideDifference(TypedDict):
-    """The first less the second, with its 95% interval."""
+    """The first minus the second, with its 95% interval."""
 
     value: float
     """The difference."""
@@ -1439,73 +1632,73 @@ class EffectivenessReportBeside(TypedDict):
     success_rate: float
     """The share of the version's cases that succeeded."""
     others: float
-    """The share of the others'."""
+    """The share of the others' cases that succeeded."""
     difference: EffectivenessReportBesideDifference
-    """The first less the second, with its 95% interval."""
+    """The first minus the second, with its 95% interval."""
     p_value: float
-    """How likely rates at least as different are where both do equally well; six digits."""
+    """How likely such a difference is if both do equally well; six significant digits."""
     cases: int
     """How many cases of the version are compared."""
     other_cases: int
-    """How many of the others."""
+    """How many cases of the others are compared."""
 
 
 class VersionEffectivenessCompared(TypedDict):
-    """Beside all other versions together; null where it or they have no let-through action whose outcome is terminal
-    and whose facts are known.
+    """The comparison with all other versions together; null if one of the two sides has no let-through action with a
+    terminal outcome and known facts.
     """
 
     raw: EffectivenessReportBeside
-    """As they are."""
+    """Without adjustment."""
     standardized: EffectivenessReportBeside | None
-    """Among like cases; null where no other version met a like one."""
+    """Among similar cases; null if no other version had a similar one."""
     admitted: EffectivenessReportBeside | None
-    """Its cases of kinds that it mostly lets through and the others mostly stop, beside all that the others let
-    through; null where there are none.
+    """Its cases of groups that it mostly lets through and the others mostly stop, compared with everything that the
+    others let through; null if there are none.
     """
     share: float
-    """The share of its cases that have a like one among the others'."""
+    """The share of its cases that have a similar one among the others'."""
     raw_below_others: bool
-    """Whether it would be below_others by raw."""
+    """Whether `raw` alone would make it `below_others`."""
     like_below_others: bool
-    """Whether its let-through actions succeeded less often among like cases: it and the others have enough of these,
-    the difference is below 0, its p_value at most 0.01 divided by the tests made, and half of its cases have a like
-    one.
+    """Whether its let-through actions succeeded less often among similar cases: both sides have enough of them, the
+    difference is below 0, its `p_value` is at most 0.01 divided by the number of tests, and half of its cases have a
+    similar one.
     """
     admits_worse: bool
-    """Whether the admitted succeeded less often than what the others let through, by at least a tenth, with a
-    p_value at most 0.01 divided by the tests made.
+    """Whether the admitted cases succeeded less often than what the others let through, by at least a tenth, with a
+    `p_value` of at most 0.01 divided by the number of tests.
     """
     disagrees: bool
-    """Whether raw says another thing of it than below_others."""
+    """Whether `raw` says something different from `below_others`."""
 
 
 class VersionEffectiveness(TypedDict):
     """One version."""
 
     policy_version: str
-    """Its label."""
+    """The version label."""
     first: str
-    """When the first of its decisions was made, UTC."""
+    """When its first decision was made, UTC."""
     last: str
-    """When the last was."""
+    """When its last decision was made, UTC."""
     decisions: int
     """How many decisions."""
     outcomes: Standing
     effectiveness_score: float | None
-    """The share of succeeded, and half of partial, among the terminal outcomes; null without any."""
+    """The share of succeeded, plus half of partial, among the terminal outcomes; null if there are none."""
     success_rate: Rate
     failure_rate: float | None
-    """The share of failed and reverted among the terminal outcomes; null without any."""
+    """The share of failed and reverted among the terminal outcomes; null if there are none."""
     terminal_coverage: float | None
-    """The share of the decisions that have a terminal outcome; null without decisions."""
+    """The share of decisions with a terminal outcome; null without decisions."""
     below_others: bool
-    """Whether it does worse than all other versions together: like_below_others or admits_worse of compared."""
+    """Whether it does worse than all other versions together: `like_below_others` or `admits_worse` of `compared`."""
     let_through: VersionEffectivenessLetThrough
-    """Those of its decisions whose action was let through."""
+    """Its decisions whose action was let through."""
     compared: VersionEffectivenessCompared | None
-    """Beside all other versions together; null where it or they have no let-through action whose outcome is terminal
-    and whose facts are known.
+    """The comparison with all other versions together; null if one of the two sides has no let-through action with a
+    terminal outcome and known facts.
     """
 
 
@@ -1513,107 +1706,102 @@ class EffectivenessReportVersionsByVerdict(TypedDict):
     """One verdict of one version."""
 
     policy_version: str
-    """Its label."""
+    """The version label."""
     verdict: Verdict
-    """Which."""
+    """The verdict."""
     decisions: int
     """How many decisions."""
     outcomes: Standing
     effectiveness_score: float | None
-    """The share of succeeded, and half of partial, among the terminal outcomes; null without any."""
+    """The share of succeeded, plus half of partial, among the terminal outcomes; null if there are none."""
     success_rate: Rate
     failure_rate: float | None
-    """The share of failed and reverted among the terminal outcomes; null without any."""
+    """The share of failed and reverted among the terminal outcomes; null if there are none."""
     terminal_coverage: float | None
-    """The share of the decisions that have a terminal outcome; null without decisions."""
+    """The share of decisions with a terminal outcome; null without decisions."""
 
 
 class VerdictEffectiveness(TypedDict):
     """One verdict."""
 
     verdict: Verdict
-    """Which."""
+    """The verdict."""
     decisions: int
     """How many decisions."""
     outcomes: Standing
     effectiveness_score: float | None
-    """The share of succeeded, and half of partial, among the terminal outcomes; null without any."""
+    """The share of succeeded, plus half of partial, among the terminal outcomes; null if there are none."""
     success_rate: Rate
     failure_rate: float | None
-    """The share of failed and reverted among the terminal outcomes; null without any."""
+    """The share of failed and reverted among the terminal outcomes; null if there are none."""
     terminal_coverage: float | None
-    """The share of the decisions that have a terminal outcome; null without decisions."""
+    """The share of decisions with a terminal outcome; null without decisions."""
 
 
 class EffectivenessReportDispositions(TypedDict):
-    """One of them."""
+    """One disposition."""
 
     disposition: Literal["let_through", "granted", "blocked", "held", "refused", "expired", "not_executed"]
-    """let_through where the latest outcome says action_executed true, or says nothing of it and either the verdict
-    is yes, or the owner granted the action and a receipt says executed or the outcome is terminal; of the others
-    blocked where the verdict is no, not_executed where it is yes or the owner granted the action and the outcome
-    says action_executed false, and else, where the verdict is review, granted, refused or expired as the review was
-    resolved, and held until then.
+    """`let_through`: the latest outcome says `action_executed: true`, or does not say and either the verdict is yes,
+    or the owner granted the action and a receipt says executed or the outcome is terminal. Otherwise: `blocked` for
+    the verdict no; `not_executed` for a yes or a grant whose outcome says `action_executed: false`; and for the
+    verdict review `granted`, `refused` or `expired` as it was resolved, and `held` until then.
     """
     decisions: int
     """How many decisions."""
     outcomes: Standing
     effectiveness_score: float | None
-    """The share of succeeded, and half of partial, among the terminal outcomes; null without any."""
+    """The share of succeeded, plus half of partial, among the terminal outcomes; null if there are none."""
     success_rate: Rate
     failure_rate: float | None
-    """The share of failed and reverted among the terminal outcomes; null without any."""
+    """The share of failed and reverted among the terminal outcomes; null if there are none."""
     terminal_coverage: float | None
-    """The share of the decisions that have a terminal outcome; null without decisions."""
+    """The share of decisions with a terminal outcome; null without decisions."""
 
 
 class EffectivenessReportReviewsWaitingSeconds(TypedDict):
-    """From the decision to its resolution, of those that were resolved, in whole seconds by the recorded dates; null
-    where none was.
-    """
+    """Whole seconds from the decision to its resolution, by the recorded dates; null if none was resolved."""
 
     median: int
     """The lower median."""
     p90: int
-    """The least time that nine of ten did not exceed."""
+    """The smallest time that nine of ten did not exceed."""
 
 
 class EffectivenessReportReviews(TypedDict):
-    """How those with the verdict review were resolved; absent where there are none, and for imported histories."""
+    """How decisions with the verdict review were resolved; absent if there are none, and for imported histories."""
 
     decisions: int
-    """All of them."""
+    """All decisions with the verdict review."""
     held: int
-    """Those that nobody resolved yet."""
+    """Those that nobody has resolved yet."""
     granted: int
     """Those that their owner granted, executed or not."""
     refused: int
     """Those that their owner refused."""
     expired: int
-    """Those whose time limit was over before anybody answered."""
+    """Those whose time limit passed before anybody answered."""
     waiting_seconds: EffectivenessReportReviewsWaitingSeconds | None
-    """From the decision to its resolution, of those that were resolved, in whole seconds by the recorded dates; null
-    where none was.
-    """
+    """Whole seconds from the decision to its resolution, by the recorded dates; null if none was resolved."""
 
 
 class RuleEffectiveness(TypedDict):
     """One rule."""
 
     rule: str
-    """The second evidence code of its records: rule:<rule_id>, rule:default where no rule matched, schema:failed
-    where facts were missing or of another type.
+    """The second evidence code of its records: `rule:<rule_id>`, `rule:default` if no rule matched, `schema:failed`
+    if facts were missing or had a wrong type.
     """
     decisions: int
     """How many decisions."""
     outcomes: Standing
     effectiveness_score: float | None
-    """The share of succeeded, and half of partial, among the terminal outcomes; null without any."""
+    """The share of succeeded, plus half of partial, among the terminal outcomes; null if there are none."""
     success_rate: Rate
     failure_rate: float | None
-    """The share of failed and reverted among the terminal outcomes; null without any."""
+    """The share of failed and reverted among the terminal outcomes; null if there are none."""
     terminal_coverage: float | None
-    """The share of the decisions that have a terminal outcome; null without decisions."""
+    """The share of decisions with a terminal outcome; null without decisions."""
 
 
 class WeekEffectiveness(TypedDict):
@@ -1625,12 +1813,12 @@ class WeekEffectiveness(TypedDict):
     """How many decisions."""
     outcomes: Standing
     effectiveness_score: float | None
-    """The share of succeeded, and half of partial, among the terminal outcomes; null without any."""
+    """The share of succeeded, plus half of partial, among the terminal outcomes; null if there are none."""
     success_rate: Rate
     failure_rate: float | None
-    """The share of failed and reverted among the terminal outcomes; null without any."""
+    """The share of failed and reverted among the terminal outcomes; null if there are none."""
     terminal_coverage: float | None
-    """The share of the decisions that have a terminal outcome; null without decisions."""
+    """The share of decisions with a terminal outcome; null without decisions."""
 
 
 class ObservedMetric(TypedDict):
@@ -1641,11 +1829,11 @@ class ObservedMetric(TypedDict):
     decisions: int
     """How many decisions have it."""
     min: float
-    """The least value."""
+    """The smallest value."""
     median: float
-    """The lower median: a value that was observed."""
+    """The lower median: an observed value."""
     max: float
-    """The greatest value."""
+    """The largest value."""
 
 
 class EffectivenessReportMetricsByVersion(TypedDict):
@@ -1654,15 +1842,15 @@ class EffectivenessReportMetricsByVersion(TypedDict):
     name: str
     """Its name."""
     policy_version: str
-    """Its label."""
+    """The version label."""
     decisions: int
     """How many decisions have it."""
     median: float
-    """The lower median: a value that was observed."""
+    """The lower median: an observed value."""
     low: float | None
-    """The lower end of the median's 95% interval: a value that was observed; null of fewer than six."""
+    """The lower end of the median's 95% interval: an observed value; null below six values."""
     high: float | None
-    """The upper end; null of fewer than six."""
+    """The upper end; null below six values."""
 
 
 class EffectivenessReportMetricsByWeek(TypedDict):
@@ -1675,11 +1863,11 @@ class EffectivenessReportMetricsByWeek(TypedDict):
     decisions: int
     """How many decisions have it."""
     median: float
-    """The lower median: a value that was observed."""
+    """The lower median: an observed value."""
     low: float | None
-    """The lower end of the median's 95% interval: a value that was observed; null of fewer than six."""
+    """The lower end of the median's 95% interval: an observed value; null below six values."""
     high: float | None
-    """The upper end; null of fewer than six."""
+    """The upper end; null below six values."""
 
 
 EffectivenessCoverage = TypedDict(
@@ -1689,52 +1877,53 @@ EffectivenessCoverage = TypedDict(
         "decisions": int,
         # How many policy versions.
         "versions": int,
-        # How many rules.
+        # The number of rules.
         "rules": int,
-        # How many weeks.
+        # The number of weeks.
         "weeks": int,
-        # How many metrics.
+        # The number of metrics.
         "metrics": int,
-        # When the first of these decisions was made, UTC; null without any.
+        # When the first of these decisions was made, UTC; null if there are none.
         "from": str | None,
-        # When the last was; null without any.
+        # When the last of them was made, UTC; null if there are none.
         "to": str | None,
-        # The last position of the scope's chain that was read; 0 where the chain is empty.
+        # The last position of the scope's chain that was read; 0 for an empty chain.
         "chain_position": int,
-        # The rolling root of the chain there; null where the chain is empty.
+        # The chain's rolling root at that position; null for an empty chain.
         "merkle_root": str | None,
-        # Whether limit left earlier decisions out.
+        # Whether `limit` left out earlier decisions.
         "truncated": bool,
     },
 )
-"""What the report looks at."""
+"""What the report covers."""
 
 
 class EffectivenessReport(TypedDict):
-    """How well a policy does, from what came of its decisions. It holds no date but those of what it covers: the
-    same entries of the chain give the same report, byte for byte. Shares have six decimals.
+    """How well a policy works, from the outcomes of its decisions. The report has no dates except those of its data:
+    the same chain entries give the same report, byte for byte. Shares have six decimals.
     """
 
     policy_effectiveness_version: str
     """Version of the formulas."""
     policy_id: str
-    """The policy that was asked for."""
+    """The policy of the report."""
     policy_version: str | None
-    """The one version that was asked for; null for all."""
+    """The requested version; null for all."""
     verdict: Verdict | None
-    """The one verdict that was asked for; null for all."""
+    """The requested verdict; null for all."""
     since: str | None
-    """Only decisions from this moment on were asked for, UTC; null for all."""
+    """Only decisions from this time on, UTC; null for no limit."""
     until: str | None
-    """Only decisions before this moment were, UTC; null for all."""
+    """Only decisions before this time, UTC; null for no limit."""
     clock: Literal["recorded", "occurred"]
-    """By which dates: recorded, when the gate recorded a decision; occurred, when it happened as callers said."""
+    """Which date counts: `recorded`, when the gate recorded the decision, or `occurred`, when it happened according
+    to the caller.
+    """
     effectiveness_score: float | None
-    """The share of succeeded, and half of partial, among the terminal outcomes; null without any."""
+    """The share of succeeded, plus half of partial, among the terminal outcomes; null if there are none."""
     confidence: float
-    """How much stands behind the score: 1 less the width of success_rate's interval, times the share of the
-    decisions with verdict yes that have a terminal outcome (of all decisions where none has that verdict); 0 without
-    any.
+    """How much supports the score: 1 minus the width of `success_rate`'s interval, times the share of decisions with
+    the verdict yes that have a terminal outcome (of all decisions if none has that verdict); 0 if there are none.
     """
     recommendation: Literal[
         "no_decisions",
@@ -1745,141 +1934,141 @@ class EffectivenessReport(TypedDict):
         "monitor_outcomes",
         "review_policy",
     ]
-    """What to make of it; it authorizes nothing."""
+    """What to do. It authorizes nothing."""
     outcomes: Standing
     success_rate: Rate
     failure_rate: float | None
-    """The share of failed and reverted among the terminal outcomes; null without any."""
+    """The share of failed and reverted among the terminal outcomes; null if there are none."""
     review_rate: float | None
-    """The share of those whose latest outcome is review among those with any outcome; null where there are none."""
+    """The share of decisions whose latest outcome is `review` among those with any outcome; null if there are none."""
     terminal_coverage: float | None
-    """The share of the decisions that have a terminal outcome; null without decisions."""
+    """The share of decisions with a terminal outcome; null without decisions."""
     bounds: SuccessBounds
-    """Between what the share of all decided actions lies that would have succeeded had every one been let through,
-    the blocked and held ones among them.
+    """The bounds of the share of all decided actions that would have succeeded if every one had been let through,
+    including the blocked and held ones.
     """
     versions_below_others: int
-    """How many versions are below_others."""
+    """How many versions are `below_others`."""
     comparison: EffectivenessReportComparison
-    """On what footing versions are compared with each other: let-through actions with a terminal outcome, among
-    cases with like facts.
-    """
+    """How versions are compared: by let-through actions with a terminal outcome, among cases with similar facts."""
     versions: list[VersionEffectiveness]
-    """The versions, at most 50: those that are below_others first, then those with the most decisions."""
+    """The versions, at most 50: first those that are `below_others`, then those with the most decisions."""
     versions_by_verdict: list[EffectivenessReportVersionsByVerdict]
-    """The listed versions, in their order, each by the verdicts that occur: yes, no, review."""
+    """The listed versions in their order, each by the verdicts that occur: yes, no, review."""
     verdicts: list[VerdictEffectiveness]
     """The verdicts that occur: yes, no, review."""
     dispositions: list[EffectivenessReportDispositions]
-    """What became of the actions, as far as it occurs."""
+    """What happened to the actions."""
     reviews: NotRequired[EffectivenessReportReviews]
-    """How those with the verdict review were resolved; absent where there are none, and for imported histories."""
+    """How decisions with the verdict review were resolved; absent if there are none, and for imported histories."""
     rules: list[RuleEffectiveness]
-    """What decided, at most 200, with the most decisions first."""
+    """The rules that decided, at most 200, those with the most decisions first."""
     weeks: list[WeekEffectiveness]
-    """The weeks in which decisions were made, the latest 520 at most, ascending."""
+    """The weeks in which decisions were made, at most the latest 520, ascending."""
     metrics: list[ObservedMetric]
-    """observed_metrics of the latest outcomes, at most 64, those of the most decisions first. Values are as they
-    were reported.
+    """`observed_metrics` of the latest outcomes, at most 64, those with the most decisions first. Values are as
+    reported.
     """
     metrics_by_version: list[EffectivenessReportMetricsByVersion]
-    """The middle of the 16 metrics of the most decisions by listed version, those of the most decisions first within
-    a metric.
+    """The medians of the 16 metrics with the most decisions, by listed version; within a metric, those with the most
+    decisions first.
     """
     metrics_by_week: list[EffectivenessReportMetricsByWeek]
-    """The same by the week in which decisions were made, the latest 104, ascending within a metric."""
+    """The same by the week of the decision, the latest 104, ascending within a metric."""
     min_sample: int
-    """How many terminal outcomes of let-through actions a judgement needs, and a version, and its others, to be
-    judged.
+    """How many terminal outcomes of let-through actions are needed for a judgment, and for comparing a version with
+    the others.
     """
     limit: int | None
-    """How many decisions were looked at, the latest in the chain; null for all."""
+    """How many decisions were counted, the latest in the chain; null for all."""
     coverage: EffectivenessCoverage
-    """What the report looks at."""
+    """What the report covers."""
     notes: list[str]
-    """What the report cannot know, in sentences."""
+    """What the report cannot know, as sentences."""
     effectiveness_hash: str
-    """H of this report without this member."""
+    """Hash of this report without this field."""
 
 
 class OutcomeCounts(TypedDict):
     """Decisions by the status of their latest outcome."""
 
     succeeded: int
-    """The result is the one that was meant. Terminal."""
+    """The result is the intended one. Terminal."""
     partial: int
-    """It is so in part; counts as no success. Terminal."""
+    """The result is partly the intended one; not counted as a success. Terminal."""
     failed: int
-    """It is not. Terminal."""
+    """The result is not the intended one. Terminal."""
     reverted: int
-    """It was undone. Terminal."""
+    """The action was undone. Terminal."""
     pending: int
     """Not known yet."""
     review: int
-    """Somebody is looking."""
+    """Somebody is checking the result."""
 
 
 class VersionConfidence(TypedDict):
     """One version."""
 
     policy_version: str
-    """Its label."""
+    """The version label."""
     outcomes: OutcomeCounts
     """The latest outcomes of its decisions."""
     success_rate: Rate
-    """Theirs."""
+    """The success rate of its decisions."""
 
 
 Coverage = TypedDict(
     "Coverage",
     {
-        # How many decisions with an outcome.
+        # How many decisions have an outcome.
         "decisions": int,
         # How many policy versions.
         "versions": int,
-        # When the first outcome of these decisions was reported, UTC; null without any.
+        # When the first outcome of these decisions was reported, UTC; null if there is none.
         "from": str | None,
-        # When the last was; null without any.
+        # When the last of them was reported, UTC; null if there is none.
         "to": str | None,
-        # Whether limit left decisions with older outcomes out.
+        # Whether `limit` left out decisions with older outcomes.
         "truncated": bool,
     },
 )
-"""What the report looks at."""
+"""What the report covers."""
 
 
 class ConfidenceReport(TypedDict):
-    """How far the outcomes of a policy's decisions support it. It holds no date but those of what it covers: the
+    """How far the outcomes of a policy's decisions support it. The report has no dates except those of its data: the
     same outcomes give the same report, byte for byte.
     """
 
     decision_confidence_version: str
     """Version of the formula."""
     policy_id: str
-    """The policy that was asked for."""
+    """The policy of the report."""
     policy_version: str | None
-    """The one version that was asked for; null for all."""
+    """The requested version; null for all."""
     verdict: Verdict | None
-    """The one verdict that was asked for; null for all."""
+    """The requested verdict; null for all."""
     since: str | None
-    """Only decisions from this moment on were asked for, UTC; null for all."""
+    """Only decisions from this time on, UTC; null for no limit."""
     until: str | None
-    """Only decisions before this moment were, UTC; null for all."""
+    """Only decisions before this time, UTC; null for no limit."""
     clock: Literal["recorded", "occurred"]
-    """By which dates: recorded, when the gate recorded a decision; occurred, when it happened as callers said."""
+    """Which date counts: `recorded`, when the gate recorded the decision, or `occurred`, when it happened according
+    to the caller.
+    """
     action: str | None
-    """The one action that was asked for; null for all."""
+    """The requested action; null for all."""
     score: float
-    """What success rate the terminal outcomes support: the lower end of its 95% Wilson interval, six decimals; 0
-    without any.
+    """The success rate that the terminal outcomes support: the lower end of its 95% Wilson interval, six decimals; 0
+    if there are none.
     """
     level: ConfidenceLevel
-    """The score in a word; insufficient below min_sample."""
+    """The score in one word; `insufficient` below `min_sample`."""
     similar_decisions: int
-    """How many of the decisions looked at have an outcome."""
+    """How many of the counted decisions have an outcome."""
     policy_stability: float | None
-    """1 less how far the worst version lies below the policy, as far as their intervals tell them apart; null where
-    no version has min_sample terminal outcomes.
+    """1 minus how far the worst version is below the policy, as far as their intervals tell them apart; null if no
+    version has `min_sample` terminal outcomes.
     """
     recommendation: Literal[
         "high_confidence_proceed",
@@ -1890,81 +2079,83 @@ class ConfidenceReport(TypedDict):
         "review_policy",
         "collect_outcomes",
     ]
-    """What to make of it; it authorizes nothing."""
+    """What to do. It authorizes nothing."""
     outcomes: OutcomeCounts
-    """The latest outcomes of the decisions looked at."""
+    """The latest outcomes of the counted decisions."""
     success_rate: Rate
-    """Of the decisions looked at."""
+    """The success rate of the counted decisions."""
     policy_success_rate: Rate
-    """Of all decisions of the policy with that verdict and action, under every version and whatever the limit."""
+    """The success rate of all decisions of the policy with that verdict and action, in every version and without the
+    limit.
+    """
     versions: list[VersionConfidence]
-    """The versions of the decisions looked at, at most 50, those with the most decisions first."""
+    """The versions of the counted decisions, at most 50, those with the most decisions first."""
     min_sample: int
     """How many terminal outcomes a level needs, and a version to be compared."""
     limit: int | None
-    """How many decisions were looked at, those with the latest outcomes; null for all."""
+    """How many decisions were counted, those with the latest outcomes; null for all."""
     coverage: Coverage
-    """What the report looks at."""
+    """What the report covers."""
     notes: list[str]
-    """What the report cannot know, in sentences."""
+    """What the report cannot know, as sentences."""
     confidence_hash: str
-    """H of this report without this member."""
+    """Hash of this report without this field."""
 
 
 class AnomalySeverities(TypedDict):
-    """How many of them are of each severity."""
+    """The number of anomalies by severity."""
 
     high: int
     """Those with a score of 0.8 or more."""
     medium: int
-    """Those with a score from 0.6."""
+    """Those with a score of at least 0.6 and less than 0.8."""
     low: int
-    """The others."""
+    """Those with a lower score."""
 
 
 AnomalyWindow = TypedDict(
     "AnomalyWindow",
     {
-        # Where it begins.
+        # The start of the window.
         "from": str,
-        # Where it ends; for breaks and metrics the last of them.
+        # The end of the window; for broken sequences and metrics, the time of the last case.
         "to": str,
     },
 )
-"""When it was, UTC."""
+"""When it happened, UTC."""
 
 
 class AnomalyEffect(TypedDict):
-    """What it costs, about: an estimate from counts, by which anomalies are sorted."""
+    """The estimated cost, by which anomalies are sorted."""
 
     cases: int
-    """How many decisions went otherwise than they would have before, or are concerned."""
+    """How many decisions went differently than they would have before, or are affected."""
     value: float | None
-    """Of shifts and drift, what the metric that was asked for came to, less what it would have come to by its mean
-    before; of all others, its mean in the weeks of the window, times cases; null where none was asked for or none is
-    known.
+    """For shifts and drift: the total of the requested metric, minus the total expected from its earlier mean. For
+    other kinds: the metric's mean in the weeks of the window, times `cases`. Null if no metric was requested or no
+    value is known.
     """
     until: str
-    """To when both are counted, UTC: the end of the window, or of a shift or drift that lasts beyond it."""
+    """Up to when both are counted, UTC: the end of the window, or of a shift or drift that lasts longer."""
     lasting: bool
-    """Whether it goes on, or lasted two weeks or more; never of single values of a metric."""
+    """Whether it continues, or lasted two weeks or more. Always false for single values of a metric."""
     harm: bool | None
-    """Whether it is for the worse; null where counts cannot tell."""
+    """Whether the change is for the worse; null if the counts cannot tell."""
 
 
 class CountedShare(TypedDict):
-    """So many of so many."""
+    """A count, and its share of a total."""
 
     count: int
-    """Those with the value."""
+    """The cases with the value."""
     of: int
-    """All of them."""
+    """All cases."""
     rate: float
     """The share."""
 
 
 class RateDifference(TypedDict):
-    """The rate within less the rate before, with Newcombe's 95% interval."""
+    """The rate in the window minus the rate before, with Newcombe's 95% interval."""
 
     rate: float
     """The difference."""
@@ -1975,52 +2166,52 @@ class RateDifference(TypedDict):
 
 
 class AnomalyReportSides(TypedDict):
-    """Of groups: in how many minutes the cases came. Of design effects: how many of the cases say as much as one
-    that came alone.
+    """For groups: in how many minutes the cases arrived. For design effects: how many cases carry the information of
+    a single independent one.
     """
 
     before: float
-    """Those before."""
+    """In the weeks before."""
     within: float
-    """Those in the window."""
+    """In the window."""
 
 
 ShiftedRate = TypedDict(
     "ShiftedRate",
     {
-        # Of what it is the rate.
+        # What the rate is about.
         "of": Literal["verdict", "reason", "outcome"],
         # Which verdict, reason code or outcome status.
         "value": str,
-        # Where its own window begins, UTC.
+        # The start of its own window, UTC.
         "from": str,
-        # Where that ends.
+        # The end of that window.
         "to": str,
-        # Where the weeks begin that it is compared with.
+        # The start of the weeks that it is compared with.
         "reference_from": str,
-        # Where they end: where the window begins, or 18 weeks before it for what creeps.
+        # The end of those weeks: the start of the window, or 18 weeks before it for slow changes.
         "reference_to": str,
-        # Of outcomes: within how many days of their decision those came that are compared; null for all.
+        # Outcomes only: outcomes that came within this many days of their decision are compared; null for all.
         "age_days": NotRequired[int | None],
         # .
         "before": CountedShare,
         # .
         "within": CountedShare,
-        # The rate within less the rate before, with Newcombe's 95% interval.
+        # The rate in the window minus the rate before, with Newcombe's 95% interval.
         "difference": RateDifference,
         # The effect size: 0.2 is small, 0.5 medium, 0.8 large.
         "cohens_h": float,
-        # The end of its 95% interval that is nearer to none, without its sign; the score follows from it.
+        # The end of its 95% interval that is closer to zero, without its sign. The score is computed from it.
         "least_h": float,
         # .
         "groups": AnomalyReportSides,
         # .
         "design_effect": AnomalyReportSides,
-        # Fisher's exact test, two-sided, of the counts divided by their design effects; 1e-40 stands for anything
+        # Fisher's exact test, two-sided, of the counts divided by their design effects. 1e-40 means anything
         # smaller.
         "p_value": float,
-        # The greatest p_value that is certain: alarm_chance by the number of all tests, or rollout_chance by that of
-        # outcomes since a version took over; with a greater one the rate scores below high.
+        # The highest `p_value` that is certain: `alarm_chance`, or `rollout_chance` for outcomes since a version
+        # took over, divided by the number of tests. A rate with a higher `p_value` scores below high.
         "required_p": float,
     },
 )
@@ -2028,81 +2219,81 @@ ShiftedRate = TypedDict(
 
 
 class AnomalyReportLevel(TypedDict):
-    """Where the values of a metric lie."""
+    """The distribution of a metric's values."""
 
     values: int
-    """How many there are, of those that were taken."""
+    """The number of values used."""
     lower_quartile: float
-    """A quarter of them are not greater."""
+    """A quarter of the values are not larger."""
     median: float
     """The lower median."""
     upper_quartile: float
-    """A quarter of them are greater, about."""
+    """About a quarter of the values are larger."""
     above: int
-    """How many are greater than the median of those before."""
+    """How many are larger than the median of the values before."""
     below: int
-    """How many are less than it."""
+    """How many are smaller than that median."""
 
 
 class ShiftedMetricTail(TypedDict):
-    """Of a tail: how many values lie in it."""
+    """Tails only: how many values are in the tail."""
 
     cut: float
-    """The greatest value that is not in a tail above, or is in one below."""
+    """The largest value outside an upper tail, or inside a lower tail."""
     before: CountedShare
     within: CountedShare
     cohens_h: float
     """The effect size, with its sign."""
     least_h: float
-    """The end of its 95% interval that is nearer to none, without its sign; the score follows from it."""
+    """The end of its 95% interval that is closer to zero, without its sign. The score is computed from it."""
 
 
 ShiftedMetric = TypedDict(
     "ShiftedMetric",
     {
-        # location, where they lie; spread, how far they lie from their median; tail_above or tail_below, how many
-        # lie beyond most of them.
+        # `location`: where the values are. `spread`: how far they are from their median. `tail_above` or
+        # `tail_below`: how many are beyond most of the others.
         "of": Literal["location", "spread", "tail_above", "tail_below"],
-        # The version that is compared with the others in the same weeks; null where weeks are compared.
+        # The version that is compared with the others in the same weeks; null if weeks are compared.
         "version": str | None,
-        # Where its own window begins, UTC.
+        # The start of its own window, UTC.
         "from": str,
-        # Where that ends.
+        # The end of that window.
         "to": str,
-        # Where the weeks begin that it is compared with.
+        # The start of the weeks that it is compared with.
         "reference_from": str,
-        # Where they end.
+        # The end of those weeks.
         "reference_to": str,
-        # Within how many days of their decision the outcomes came whose values are compared; null for all.
+        # Values of outcomes that came within this many days of their decision are compared; null for all.
         "age_days": int | None,
         # .
         "before": AnomalyReportLevel,
         # .
         "within": AnomalyReportLevel,
-        # Of spread: whether distances are differences or ratios.
+        # Spread only: whether distances are differences or ratios.
         "scale": NotRequired[Literal["difference", "ratio"]],
-        # Of location, the median within less the median before; of spread, the width of the middle half within less
-        # that before: its upper quartile less the lower one, of ratios the logarithm of how many times as great it
-        # is. Six digits.
+        # Location: the median in the window minus the median before. Spread: the width of the middle half (upper
+        # minus lower quartile) in the window minus the width before; for ratios, the logarithm of the factor. Six
+        # significant digits.
         "difference": float,
-        # The effect size, -1 to 1: how much more often a value within is the greater one than the lesser one; of
-        # spread, of the distances. 0.147 is small, 0.33 medium, 0.474 large.
+        # The effect size, -1 to 1: how much more often a value in the window is the larger one. For spread, the same
+        # for distances. 0.147 is small, 0.33 medium, 0.474 large.
         "cliffs_delta": float,
-        # The end of its 95% interval that is nearer to none, without its sign; the score follows from it.
+        # The end of its 95% interval that is closer to zero, without its sign. The score is computed from it.
         "least_delta": float,
         # .
         "groups": AnomalyReportSides,
         # .
         "design_effect": AnomalyReportSides,
-        # Of a tail: how many values lie in it.
+        # Tails only: how many values are in the tail.
         "tail": NotRequired[ShiftedMetricTail],
-        # Mann and Whitney's test, of versions van Elteren's, of tails Fisher's; 1e-40 stands for anything smaller.
+        # The Mann-Whitney test; for versions van Elteren's test; for tails Fisher's. 1e-40 means anything smaller.
         "p_value": float,
-        # The greatest p_value that is certain; with a greater one it scores below high.
+        # The highest `p_value` that is certain. A shift with a higher one scores below high.
         "required_p": float,
     },
 )
-"""Where its values lie, or how far apart."""
+"""The position or the spread of its values."""
 
 
 class FarValue(TypedDict):
@@ -2113,14 +2304,14 @@ class FarValue(TypedDict):
     usual: float
     """The lower median of its kind."""
     modified_z: float
-    """How far out it lies, in robust standard deviations."""
+    """The distance, in robust standard deviations."""
 
 
 class FactBin(TypedDict):
     """One bin."""
 
     holds: str
-    """What it holds."""
+    """The values in the bin."""
     before: int
     """Decisions in the weeks before."""
     within: int
@@ -2132,25 +2323,25 @@ DriftedFact = TypedDict(
     {
         # Its path.
         "fact": str,
-        # Where its own window begins, UTC.
+        # The start of its own window, UTC.
         "from": str,
-        # Where that ends.
+        # The end of that window.
         "to": str,
-        # Where the weeks begin that it is compared with.
+        # The start of the weeks that it is compared with.
         "reference_from": str,
-        # Where they end.
+        # The end of those weeks.
         "reference_to": str,
-        # The population stability index, less what chance alone adds.
+        # The population stability index, minus what chance alone adds.
         "stability_index": float,
-        # The same, less what chance alone exceeds that by with a chance of 5 percent; the score follows from it.
+        # The same, minus what chance alone exceeds with a probability of 5 percent. The score is computed from it.
         "least_index": float,
-        # How many decisions say as much as one that came alone, the greater of both sides.
+        # How many decisions carry the information of a single independent one; the larger of both sides.
         "design_effect": float,
-        # The greatest p_value that is certain; with a greater one the fact scores below high.
+        # The highest `p_value` that is certain. A fact with a higher one scores below high.
         "required_p": float,
-        # Pearson's chi-squared test; 1e-40 stands for anything smaller.
+        # Pearson's chi-squared test. 1e-40 means anything smaller.
         "p_value": float,
-        # The decisions by the fact's value.
+        # The decisions by the value of the fact.
         "bins": list[FactBin],
     },
 )
@@ -2158,298 +2349,301 @@ DriftedFact = TypedDict(
 
 
 class AnomalyNumbers(TypedDict):
-    """What the anomaly follows from; which members there are depends on its kind."""
+    """The numbers behind the anomaly. The fields depend on its kind."""
 
     count: NotRequired[int]
-    """Of a break: the decisions that have it."""
+    """Broken sequences: the decisions that have one."""
     of: NotRequired[int]
-    """Of a break: the decisions that could."""
+    """Broken sequences: the decisions that could have one."""
     share: NotRequired[float]
-    """Of a break: count of them."""
+    """Broken sequences: `count` divided by `of`."""
     changes: NotRequired[list[ShiftedRate]]
-    """Of a shift: the rates that changed, the greatest change first."""
+    """Shifts: the rates that changed, the largest change first."""
     levels: NotRequired[list[ShiftedMetric]]
-    """Of a metric that shifted: what of it did, the greatest shift first."""
+    """Metrics that shifted: what shifted, the largest shift first."""
     new_versions: NotRequired[list[str]]
-    """Of a shift: the versions that took over at least half of the decisions with it."""
+    """Shifts: the versions that took over at least half of the decisions at that time."""
     grain: NotRequired[Literal["hour", "day", "week"]]
-    """Of volume: how long a cell is."""
+    """Volume: the length of a cell."""
     cells: NotRequired[int]
-    """Of volume: how many cells in a row."""
+    """Volume: how many cells in a row."""
     decisions: NotRequired[int]
-    """Of volume: the decisions in them."""
+    """Volume: the decisions in these cells."""
     usual: NotRequired[int]
-    """Of volume: the decisions that such cells have, by medians."""
+    """Volume: the usual number of decisions in such cells, by medians."""
     arrivals: NotRequired[int]
-    """Of volume: as how many decisions that came singly the decisions say as much."""
+    """Volume: how many single, independent decisions carry the same information."""
     usual_arrivals: NotRequired[int]
-    """Of volume: the arrivals that such cells have, by medians."""
+    """Volume: the usual number of arrivals in such cells, by medians."""
     like_cells: NotRequired[int]
-    """Of volume: how many cells of the same kinds before them they are compared with."""
+    """Volume: how many earlier cells of the same kinds they are compared with."""
     like_arrivals: NotRequired[int]
-    """Of volume: the arrivals of these, or as many as are usual where that is nearer to theirs."""
+    """Volume: the arrivals in those cells, or the usual number if that is closer to the observed one."""
     usual_week: NotRequired[int]
-    """Of volume: the decisions of a usual week."""
+    """Volume: the decisions in a usual week."""
     times: NotRequired[float]
-    """Of volume: how many times as many arrivals, or as few."""
+    """Volume: the factor by which there are more, or fewer, arrivals."""
     modified_z: NotRequired[float]
-    """Of volume: how far out the farthest cell lies, in robust standard deviations."""
+    """Volume: the distance of the farthest cell, in robust standard deviations."""
     p_value: NotRequired[float]
-    """Of volume: how likely chance alone divides all these arrivals as unevenly between the cells, by the binomial
-    test; 1e-40 stands for anything smaller.
+    """Volume: how likely chance alone splits the arrivals this unevenly between the cells (binomial test). 1e-40
+    means anything smaller.
     """
     required_p: NotRequired[float]
-    """Of volume: the greatest p_value that is certain: alarm_chance by the number of all cells; with a greater one
-    it scores below high.
+    """Volume: the highest `p_value` that is certain: `alarm_chance` divided by the number of all cells. With a
+    higher one, the anomaly scores below high.
     """
     required_z: NotRequired[float]
-    """Of volume and metrics: how far one has to lie to stand out among so many."""
+    """Volume and metrics: the distance needed to stand out among so many values."""
     metric: NotRequired[str]
-    """Of a metric: its name."""
+    """Metrics: the metric's name."""
     values: NotRequired[int]
-    """Of a metric: how many values there are."""
+    """Metrics: the number of values."""
     median: NotRequired[float]
-    """Of a metric: the lower median."""
+    """Metrics: the lower median."""
     mad: NotRequired[float]
-    """Of a metric: the median distance from the median of the kind; of ratios the logarithm."""
+    """Metrics: the median distance from the median of the kind; for ratios, the logarithm."""
     scale: NotRequired[Literal["difference", "ratio"]]
-    """Of a metric: whether distances are differences or ratios."""
+    """Metrics: whether distances are differences or ratios."""
     season: NotRequired[Literal["weekday and hour", "hour", "weekday"] | None]
-    """Of a metric: by what kinds of values are told apart, by when they were reported; null where all are one."""
+    """Metrics: the times of reporting by which kinds of values are told apart; null if there is one kind."""
     seasonal_p: NotRequired[float]
-    """Of a metric: the greatest p-value of Mood's median test at which kinds are told apart."""
+    """Metrics: the highest p-value of Mood's median test at which kinds are told apart."""
     farthest: NotRequired[list[FarValue]]
-    """Of a metric: the values farthest out, in the order of decision_ids."""
+    """Metrics: the values farthest out, in the order of `decision_ids`."""
     facts: NotRequired[list[DriftedFact]]
-    """Of drift: the facts that drifted, the farthest first."""
+    """Drift: the facts that drifted, the largest drift first."""
 
 
 class AnomalyStep(TypedDict):
     """One step."""
 
     what: str
-    """What to do, in a sentence."""
+    """What to do, in one sentence."""
     href: str | None
-    """A path of this service that shows it; null where it is not here."""
+    """A path of this service that shows it; null if the service has none."""
 
 
 class Anomaly(TypedDict):
-    """One anomaly: how strong it is, why it is one, when, which decisions show it, the numbers behind it, and where
-    to look next.
+    """One anomaly: its strength, its reasons, its time, example decisions, the numbers behind it, and what to check
+    next.
     """
 
     anomaly_id: str
-    """The same as long as it is the same kind of thing that begins at the same time."""
+    """The anomaly's id. It stays the same as long as an anomaly of the same kind begins at the same time."""
     kind: Literal[
         "lifecycle_break", "outcome_shift", "verdict_shift", "metric_shift", "volume", "metric_outlier", "fact_drift"
     ]
-    """What is anomalous: the life of decisions, rates of outcomes, of verdicts and reasons, where the values of an
-    observed metric lie, the number of decisions, single values of a metric, or facts.
+    """What is unusual: the sequence of events of decisions, rates of outcomes, rates of verdicts and reasons, the
+    distribution of an observed metric, the number of decisions, single values of a metric, or facts.
     """
     subject: str | None
-    """Which break, which metric, or hour, day or week of volume; null for the others."""
+    """Which broken sequence, which metric, or `hour`, `day` or `week` for volume; null for other kinds."""
     severity: Literal["high", "medium", "low"]
-    """high from a score of 0.8, medium from 0.6, else low."""
+    """`high` from a score of 0.8, `medium` from 0.6, otherwise `low`."""
     anomaly_score: float
-    """How strong it is."""
+    """The strength, from 0 to 1."""
     reasons: list[str]
-    """Why it is one, for machines: a break's name, outcome_fell:<status>, verdict_rose:<verdict>,
-    reason_rose:<reason code>, policy_version_changed, version_differs:<version>, cases_differ:<fact> (that version
-    met other cases), slow (the window is compared with weeks of half a year before), more_decisions_than_usual,
-    fewer_decisions_than_usual, metric_rose:<metric>, metric_fell:<metric>, metric_spread_grew:<metric>,
-    metric_spread_shrank:<metric>, metric_upper_tail_grew:<metric>, metric_upper_tail_shrank:<metric>,
-    metric_lower_tail_grew:<metric>, metric_lower_tail_shrank:<metric>, metric_far_from_usual, fact_drifted:<path>.
+    """The reasons for programs: the name of a broken sequence, `outcome_fell:<status>`, `verdict_rose:<verdict>`,
+    `reason_rose:<reason code>`, `policy_version_changed`, `version_differs:<version>`, `cases_differ:<fact>` (that
+    version had different cases), `slow` (compared with weeks half a year earlier), `more_decisions_than_usual`,
+    `fewer_decisions_than_usual`, `metric_rose:<metric>`, `metric_fell:<metric>`, `metric_spread_grew:<metric>`,
+    `metric_spread_shrank:<metric>`, `metric_upper_tail_grew:<metric>`, `metric_upper_tail_shrank:<metric>`,
+    `metric_lower_tail_grew:<metric>`, `metric_lower_tail_shrank:<metric>`, `metric_far_from_usual`,
+    `fact_drifted:<path>`.
     """
     summary: str
-    """The same in a sentence."""
+    """The anomaly in one sentence."""
     window: AnomalyWindow
-    """When it was, UTC."""
+    """When it happened, UTC."""
     decisions: int
     """How many decisions show it."""
     decision_ids: list[str]
-    """Some of them, at most 10: the latest; of a metric those farthest out."""
+    """Up to 10 of these decisions: the latest, or for a metric those farthest out."""
     effect: AnomalyEffect
-    """What it costs, about: an estimate from counts, by which anomalies are sorted."""
+    """The estimated cost, by which anomalies are sorted."""
     numbers: AnomalyNumbers
     look_at_next: list[AnomalyStep]
-    """What to look at next."""
+    """What to check next."""
 
 
 class AnomalyParameters(TypedDict):
-    """What else the formulas were computed with; the same in every report of this version."""
+    """The other constants of the formulas. They are the same in every report of this version."""
 
     window_weeks: list[int]
-    """How many weeks windows have."""
+    """The length of a window, in weeks."""
     reference_weeks: int
-    """With how many weeks before it a window is compared."""
+    """How many weeks before the window it is compared with."""
     slow_weeks: int
-    """For what creeps: how many weeks before a window of reference_weeks those begin with which it is compared as
-    well.
-    """
+    """For slow changes: a window is also compared with `reference_weeks` that begin this many weeks before it."""
     least_groups: int
-    """In how many minutes the decisions of a window, and of what it is compared with, must have come, where not all
-    came alone.
+    """In how many different minutes the decisions of a window and of its reference must have arrived, unless all
+    arrived one at a time.
     """
     false_discovery_rate: float
-    """The rate of false discoveries among shifts of rates, among drifts, and among shifts of metrics, at most."""
+    """The highest rate of false discoveries among shifts of rates, among drifts, and among shifts of metrics."""
     alarm_chance: float
-    """The chance, at most, that among all tests of shifts of rates, of drift, or of metrics, some p_value is as
-    small as its required_p where nothing changed: required_p is this, by the number of those tests.
+    """The highest chance that any test of shifts of rates, of drifts, or of metrics gives such a small `p_value`
+    although nothing changed. `required_p` is this value divided by the number of those tests.
     """
     rollout_chance: float
-    """The same among the tests of outcomes in windows that begin with the week with which a version took over: their
-    required_p is this, by the number of these tests.
+    """The same for tests of outcomes in windows that begin in the week in which a version took over. Their
+    `required_p` is this value divided by the number of those tests.
     """
     receipt_due_hours: int
-    """How long after a yes its execution receipt is due, in hours."""
+    """How many hours after a yes its execution receipt is due."""
     outcome_due_days: int
-    """How long after an execution a terminal outcome is due, in days."""
+    """How many days after an execution a terminal outcome is due."""
     medium_score: float
-    """The least score of medium severity."""
+    """The lowest score of medium severity."""
     high_score: float
-    """The least score of high severity."""
+    """The lowest score of high severity."""
 
 
 AnomalyCoverage = TypedDict(
     "AnomalyCoverage",
     {
-        # How many.
+        # The number of decisions.
         "decisions": int,
-        # When the first of them was made, UTC; null without any.
+        # When the first of them was made, UTC; null if there are none.
         "from": str | None,
-        # When the last was.
+        # When the last of them was made, UTC; null if there are none.
         "to": str | None,
-        # The date to which everything is counted: that of the chain's last entry, or of an imported history's last
-        # case; of the last decision of the weeks where others lie more than 104 weeks after them; null for an empty
-        # chain.
+        # The date up to which everything is counted: the date of the chain's last entry, or of the last case of an
+        # imported history. If later entries are more than 104 weeks away, the date of the last decision in the
+        # counted weeks. Null for an empty chain.
         "as_of": str | None,
-        # How many weeks were looked at, at most the latest 104.
+        # How many weeks were counted, at most the latest 104.
         "weeks": int,
-        # From one of so many decisions it was learned what is usual for facts and metrics; 1 for all.
+        # One of this many decisions was used to learn what is usual for facts and metrics; 1 means all.
         "sampled_one_of": int,
-        # The facts that were looked at, by their paths, at most 32.
+        # The paths of the facts that were checked, at most 32.
         "facts": list[str],
-        # How many observed metrics were looked at, at most 64.
+        # How many observed metrics were checked, at most 64.
         "metrics": int,
         # The last position of the scope's chain that was read; 0 for an empty chain.
         "chain_position": int,
-        # The chain's rolling root there; null for an empty chain.
+        # The chain's rolling root at that position; null for an empty chain.
         "merkle_root": str | None,
-        # Whether limit left earlier decisions out.
+        # Whether `limit` left out earlier decisions.
         "truncated": bool,
     },
 )
-"""Over which decisions the report was made, and up to where the chain was read."""
+"""Which decisions the report covers, and how far the chain was read."""
 
 
 class AnomalyReport(TypedDict):
-    """What is anomalous about a policy's decisions, by formulas that are written down, and by no model. It holds no
-    date but those of the ledger: the same entries of the chain give the same report, byte for byte. Numbers have six
-    decimals; p-values, mad and the difference of a level six digits.
+    """The anomalies in a policy's decisions, found by published formulas, not by a model. The report has no dates
+    except those of the ledger: the same chain entries give the same report, byte for byte. Numbers have six
+    decimals; p-values, `mad` and the difference of a level have six significant digits.
     """
 
     policy_anomalies_version: str
     """Version of the formulas."""
     policy_id: str
-    """The policy that was asked for."""
+    """The policy of the report."""
     policy_version: str | None
-    """The one version that was asked for; null for all."""
+    """The requested version; null for all."""
     verdict: Verdict | None
-    """The one verdict that was asked for; null for all."""
+    """The requested verdict; null for all."""
     since: str | None
-    """Only decisions from this moment on were asked for, UTC; null for all."""
+    """Only decisions from this time on, UTC; null for no limit."""
     until: str | None
-    """Only decisions before this moment were, UTC; null for all."""
+    """Only decisions before this time, UTC; null for no limit."""
     clock: Literal["recorded", "occurred"]
-    """By which dates: recorded, when the gate recorded a decision; occurred, when it happened as callers said."""
+    """Which date counts: `recorded`, when the gate recorded the decision, or `occurred`, when it happened according
+    to the caller.
+    """
     recommendation: Literal["investigate", "review", "watch", "stable", "insufficient_data"]
-    """What to make of it: investigate where an anomaly is high, review where one is medium, watch where all are low,
-    stable where there is none; insufficient_data where there are fewer decisions than min_sample and nothing was
-    found. It authorizes nothing.
+    """What to do: `investigate` if an anomaly is high, `review` if one is medium, `watch` if all are low, `stable`
+    if there are none, `insufficient_data` if there are none and fewer decisions than `min_sample`. It authorizes
+    nothing.
     """
     anomaly_count: int
-    """How many anomalies have a score of at least threshold."""
+    """The number of anomalies with a score of at least `threshold`."""
     severities: AnomalySeverities
-    """How many of them are of each severity."""
+    """The number of anomalies by severity."""
     anomalies: list[Anomaly]
-    """The anomalies, at most max_items: by severity, lasting harm first, then other harm, then what lasts; then by
-    what they cost, then by score.
+    """The anomalies, at most `max_items`. The order is by severity; then lasting harm, other harm, other lasting
+    changes; then by cost; then by score.
     """
     min_sample: int
-    """How many cases a window needs, what it is compared with, and a metric."""
+    """How many cases are needed in a window, in the period it is compared with, and for a metric."""
     threshold: float
-    """The least score that is listed and counted."""
+    """The lowest score that is listed and counted."""
     max_items: int
-    """How many are listed at most."""
+    """The largest number of anomalies listed."""
     value: str | None
     """The observed metric in which effects are estimated; null for none."""
     limit: int | None
-    """How many decisions were looked at, the latest in the chain; null for all."""
+    """How many decisions were counted, the latest in the chain; null for all."""
     parameters: AnomalyParameters
-    """What else the formulas were computed with; the same in every report of this version."""
+    """The other constants of the formulas. They are the same in every report of this version."""
     coverage: AnomalyCoverage
-    """Over which decisions the report was made, and up to where the chain was read."""
+    """Which decisions the report covers, and how far the chain was read."""
     notes: list[str]
-    """What the report cannot know, in sentences."""
+    """What the report cannot know, as sentences."""
     anomaly_hash: str
-    """H of the report without this member."""
+    """Hash of the report without this field."""
 
 
 class OwnMetricsPresent(TypedDict):
-    """The same of all of your decisions of the policy, of whatever month, by their latest outcome: as of
-    coverage.chain_position. Nothing is compared with it. Absent from reports of earlier releases.
+    """The same for all of your decisions of the policy in any month, by their latest outcome as of
+    `coverage.chain_position`. Nothing is compared with it. Absent from reports of earlier releases.
     """
 
     decisions: int
     """How many decisions."""
     terminal: int
-    """Those of them whose latest outcome is terminal."""
+    """Those whose latest outcome is terminal."""
     success_rate: float | None
-    """The share of succeeded among the terminal; null where there are none."""
+    """The share of succeeded among the terminal outcomes; null if there are none."""
     approval_rate: float | None
-    """The share of decisions with verdict yes; null without decisions."""
+    """The share of decisions with the verdict yes; null if there are none."""
     terminal_coverage: float | None
-    """The share of decisions with a terminal outcome; null without decisions."""
+    """The share of decisions with a terminal outcome; null if there are none."""
 
 
 class OwnMetrics(TypedDict):
-    """What came of your own decisions of the month, by their latest outcome reported before the freeze; and beside
-    it, in present, of all of your decisions by now.
+    """Your own decisions of the month, by their latest outcome reported before the freeze. `present` has all of your
+    decisions up to now.
     """
 
     decisions: int
     """How many decisions."""
     terminal: int
-    """Those of them whose latest outcome is terminal."""
+    """Those whose latest outcome is terminal."""
     success_rate: float | None
-    """The share of succeeded among the terminal; null where there are none."""
+    """The share of succeeded among the terminal outcomes; null if there are none."""
     approval_rate: float | None
-    """The share of decisions with verdict yes; null without decisions."""
+    """The share of decisions with the verdict yes; null if there are none."""
     terminal_coverage: float | None
-    """The share of decisions with a terminal outcome; null without decisions."""
+    """The share of decisions with a terminal outcome; null if there are none."""
     present: NotRequired[OwnMetricsPresent]
-    """The same of all of your decisions of the policy, of whatever month, by their latest outcome: as of
-    coverage.chain_position. Nothing is compared with it. Absent from reports of earlier releases.
+    """The same for all of your decisions of the policy in any month, by their latest outcome as of
+    `coverage.chain_position`. Nothing is compared with it. Absent from reports of earlier releases.
     """
 
 
 class Percentiles(TypedDict):
-    """Percentiles of one rate; p10 and p90 where 20 other scopes count."""
+    """Percentiles of one rate. p10 and p90 need 20 other scopes."""
 
     p10: NotRequired[float]
-    """A rate as it is told: one of 0.05, 0.1, and so on to 0.95."""
+    """A rounded rate: 0.05, 0.1 and so on to 0.95."""
     p25: float
-    """A rate as it is told: one of 0.05, 0.1, and so on to 0.95."""
+    """A rounded rate: 0.05, 0.1 and so on to 0.95."""
     p50: float
-    """A rate as it is told: one of 0.05, 0.1, and so on to 0.95."""
+    """A rounded rate: 0.05, 0.1 and so on to 0.95."""
     p75: float
-    """A rate as it is told: one of 0.05, 0.1, and so on to 0.95."""
+    """A rounded rate: 0.05, 0.1 and so on to 0.95."""
     p90: NotRequired[float]
-    """A rate as it is told: one of 0.05, 0.1, and so on to 0.95."""
+    """A rounded rate: 0.05, 0.1 and so on to 0.95."""
 
 
 class CohortPercentiles(TypedDict):
-    """Of the others' rates, by nearest rank: each is a rate that is told of one of them. Null where nothing is told."""
+    """Percentiles of the others' rates, by nearest rank: each is the rounded rate of one scope. Null if nothing is
+    shown.
+    """
 
     success_rate: Percentiles
     approval_rate: Percentiles
@@ -2457,44 +2651,46 @@ class CohortPercentiles(TypedDict):
 
 
 class CohortDeltas(TypedDict):
-    """Your rates less p50, six decimals; null where nothing is told."""
+    """Your rates minus p50, six decimals; null if nothing is shown."""
 
     success_rate: float | None
-    """Your rate less the others' p50; null where you have no rate."""
+    """Your rate minus the others' p50; null if you have no rate."""
     approval_rate: float | None
-    """Your rate less the others' p50; null where you have no rate."""
+    """Your rate minus the others' p50; null if you have no rate."""
     terminal_coverage: float | None
-    """Your rate less the others' p50; null where you have no rate."""
+    """Your rate minus the others' p50; null if you have no rate."""
 
 
 CrossCustomer = TypedDict(
     "CrossCustomer",
     {
-        # Whether anything is told.
+        # Whether anything is shown.
         "status": Literal["available", "withheld"],
-        # Why nothing is told; null where something is.
+        # Why nothing is shown; null if something is.
         "reason": Literal["not_frozen", "not_opted_in", "too_few_scopes", "too_few_decisions"] | None,
-        # The same in sentences, and what would change it; null where something is told.
+        # The reason in sentences, and what would change it; null if something is shown.
         "explanation": str | None,
-        # The month of the freeze, 2026-11: who took part when it began. Null where nothing is frozen yet.
+        # The month of the freeze, for example 2026-11. Scopes that had opted in when it began take part. Null if
+        # nothing is frozen yet.
         "month": str | None,
-        # The first moment of the month in which the decisions were made, UTC; null for an empty chain where nothing
-        # is frozen.
+        # The first moment of the month in which the decisions were made, UTC; null for an empty chain if nothing is
+        # frozen.
         "from": str | None,
-        # The last moment of it; null likewise.
+        # The last moment of that month; null in the same case.
         "to": str | None,
-        # How many other scopes count, rounded down to a step: 5, 10, 20, 50, and so on; null where nothing is told.
+        # The number of other scopes, rounded down to a step: 5, 10, 20, 50 and so on; null if nothing is shown.
         "scopes_at_least": int | None,
-        # How many decisions they made, each rounded down to a step, and so is the sum; null where nothing is told.
+        # The number of their decisions: each scope's number is rounded down to a step, and so is the sum; null if
+        # nothing is shown.
         "decisions_at_least": int | None,
-        # Of the others' rates, by nearest rank: each is a rate that is told of one of them. Null where nothing is
-        # told.
+        # Percentiles of the others' rates, by nearest rank: each is the rounded rate of one scope. Null if nothing
+        # is shown.
         "percentiles": CohortPercentiles | None,
-        # Your rates less p50, six decimals; null where nothing is told.
+        # Your rates minus p50, six decimals; null if nothing is shown.
         "deltas": CohortDeltas | None,
     },
 )
-"""What is told of the other scopes together, or why nothing is."""
+"""What is known about the other scopes together, or why nothing is shown."""
 
 
 BenchmarkCoverage = TypedDict(
@@ -2502,75 +2698,75 @@ BenchmarkCoverage = TypedDict(
     {
         # How many decisions.
         "decisions": int,
-        # When the first of these decisions was made, UTC; null without any.
+        # When the first of these decisions was made, UTC; null if there are none.
         "from": str | None,
-        # When the last was; null without any.
+        # When the last of them was made, UTC; null if there are none.
         "to": str | None,
-        # The last position of the scope's chain that was read; 0 where the chain is empty.
+        # The last position of the scope's chain that was read; 0 for an empty chain.
         "chain_position": int,
-        # The rolling root of the chain there; null where the chain is empty.
+        # The chain's rolling root at that position; null for an empty chain.
         "merkle_root": str | None,
-        # Whether limit left earlier decisions out.
+        # Whether `limit` left out earlier decisions.
         "truncated": bool,
     },
 )
-"""Which of your own decisions the report looks at."""
+"""Which of your own decisions the report covers."""
 
 
 class BenchmarkReport(TypedDict):
-    """How a policy does beside that of other scopes that opted in. Others' rates are rounded to 0.05, and nothing is
-    told of fewer than 5 of them. It holds no date but those of what it covers: the same ledger gives the same
-    report, byte for byte. Your own shares have six decimals.
+    """A policy of your scope next to the same policy in other scopes that opted in. Others' rates are rounded to
+    0.05, and nothing is shown for fewer than 5 of them. The report has no dates except those of its data: the same
+    ledger gives the same report, byte for byte. Your own shares have six decimals.
     """
 
     policy_benchmarks_version: str
     """Version of the formulas."""
     policy_id: str
-    """The policy that was asked for."""
+    """The policy of the report."""
     policy_version: str | None
-    """The one version of which your own decisions were looked at; null for all."""
+    """Of your own decisions, only those under this version; null for all."""
     verdict: Verdict | None
-    """The one verdict of which your own decisions were looked at; null for all."""
+    """Of your own decisions, only those with this verdict; null for all."""
     since: str | None
-    """Only your own decisions from this moment on were looked at, UTC; null for all."""
+    """Of your own decisions, only those from this time on, UTC; null for no limit."""
     until: str | None
-    """Only your own decisions before this moment were looked at, UTC; null for all."""
+    """Of your own decisions, only those before this time, UTC; null for no limit."""
     clock: str
-    """By which dates: when the gate recorded a decision."""
+    """Which date counts: when the gate recorded the decision."""
     your_metrics: OwnMetrics
-    """What came of your own decisions of the month, by their latest outcome reported before the freeze; and beside
-    it, in present, of all of your decisions by now.
+    """Your own decisions of the month, by their latest outcome reported before the freeze. `present` has all of your
+    decisions up to now.
     """
     cross_customer: CrossCustomer
-    """What is told of the other scopes together, or why nothing is."""
+    """What is known about the other scopes together, or why nothing is shown."""
     recommendation: Literal["not_compared", "insufficient_outcomes", "below_cohort", "within_cohort", "above_cohort"]
-    """What to make of it, by your success rate rounded as the others' are; it authorizes nothing."""
+    """What to do, by your success rate, rounded like the others'. It authorizes nothing."""
     min_cohort_scopes: int
     """How many other scopes a comparison needs."""
     min_cohort_decisions: int
-    """How many of their decisions it needs."""
+    """How many decisions of theirs it needs."""
     limit: int | None
-    """How many of your own decisions were looked at, the latest in the chain; null for all."""
+    """How many of your own decisions were counted, the latest in the chain; null for all."""
     coverage: BenchmarkCoverage
-    """Which of your own decisions the report looks at."""
+    """Which of your own decisions the report covers."""
     notes: list[str]
-    """What the report cannot know, in sentences."""
+    """What the report cannot know, as sentences."""
     benchmark_hash: str
-    """H of this report without this member."""
+    """Hash of this report without this field."""
 
 
 class RulebookField(TypedDict):
     """An entry of `properties` in RulebookInputs."""
 
     type: Literal["number", "integer", "string", "boolean", "array", "object", "null"]
-    """Its JSON type."""
+    """The JSON type that the fact must have."""
 
 
 class RulebookInputs(TypedDict):
-    """The facts that the rules may test."""
+    """The facts that the rules can test."""
 
     required: list[str]
-    """Facts without which the verdict is review, with `INPUT_SCHEMA_FAILED`."""
+    """Required facts. If one is missing, the verdict is review with `INPUT_SCHEMA_FAILED`."""
     properties: dict[str, RulebookField]
     """The type of each fact, by its dotted path."""
 
@@ -2578,13 +2774,13 @@ class RulebookInputs(TypedDict):
 RulebookCondition = TypedDict(
     "RulebookCondition",
     {
-        # Holds where every condition in it does.
+        # Conditions that must all hold.
         "all": NotRequired["list[RulebookCondition]"],
-        # Holds where one condition in it does.
+        # Conditions of which one must hold.
         "any": NotRequired["list[RulebookCondition]"],
-        # Holds where its condition does not.
+        # A condition that must not hold.
         "not": NotRequired["RulebookCondition"],
-        # In a test: the fact, by its dotted path.
+        # In a test: the fact, as a dotted path.
         "field": NotRequired[str],
         # In a test: how the fact is compared.
         "operator": NotRequired[
@@ -2603,7 +2799,7 @@ RulebookCondition = TypedDict(
                 "not_contains",
             ]
         ],
-        # In a test: what the fact is compared with; not with exists and not_exists.
+        # In a test: the value to compare with; omitted with exists and not_exists.
         "value": NotRequired[Json],
     },
 )
@@ -2616,24 +2812,24 @@ class RulebookOutcome(TypedDict):
     decision: Verdict
     """The verdict of the record."""
     verdict: str
-    """The rulebook's own verdict, for example APPROVE."""
+    """Your own word for it, for example APPROVE."""
     action: str
-    """Action label."""
+    """A label for what the caller should do."""
     reason_code: str
-    """Stable reason code."""
+    """A stable code for the reason."""
 
 
 class RulebookRule(TypedDict):
-    """What must hold, and the outcome it then gives."""
+    """A condition, and the outcome if it holds."""
 
     rule_id: str
-    """Identifier, unique in the rulebook; `matched_rule_id` of the records it decides."""
+    """The rule's id, unique in the rulebook: `matched_rule_id` of the records it decides."""
     priority: NotRequired[int]
-    """Higher goes first."""
+    """Higher comes first."""
     condition: RulebookCondition
-    """What must hold."""
+    """When the rule matches."""
     outcome: RulebookOutcome
-    """What it then gives."""
+    """The outcome if the rule matches."""
 
 
 class Rulebook(TypedDict):
@@ -2642,45 +2838,43 @@ class Rulebook(TypedDict):
     """
 
     schema_version: str
-    """Version of the rulebook's layout."""
+    """Version of this format."""
     rulebook_id: str
-    """Identifier; `policy_id` of the records it decides."""
+    """The rulebook's id: `policy_id` of the records it decides."""
     version: str
-    """Version label. With the id it is bound to one body for good."""
+    """The version label. A registered id and version keep their rules for good."""
     input_schema: RulebookInputs
-    """The facts that the rules may test."""
+    """The facts that the rules can test."""
     rules: list[RulebookRule]
-    """The rules. The highest priority that holds supplies the outcome; equal priorities go by `rule_id`."""
+    """The rules. Among those that match, the highest priority decides; equal priorities go by `rule_id`."""
     default_outcome: RulebookOutcome
-    """The outcome where no rule holds."""
+    """The outcome if no rule matches."""
 
 
 class DecisionRequestTemplate(TypedDict):
-    """A Decision Request that runs as it stands and is answered with yes."""
+    """A Decision Request that runs as written and gets the verdict yes."""
 
     mode: str
     """The verdict is binding."""
     question: str
-    """What is decided, for readers."""
+    """What is decided, in words."""
     rulebook: Rulebook
     """The whole Rulebook v1."""
     context: DecisionContext
     """What is decided about, and the facts."""
     adapter: NotRequired[AdapterInvocation]
-    """What makes the facts of what it is given; without it, they stand in context.inputs."""
+    """The adapter that makes the facts; without it, they are in `context.inputs`."""
 
 
 class OutcomeTemplate(TypedDict):
-    """What to report once the action was taken. What stands in angle brackets is copied from the record's member of
-    that name.
-    """
+    """What to report after the action. Values in angle brackets are copied from the record's field of that name."""
 
     outcome_status: OutcomeStatus
-    """How it ended."""
+    """The outcome."""
     action_taken: str
     """The action that was taken."""
     action_executed: bool
-    """Whether it was carried out."""
+    """Whether the action was executed."""
     target_system: str
     """The system that was changed."""
     target_object_id: str
@@ -2688,36 +2882,36 @@ class OutcomeTemplate(TypedDict):
     mutation: str
     """The change."""
     external_ref: str
-    """The caller's own reference."""
+    """Your own reference."""
     decision_record_hash: str
-    """The record's record_hash."""
+    """The record's `record_hash`."""
     decision_receipt_hash: str
-    """The record's receipt_hash."""
+    """The record's `receipt_hash`."""
     observed_metrics: dict[str, float]
-    """What was measured, by name."""
+    """The measured values, by name."""
 
 
 class CrmSyncTemplate(TypedDict):
-    """What to report once the decision was written into a CRM. What stands in angle brackets is copied from the
-    record's member of that name.
+    """What to report after the decision was written to a CRM. Values in angle brackets are copied from the record's
+    field of that name.
     """
 
     sync_status: SyncStatus
-    """How it ended."""
+    """The result of the sync."""
     sync_direction: SyncDirection
     """To the CRM, or from it."""
     crm_provider: str
     """The CRM."""
     crm_object_type: str
-    """The kind of the CRM's object."""
+    """The type of the CRM's object."""
     crm_object_id: str
     """The CRM's object."""
     crm_record_url: str
-    """Where people find it."""
+    """The URL of the object."""
     decision_record_hash: str
-    """The record's record_hash."""
+    """The record's `record_hash`."""
     decision_receipt_hash: str
-    """The record's receipt_hash."""
+    """The record's `receipt_hash`."""
     decision_verdict: str
     """The record's verdict."""
     decision_action: str
@@ -2729,7 +2923,7 @@ class CrmSyncTemplate(TypedDict):
 
 
 class PatternExamples(TypedDict):
-    """Programs that decide with the template. They read GATE_URL and GATE_API_KEY, and exit with 0 only where the
+    """Programs that decide with the template. They read `GATE_URL` and `GATE_API_KEY`, and exit with 0 only if the
     verdict is yes.
     """
 
@@ -2740,62 +2934,58 @@ class PatternExamples(TypedDict):
 
 
 class PolicyPattern(TypedDict):
-    """A policy with a request, templates and examples over it."""
+    """A policy with a request, templates and examples for it."""
 
     pattern_id: str
-    """The pattern's name."""
+    """The pattern's id."""
     policy_id: str
     """The id of its rulebook."""
     title: str
-    """The name for readers."""
+    """The pattern's title."""
     description: str
     """What it decides, and how."""
     tags: list[str]
-    """What the registry can be filtered by."""
+    """The tags by which patterns can be filtered."""
     recommended_policy_version: str
-    """The version of the policy to use: the active one."""
+    """The version to use: the active one."""
     policy_hash: str
-    """The hash of the rulebook in that version."""
+    """Hash of the rulebook in that version."""
     decision_request_template: DecisionRequestTemplate
-    """A Decision Request that runs as it stands and is answered with yes."""
+    """A Decision Request that runs as written and gets the verdict yes."""
     outcome_template: OutcomeTemplate
     crm_sync_template: CrmSyncTemplate
     sdk_examples: PatternExamples
-    """Programs that decide with the template. They read GATE_URL and GATE_API_KEY, and exit with 0 only where the
+    """Programs that decide with the template. They read `GATE_URL` and `GATE_API_KEY`, and exit with 0 only if the
     verdict is yes.
     """
     pattern_hash: str
-    """The hash of the pattern without this member."""
+    """Hash of the pattern without this field."""
 
 
 class PolicyIntelligence(TypedDict):
-    """What is known of the policy; absent with `include_intelligence=false`."""
+    """Reports about the policy; absent with `include_intelligence=false`."""
 
     effectiveness: NotRequired[EffectivenessReport]
-    """The effectiveness report of decisions of the same policy and version; absent from packets of earlier releases."""
+    """The effectiveness report for the same policy and version. Absent from packets of earlier releases."""
     confidence: NotRequired[ConfidenceReport]
-    """The confidence report of decisions of the same policy, version, verdict and action."""
+    """The confidence report for the same policy, version, verdict and action."""
     anomalies: NotRequired[AnomalyReport]
-    """The anomaly report of decisions of the same policy, of all its versions; absent from packets of earlier
-    releases.
-    """
+    """The anomaly report for the same policy in all versions. Absent from packets of earlier releases."""
     benchmarks: NotRequired[BenchmarkReport]
-    """The benchmark report of decisions of the same policy, of all its versions; absent from packets of earlier
-    releases.
-    """
+    """The benchmark report for the same policy in all versions. Absent from packets of earlier releases."""
     patterns: NotRequired[list[PolicyPattern]]
-    """The patterns of the policy; none for a policy of the caller's own."""
+    """The patterns of the policy; empty for a policy of your own."""
 
 
 class ChainLink(TypedDict):
-    """One entry of the chain, bound to the one before."""
+    """One entry of the chain, linked to the one before."""
 
     decision_chain_version: str
     """Version of the link's layout."""
     chain_id: str
     """The chain that the link belongs to."""
     chain_position: int
-    """The link's place, counted from 1 without a gap."""
+    """The position in the chain, counted from 1 without gaps."""
     previous_link_hash: str | None
     """The hash of the link before; null for the first."""
     previous_merkle_root: str | None
@@ -2805,7 +2995,7 @@ class ChainLink(TypedDict):
     merkle_root: str
     """The rolling root after this link."""
     merkle_strategy: str
-    """How the root rolls."""
+    """How the rolling root is computed."""
     entry_type: EntryType
     """What was appended."""
     decision_id: str
@@ -2813,120 +3003,120 @@ class ChainLink(TypedDict):
     record_hash: str
     """Hash of the appended record."""
     receipt_hash: str | None
-    """The record's receipt hash; null where the entry has none."""
+    """The record's receipt hash; null if the entry has none."""
     policy_id: str | None
-    """The policy that decided; null where the entry has none."""
+    """The policy that decided; null if the entry has none."""
     policy_version: str | None
-    """Its version; null where the entry has none."""
+    """The policy's version; null if the entry has none."""
     created_at: str
     """When the entry was appended, UTC."""
     link_hash: str
-    """Hash of this link without this member."""
+    """Hash of this link without this field."""
 
 
 class Checkpoint(TypedDict):
-    """A signed statement of a chain's size and root, to be kept by someone else."""
+    """A signed statement of a chain's size and root, for someone else to keep."""
 
     checkpoint_version: str
     """Version of the checkpoint's layout."""
     chain_id: str
-    """The chain."""
+    """The chain's id."""
     chain_size: int
-    """How many links it had."""
+    """The number of links it had."""
     merkle_root: str | None
-    """Its rolling root then; null for an empty chain."""
+    """Its rolling root at that time; null for an empty chain."""
     link_hash: str | None
-    """The hash of its last link then; null for an empty chain."""
+    """The hash of its last link at that time; null for an empty chain."""
     issued_at: str
-    """When the checkpoint was made, UTC with milliseconds."""
+    """When the checkpoint was signed, UTC with milliseconds."""
     key_id: str
-    """The receipt key that signed."""
+    """The receipt key that signed it."""
     signature: str
-    """Its signature over the other members."""
+    """The key's signature over the other fields."""
 
 
 class VerificationHints(TypedDict):
-    """How the parts are verified, in words, and a checkpoint that speaks for the retained links."""
+    """How to verify the parts, in words, and a checkpoint that covers the retained links."""
 
     checkpoint: NotRequired[Checkpoint]
-    """Signed at the export, over the last retained link; absent with receipt signing off."""
+    """Signed at the export, over the last retained link; absent if receipt signing is off."""
 
 
 class PacketChain(TypedDict):
-    """The decision's place in its chain, and what follows it; absent with `include_chain=false`."""
+    """The decision's place in its chain, and the links after it; absent with `include_chain=false`."""
 
     chain_id: str
-    """The chain."""
+    """The chain's id."""
     chain_size: int
     """The position of the last retained link."""
     merkle_root: str
     """The rolling root after the last retained link."""
     retained_links: list[ChainLink]
-    """Consecutive links, the first of them the decision's own."""
+    """Consecutive links, starting with the decision's own."""
     verification_hints: VerificationHints
-    """How the parts are verified, in words, and a checkpoint that speaks for the retained links."""
+    """How to verify the parts, in words, and a checkpoint that covers the retained links."""
 
 
 class DecisionPacket(TypedDict):
-    """A decision with its reports and proofs, which verifies without any other source, up to the key that signed its
-    record. Further optional members may be added.
+    """A decision with its reports and proofs. It can be verified with nothing else than the key that signed its
+    record. Later releases may add optional fields.
     """
 
     decision_packet_version: str
     """Version of the packet's layout."""
     decision_id: str
-    """The decision."""
+    """The decision's id."""
     record_hash: str
-    """That of the record."""
+    """The same hash as in the record."""
     receipt_hash: str
-    """That of the record."""
+    """The same hash as in the record."""
     decision_record: DecisionRecord
     """The full Decision Record."""
     execution_receipts: list[ExecutionReceipt]
-    """The newest execution receipts, newest first, as they were answered."""
+    """The execution receipts, newest first, as they were returned."""
     outcome_records: list[OutcomeRecord]
-    """The newest Outcome Records, newest first, as they were answered."""
+    """The outcome records, newest first, as they were returned."""
     resolution: NotRequired[dict[str, Json]]
-    """The resolution of a held decision, as it was answered; absent where there is none."""
+    """The resolution of a held decision, as it was returned; absent if there is none."""
     policy_intelligence: NotRequired[PolicyIntelligence]
-    """What is known of the policy; absent with `include_intelligence=false`."""
+    """Reports about the policy; absent with `include_intelligence=false`."""
     audit_chain: NotRequired[PacketChain]
-    """The decision's place in its chain, and what follows it; absent with `include_chain=false`."""
+    """The decision's place in its chain, and the links after it; absent with `include_chain=false`."""
     input: NotRequired[dict[str, Json] | None]
-    """The Decision Request that was answered; only with `include_input=true`, and null where it was erased."""
+    """The Decision Request; only with `include_input=true`. Null if it was erased."""
     exported_at: str
-    """When the packet was made, UTC with milliseconds."""
+    """When the packet was exported, UTC with milliseconds."""
     packet_hash: str
-    """The hash of the packet without this member."""
+    """Hash of the packet without this field."""
 
 
 # What is answered: Replay.
 
 
 class ReplayDifference(TypedDict):
-    """A member that differs."""
+    """A field that differs."""
 
     field: Literal["verdict", "evidence", "record_hash", "policy_bundle_hash"]
     """Its name."""
     stored: str | list[str]
     """What the stored record says."""
     replayed: str | list[str]
-    """What the replay says."""
+    """The value in the replay."""
 
 
 class ReplayedDecision(TypedDict):
-    """The replayed record, in the view asked for: a Decision Record without receipt signature, audit_chain and
-    decision_confidence.
+    """The replayed record in the requested view: a Decision Record without receipt signature, `audit_chain` and
+    `decision_confidence`.
     """
 
     decision_id: str
-    """As stored."""
+    """The id of the stored decision."""
     request_id: str
-    """As stored."""
+    """As in the stored record."""
     verdict: Verdict
-    """What the replay says. It lets no action proceed."""
+    """The verdict of the replay. It lets no action proceed."""
     application_verdict: str
-    """The rulebook's own verdict; ADVISORY of an advisory decision."""
+    """The rulebook's own word for it; ADVISORY for an advisory decision."""
     reason_code: str
     """Reason code of the outcome."""
     matched_rule_id: str | None
@@ -2934,45 +3124,43 @@ class ReplayedDecision(TypedDict):
     action: str
     """Action label."""
     rulebook: NotRequired[RulebookIdentity]
-    """{schema_version, id, version, hash} of the rulebook that the replay decided by; absent of an advisory
-    decision.
-    """
+    """The rulebook of the replay: `schema_version`, `id`, `version`, `hash`. Absent for an advisory decision."""
     decision_contract: NotRequired[dict[str, Json]]
-    """Of an advisory decision: it authorizes nothing. Absent of any other."""
+    """Only for an advisory decision: it authorizes nothing."""
     policy_bundle_hash: str
-    """Hash of that rulebook, or of the prompt template, as a policy."""
+    """Hash of that rulebook's, or the prompt template's, policy bundle."""
     record_hash: str
     """Hash of the replayed record's envelope."""
     receipt_hash: str
-    """Receipt hash of the replayed record. Nothing signs it."""
+    """Receipt hash of the replayed record. It is not signed."""
 
 
 class ReplayResult(TypedDict):
-    """A stored decision made again, and where it differs from what was stored. It proves and authorizes nothing."""
+    """A stored decision made again, and the differences. It proves and authorizes nothing."""
 
     decision_id: str
     """The decision that was replayed."""
     replay_contract: NotRequired[str]
-    """What a historical replay keeps to; absent from a current one."""
+    """The rules of a historical replay; absent from a current one."""
     replay_against: Literal["historical", "current"]
-    """What the decision was made again by."""
+    """What the decision was repeated with."""
     compared_fields: list[str]
-    """The members that were compared."""
+    """The fields that were compared."""
     replay_status: Literal["matched", "drifted"]
-    """matched where drift is empty."""
+    """`matched` if `drift` is empty."""
     drift: list[ReplayDifference]
-    """Each compared member that differs."""
+    """Each compared field that differs."""
     decision: ReplayedDecision
-    """The replayed record, in the view asked for: a Decision Record without receipt signature, audit_chain and
-    decision_confidence.
+    """The replayed record in the requested view: a Decision Record without receipt signature, `audit_chain` and
+    `decision_confidence`.
     """
 
 
 class ScenarioBase(TypedDict):
-    """The five members that a scenario is held against."""
+    """The five fields that each scenario is compared with."""
 
     verdict: str
-    """Normalized verdict."""
+    """The verdict."""
     application_verdict: str
     """The rulebook's own verdict."""
     action: str
@@ -2984,52 +3172,50 @@ class ScenarioBase(TypedDict):
 
 
 class ScenarioDifference(TypedDict):
-    """A member that differs."""
+    """A field that differs."""
 
     field: Literal["verdict", "application_verdict", "action", "reason_code", "matched_rule_id"]
     """Its name."""
     stored: str | None
     """What the stored record says."""
     scenario: str | None
-    """What the scenario says."""
+    """The value in the scenario."""
 
 
 class ScenarioResult(TypedDict):
-    """What the rulebook says to one scenario."""
+    """What the rulebook decides in one scenario."""
 
     scenario_id: str
     """As in the request."""
     label: str
-    """As in the request; the scenario_id where none was sent."""
+    """As in the request; the `scenario_id` by default."""
     facts_changed: bool
-    """Whether the facts, context.inputs, are others than those that were decided over. A patch of anything else
-    changes no verdict.
-    """
+    """Whether the facts, `context.inputs`, differ from the stored ones. A patch of other parts changes no verdict."""
     verdict: str
-    """What the verdict would be."""
+    """The verdict in the scenario."""
     application_verdict: str
-    """What the rulebook's own verdict would be."""
+    """The rulebook's own word for it in the scenario."""
     action: str
-    """What the action label would be."""
+    """The action label in the scenario."""
     reason_code: str
-    """What the reason code would be."""
+    """The reason code in the scenario."""
     matched_rule_id: str | None
     """The rule that would match; null for the default outcome and for missing input."""
     diff: list[ScenarioDifference]
-    """Each of these five that differs from the stored record."""
+    """Each of these five fields that differs from the stored record."""
     recommendation: Literal["no_change", "same_verdict", "would_proceed", "would_block", "would_hold"]
-    """no_change: none of the five differs. same_verdict: the verdict stays, something else differs. would_proceed,
-    would_block, would_hold: the verdict becomes yes, no, review.
+    """`no_change`: none of the five fields differs. `same_verdict`: only other fields differ. `would_proceed`,
+    `would_block`, `would_hold`: the verdict becomes yes, no or review.
     """
     evidence: NotRequired[list[str]]
-    """Evidence codes; in the views standard and full."""
+    """Evidence codes; in the views `standard` and `full`."""
     evaluation: NotRequired[Evaluation]
-    """Every rule up to the match with every test, as in a record; in the view full."""
+    """Every rule up to the match with every test, as in a record; in the view `full`."""
 
 
 class CounterfactualsResult(TypedDict):
-    """What the rulebook's latest version says to each scenario. A simulation: nothing is stored, and nothing
-    authorizes a mutation.
+    """What the latest version of the rulebook decides in each scenario. This is a simulation: nothing is stored, and
+    nothing authorizes an action.
     """
 
     decision_counterfactuals_version: str
@@ -3039,219 +3225,15 @@ class CounterfactualsResult(TypedDict):
     simulation_only: bool
     """Nothing here was decided."""
     authorizes_mutation: bool
-    """No action may proceed on it."""
+    """No action may proceed because of it."""
     rulebook: RulebookIdentity
-    """The rulebook that was simulated: the version that the scope registered last."""
+    """The rulebook that was used: the version that the scope registered last."""
     base: ScenarioBase
     """What the stored record says."""
     scenarios: list[ScenarioResult]
     """The scenarios, in the order of the request."""
     counterfactual_hash: str
-    """Hash of this answer without this member, in the view in which it was answered."""
-
-
-# What is answered: Lifecycle.
-
-
-class ExecutionList(TypedDict):
-    """The execution receipts of a decision, newest first."""
-
-    decision_id: str
-    """The decision."""
-    count: int
-    """How many receipts are in this answer."""
-    executions: list[ExecutionReceipt]
-    """The receipts, the one reported last first."""
-    next_cursor: str | None
-    """What to send as `cursor` for those reported earlier; null where there are none."""
-
-
-class OutcomeList(TypedDict):
-    """The outcome records of a decision, newest first."""
-
-    decision_id: str
-    """The decision."""
-    count: int
-    """How many outcomes are in this answer."""
-    outcomes: list[OutcomeRecord]
-    """The outcomes, the one reported last first."""
-    next_cursor: str | None
-    """What to send as `cursor` for those reported earlier; null where there are none."""
-
-
-class ResolutionActor(TypedDict):
-    """The authenticated actor: the API key that sent it, the user who signed in, or the service itself."""
-
-    type: ActorType
-    """What kind of actor it is."""
-    id: str
-    """The key's id, the user's name, or gate."""
-
-
-class ResolutionAuditChain(TypedDict):
-    """The resolution's link in the scope's chain."""
-
-    decision_chain_version: str
-    """Version of the link's layout."""
-    chain_id: str
-    """The chain."""
-    chain_position: int
-    """The link's place. A receipt is in order if its own place follows a grant's."""
-    entry_type: str
-    """What was appended."""
-    leaf_hash: str
-    """Hash of the decision and the resolution's own hash."""
-    link_hash: str
-    """Hash of the link."""
-    merkle_root: str
-    """The chain's rolling root after the link."""
-
-
-class Resolution(TypedDict):
-    """The owner's resolution of a held decision: hashed, signed with the receipt key, linked into the scope's chain,
-    and final. Members that would be empty are absent.
-    """
-
-    decision_protocol_version: str
-    """Version of the protocol."""
-    decision_resolution_version: str
-    """Version of the resolution's layout."""
-    resolution_entry_id: str
-    """The resolution's own id."""
-    decision_id: str
-    """The held decision."""
-    decision_record_hash: str
-    """record_hash of the decision's record."""
-    decision_receipt_hash: str
-    """receipt_hash of the decision's record."""
-    action_binding_hash: str
-    """Hash of the decision's action_binding: the action that is resolved."""
-    resolution: Literal["granted", "refused", "expired"]
-    """The answer."""
-    resolved_by: NotRequired[str]
-    """The person who answered, as the caller said; absent where the service itself let the review expire."""
-    evidence_refs: NotRequired[list[str]]
-    """References to evidence that is kept elsewhere."""
-    note: NotRequired[str]
-    """The reason, in the person's words."""
-    idempotency_key: NotRequired[str]
-    """The caller's retry handle; absent where none was sent."""
-    resolution_input_hash: NotRequired[str]
-    """Hash of the canonical request body; absent where the service itself let the review expire."""
-    expires_at: NotRequired[str]
-    """Of a grant: the action may begin before this moment, UTC. Of an expired review: when its time limit was over.
-    Absent for a refusal, and where someone closed the review as expired without a time limit.
-    """
-    actor: ResolutionActor
-    """The authenticated actor: the API key that sent it, the user who signed in, or the service itself."""
-    recorded_at: str
-    """When the service took the resolution, UTC."""
-    resolution_hash: str
-    """Hash of every other member but key_id, signature and audit_chain."""
-    key_id: NotRequired[str]
-    """The receipt key that signed it; absent where receipt signing is off."""
-    signature: NotRequired[str]
-    """The receipt key's signature over the canonical {decision_id, key_id, record_hash, resolution_hash}; absent
-    where receipt signing is off.
-    """
-    audit_chain: ResolutionAuditChain
-    """The resolution's link in the scope's chain."""
-
-
-class ResolutionReview(TypedDict):
-    """Where the review of a decision stands."""
-
-    decision_id: str
-    """The decision."""
-    verdict: Verdict
-    """The decision's verdict, which never changes."""
-    state: Literal["held", "granted", "refused", "expired", "executed"] | None
-    """held until it is resolved; then granted, refused or expired; executed once a granted action was reported as
-    executed. null where the decision was not held for an owner: its verdict is not review, or it is advisory.
-    """
-    owner: str | None
-    """The owner by the scope's settings when the decision was made; null where none was named."""
-    due_at: str | None
-    """When the service lets the review expire, UTC; null without a time limit."""
-    executed_at: str | None
-    """When a receipt said that the action was executed on its target, UTC, whether that was in order or not; null
-    where none does, or a later one says that it was reverted.
-    """
-    resolution: Resolution | None
-    """The resolution; null while there is none."""
-
-
-class CrmSync(TypedDict):
-    """What of a decision is in a CRM: the mapped fields and the object there, never credentials. Hashed, and linked
-    to the record.
-    """
-
-    decision_protocol_version: str
-    """Version of the protocol."""
-    decision_crm_sync_version: str
-    """Version of the report's layout."""
-    sync_id: str
-    """The report's own id."""
-    decision_id: str
-    """The decision that it is about."""
-    idempotency_key: NotRequired[str]
-    """The caller's retry handle; absent where none was sent."""
-    sync_status: SyncStatus
-    """What became of the sync."""
-    sync_direction: NotRequired[SyncDirection]
-    """writeback: from the decision into the CRM; inbound: from the CRM."""
-    crm_provider: NotRequired[str]
-    """Which CRM."""
-    crm_object_type: NotRequired[str]
-    """What kind of object it is there."""
-    crm_object_id: NotRequired[str]
-    """Which object."""
-    crm_record_url: NotRequired[str]
-    """Where the object is shown, without credentials."""
-    mapped_fields: NotRequired[dict[str, Json]]
-    """The fields that were mapped, and their values. Never credentials."""
-    decision_record_hash: str
-    """record_hash of the decision's record."""
-    decision_receipt_hash: str
-    """receipt_hash of the decision's record."""
-    decision_verdict: Verdict
-    """The decision's verdict."""
-    decision_action: str
-    """The decision's action."""
-    policy_id: str
-    """The policy that decided."""
-    policy_version: str
-    """Its version."""
-    sync_input_hash: str
-    """Hash of the canonical request body. It binds also what is empty."""
-    reported_at: str
-    """When the service took the report, UTC."""
-    sync_hash: str
-    """Hash of the members that docs/wire-format.md lists, without those that are empty."""
-    audit_chain: ChainPlace
-    """The report's link in the scope's chain."""
-
-
-class CrmSyncAnswer(TypedDict):
-    """Answer to a reported CRM sync."""
-
-    decision_id: str
-    """The decision."""
-    crm_sync: CrmSync
-    """The stored record."""
-
-
-class CrmSyncList(TypedDict):
-    """The CRM sync records of a decision, newest first."""
-
-    decision_id: str
-    """The decision."""
-    count: int
-    """How many syncs are in this answer."""
-    crm_syncs: list[CrmSync]
-    """The syncs, the one reported last first."""
-    next_cursor: str | None
-    """What to send as `cursor` for those reported earlier; null where there are none."""
+    """Hash of this answer without this field, in the view in which it was returned."""
 
 
 # What is answered: Reports.
@@ -3269,79 +3251,79 @@ class PolicyAlert(TypedDict):
 
 
 class AlertsCoverage(TypedDict):
-    """What was looked at, and up to where the chain was read."""
+    """What the answer covers, and how far the chain was read."""
 
     policies: int
-    """How many policies, at most 100, those of the most decisions."""
+    """The number of policies covered, at most 100, those with the most decisions."""
     more_policies: int
-    """How many others there are."""
+    """The number of other policies."""
     as_of: str | None
     """The date of the chain's last entry; null for an empty chain."""
     chain_position: int
     """The last position of the scope's chain that was read; 0 for an empty chain."""
     merkle_root: str | None
-    """The chain's rolling root there; null for an empty chain."""
+    """The chain's rolling root at that position; null for an empty chain."""
 
 
 class PolicyAlertsChangedEntry(TypedDict):
-    """An entry, by what names it."""
+    """An entry, by its key."""
 
     vendor: str
     """The vendor."""
     region: str
-    """The region; * for every one."""
+    """The region; `*` for all."""
     plan: str
-    """The plan; * for every one."""
+    """The plan; `*` for all."""
     members: NotRequired[list[str]]
-    """What changed in it."""
+    """The changed fields."""
 
 
 class PolicyAlertsPolicyChange(TypedDict):
-    """A policy table came into force in place of another."""
+    """A policy table that replaced another."""
 
     service: Literal["refund", "cancel", "return", "trial"]
     """The service that answers from it."""
     number: int
-    """Which table of the service it is, counted from 1."""
+    """Which of the service's tables it is, counted from 1."""
     changed_at: str
-    """Since when it is in force, UTC."""
+    """When it became active, UTC."""
     origin: Literal["operator", "release"]
-    """operator, or release where it came with the product."""
+    """`operator`, or `release` if it came with the product."""
     previous_hash: str
     """The hash of the table before it."""
     table_hash: str
     """The hash of the table."""
     added: list[PolicyAlertsChangedEntry]
-    """The entries that are new."""
+    """New entries."""
     removed: list[PolicyAlertsChangedEntry]
-    """The entries that are gone."""
+    """Removed entries."""
     changed: list[PolicyAlertsChangedEntry]
-    """The entries that have other members, with the names of these."""
+    """Changed entries, each with the names of its changed fields."""
 
 
 class PolicyAlerts(TypedDict):
-    """The open anomalies of high severity of all policies of a scope. An anomaly is open until open_days after its
-    window, counted to the date of the chain's last entry; there is nothing to acknowledge.
+    """The open anomalies of high severity of all policies of a scope. An anomaly stays open until `open_days` after
+    its window, counted to the date of the chain's last entry. You cannot acknowledge one.
     """
 
     policy_alerts_version: str
     """Version of the answer."""
     alert_count: int
-    """How many alerts are open."""
+    """The number of open alerts."""
     alerts: list[PolicyAlert]
-    """The alerts, at most 100: lasting harm first, then other harm, then what lasts; then by what they cost, then by
+    """The alerts, at most 100. The order is lasting harm, other harm, other lasting changes; then by cost; then by
     score.
     """
     open_days: int
-    """How many days after its window an anomaly is open."""
+    """How many days an anomaly stays open after its window."""
     coverage: AlertsCoverage
-    """What was looked at, and up to where the chain was read."""
+    """What the answer covers, and how far the chain was read."""
     policy_changes: NotRequired[list[PolicyAlertsPolicyChange]]
-    """What changed in the policy tables of the service, the newest first, of the 50 tables that came into force
-    last. Absent where nothing changed, and in the answers of an engine over a lake.
+    """Changes of the service's policy tables, newest first, among the 50 most recent tables. Absent if nothing
+    changed, and in reports over a lake.
     """
     alerts_hash: str
-    """H of the answer without this member."""
+    """Hash of the answer without this field."""
 
 
 # What is answered: Policy services.
@@ -3351,18 +3333,18 @@ class RefundWorkflowAnswerTicket(TypedDict):
     """What to write on the ticket."""
 
     tags: list[str]
-    """Tags, of a-z, 0-9 and _."""
+    """Tags of a-z, 0-9 and `_`."""
     private_note: str
-    """A note for agents, plain text in lines. Escape it where notes are HTML."""
+    """A note for agents, as lines of plain text. Escape it if notes are HTML."""
     recommended_action: str
-    """What to do next, for a reader."""
+    """What to do next, as a sentence."""
 
 
 class RefundWorkflowAnswerDecision(TypedDict):
-    """The Decision Record, in short; only with a key."""
+    """The Decision Record in short; only with a key."""
 
     decision_id: str
-    """The record."""
+    """The record's decision id."""
     verdict: Verdict
     """Its verdict."""
     application_verdict: str
@@ -3374,75 +3356,241 @@ class RefundWorkflowAnswerDecision(TypedDict):
     receipt_hash: str
     """The hash of its receipt."""
     verify_url: str
-    """Where it verifies."""
+    """The path that verifies it."""
 
 
 class RefundWorkflowAnswer(TypedDict):
-    """What the policy table says about a ticket's refund, ready for the ticket; with a key, as a Decision Record."""
+    """What the policy table says about a ticket's refund, ready for the ticket. With a key, it is also a Decision
+    Record.
+    """
 
     workflow_version: str
     """Version of the answer."""
     request_id: str
-    """Store it with the ticket. Without a key: H({ body, day }) with the UTC day, so that the same question on one
-    day has one id. With a key: the record's request_id.
+    """Store it with the ticket. Without a key: the hash of `{body, day}` with the UTC day, so that the same question
+    on the same day has the same id. With a key: the record's `request_id`.
     """
     ticketing_system: Literal["zendesk", "freshdesk", "intercom"]
     """The help desk."""
     ticket_id: str
     """The ticket."""
     action: str
-    """What to do next, as the rulebook's action."""
+    """What to do next: the rulebook's action."""
     policy_class: Literal["ALLOWED", "DENIED", "UNKNOWN"]
     """The verdict of the policy."""
     code: str
-    """Why, as a stable code."""
+    """The stable reason code."""
     message: str
-    """The same for a reader."""
+    """The reason as a sentence."""
     execution_allowed: bool
-    """Whether the refund may be made: true only where a key was sent and its signed record says yes."""
+    """Whether the refund may be made: true only if a key was sent and its signed record says yes."""
     ticket: RefundWorkflowAnswerTicket
     """What to write on the ticket."""
     policy: dict[str, Json]
-    """The policy answer; its schema is policy-answer.schema.json."""
+    """The policy answer."""
     decision: NotRequired[RefundWorkflowAnswerDecision]
-    """The Decision Record, in short; only with a key."""
+    """The Decision Record in short; only with a key."""
 
 
 # What is answered: Audit chain.
 
 
 class ChainVerification(TypedDict):
-    """Whether the retained links hold and lead to the head."""
+    """Whether the links fit together and lead to the head."""
 
     valid: bool
-    """Whether every retained link holds and the last one is the head."""
+    """Whether every link fits, and the last one is the head."""
     links_checked: int
-    """How many links were checked."""
+    """The number of links checked."""
     from_position: int | None
-    """Position of the first link that was checked; null where there was none."""
+    """Position of the first link checked; null if there was none."""
     to_position: int | None
-    """Position of the last link that was checked; null where there was none."""
+    """Position of the last link checked; null if there was none."""
     broken_at: int | None
-    """Position of the first link that does not hold; null where all hold."""
+    """Position of the first broken link; null if there is none."""
     reason: str | None
-    """What does not hold there; null where all hold."""
+    """What is wrong with that link; null if nothing is."""
 
 
 class Chain(TypedDict):
-    """The head of the caller's chain and its last links, ascending."""
+    """The head of your scope's chain and its last links, in ascending order."""
 
     chain_id: str
-    """The chain; the caller's own."""
+    """The chain's id; it is your own scope's."""
     chain_size: int
-    """How many links the chain has."""
+    """The number of links in the chain."""
     merkle_root: str | None
     """The rolling root after the last link; null for an empty chain."""
     head_link_hash: str | None
     """The hash of the last link; null for an empty chain."""
     retained_links: list[ChainLink]
-    """The last links, ascending by position, as many as `limit` asks for."""
+    """The last links in ascending order, as many as `limit` allows."""
     verification: ChainVerification
-    """Whether the retained links hold and lead to the head."""
+    """Whether the links fit together and lead to the head."""
+
+
+# What is answered: Operations.
+
+
+class StatusPart(TypedDict):
+    """One part of the service. Parts have more fields of their own."""
+
+    ready: bool
+    """Whether the part works now."""
+    reason: NotRequired[str]
+    """Why it does not work."""
+
+
+class Status(TypedDict):
+    """Readiness of everything that a decision needs. The fields are the same when ready (200) and when not (503)."""
+
+    ok: bool
+    """Whether every part is ready."""
+    status: Readiness
+    """The result in one word."""
+    version: str
+    """Version of the service."""
+    interface_version: str
+    """Version of this interface description."""
+    signing: StatusPart
+    """Receipt and registry signing."""
+    rulebook_runtime: StatusPart
+    """The contract by which rulebooks are validated and evaluated."""
+    ledger: StatusPart
+    """Where records are kept."""
+    idempotency: StatusPart
+    """Whether retries can be recognized."""
+    registries: StatusPart
+    """The public key registries."""
+    auth: StatusPart
+    """How callers are authenticated."""
+    backends: StatusPart
+    """Each backend by name: `ledger` (sqlite, postgresql), `advisory`, `trusted_adapters`, and `reports`, the
+    process that counts for reports. Each of the last three is `ready`, `unavailable`, `unconfigured`, or `unknown`
+    if no server is running. Decisions need none of these three.
+    """
+    disk: StatusPart
+    """Whether the ledger's disk has room."""
+    checkpoints: StatusPart
+    """Whether the service keeps signed checkpoints of every chain (`kept`), when it last checked all of them
+    (`looked_at`, UTC or null), and how many chains no longer contain the last kept checkpoint (`refused`). `note`
+    says why none are kept.
+    """
+    workers: NotRequired[StatusPart]
+    """The processes that answer requests: `asked`, `running`, `crash_looping`, `deaths` and `last_deaths`. Present
+    under `gate serve`.
+    """
+    trusted_adapters: StatusPart
+    """The adapters that can be called, and how a worker is restricted on the service's machine: `registered`,
+    `required` and `in_force`. `ok` does not depend on it.
+    """
+    policy_tables: StatusPart
+    """The tables that policy services answer from, as `tables`: `service`, `origin` (operator, or release if it came
+    with the product), `hash`, `entries`, and `fault` if the operator's file is broken. The last good table then
+    stays active. `ok` does not depend on it.
+    """
+    contracts: dict[str, str]
+    """The version label of each contract of the protocol, including those whose parts come with later releases."""
+
+
+class Probe(TypedDict):
+    """The answer to a health probe: whether the process is alive, or ready."""
+
+    ok: bool
+    """Whether the answer is good."""
+    status: Literal["alive", "ready", "degraded"]
+    """The result in one word."""
+
+
+class RequestLimits(TypedDict):
+    """Limits of requests."""
+
+    request_bytes: int
+    """Largest body of a request."""
+    verify_bytes: int
+    """Largest body at the verify endpoints."""
+    nesting: int
+    """How many levels arrays and objects may nest."""
+    idempotency_key_characters: int
+    """Longest idempotency key."""
+    sandbox_bytes: NotRequired[int]
+    """Largest body at the sandbox."""
+    sandbox_requests_per_minute: NotRequired[int]
+    """How many requests one address may send to the sandbox in a minute."""
+    pilot_requests_per_minute: NotRequired[int]
+    """How many pilot requests, and how many confirmations, one address may send in a minute."""
+
+
+class RuntimeConfig(TypedDict):
+    """The settings of this service that a caller may know. None is secret."""
+
+    ok: bool
+    """Always true."""
+    version: str
+    """Version of the service."""
+    interface_version: str
+    """Version of this interface description."""
+    base_url: str
+    """Where callers reach the service."""
+    schema_url: str
+    """Where the Rulebook v1 schema is published; records cite it."""
+    openapi_url: str
+    """Path of the OpenAPI document."""
+    docs_url: str
+    """Path of the documentation page."""
+    modes: dict[str, Literal["binding", "advisory", "unconfigured"]]
+    """How each mode of a Decision Request is answered: `binding`, `advisory`, or `unconfigured` (503)."""
+    binding_modes: list[str]
+    """The binding modes that this service supports."""
+    response_views: list[str]
+    """The views of a record."""
+    receipt_signing: ReceiptSigning
+    """How receipts are signed."""
+    registry_signing: RegistrySigning
+    """How attestations and registrations are signed."""
+    limits: RequestLimits
+    """Limits of requests."""
+
+
+class ProofMetrics(TypedDict):
+    """How many records and keys the instance holds, over all of its scopes."""
+
+    ok: bool
+    """Always true."""
+    generated_at: str
+    """When they were counted, UTC."""
+    status: Readiness
+    """Readiness at that time."""
+    scopes: int
+    """The number of scopes, each with its own chain."""
+    chain_entries: int
+    """The number of entries in all chains together."""
+    registered_rulebooks: int
+    """The number of registered rulebook versions."""
+    receipt_keys: int
+    """The number of published receipt keys, current and past."""
+    attestation_keys: int
+    """The number of published attestation keys, current and past."""
+    receipt_signing: ReceiptSigning
+    """How receipts are signed."""
+    registry_signing: RegistrySigning
+    """How attestations and registrations are signed."""
+
+
+class PilotSubmission(TypedDict):
+    """The answer to a pilot request. It is the same whether the e-mail address is new or not."""
+
+    pilot_id: str
+    """The id of the pilot request; the operator's message repeats it."""
+    status: str
+    """The request waits for confirmation."""
+
+
+class PilotConfirmation(TypedDict):
+    """The answer to a confirmation."""
+
+    status: str
+    """The request is confirmed, now or earlier."""
 
 
 # What is answered: Migrations.
@@ -3454,14 +3602,14 @@ class RulebookVersion(TypedDict):
     version: str
     """Its version label."""
     hash: str
-    """H of the rulebook."""
+    """Hash of the rulebook."""
 
 
 class Actor(TypedDict):
     """Who did it."""
 
     type: ActorType
-    """A user, a key, or the service itself."""
+    """A user, an API key, or the service itself."""
     id: str
     """The user's name, or the key's id."""
 
@@ -3473,89 +3621,89 @@ Route = TypedDict(
         "decision_protocol_version": str,
         # Version of the entry's layout.
         "decision_route_version": str,
-        # The entry's own id; `decision_id` of its link.
+        # The entry's id; `decision_id` of its link.
         "route_entry_id": str,
-        # The rulebook id that leads elsewhere from this entry on.
+        # The rulebook id.
         "rulebook_id": str,
-        # The version that it led to before; null for its first route.
+        # The version before; null for the first route.
         "from": RulebookVersion | None,
-        # The version that it leads to.
+        # The version from this entry on.
         "to": RulebookVersion,
-        # Whether a migration was applied, or an earlier version was rolled back to.
+        # Whether a migration was applied, or an earlier version was restored.
         "cause": RouteCause,
-        # The migration that was applied, or that a rollback goes back to.
+        # The migration that was applied, or whose version a rollback restored.
         "migration_id": str,
-        # `migration_hash` of that migration's approval; null where it needed none.
+        # `migration_hash` of that migration's approval; null if it needed none.
         "approval_hash": str | None,
-        # The evidence that the route rests on.
+        # Hash of the evidence behind the route.
         "evidence_hash": str,
         # Who did it.
         "actor": Actor,
-        # What they said about it; may be empty.
+        # The actor's comment; may be empty.
         "note": str,
-        # When; UTC, ISO 8601 with milliseconds.
+        # When, UTC with milliseconds.
         "recorded_at": str,
-        # Hash of the entry without this member; `record_hash` of its link.
+        # Hash of the entry without this field; `record_hash` of its link.
         "route_hash": str,
     },
 )
-"""The chain's entry by which a rulebook id leads to a version."""
+"""The chain entry that set the version of a rulebook id."""
 
 
 class RouteList(TypedDict):
-    """The routes of the caller's scope that are in force, by rulebook id."""
+    """The current routes of your scope, by rulebook id."""
 
     count: int
-    """How many rulebook ids have a route; of the one asked for, 1 or 0."""
+    """The number of rulebook ids with a route; with `rulebook_id`, 1 or 0."""
     routes: list[Route]
-    """The route in force of each rulebook id, in the order of the ids."""
+    """The current route of each rulebook id, in the order of the ids."""
     history: NotRequired[list[Route]]
-    """All routes of the rulebook id in `rulebook_id`, the newest first, as many as `limit` asks for. Absent where
-    none was asked for.
+    """All routes of the requested `rulebook_id`, newest first, as many as `limit` allows. Absent without
+    `rulebook_id`.
     """
 
 
 class MigrationCandidate(TypedDict):
-    """A version of a rulebook that a migration proposes."""
+    """A version of a rulebook that the migration proposes."""
 
     rulebook_id: str
     """The rulebook's id."""
     version: str
     """Its version label."""
     hash: str
-    """H of the rulebook."""
+    """Hash of the rulebook."""
 
 
 class MigrationSummary(TypedDict):
-    """A migration, and where it stands."""
+    """A migration and its state."""
 
     migration_id: str
     """The id that its author gave it."""
     state: MigrationState
-    """Its status until it is applied; then `applied`, or `rolled_back`."""
+    """The status until it is applied; then `applied` or `rolled_back`."""
     status: MigrationStatus
-    """What was last said of it, as its manifest has it."""
+    """The status in its manifest."""
     candidates: list[MigrationCandidate]
-    """The versions that it proposes, in the order of their rulebook ids."""
+    """The proposed versions, in the order of their rulebook ids."""
     manifest_hash: str
-    """H of the manifest of its latest proposal."""
+    """Hash of the manifest of its latest proposal."""
     evidence_hash: str
-    """The evidence of its latest proposal."""
+    """Hash of the evidence of its latest proposal."""
     proposed_by: str
-    """The name of the user who proposed it."""
+    """The user who proposed it."""
     proposed_at: str
-    """When it was last proposed; UTC, ISO 8601 with milliseconds."""
+    """When it was last proposed, UTC with milliseconds."""
     decided_by: str | None
-    """Who approved, rejected or superseded that proposal; null while nobody has."""
+    """Who approved, rejected or superseded that proposal; null if nobody has."""
     decided_at: str | None
-    """When; null while nobody has."""
+    """When; null if nobody has."""
 
 
 class MigrationList(TypedDict):
-    """A page of the migrations of the caller's scope, those proposed last first."""
+    """A page of the migrations of your scope, the latest proposal first."""
 
     count: int
-    """How many are in this page."""
+    """The number of migrations on this page."""
     migrations: list[MigrationSummary]
     """The migrations."""
     next_cursor: str | None
@@ -3563,68 +3711,66 @@ class MigrationList(TypedDict):
 
 
 class MigrationEntry(TypedDict):
-    """The chain's entry that a migration was proposed, approved, rejected or superseded."""
+    """The chain entry of a proposal, approval, rejection or supersession."""
 
     decision_protocol_version: str
     """Version of the protocol."""
     decision_migration_version: str
     """Version of the entry's layout."""
     migration_entry_id: str
-    """The entry's own id; `decision_id` of its link."""
+    """The entry's id; `decision_id` of its link."""
     migration_id: str
-    """The migration."""
+    """The migration's id."""
     event: MigrationStatus
-    """What became of it."""
+    """What happened."""
     manifest_hash: str
-    """H of its manifest."""
+    """Hash of its manifest."""
     evidence_hash: str
-    """The evidence that the event rests on."""
+    """Hash of the evidence behind the event."""
     candidates: list[MigrationCandidate]
-    """The versions that it proposes, in the order of their rulebook ids."""
+    """The proposed versions, in the order of their rulebook ids."""
     actor: Actor
     """Who did it."""
     note: str
-    """What they said about it; may be empty."""
+    """The actor's comment; may be empty."""
     recorded_at: str
-    """When; UTC, ISO 8601 with milliseconds."""
+    """When, UTC with milliseconds."""
     migration_hash: str
-    """Hash of the entry without this member; `record_hash` of its link."""
+    """Hash of the entry without this field; `record_hash` of its link."""
 
 
 class Migration(TypedDict):
-    """A migration of the caller's scope: its manifest, where it stands, and all entries about it."""
+    """A migration of your scope: its manifest, its state, and all chain entries about it."""
 
     migration_id: str
     """The id that its author gave it."""
     state: MigrationState
-    """Its status until it is applied; then `applied`, or `rolled_back`."""
+    """The status until it is applied; then `applied` or `rolled_back`."""
     status: MigrationStatus
-    """What was last said of it."""
+    """The latest status."""
     candidates: list[MigrationCandidate]
-    """The versions that it proposes, in the order of their rulebook ids."""
+    """The proposed versions, in the order of their rulebook ids."""
     manifest_hash: str
-    """H of the manifest of its latest proposal, as it was proposed."""
+    """Hash of the manifest of its latest proposal."""
     evidence_hash: str
-    """The evidence of its latest proposal."""
+    """Hash of the evidence of its latest proposal."""
     proposed_by: str
-    """The name of the user who proposed it."""
+    """The user who proposed it."""
     proposed_at: str
-    """When it was last proposed; UTC, ISO 8601 with milliseconds."""
+    """When it was last proposed, UTC with milliseconds."""
     decided_by: str | None
-    """Who approved, rejected or superseded that proposal; null while nobody has."""
+    """Who approved, rejected or superseded that proposal; null if nobody has."""
     decided_at: str | None
-    """When; null while nobody has."""
+    """When; null if nobody has."""
     manifest: dict[str, Json]
-    """The manifest, rulebook_migration_v1, with `status` and `approval` as they are now."""
+    """The manifest (`rulebook_migration_v1`) with the current `status` and `approval`."""
     entries: list[MigrationEntry]
-    """All entries of the chain about it, in the order of the chain."""
+    """All chain entries about it, in the order of the chain."""
     routes: list[Route]
-    """The routes that cite it, and the rollbacks that took it back, in the order of the chain, as
-    decision-routes.schema.json has them.
-    """
+    """The routes that cite it, and the rollbacks that undid it, in the order of the chain."""
     stale: list[str]
-    """Why the evidence of an open migration, one that is proposed or approved, is stale now, as sentences; empty
-    where it is not. Nobody can approve or apply a migration whose evidence is stale.
+    """Why the evidence of an open migration (proposed or approved) is out of date, as sentences; empty if it is
+    current. Nobody can approve or apply a migration with stale evidence.
     """
 
 
@@ -3638,7 +3784,7 @@ class MigrationEvidenceVersion(TypedDict):
 
 
 class MigrationEvidenceEdit(TypedDict):
-    """One thing that the author changed. What comes of it is in the difference."""
+    """One change by the author. Its effect is in the difference."""
 
     kind: Literal[
         "rule_added",
@@ -3651,15 +3797,15 @@ class MigrationEvidenceEdit(TypedDict):
         "field_removed",
         "field_changed",
     ]
-    """What kind of thing."""
+    """The kind of change."""
     name: str
     """The rule's id or the fact's name; empty for the default outcome."""
     text: str
-    """A sentence for people."""
+    """The change as a sentence."""
 
 
 class MigrationEvidenceResult(TypedDict):
-    """What a rulebook says of facts."""
+    """What a rulebook decides about facts."""
 
     decision: Verdict
     """The verdict."""
@@ -3695,17 +3841,17 @@ class MigrationEvidenceDifference(TypedDict):
     """How the rulebook differs from the one that it was compared with."""
 
     decided: bool
-    """Whether the regions are all there are."""
+    """Whether all regions are listed."""
     equal: bool | None
-    """Whether both have the same result for all facts; null where that is not decided."""
+    """Whether both give the same result for all facts; null if that is not decided."""
     regions: list[MigrationEvidenceRegion]
     """Regions of facts whose result changes, the most dangerous first. They may overlap."""
     undecided: list[str]
-    """The questions that hit a bound, as sentences. Nothing is guessed about them."""
+    """The questions that reached a limit, as sentences. Nothing is guessed about them."""
 
 
 class MigrationEvidenceFinding(TypedDict):
-    """Something that the analysis found."""
+    """A finding of the analysis."""
 
     kind: Literal[
         "rule_never_matches",
@@ -3721,54 +3867,54 @@ class MigrationEvidenceFinding(TypedDict):
     ]
     """What was found."""
     severity: Literal["danger", "warning", "note"]
-    """How grave it is."""
+    """How serious it is."""
     rule_ids: list[str]
-    """The rules concerned, the one that the finding is about first."""
+    """The rules concerned; the first is the one that the finding is about."""
     path: str
     """The place in the rulebook: rules[0].condition.all[1]."""
     message: str
-    """The same as a sentence."""
+    """The finding as a sentence."""
     witness: dict[str, Json] | None
-    """Facts that show the finding, which the evaluator confirmed; null where it is proved without any."""
+    """Facts that show the finding, confirmed by the evaluator; null if it is proved without an example."""
     name: str
-    """The name that --accept takes: the kind and the field, rule or place."""
+    """The name for `--accept`: the kind, and the field, rule or place."""
     accepted: bool
-    """Whether --accept named it; it is then no danger."""
+    """Whether `--accept` lists it; it is then not a danger."""
 
 
 class MigrationEvidenceAnalysis(TypedDict):
-    """What holds of the candidate for all facts."""
+    """What is true of the candidate for all facts."""
 
     decided: bool
-    """Whether every question was decided, those of the difference included."""
+    """Whether every question was decided, including those of the difference."""
     findings: list[MigrationEvidenceFinding]
-    """What the analysis found, the dangers first."""
+    """The findings of the analysis, the dangers first."""
     undecided: list[str]
-    """The questions that hit a bound, as sentences. Nothing is guessed about them."""
+    """The questions that reached a limit, as sentences. Nothing is guessed about them."""
 
 
 class MigrationEvidenceTestsFailures(TypedDict):
-    """A case that does not hold."""
+    """A failed case."""
 
     case: str
     """Its name."""
     message: str
-    """Why it does not hold."""
+    """Why it failed."""
     rules: list[str]
-    """The rules that decided otherwise than expected, or should have decided."""
+    """The rules that decided differently than expected, or should have decided."""
 
 
 class MigrationEvidenceGoals(TypedDict):
-    """How many goals of a kind are met."""
+    """The number of goals of one kind that are reached."""
 
     met: int
-    """How many are met."""
+    """The number reached."""
     of: int
-    """How many there are."""
+    """The total number."""
 
 
 class MigrationEvidenceTestsCoverage(TypedDict):
-    """The goals that the cases meet, by kind."""
+    """The goals that the cases reach, by kind."""
 
     rule_matched: MigrationEvidenceGoals
     default_reached: MigrationEvidenceGoals
@@ -3778,62 +3924,62 @@ class MigrationEvidenceTestsCoverage(TypedDict):
 
 
 class MigrationEvidenceTests(TypedDict):
-    """Which of the author's cases hold, and what they cover."""
+    """Which of the author's cases pass, and what they cover."""
 
     cases: int
-    """How many cases there are."""
+    """The number of cases."""
     failed: int
-    """How many do not hold."""
+    """The number of failed cases."""
     cases_hash: str
-    """H of the cases: name, facts and expectation of each."""
+    """Hash of the cases: name, facts and expectation of each."""
     failures: list[MigrationEvidenceTestsFailures]
-    """The cases that do not hold, the first 50."""
+    """The first 50 failed cases."""
     coverage: MigrationEvidenceTestsCoverage
-    """The goals that the cases meet, by kind."""
+    """The goals that the cases reach, by kind."""
     holes: list[str]
-    """The goals that no case meets though facts could, as sentences, the first 50."""
+    """The goals that no case reaches although facts could, as sentences; the first 50."""
 
 
 class MigrationEvidenceHistoryReadAt(TypedDict):
     """What identifies the history."""
 
     chain_id: str
-    """The chain."""
+    """The chain's id."""
     chain_position: int
     """The position up to which it was read."""
     merkle_root: str | None
-    """Its rolling Merkle root there; null for an empty chain."""
+    """The chain's rolling root at that position; null for an empty chain."""
 
 
 class MigrationEvidenceHistoryNotRedecided(TypedDict):
     """A reason, and the decisions that have it."""
 
     reason: Literal["facts_erased", "adapter_changed", "facts_withheld"]
-    """facts_erased: its facts are not known; adapter_changed: its facts are not those of the candidate's adapter, or
-    an adapter made them and callers send the candidate's; facts_withheld: a rulebook reads a personal fact that the
-    lake leaves out. The first that holds.
+    """The first that applies. `facts_erased`: its facts are not known. `adapter_changed`: its facts do not come from
+    the candidate's adapter, or an adapter made them and callers send the candidate's. `facts_withheld`: a rulebook
+    reads a personal fact that the lake leaves out.
     """
     decisions: int
     """How many decisions."""
     decision_ids: list[str]
-    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+    """The ids of up to ten of these decisions, the latest in the chain, in ascending order."""
 
 
 class MigrationEvidenceRate(TypedDict):
-    """So many decisions of so many, with the interval of their share."""
+    """A number of decisions out of a total, with the interval of their share."""
 
     decisions: int
     """How many decisions."""
     of: int
-    """Of how many."""
+    """The total."""
     share: float | None
-    """Their share, six decimals; null of none."""
+    """Their share, six decimals; null if the total is 0."""
     low: float | None
-    """The lower end of its 95 % Wilson interval; null of none."""
+    """The lower end of its 95 % Wilson interval; null if the total is 0."""
     high: float | None
     """The upper end."""
     decision_ids: list[str]
-    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+    """The ids of up to ten of these decisions, the latest in the chain, in ascending order."""
 
 
 class MigrationEvidenceHistoryNewlyApproved(TypedDict):
@@ -3842,36 +3988,36 @@ class MigrationEvidenceHistoryNewlyApproved(TypedDict):
     decisions: int
     """How many decisions."""
     of: int
-    """Of how many."""
+    """The total."""
     share: float | None
-    """Their share, six decimals; null of none."""
+    """Their share, six decimals; null if the total is 0."""
     low: float | None
-    """The lower end of its 95 % Wilson interval; null of none."""
+    """The lower end of its 95 % Wilson interval; null if the total is 0."""
     high: float | None
     """The upper end."""
     decision_ids: list[str]
-    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+    """The ids of up to ten of these decisions, the latest in the chain, in ascending order."""
     from_no: int
-    """How many are no."""
+    """How many of them were no."""
     from_review: int
-    """How many are review."""
+    """How many of them were review."""
 
 
 class MigrationEvidenceHistoryNewlyBlocked(TypedDict):
-    """Those that are yes no more."""
+    """Those that are no longer yes."""
 
     decisions: int
     """How many decisions."""
     of: int
-    """Of how many."""
+    """The total."""
     share: float | None
-    """Their share, six decimals; null of none."""
+    """Their share, six decimals; null if the total is 0."""
     low: float | None
-    """The lower end of its 95 % Wilson interval; null of none."""
+    """The lower end of its 95 % Wilson interval; null if the total is 0."""
     high: float | None
     """The upper end."""
     decision_ids: list[str]
-    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+    """The ids of up to ten of these decisions, the latest in the chain, in ascending order."""
     to_no: int
     """How many become no."""
     to_review: int
@@ -3879,20 +4025,20 @@ class MigrationEvidenceHistoryNewlyBlocked(TypedDict):
 
 
 class MigrationEvidenceHistoryOtherwiseRefused(TypedDict):
-    """Those that go from no to review, or from review to no."""
+    """Those that change from no to review, or from review to no."""
 
     decisions: int
     """How many decisions."""
     of: int
-    """Of how many."""
+    """The total."""
     share: float | None
-    """Their share, six decimals; null of none."""
+    """Their share, six decimals; null if the total is 0."""
     low: float | None
-    """The lower end of its 95 % Wilson interval; null of none."""
+    """The lower end of its 95 % Wilson interval; null if the total is 0."""
     high: float | None
     """The upper end."""
     decision_ids: list[str]
-    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+    """The ids of up to ten of these decisions, the latest in the chain, in ascending order."""
     to_no: int
     """How many become no."""
     to_review: int
@@ -3907,24 +4053,24 @@ class MigrationEvidenceHistoryReviews(TypedDict):
     decisions: int
     """How many decisions."""
     held: int
-    """Those that nobody resolved yet."""
+    """Those that nobody has resolved yet."""
     granted: int
     """Those that their owner granted."""
     refused: int
     """Those that their owner refused."""
     expired: int
-    """Those whose time limit was over before anybody answered."""
+    """Those whose time limit passed before anybody answered."""
 
 
 class MigrationEvidenceFigure(TypedDict):
-    """So many of the decisions."""
+    """A number of decisions."""
 
     decisions: int
     """How many decisions."""
     share: float | None
-    """Their share of the whole, six decimals; null where that is empty."""
+    """Their share of the total, six decimals; null if the total is 0."""
     decision_ids: list[str]
-    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+    """The ids of up to ten of these decisions, the latest in the chain, in ascending order."""
 
 
 class MigrationEvidenceHistoryEarlier(TypedDict):
@@ -3933,35 +4079,33 @@ class MigrationEvidenceHistoryEarlier(TypedDict):
     policy_version: str | None
     """The version that decided."""
     decisions: int
-    """How many of its decisions the base decides otherwise."""
+    """How many of its decisions the base decides differently."""
     of: int
-    """Of how many that can be decided anew."""
+    """The number that can be decided again."""
     decision_ids: list[str]
-    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+    """The ids of up to ten of these decisions, the latest in the chain, in ascending order."""
 
 
 MigrationEvidenceTransition = TypedDict(
     "MigrationEvidenceTransition",
     {
-        # What it is, or was. Null for those outcomes of a past without a base that are not told apart.
+        # The value before. Null, without a base, for outcomes that cannot be told apart.
         "from": str | None,
-        # What it becomes.
+        # The value after.
         "to": str,
         # How many decisions.
         "decisions": int,
-        # Their share of the whole, six decimals; null where that is empty.
+        # Their share of the total, six decimals; null if the total is 0.
         "share": float | None,
-        # The ids of up to ten of these decisions, the latest in the chain; the latest last.
+        # The ids of up to ten of these decisions, the latest in the chain, in ascending order.
         "decision_ids": list[str],
     },
 )
-"""How many decisions go from one value to another."""
+"""The number of decisions that change from one value to another."""
 
 
 class MigrationEvidenceHistoryMatrix(TypedDict):
-    """What becomes what, from base to candidate, those that stay among them: the changes first, then the most
-    decisions.
-    """
+    """Changes from base to candidate, including unchanged values: the changes first, then the most decisions."""
 
     verdict: list[MigrationEvidenceTransition]
     """By verdict."""
@@ -3975,21 +4119,21 @@ class MigrationEvidenceHistoryRules(TypedDict):
     """A rule of the base."""
 
     rule: str | None
-    """What decides under the base: rule:<id>, rule:default or schema:failed. Null for those outcomes of a past
-    without a base that are not told apart.
+    """What decides under the base: `rule:<id>`, `rule:default` or `schema:failed`. Null, without a base, for
+    outcomes that cannot be told apart.
     """
     decisions: int
     """How many decisions."""
     redecided: int
-    """How many of them can be decided anew."""
+    """How many of them can be decided again."""
     changed: int
-    """How many of these the candidate decides otherwise."""
+    """How many of these the candidate decides differently."""
     newly_approved: int
     """How many of these it newly approves."""
     newly_blocked: int
-    """How many of these it approves no more."""
+    """How many of these it no longer approves."""
     decision_ids: list[str]
-    """The latest of those that it decides otherwise."""
+    """The latest of those that it decides differently."""
 
 
 class MigrationEvidenceHistoryThenRules(TypedDict):
@@ -4000,59 +4144,59 @@ class MigrationEvidenceHistoryThenRules(TypedDict):
     decisions: int
     """How many decisions."""
     redecided: int
-    """How many of them can be decided anew."""
+    """How many of them can be decided again."""
     changed: int
-    """How many of these the candidate decides otherwise."""
+    """How many of these the candidate decides differently."""
     newly_approved: int
     """How many of these it newly approves."""
     newly_blocked: int
-    """How many of these it approves no more."""
+    """How many of these it no longer approves."""
     decision_ids: list[str]
-    """The latest of those that it decides otherwise."""
+    """The latest of those that it decides differently."""
 
 
 class MigrationEvidenceHistoryTransitionsOutcomes(TypedDict):
-    """What came of the decisions as they were made, by the status of the latest outcome."""
+    """The outcomes of the decisions as they were made, by the latest status."""
 
     succeeded: int
-    """Those of the status succeeded."""
+    """Those that succeeded."""
     partial: int
-    """Those of the status partial."""
+    """Those that succeeded in part."""
     failed: int
-    """Those of the status failed."""
+    """Those that failed."""
     reverted: int
-    """Those of the status reverted."""
+    """Those that were undone."""
     pending: int
-    """Those of the status pending."""
+    """Those whose result is pending."""
     review: int
-    """Those of the status review."""
+    """Those whose result is under review."""
     unreported: int
     """Those without any outcome."""
 
 
 class MigrationEvidenceHistoryTransitions(TypedDict):
-    """What goes from one rule to another."""
+    """The decisions that change from one rule to another."""
 
     rule: str | None
-    """What decides under the base. Null for those outcomes of a past without a base that are not told apart."""
+    """What decides under the base. Null, without a base, for outcomes that cannot be told apart."""
     then_rule: str
     """What decides under the candidate."""
     verdict: Verdict
     """The verdict of the base."""
     then_verdict: Verdict
-    """That of the candidate."""
+    """The verdict of the candidate."""
     action: str | None
-    """The action of the base. Null for those outcomes of a past without a base that are not told apart."""
+    """The action of the base. Null, without a base, for outcomes that cannot be told apart."""
     then_action: str
-    """That of the candidate."""
+    """The action of the candidate."""
     decisions: int
     """How many decisions."""
     share: float | None
-    """Their share of the whole, six decimals; null where that is empty."""
+    """Their share of the total, six decimals; null if the total is 0."""
     decision_ids: list[str]
-    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+    """The ids of up to ten of these decisions, the latest in the chain, in ascending order."""
     outcomes: MigrationEvidenceHistoryTransitionsOutcomes
-    """What came of the decisions as they were made, by the status of the latest outcome."""
+    """The outcomes of the decisions as they were made, by the latest status."""
 
 
 class MigrationEvidenceHistoryWeeks(TypedDict):
@@ -4063,15 +4207,15 @@ class MigrationEvidenceHistoryWeeks(TypedDict):
     decisions: int
     """How many decisions."""
     redecided: int
-    """How many of them can be decided anew."""
+    """How many of them can be decided again."""
     changed: int
-    """How many of these the candidate decides otherwise."""
+    """How many of these the candidate decides differently."""
     newly_approved: int
     """How many of these it newly approves."""
     newly_blocked: int
-    """How many of these it approves no more."""
+    """How many of these it no longer approves."""
     decision_ids: list[str]
-    """The latest of those that it decides otherwise."""
+    """The latest of those that it decides differently."""
 
 
 class MigrationEvidenceHistoryVersions(TypedDict):
@@ -4082,15 +4226,15 @@ class MigrationEvidenceHistoryVersions(TypedDict):
     decisions: int
     """How many decisions."""
     redecided: int
-    """How many of them can be decided anew."""
+    """How many of them can be decided again."""
     changed: int
-    """How many of these the candidate decides otherwise."""
+    """How many of these the candidate decides differently."""
     newly_approved: int
     """How many of these it newly approves."""
     newly_blocked: int
-    """How many of these it approves no more."""
+    """How many of these it no longer approves."""
     decision_ids: list[str]
-    """The latest of those that it decides otherwise."""
+    """The latest of those that it decides differently."""
 
 
 MigrationEvidenceHistoryFactsClasses = TypedDict(
@@ -4100,15 +4244,15 @@ MigrationEvidenceHistoryFactsClasses = TypedDict(
         "class": str,
         # How many decisions.
         "decisions": int,
-        # How many of them can be decided anew.
+        # How many of them can be decided again.
         "redecided": int,
-        # How many of these the candidate decides otherwise.
+        # How many of these the candidate decides differently.
         "changed": int,
         # How many of these it newly approves.
         "newly_approved": int,
-        # How many of these it approves no more.
+        # How many of these it no longer approves.
         "newly_blocked": int,
-        # The latest of those that it decides otherwise.
+        # The latest of those that it decides differently.
         "decision_ids": list[str],
     },
 )
@@ -4121,50 +4265,52 @@ class MigrationEvidenceHistoryFacts(TypedDict):
     field: str
     """The field."""
     classes: list[MigrationEvidenceHistoryFactsClasses]
-    """The classes that occur: absence, null, booleans; numbers, cut at the constants of the rulebooks' tests; of
-    texts, arrays and objects the 20 most frequent, which are looked for among the first 10,000 that occur and have
-    at most 200 characters, and the others together; and values of a type that no rulebook declares.
+    """The classes that occur: absent, null, booleans; numbers, split at the constants of the rulebooks' tests; for
+    strings, arrays and objects, the 20 most frequent values (among the first 10,000 different ones, with at most 200
+    characters) and all others together; and values of an undeclared type.
     """
 
 
 class MigrationEvidenceHistoryOutcomesGoodNewlyBlocked(TypedDict):
-    """Of the decisions that were yes, are yes under the base, and succeeded: those that the candidate approves no
-    more.
+    """Of the decisions that were yes, are yes under the base, and succeeded: those that the candidate no longer
+    approves.
     """
 
     decisions: int
     """How many decisions."""
     of: int
-    """Of how many."""
+    """The total."""
     share: float | None
-    """Their share, six decimals; null of none."""
+    """Their share, six decimals; null if the total is 0."""
     low: float | None
-    """The lower end of its 95 % Wilson interval; null of none."""
+    """The lower end of its 95 % Wilson interval; null if the total is 0."""
     high: float | None
     """The upper end."""
     decision_ids: list[str]
-    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+    """The ids of up to ten of these decisions, the latest in the chain, in ascending order."""
     sentence: str
-    """The same as a sentence."""
+    """The figures as a sentence."""
 
 
 class MigrationEvidenceHistoryOutcomesBadNewlyBlocked(TypedDict):
-    """Of those that were yes, are yes under the base, and ended otherwise: those that it approves no more."""
+    """Of the decisions that were yes, are yes under the base, and ended otherwise: those that the candidate no
+    longer approves.
+    """
 
     decisions: int
     """How many decisions."""
     of: int
-    """Of how many."""
+    """The total."""
     share: float | None
-    """Their share, six decimals; null of none."""
+    """Their share, six decimals; null if the total is 0."""
     low: float | None
-    """The lower end of its 95 % Wilson interval; null of none."""
+    """The lower end of its 95 % Wilson interval; null if the total is 0."""
     high: float | None
     """The upper end."""
     decision_ids: list[str]
-    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+    """The ids of up to ten of these decisions, the latest in the chain, in ascending order."""
     sentence: str
-    """The same as a sentence."""
+    """The figures as a sentence."""
 
 
 class MigrationEvidenceHistoryOutcomesBadNewlyApproved(TypedDict):
@@ -4173,17 +4319,17 @@ class MigrationEvidenceHistoryOutcomesBadNewlyApproved(TypedDict):
     decisions: int
     """How many decisions."""
     of: int
-    """Of how many."""
+    """The total."""
     share: float | None
-    """Their share, six decimals; null of none."""
+    """Their share, six decimals; null if the total is 0."""
     low: float | None
-    """The lower end of its 95 % Wilson interval; null of none."""
+    """The lower end of its 95 % Wilson interval; null if the total is 0."""
     high: float | None
     """The upper end."""
     decision_ids: list[str]
-    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+    """The ids of up to ten of these decisions, the latest in the chain, in ascending order."""
     sentence: str
-    """The same as a sentence."""
+    """The figures as a sentence."""
 
 
 class MigrationEvidenceHistoryOutcomesNewlyApprovedUnknown(TypedDict):
@@ -4192,30 +4338,32 @@ class MigrationEvidenceHistoryOutcomesNewlyApprovedUnknown(TypedDict):
     decisions: int
     """How many decisions."""
     of: int
-    """Of how many."""
+    """The total."""
     share: float | None
-    """Their share, six decimals; null of none."""
+    """Their share, six decimals; null if the total is 0."""
     low: float | None
-    """The lower end of its 95 % Wilson interval; null of none."""
+    """The lower end of its 95 % Wilson interval; null if the total is 0."""
     high: float | None
     """The upper end."""
     decision_ids: list[str]
-    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+    """The ids of up to ten of these decisions, the latest in the chain, in ascending order."""
     sentence: str
-    """The same as a sentence."""
+    """The figures as a sentence."""
 
 
 class MigrationEvidenceHistoryOutcomes(TypedDict):
-    """What is known of the outcomes of changed decisions. An outcome counts by its latest status; succeeded,
+    """What is known about the outcomes of changed decisions. The latest status of an outcome counts; succeeded,
     partial, failed and reverted are final.
     """
 
     good_newly_blocked: MigrationEvidenceHistoryOutcomesGoodNewlyBlocked
-    """Of the decisions that were yes, are yes under the base, and succeeded: those that the candidate approves no
-    more.
+    """Of the decisions that were yes, are yes under the base, and succeeded: those that the candidate no longer
+    approves.
     """
     bad_newly_blocked: MigrationEvidenceHistoryOutcomesBadNewlyBlocked
-    """Of those that were yes, are yes under the base, and ended otherwise: those that it approves no more."""
+    """Of the decisions that were yes, are yes under the base, and ended otherwise: those that the candidate no
+    longer approves.
+    """
     bad_newly_approved: MigrationEvidenceHistoryOutcomesBadNewlyApproved
     """Of the newly approved with a final outcome: those that did not succeed."""
     newly_approved_unknown: MigrationEvidenceHistoryOutcomesNewlyApprovedUnknown
@@ -4230,23 +4378,23 @@ class MigrationEvidenceHistoryMoney(TypedDict):
     verdict: Verdict
     """The verdict of the base."""
     then_verdict: Verdict
-    """That of the candidate."""
+    """The verdict of the candidate."""
     values: int
     """How many decisions have a value."""
     sum: float | None
-    """Their sum, six decimals; null where a double cannot hold it, as of the other numbers."""
+    """Their sum, six decimals; null if a double cannot hold it. The same applies to the other numbers."""
     sum_low: float | None
-    """The lower end of its 95 % interval: that of the mean, times the number of values; null of one value."""
+    """The lower end of its 95 % interval: the mean's, times the number of values; null for one value."""
     sum_high: float | None
     """The upper end."""
     mean: float | None
     """Their mean."""
     low: float | None
-    """The lower end of its 95 % interval, by Student's t; null of one value."""
+    """The lower end of its 95 % interval, by Student's t; null for one value."""
     high: float | None
     """The upper end."""
     decision_ids: list[str]
-    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+    """The ids of up to ten of these decisions, the latest in the chain, in ascending order."""
 
 
 class MigrationEvidenceHistoryMissingFacts(TypedDict):
@@ -4259,9 +4407,9 @@ class MigrationEvidenceHistoryMissingFacts(TypedDict):
     decisions: int
     """How many decisions."""
     share: float | None
-    """Their share of the whole, six decimals; null where that is empty."""
+    """Their share of the total, six decimals; null if the total is 0."""
     decision_ids: list[str]
-    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+    """The ids of up to ten of these decisions, the latest in the chain, in ascending order."""
 
 
 class MigrationEvidenceHistoryRegions(TypedDict):
@@ -4272,13 +4420,13 @@ class MigrationEvidenceHistoryRegions(TypedDict):
     decisions: int
     """How many decisions."""
     share: float | None
-    """Their share of the whole, six decimals; null where that is empty."""
+    """Their share of the total, six decimals; null if the total is 0."""
     decision_ids: list[str]
-    """The ids of up to ten of these decisions, the latest in the chain; the latest last."""
+    """The ids of up to ten of these decisions, the latest in the chain, in ascending order."""
 
 
 class MigrationEvidenceHistoryLeftOut(TypedDict):
-    """How many decisions are in rows that a list has no room for, by list."""
+    """How many decisions are in rows that did not fit into a list, by list."""
 
     earlier: int
     """Those of `earlier`."""
@@ -4303,113 +4451,109 @@ class MigrationEvidenceHistoryLeftOut(TypedDict):
 
 
 class MigrationEvidenceHistory(TypedDict):
-    """What a candidate would have decided of the past decisions of its rulebook id, what would have changed, and
-    what is known of the outcomes. Each figure comes with the ids of the latest decisions behind it. The same ledger
-    and the same question give the same document, byte for byte.
+    """What a candidate would have decided about the past decisions of its rulebook id, what would have changed, and
+    what is known about the outcomes. Each figure has the ids of the latest decisions behind it. The same ledger and
+    the same question give the same document, byte for byte.
     """
 
     rulebook_id: str
-    """The rulebook id, which all decisions, the base and the candidate have."""
+    """The rulebook id of all decisions, the base and the candidate."""
     base: MigrationEvidenceVersion | None
-    """The version in force, which past decisions are compared by; null for a first route, where they are compared as
-    they were decided.
+    """The current version, which past decisions are compared with; null for a first route, where they are compared
+    with their original result.
     """
     candidate: MigrationEvidenceVersion
-    """The version that is proposed."""
+    """The proposed version."""
     read_at: MigrationEvidenceHistoryReadAt
     """What identifies the history."""
     since: str | None
-    """From when on decisions were looked at; null for the whole past."""
+    """Only decisions from this time on; null for all."""
     until: str | None
-    """Before when; null for no end."""
+    """Only decisions before this time; null for no limit."""
     metric: str | None
-    """What `money` is told of: a metric of outcomes, or a fact as `inputs.<path>`; null for nothing."""
+    """The subject of `money`: a metric of outcomes, or a fact as `inputs.<path>`; null for none."""
     adapter_manifest_hash: str | None
     """The adapter that makes the candidate's facts; null where callers send them."""
     decisions: int
-    """How many decisions were looked at."""
+    """How many decisions were used."""
     redecided: int
-    """How many of them both rulebooks can decide anew. All shares are of these, unless another whole is named."""
+    """How many of them both rulebooks can decide again. All shares are of these, unless another total is given."""
     not_redecided: list[MigrationEvidenceHistoryNotRedecided]
-    """The decisions that cannot be decided anew, by reason. Nothing is guessed about them."""
+    """The decisions that cannot be decided again, by reason. Nothing is guessed about them."""
     changed: MigrationEvidenceRate
-    """The decisions of which the candidate says another verdict, application verdict, action, reason code or rule
-    than the base.
+    """The decisions with another verdict, application verdict, action, reason code or rule under the candidate than
+    under the base.
     """
     verdict_changed: MigrationEvidenceRate
-    """Those of another verdict."""
+    """Those with another verdict."""
     newly_approved: MigrationEvidenceHistoryNewlyApproved
     """Those that become yes."""
     newly_blocked: MigrationEvidenceHistoryNewlyBlocked
-    """Those that are yes no more."""
+    """Those that are no longer yes."""
     otherwise_refused: MigrationEvidenceHistoryOtherwiseRefused
-    """Those that go from no to review, or from review to no."""
+    """Those that change from no to review, or from review to no."""
     reviews: NotRequired[list[MigrationEvidenceHistoryReviews]]
-    """How owners resolved the redecided decisions that were held, by the candidate's verdict, as far as it occurs;
-    absent where none of them was resolved.
+    """How owners resolved the redecided decisions that were held, by the candidate's verdict; absent if none was
+    resolved.
     """
     needs_input: MigrationEvidenceFigure
-    """The decisions whose facts fail the candidate's input schema, and not the base's."""
+    """The decisions whose facts fail the candidate's input schema, but not the base's."""
     earlier: list[MigrationEvidenceHistoryEarlier]
-    """What earlier versions decided otherwise than the base, by version, the most decisions first. It is not the
-    candidate's doing, and is in no other figure. Empty without a base.
+    """What earlier versions decided differently than the base, by version, the most decisions first. The candidate
+    did not cause it, and no other figure includes it. Empty without a base.
     """
     matrix: MigrationEvidenceHistoryMatrix
-    """What becomes what, from base to candidate, those that stay among them: the changes first, then the most
-    decisions.
-    """
+    """Changes from base to candidate, including unchanged values: the changes first, then the most decisions."""
     was_matrix: list[MigrationEvidenceTransition]
-    """What becomes what, from the verdict as it was decided to that of the candidate."""
+    """Changes from the original verdict to the candidate's."""
     rules: list[MigrationEvidenceHistoryRules]
-    """What changes, by the rule of the base, the most decisions first."""
+    """The changes by the rule of the base, the most decisions first."""
     then_rules: list[MigrationEvidenceHistoryThenRules]
-    """What changes, by the rule of the candidate, the most decisions first."""
+    """The changes by the rule of the candidate, the most decisions first."""
     transitions: list[MigrationEvidenceHistoryTransitions]
-    """What changes, from rule to rule, the most decisions first."""
+    """The changes from rule to rule, the most decisions first."""
     weeks: list[MigrationEvidenceHistoryWeeks]
-    """What changes, by the week of the decision, ascending; the latest where there are more."""
+    """The changes by the week of the decision, ascending; the latest weeks if there are more."""
     versions: list[MigrationEvidenceHistoryVersions]
-    """What changes, by the version that decided, the most decisions first."""
+    """The changes by the version that decided, the most decisions first."""
     facts: list[MigrationEvidenceHistoryFacts]
-    """What changes, by the values of some fields."""
+    """The changes by the values of some fields."""
     outcomes: MigrationEvidenceHistoryOutcomes
-    """What is known of the outcomes of changed decisions. An outcome counts by its latest status; succeeded,
+    """What is known about the outcomes of changed decisions. The latest status of an outcome counts; succeeded,
     partial, failed and reverted are final.
     """
     money: list[MigrationEvidenceHistoryMoney]
-    """The values of the metric as they were observed, by verdict of base and candidate. Empty without a metric."""
+    """The observed values of the metric, by the verdicts of base and candidate. Empty without a metric."""
     missing_facts: list[MigrationEvidenceHistoryMissingFacts]
-    """The facts that the candidate reads and some decisions lack; the share is of the decisions whose facts are
-    known. The required ones first, then the most decisions.
+    """The facts that the candidate reads and some decisions do not have. The share is of the decisions whose facts
+    are known. Required facts first, then the most decisions.
     """
     regions: list[MigrationEvidenceHistoryRegions]
     """How many past decisions lie in each region of the difference."""
     note: str
-    """What these figures do not say: regions may overlap."""
+    """A remark on these figures: regions may overlap."""
     left_out: MigrationEvidenceHistoryLeftOut
-    """How many decisions are in rows that a list has no room for, by list."""
+    """How many decisions are in rows that did not fit into a list, by list."""
     undecided: list[str]
-    """What is not told because it would cost too much, as sentences."""
+    """What was not computed because it would cost too much, as sentences."""
 
 
 class MigrationEvidenceRulebook(TypedDict):
-    """What is known of a candidate. The edits, the difference and the history compare it with the base."""
+    """The evidence for one candidate. The edits, the difference and the history compare it with the base."""
 
     rulebook_id: str
     """The rulebook's id."""
     base: MigrationEvidenceVersion | None
-    """The version that its route leads to; null for a first route."""
+    """The version that its route leads to now; null for a first route."""
     candidate: MigrationEvidenceVersion
-    """The version that is proposed."""
+    """The proposed version."""
     edits: list[MigrationEvidenceEdit] | None
-    """What its author changed in the base, one edit after another: rules, the default outcome, then facts; null
-    without a base.
-    """
+    """The author's changes to the base: rules, the default outcome, then facts; null without a base."""
     difference: MigrationEvidenceDifference | None
-    """The exact difference of the rulebooks, for all facts and not only those of the past; null without a base."""
+    """The exact difference of the rulebooks for all facts, not only past ones; null without a base."""
     analysis: MigrationEvidenceAnalysis
     tests: MigrationEvidenceTests | None
-    """The author's cases; null where there are none."""
+    """The author's cases; null if there are none."""
     history: MigrationEvidenceHistory
 
 
@@ -4435,18 +4579,18 @@ class MigrationEvidenceDrift(TypedDict):
 
 
 class MigrationEvidenceCorpusCounts(TypedDict):
-    """How many fixtures there are of each sort."""
+    """The number of fixtures of each kind."""
 
     fixtures: int
-    """In the corpus."""
+    """All fixtures of the corpus."""
     concerned: int
-    """Those that the candidate concerns."""
+    """Those that the candidate affects."""
     unchanged: int
-    """Those concerned that do not drift."""
+    """Those affected that do not drift."""
     expected: int
     """Those that drift as the manifest expects."""
     unexpected: int
-    """Those that drift otherwise."""
+    """Those that drift in other ways."""
 
 
 class MigrationEvidenceCorpus(TypedDict):
@@ -4455,25 +4599,24 @@ class MigrationEvidenceCorpus(TypedDict):
     ok: bool
     """Whether no fixture drifts."""
     drift: list[MigrationEvidenceDrift]
-    """The fixtures that drift, each with the fields that do."""
+    """The fixtures that drift, each with the fields that drift."""
     unexpected: list[MigrationEvidenceDrift]
     """The fixtures that drift in fields that the manifest does not expect, with these fields."""
     errors: list[str]
-    """What the manifest expects and does not happen, as sentences."""
+    """Expectations of the manifest that do not happen, as sentences."""
     counts: MigrationEvidenceCorpusCounts
-    """How many fixtures there are of each sort."""
+    """The number of fixtures of each kind."""
     corpus: str
     """The corpus, by the label of its index."""
     corpus_hash: str
-    """H of its index."""
+    """Hash of its index."""
     published: bool
     """Whether it is the published corpus."""
 
 
 class MigrationEvidence(TypedDict):
-    """Everything that a person who approves a migration has to know, rulebook_migration_evidence_v1. It names no
-    moment, place or person: the same manifest, candidates, bases, corpus, cases and history give the same evidence,
-    and the same hash.
+    """Everything that an approver of a migration needs to know. It has no date, place or person: the same manifest,
+    candidates, bases, corpus, cases and history give the same evidence and the same hash.
     """
 
     evidence_version: str
@@ -4481,12 +4624,12 @@ class MigrationEvidence(TypedDict):
     migration_id: str
     """The migration, by the id that its author gave it."""
     manifest_hash: str
-    """H of the manifest as it was proposed."""
+    """Hash of the proposed manifest."""
     rulebooks: list[MigrationEvidenceRulebook]
-    """What is known of each candidate, in the order of their rulebook ids."""
+    """The evidence for each candidate, in the order of their rulebook ids."""
     corpus: MigrationEvidenceCorpus
     evidence_hash: str
-    """H of the evidence without this member."""
+    """Hash of the evidence without this field."""
 
 
 # What is answered: Registries.
@@ -4496,16 +4639,16 @@ class PublicKeyEntry(TypedDict):
     """A public key."""
 
     key_id: str
-    """The name by which signatures cite the key."""
+    """The id by which signatures cite the key."""
     algorithm: str
-    """What the key signs with."""
+    """The signature algorithm."""
     public_key: str
     """PEM (SPKI)."""
     public_key_fingerprint: str
     """SHA-256 of the PEM text, lower-case hex."""
     status: Literal["active", "retired", "compromised"]
-    """active signs; retired verifies what it signed up to not_after; compromised verifies nothing. Where receipts
-    are signed by HMAC, or nothing is signed, a key that could sign is given as retired.
+    """`active`: it signs. `retired`: it verifies what it signed until `not_after`. `compromised`: it verifies
+    nothing. If receipts are signed by HMAC or not at all, a key that could sign is listed as retired.
     """
     not_before: str
     """When the key came into use, UTC."""
@@ -4514,16 +4657,16 @@ class PublicKeyEntry(TypedDict):
 
 
 class KeyRegistryDocument(TypedDict):
-    """The public keys of one purpose, active and past."""
+    """The public keys of one purpose, current and past."""
 
     keys: list[PublicKeyEntry]
     """Every key of this purpose, oldest first."""
     active_key_id: str | None
-    """The key that signs now; null where signing is off."""
+    """The key that signs now; null if signing is off."""
 
 
 class PolicyBundle(TypedDict):
-    """The policy as records cite it in their member of the same name."""
+    """The policy, as records cite it in `policy_bundle`."""
 
     id: str
     """policy_id."""
@@ -4532,9 +4675,9 @@ class PolicyBundle(TypedDict):
     hash: str
     """policy_hash."""
     hash_algorithm: str
-    """What makes the hash."""
+    """The hash algorithm."""
     canonicalization: str
-    """The rules of the canonical bytes that are hashed."""
+    """How JSON becomes bytes to hash."""
 
 
 class PolicyBundleEntry(TypedDict):
@@ -4548,24 +4691,24 @@ class PolicyBundleEntry(TypedDict):
     """The rulebook's hash."""
     policy_bundle: PolicyBundle
     policy_bundle_hash: str
-    """The hash of policy_bundle."""
+    """Hash of `policy_bundle`."""
     status: PolicyStatus
-    """active, or historical where a later version took its place."""
+    """`active`, or `historical` if a later version replaced it."""
     source: str
-    """The path of the rulebook's body on this service."""
+    """The path of the rulebook on this service."""
 
 
 class PolicyBundleRegistry(TypedDict):
-    """Every own policy in every version, by policy id and version."""
+    """Every version of every policy of the service, by policy id and version."""
 
     policy_bundles: list[PolicyBundleEntry]
     """The entries."""
     count: int
-    """How many entries there are."""
+    """The number of entries."""
     hash_algorithm: str
-    """What makes the hashes."""
+    """The hash algorithm."""
     canonicalization: str
-    """What is hashed: the canonical bytes by these rules."""
+    """How JSON becomes bytes to hash."""
 
 
 class PolicyBundleAnswer(TypedDict):
@@ -4578,11 +4721,11 @@ class RulebookMetadataWarnings(TypedDict):
     """One warning."""
 
     field: str
-    """Where it stands: a dotted path with array indexes in brackets."""
+    """The field: a dotted path with array indexes in brackets."""
     code: str
-    """What is probably wrong, in one stable word."""
+    """What is probably wrong, as a stable word."""
     message: str
-    """The same for a person, and what to do."""
+    """What is probably wrong and what to do, as a sentence."""
 
 
 class RulebookMetadataAnnotationsRules(TypedDict):
@@ -4595,14 +4738,14 @@ class RulebookMetadataAnnotationsRules(TypedDict):
 
 
 class RulebookMetadataAnnotations(TypedDict):
-    """The comments of the rulebook's author, from the file that was registered last. Not authenticated: no hash or
-    signature covers them. Absent where there are none.
+    """The author's comments, from the file that was registered last. They are not authenticated: no hash or
+    signature covers them. Absent if there are none.
     """
 
     authenticated: bool
     """Always false."""
     schema: NotRequired[str]
-    """$schema of the file."""
+    """`$schema` of the file."""
     description: NotRequired[str]
     """The comment on the rulebook."""
     rules: NotRequired[dict[str, RulebookMetadataAnnotationsRules]]
@@ -4612,37 +4755,37 @@ class RulebookMetadataAnnotations(TypedDict):
 
 
 class RulebookMetadata(TypedDict):
-    """The registration of a rulebook in the caller's scope, as records cite it, with warnings and comments. Never
-    the rulebook's body.
+    """The registration of a rulebook in your scope, as records cite it, with warnings and comments. It never has the
+    rulebook's body.
     """
 
     ok: bool
     """The registration was found."""
     rulebook: RulebookRegistration
-    """What was registered, once and for good."""
+    """The registration, which never changes."""
     warnings: list[RulebookMetadataWarnings]
-    """What is valid and probably not meant, as `gate rulebook check` warns of it. Made for this answer; no hash
-    covers it.
+    """Valid parts of the rulebook that are probably mistakes, as `gate rulebook check` lists them. No hash covers
+    them.
     """
     annotations: NotRequired[RulebookMetadataAnnotations]
-    """The comments of the rulebook's author, from the file that was registered last. Not authenticated: no hash or
-    signature covers them. Absent where there are none.
+    """The author's comments, from the file that was registered last. They are not authenticated: no hash or
+    signature covers them. Absent if there are none.
     """
 
 
 class AdapterLimits(TypedDict):
-    """What a call may take."""
+    """The limits of one call."""
 
     timeout_ms: int
-    """How long, in milliseconds."""
+    """The longest run time, in milliseconds."""
     memory_bytes: int
-    """How much memory a worker may allocate, in bytes."""
+    """The most memory that a worker may allocate, in bytes."""
     output_bytes: int
-    """How long the JSON text of the facts may be, in bytes."""
+    """The longest JSON text of the facts, in bytes."""
 
 
 class AdapterManifest(TypedDict):
-    """What a registered adapter is. manifest_hash is H of the rest, and records cite it."""
+    """A registered adapter. `manifest_hash` is the hash of all other fields, and records cite it."""
 
     manifest_version: Literal["trusted_adapter_manifest_v1"]
     """The format of manifests."""
@@ -4651,19 +4794,19 @@ class AdapterManifest(TypedDict):
     version: str
     """Its exact version."""
     title: str
-    """What it is called."""
+    """The adapter's title."""
     description: str
-    """What it makes of what."""
+    """What it turns into which facts."""
     implementation_revision: str
-    """The revision of its source, as its author counts."""
+    """The revision of its source, counted by its author."""
     implementation_hash: str
     """SHA-256 of the bytes of its source, lower-case hex."""
     adapter_authority: Literal["facts_only"]
-    """It emits facts; the rulebook selects the verdict."""
+    """It only makes facts; the rulebook selects the verdict."""
     execution_isolation: Literal["process_one_shot_v1"]
     """Each call runs once, in a process of its own."""
     capability_enforcement: Literal["seccomp_allow_list_v1"]
-    """What denies a worker everything but computing. Status tells what is in force beyond it."""
+    """What restricts a worker to computing. `GET /api/decision/status` shows what else is in force."""
     denied_capabilities: list[
         Literal[
             "child_processes",
@@ -4678,29 +4821,29 @@ class AdapterManifest(TypedDict):
     ]
     """What a worker cannot do."""
     limits: AdapterLimits
-    """What a call may take."""
+    """The limits of one call."""
     input_schema: dict[str, Json]
-    """The JSON Schema of its input; closed."""
+    """The JSON Schema of its input. Unknown fields are rejected."""
     output_schema: dict[str, Json]
-    """The JSON Schema of its facts; closed."""
+    """The JSON Schema of its facts. Unknown fields are rejected."""
     manifest_hash: str
-    """H of the manifest without this member, lower-case hex."""
+    """Hash of the manifest without this field, in lower-case hex."""
 
 
 class TrustedAdapters(TypedDict):
-    """Answer of GET /api/decision/adapters: every adapter that can be invoked."""
+    """Every adapter that can be called."""
 
     adapters: list[AdapterManifest]
-    """Their manifests, by id and version. Each is as trusted-adapter-manifest.schema.json says."""
+    """Their manifests, by id and version."""
 
 
 class PolicyPatterns(TypedDict):
     """The patterns, by pattern id."""
 
     patterns: list[PolicyPattern]
-    """The patterns that bear the tag, or all."""
+    """The patterns with the tag, or all."""
     count: int
-    """How many patterns these are."""
+    """The number of patterns listed."""
 
 
 class PolicyPatternAnswer(TypedDict):
@@ -4717,11 +4860,11 @@ class PolicySource(TypedDict):
     policy_version: str
     """The rulebook's version."""
     policy_hash: str
-    """The rulebook's hash: lower-case hex SHA-256 of its canonical bytes."""
+    """Hash of the rulebook: SHA-256 of its canonical bytes, in lower-case hex."""
     status: PolicyStatus
-    """active, or historical where a later version took its place."""
+    """`active`, or `historical` if a later version replaced it."""
     source: str
-    """The path of the rulebook's body on this service."""
+    """The path of the rulebook on this service."""
 
 
 class PolicySourcesPolicyTables(TypedDict):
@@ -4730,13 +4873,13 @@ class PolicySourcesPolicyTables(TypedDict):
     service: Literal["refund", "cancel", "return", "trial"]
     """The service that answers from it."""
     tool: str
-    """The name of the question, as a tool."""
+    """The name of the question's MCP tool."""
     table_hash: str
     """The hash of the table."""
     origin: Literal["operator", "release"]
-    """operator, or release where it came with the product."""
+    """`operator`, or `release` if it came with the product."""
     entries: int
-    """How many entries it has."""
+    """The number of entries."""
     source: str
     """The path of the table on this service."""
     rulebook: str
@@ -4744,26 +4887,26 @@ class PolicySourcesPolicyTables(TypedDict):
 
 
 class PolicySources(TypedDict):
-    """Where the bodies of the service's own policies and the policy tables in force stand."""
+    """Where to find the rulebooks of the service's own policies, and the active policy tables."""
 
     policy_sources: list[PolicySource]
-    """Every own policy in every version, by policy id and version."""
+    """Every version of every policy of the service, by policy id and version."""
     count: int
-    """How many sources there are."""
+    """The number of policy sources."""
     policy_tables: list[PolicySourcesPolicyTables]
-    """The tables in force that the policy services answer from."""
+    """The active tables of the policy services."""
 
 
 class PolicyTableEntryWindows(TypedDict):
-    """Periods, in days. refund: refund_days. return: return_days. cancel: free_days, in which cancelling costs
-    nothing, and locked_days, the number of full days for which cancelling is not possible; from the day of that
-    number on it is possible.
+    """Periods in days. Service `refund`: `refund_days`. Service `return`: `return_days`. Service `cancel`:
+    `free_days`, in which canceling is free, and `locked_days`, the number of full days in which canceling is not
+    possible: it is possible from the day with that number on.
     """
 
     refund_days: NotRequired[int | str]
-    """Days after the purchase, the last one included; or never."""
+    """Days after the purchase, including the last one; or `never`."""
     return_days: NotRequired[int | str]
-    """Days after the delivery, the last one included; or never."""
+    """Days after the delivery, including the last one; or `never`."""
     free_days: NotRequired[int]
     """Whole days."""
     locked_days: NotRequired[int]
@@ -4776,65 +4919,65 @@ class PolicyTableEntryOffersAlternative2(TypedDict):
     trial_days: int
     """Length of the trial, in days."""
     card_required: bool | None
-    """Whether a means of payment is required; null where the source does not say."""
+    """Whether a means of payment is required; null if the source does not say."""
 
 
 class PolicyTableEntryConditions(TypedDict):
     """An entry of `conditions` in PolicyTableEntry."""
 
     name: str
-    """As callers confirm it."""
+    """The name by which callers confirm it."""
     text: str
-    """For readers."""
+    """The condition in words."""
 
 
 class PolicyTableEntry(TypedDict):
     """What one vendor publishes for one region and plan."""
 
     vendor: str
-    """The vendor, as callers name it."""
+    """The vendor's id for callers."""
     name: str
-    """The vendor's name for readers; callers may use it too."""
+    """The vendor's name. Callers may use it too."""
     region: str
-    """A country as ISO 3166-1 alpha-2, with a subdivision where that matters (US-CA), or * for every region."""
+    """A country as ISO 3166-1 alpha-2, with a subdivision if it matters (US-CA), or `*` for all regions."""
     plan: str
-    """A plan or a product category, or * for every plan."""
+    """A plan or a product category, or `*` for all."""
     decision_mode: Literal["deterministic", "conditional", "review_only"]
-    """deterministic: the days alone carry a verdict. conditional: the caller must confirm the conditions before a
-    favourable verdict. review_only: a person reads the source; the answer is always UNKNOWN.
+    """`deterministic`: the days alone decide. `conditional`: the caller must confirm the conditions for a favorable
+    verdict. `review_only`: a person reads the source; the answer is always UNKNOWN.
     """
     windows: NotRequired[PolicyTableEntryWindows]
-    """Periods, in days. refund: refund_days. return: return_days. cancel: free_days, in which cancelling costs
-    nothing, and locked_days, the number of full days for which cancelling is not possible; from the day of that
-    number on it is possible.
+    """Periods in days. Service `refund`: `refund_days`. Service `return`: `return_days`. Service `cancel`:
+    `free_days`, in which canceling is free, and `locked_days`, the number of full days in which canceling is not
+    possible: it is possible from the day with that number on.
     """
     penalties: NotRequired[list[str]]
-    """cancel: what cancelling costs outside free_days; empty where it costs nothing."""
+    """Service `cancel`: what canceling costs outside `free_days`; empty if it is free."""
     offers: NotRequired[str | PolicyTableEntryOffersAlternative2]
-    """trial: the free trial of the plan, or none."""
+    """Service `trial`: the free trial of the plan, or `none`."""
     conditions: NotRequired[list[PolicyTableEntryConditions]]
-    """conditional: what the caller must confirm."""
+    """Mode `conditional`: what the caller must confirm."""
     source: str
-    """The public page with the vendor's own words."""
+    """The vendor's public page."""
     notes: NotRequired[str]
-    """For readers."""
+    """A remark for readers."""
     last_verified: str | None
-    """The day on which somebody last read the source and found the entry right; null where nobody did. A day to come
-    is refused.
+    """The day on which somebody last compared the entry with the source; null if nobody did. A future day is
+    rejected.
     """
 
 
 class PolicyTable(TypedDict):
-    """What vendors publish about one question: refunds, cancelling, returns or trials. An operator's to edit."""
+    """What vendors publish about one question: refunds, cancellations, returns or trials. Operators can edit it."""
 
     policy_table_version: str
     """Version of this format."""
     service: Literal["refund", "cancel", "return", "trial"]
     """The question that the table answers."""
     description: NotRequired[str]
-    """For readers of the file."""
+    """A comment for readers of the file."""
     entries: list[PolicyTableEntry]
-    """One entry for each vendor, region and plan; their order means nothing."""
+    """One entry for each vendor, region and plan. Their order does not matter."""
 
 
 # What is answered: Contract.
@@ -4846,30 +4989,28 @@ class SchemaEntry(TypedDict):
     name: str
     """The schema's name."""
     title: str
-    """The same for readers."""
+    """The schema's title."""
     url: str
     """Its path."""
     hash: str
-    """H(schema)."""
+    """Hash of the schema."""
 
 
 class ContractIndex(TypedDict):
-    """GET /schemas/: everything that the service publishes of its contract. Addresses are paths from the service's
-    base address.
-    """
+    """The index of the published contract. URLs are paths from the service's base address."""
 
     ok: bool
     """The index is complete."""
     interface_version: str
     """Version of the interface description."""
     compatibility_policy: str
-    """What may change, and what may not."""
+    """The rules for compatible changes."""
     schemas: list[SchemaEntry]
     """The JSON Schemas, by name."""
     conformance_url: str
-    """Path of the conformance fixtures' index."""
+    """Path of the index of conformance fixtures."""
     replay_url: str
-    """Path of the golden replay corpus' index."""
+    """Path of the index of the golden replay corpus."""
 
 
 class ConformanceEntry(TypedDict):
@@ -4878,11 +5019,11 @@ class ConformanceEntry(TypedDict):
     fixture_id: str
     """The fixture's id."""
     title: str
-    """What it shows, for readers."""
+    """What it shows."""
     path: str
-    """Beside the index."""
+    """The path, relative to the index."""
     sha256: str
-    """Of the fixture's canonical JSON."""
+    """Hash of the fixture's canonical JSON."""
 
 
 class ConformanceIndex(TypedDict):
@@ -4891,17 +5032,17 @@ class ConformanceIndex(TypedDict):
     interface_version: str
     """Version of the interface description."""
     compatibility_policy: str
-    """What may change, and what may not."""
+    """The rules for compatible changes."""
     protocol: str
     """Version of the protocol."""
     hash_algorithm: str
-    """The hash of this protocol."""
+    """The hash algorithm."""
     canonicalization: str
-    """How JSON becomes bytes."""
+    """How JSON becomes bytes to hash."""
     fixtures: list[ConformanceEntry]
     """The fixtures."""
     conformance_hash: str
-    """H of the list of the fixtures' hashes, in their order."""
+    """Hash of the list of the fixtures' hashes, in order."""
 
 
 class FixtureRequest(TypedDict):
@@ -4910,73 +5051,73 @@ class FixtureRequest(TypedDict):
     method: Literal["GET", "POST"]
     """The HTTP method."""
     path: str
-    """From the service's base address."""
+    """The path from the service's base address."""
     headers: dict[str, str]
-    """The headers to send, besides the key."""
+    """The headers to send in addition to the key."""
     body: dict[str, Json]
-    """A JSON value."""
+    """The JSON body."""
 
 
 class FixtureExpectation(TypedDict):
-    """What must come of it."""
+    """What the answer must contain."""
 
     status: int
     """The HTTP status."""
     body: dict[str, Json]
-    """Members that the answer must hold. An object needs at least the members named; an array as many items, each as
-    named; anything else must be equal.
+    """Fields that the answer must have. An object needs at least the fields given; an array needs as many items,
+    each as given; anything else must be equal.
     """
     absent: list[str]
-    """Members that the answer must not have at its root."""
+    """Fields that the answer must not have at the top level."""
 
 
 class ConformanceFixture(TypedDict):
-    """A request to a service, and what must come of it. The caller adds its x-api-key."""
+    """A request to a service, and what the answer must contain. You add your own `x-api-key`."""
 
     fixture_id: str
     """The fixture's id."""
     title: str
-    """What it shows, for readers."""
+    """What it shows."""
     request: FixtureRequest
     """What to send."""
     expected: FixtureExpectation
-    """What must come of it."""
+    """What the answer must contain."""
 
 
 class GoldenReplayFile(TypedDict):
     """An entry of `files` in GoldenReplayIndex."""
 
     path: str
-    """Beside the index."""
+    """The path, relative to the index."""
     sha256: str
-    """Of the file's canonical JSON."""
+    """Hash of the file's canonical JSON."""
     cases: int
-    """How many cases the file holds."""
+    """The number of cases in the file."""
 
 
 class GoldenReplayIndex(TypedDict):
-    """What the corpus holds. Hashes are SHA-256 of canonical JSON, in lower-case hex."""
+    """The index of the golden replay corpus. Hashes are SHA-256 of canonical JSON, in lower-case hex."""
 
     corpus: str
-    """The corpus' label."""
+    """The label of the corpus."""
     replay_contract: str
-    """How the cases are to be replayed: as stored, never reinterpreted."""
+    """How to replay the cases: as stored, never reinterpreted."""
     evaluator_version: str
-    """The evaluator that the hashes name."""
+    """The evaluator that the hashes are for."""
     rulebook_schema_hash: str
-    """Of the Rulebook v1 schema that the rulebooks follow."""
+    """Hash of the Rulebook v1 schema that the rulebooks follow."""
     hash_algorithm: str
-    """The hash of this protocol."""
+    """The hash algorithm."""
     canonicalization: str
-    """How JSON becomes bytes."""
+    """How JSON becomes bytes to hash."""
     files: list[GoldenReplayFile]
     """The files."""
     cases: int
-    """How many cases there are in all files."""
+    """The number of cases in all files."""
     covers: dict[str, int]
-    """How many cases speak of each subject."""
+    """The number of cases for each subject."""
     corpus_hash: str
-    """H of the list of the files' hashes, in their order."""
+    """Hash of the list of the files' hashes, in order."""
 
 
 class GoldenRulebook(TypedDict):
@@ -5000,230 +5141,66 @@ class GoldenOutcome(TypedDict):
     reason_code: str
     """Its reason code."""
     matched_rule_id: str | None
-    """null for the default outcome, and where input is needed."""
+    """The rule that matches; null for the default outcome, and if input is missing or invalid."""
     missing_fields: list[str]
     """As in the record's evaluation."""
     invalid_fields: list[InvalidField]
     """As in the record's evaluation."""
     evaluated_rules: NotRequired[list[str]]
-    """Where the order is the subject: the rule_id of each rule of the record's evaluation, in its order."""
+    """In cases about the order: the `rule_id` of each rule of the record's evaluation, in order."""
 
 
 class GoldenHashes(TypedDict):
-    """What never changes: H(rulebook), H(facts), and rulebook_attestation.bundle_hash of the record."""
+    """Hashes that never change: of the rulebook, of the facts, and the record's `rulebook_attestation.bundle_hash`."""
 
     trusted_adapter: NotRequired[dict[str, Json]]
-    """trusted_adapter of the record, in adapter mode."""
+    """`trusted_adapter` of the record, in adapter mode."""
     rulebook_hash: str
-    """H(rulebook)."""
+    """Hash of the rulebook."""
     input_hash: str
-    """H(facts)."""
+    """Hash of the facts."""
     bundle_hash: str
-    """rulebook_attestation.bundle_hash of the record."""
+    """`rulebook_attestation.bundle_hash` of the record."""
 
 
 class GoldenCase(TypedDict):
-    """Facts, and what a rulebook must say about them."""
+    """Facts, and what a rulebook must decide about them."""
 
     case_id: str
     """The case's id."""
     title: str
-    """What it shows, for readers."""
+    """What it shows."""
     covers: list[str]
-    """The subjects it speaks of."""
+    """The subjects that the case covers."""
     rulebook: GoldenRulebook
     """One of the file's rulebooks."""
     inputs: NotRequired[dict[str, Json]]
-    """The facts, sent as context.inputs. Absent: the request carries none, which means {}."""
+    """The facts, sent as `context.inputs`. If absent, the request has none, which means `{}`."""
     adapter: NotRequired[AdapterInvocation]
-    """The adapter that makes the facts, sent as adapter instead of context.inputs."""
+    """The adapter that makes the facts, sent as `adapter` instead of `context.inputs`."""
     adapter_facts: NotRequired[dict[str, Json]]
     """The facts that the adapter makes."""
     expected: GoldenOutcome
     """What the record must say."""
     frozen: GoldenHashes
-    """What never changes: H(rulebook), H(facts), and rulebook_attestation.bundle_hash of the record."""
+    """Hashes that never change: of the rulebook, of the facts, and the record's `rulebook_attestation.bundle_hash`."""
 
 
 class GoldenReplays(TypedDict):
-    """Rulebooks, and what each must say about facts. A rulebook here follows rulebook-v1.schema.json; once
-    published, its version never changes.
+    """Rulebooks, facts, and what each rulebook must decide. The rulebooks follow Rulebook v1. Once published, a
+    version never changes.
     """
 
     corpus: str
-    """The corpus' label."""
+    """The label of the corpus."""
     theme: str
-    """What the cases are about; the file's name."""
+    """The theme of the cases, which is the file's name."""
     title: str
-    """The same for readers."""
+    """The theme as a title."""
     rulebooks: list[Rulebook]
     """The rulebooks that the cases use."""
     cases: list[GoldenCase]
     """The cases."""
-
-
-# What is answered: Operations.
-
-
-class StatusPart(TypedDict):
-    """One part of the service; parts carry further members of their own."""
-
-    ready: bool
-    """Whether the part works now."""
-    reason: NotRequired[str]
-    """Why it does not."""
-
-
-class Status(TypedDict):
-    """Readiness of everything that a decision needs; the same shape ready (200) and degraded (503)."""
-
-    ok: bool
-    """Whether every part is ready."""
-    status: Readiness
-    """The same in one word."""
-    version: str
-    """Version of the service."""
-    interface_version: str
-    """Version of this interface description."""
-    signing: StatusPart
-    """Receipt and registry signing."""
-    rulebook_runtime: StatusPart
-    """The contract under which rulebooks are validated and evaluated."""
-    ledger: StatusPart
-    """Where records are kept."""
-    idempotency: StatusPart
-    """Whether retries can be recognized."""
-    registries: StatusPart
-    """Where the public keys are."""
-    auth: StatusPart
-    """How callers are known."""
-    backends: StatusPart
-    """Each backend by name: ledger (sqlite, postgresql), advisory, trusted_adapters, and reports, the process that
-    counts for reports. Each of the last three is ready, unavailable, unconfigured, or unknown where the report was
-    made without a running server. Decisions need none of them.
-    """
-    disk: StatusPart
-    """Whether the ledger's disk has room."""
-    checkpoints: StatusPart
-    """Whether the service keeps signed checkpoints of every chain (kept), when it last looked at all of them
-    (looked_at, UTC or null), and how many chains no longer contain the last checkpoint that was kept (refused). note
-    says why none are kept.
-    """
-    workers: NotRequired[StatusPart]
-    """The processes that answer requests: asked, running, crash_looping, deaths and last_deaths. Present under `gate
-    serve`.
-    """
-    trusted_adapters: StatusPart
-    """What can be invoked, and what holds a worker on the service's machine: registered, required and in_force.
-    Where none can run, ok is as it is without them.
-    """
-    policy_tables: StatusPart
-    """The tables that policy services answer from, as tables: service, origin (operator, or release where it came
-    with the product), hash, entries, and fault where the operator's file is broken. The last good table then stays
-    in force, and ok is as it is without them.
-    """
-    contracts: dict[str, str]
-    """The label of each contract of the protocol, those among them whose parts come with later releases."""
-
-
-class Probe(TypedDict):
-    """Answer to a health probe: whether the process lives, or whether it is ready."""
-
-    ok: bool
-    """Whether the answer is good."""
-    status: Literal["alive", "ready", "degraded"]
-    """The same in one word."""
-
-
-class RequestLimits(TypedDict):
-    """Bounds of requests."""
-
-    request_bytes: int
-    """Largest body of a request."""
-    verify_bytes: int
-    """Largest body at the verify endpoints."""
-    nesting: int
-    """How deep arrays and objects may nest."""
-    idempotency_key_characters: int
-    """Longest idempotency key."""
-    sandbox_bytes: NotRequired[int]
-    """Largest body at the sandbox."""
-    sandbox_requests_per_minute: NotRequired[int]
-    """Requests that one address may send to the sandbox in a minute."""
-    pilot_requests_per_minute: NotRequired[int]
-    """Submissions, and confirmations, of pilots that one address may send in a minute."""
-
-
-class RuntimeConfig(TypedDict):
-    """What a caller may have to know of how this service is set up; nothing secret."""
-
-    ok: bool
-    """Always true."""
-    version: str
-    """Version of the service."""
-    interface_version: str
-    """Version of this interface description."""
-    base_url: str
-    """Where callers reach the service."""
-    schema_url: str
-    """Where the Rulebook v1 schema is published; records cite it."""
-    openapi_url: str
-    """Path of the interface description."""
-    docs_url: str
-    """Path of the same as a page."""
-    modes: dict[str, Literal["binding", "advisory", "unconfigured"]]
-    """How each mode of a Decision Request is answered: binding, advisory, or unconfigured (503)."""
-    binding_modes: list[str]
-    """The binding modes that can be used here."""
-    response_views: list[str]
-    """The views of a record."""
-    receipt_signing: ReceiptSigning
-    """How receipts are signed."""
-    registry_signing: RegistrySigning
-    """How attestations and registrations are signed."""
-    limits: RequestLimits
-    """Bounds of requests."""
-
-
-class ProofMetrics(TypedDict):
-    """How much proof the instance holds, over all of its scopes."""
-
-    ok: bool
-    """Always true."""
-    generated_at: str
-    """When it was counted, UTC."""
-    status: Readiness
-    """Readiness at that moment."""
-    scopes: int
-    """Scopes, each with its own chain."""
-    chain_entries: int
-    """Entries of all chains together."""
-    registered_rulebooks: int
-    """Rulebook versions that scopes have registered."""
-    receipt_keys: int
-    """Published receipt keys, active and past."""
-    attestation_keys: int
-    """Published attestation keys, active and past."""
-    receipt_signing: ReceiptSigning
-    """How receipts are signed."""
-    registry_signing: RegistrySigning
-    """How attestations and registrations are signed."""
-
-
-class PilotSubmission(TypedDict):
-    """The answer of POST /api/pilot. It is the same whether or not the e-mail address was sent before."""
-
-    pilot_id: str
-    """The submission's id; the operator's message repeats it."""
-    status: str
-    """The submission waits to be confirmed."""
-
-
-class PilotConfirmation(TypedDict):
-    """The answer of POST /api/pilot/confirm."""
-
-    status: str
-    """The submission is confirmed, now or before."""
 
 
 # What is answered: Documentation.
@@ -5235,17 +5212,17 @@ class EndpointEntry(TypedDict):
     method: str
     """The HTTP method."""
     path: str
-    """The path, parameters in braces."""
+    """The path, with parameters in braces."""
     summary: str
     """What it does."""
     auth: Literal["public", "key", "optional key", "metrics token"]
-    """What the caller has to send."""
+    """What the caller must send."""
     access: str
-    """What a key has to allow, or public, or metrics."""
+    """The access that a key needs, or `public`, or `metrics`."""
     rate_limited: bool
-    """Whether the plan's rate and cap hold here."""
+    """Whether the plan's rate and cap apply."""
     statuses: list[int]
-    """Every status that it answers, ascending."""
+    """Every status that it returns, ascending."""
 
 
 class SchemaLink(TypedDict):
@@ -5263,9 +5240,9 @@ class Plan(TypedDict):
     plan: str
     """Its name."""
     requests_per_minute: int | None
-    """Decide requests a key in a sliding minute; null for no limit."""
+    """Decide requests of a key in any 60 seconds; null for no limit."""
     records_per_month: int | None
-    """Records a scope in a UTC month, where the operator set no other cap; null for no cap."""
+    """Records of a scope in a UTC month, unless the operator set another cap; null for no cap."""
 
 
 class RateLimits(TypedDict):
@@ -5274,13 +5251,13 @@ class RateLimits(TypedDict):
     scope: str
     """What is counted, and for whom."""
     headers: list[str]
-    """The response headers that tell of it."""
+    """The response headers about limits."""
     plans: list[Plan]
     """The plans."""
 
 
 class DocsMetadata(TypedDict):
-    """The interface in short: every endpoint, every schema, and the limits."""
+    """The endpoints, schemas and limits of the service, in short."""
 
     ok: bool
     """The metadata is complete."""
@@ -5296,4 +5273,4 @@ class DocsMetadata(TypedDict):
     """The published JSON Schemas, by name."""
     rate_limits: RateLimits
     limits: dict[str, int]
-    """The largest of what the service takes, by name: bytes, depths and counts."""
+    """The largest values that the service accepts, by name: bytes, depths and counts."""

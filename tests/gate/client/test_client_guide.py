@@ -1,4 +1,4 @@
-"""docs/client.md has every endpoint, argument and error of the client, and docs/guard.md those of the guard."""
+"""The pages about the client and the guard have every endpoint, argument and error of theirs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,18 @@ from gate.client import AsyncClient, Client, Recovery, connection, errors, opera
 from gate.client.client import TIMEOUT, TRIES
 from gate.client.guard.permit import BasePermit
 from gate.client.guard.saying import EXECUTION_STATUSES, Outcome
-from gate.client.guard.terms import MAX_AGE
+from gate.client.guard.terms import MAX_AGE, REVIEW_SECONDS
 from gate.errors import GateError
 from tests.end_to_end.support import ROOT, anchors
-from tests.support.documentation import API, OPERATIONS, rows, section
+from tests.support.documentation import OPERATIONS, rows, section
 
-CLIENT: Final = (ROOT / "docs" / "client.md").read_text()
-GUARD: Final = (ROOT / "docs" / "guard.md").read_text()
-LISTED: Final = rows(section(CLIENT, "## Every endpoint"))
+CLIENT: Final = (ROOT / "docs" / "guides" / "use-the-python-client.md").read_text()
+METHODS_PAGE: Final = (ROOT / "docs" / "reference" / "client-methods.md").read_text()
+GUARD: Final = (ROOT / "docs" / "guides" / "guard-a-function.md").read_text()
+REPORTING: Final = (ROOT / "docs" / "guides" / "report-from-a-guard.md").read_text()
+RECOVERY: Final = (ROOT / "docs" / "guides" / "recover-a-started-action.md").read_text()
+GUARD_ERRORS: Final = (ROOT / "docs" / "reference" / "guard-errors.md").read_text()
+LISTED: Final = rows(section(METHODS_PAGE, "## Every endpoint"))
 BODIES: Final = frozenset({"request", "report", "material"})
 
 METHODS: Final[Mapping[str, Callable[..., Any]]] = {name: getattr(operations, name) for name in operations.__all__}
@@ -43,11 +47,11 @@ def words(text: str) -> list[str]:
 
 
 def test_every_endpoint_has_one_row_and_every_method_too() -> None:
-    endpoints = [re.findall(r"\[`(.*?)`\]\(api\.md#(.*?)\)", cell)[0] for cell, *_ in LISTED]
+    endpoints = [re.findall(r"\[`(.*?)`\]\(api/([\w-]+)\.md#(.*?)\)", cell)[0] for cell, *_ in LISTED]
     called = [name for name, operation in OPERATIONS.items() if operation.get("x-client", True)]
-    assert sorted(name for name, _ in endpoints) == sorted(called)
-    assert [{anchor} for _, anchor in endpoints] == [anchors(f"### `{name}`") for name, _ in endpoints]
-    assert all(f"### `{name}`" in API for name, _ in endpoints)
+    assert sorted(name for name, *_ in endpoints) == sorted(called)
+    assert [{anchor} for *_, anchor in endpoints] == [anchors(f"### `{name}`") for name, *_ in endpoints]
+    assert all([page.replace("-", " ").capitalize()] == OPERATIONS[name]["tags"] for name, page, _ in endpoints)
     assert sorted(method.partition("(")[0] for _, cell, _ in LISTED for method in words(cell)) == sorted(METHODS)
 
 
@@ -86,8 +90,8 @@ def test_every_argument_of_a_client_has_a_row_with_its_variable_and_default() ->
     assert {name: variable for name, (variable, _) in listed.items() if variable} == {
         name: [variable] for name, variable in variables.items()
     }
-    assert listed["timeout"][1].endswith(f"; {TIMEOUT:g}")
-    assert listed["tries"][1].endswith(f"; {TRIES}")
+    assert listed["timeout"][1].endswith(f"; default: {TIMEOUT:g}")
+    assert listed["tries"][1].endswith(f"; default: {TRIES}")
 
 
 def test_every_error_of_a_call_has_a_row_with_its_status_and_every_field_one() -> None:
@@ -103,31 +107,29 @@ def test_every_error_of_a_call_has_a_row_with_its_status_and_every_field_one() -
 
 
 def test_the_guide_of_the_guard_lists_its_arguments() -> None:
-    listed = [words(name)[0] for name, _ in rows(section(GUARD, "## What a guard takes"))]
-    assert listed == [name for name in inspect.signature(Client.guard).parameters if name != "self"]
-    assert f"`max_age`, {MAX_AGE:g} seconds" in section(GUARD, "## How old a yes may be")
+    listed = {words(name)[0]: told for name, told in rows(section(GUARD, "## Arguments"))}
+    assert list(listed) == [name for name in inspect.signature(Client.guard).parameters if name != "self"]
+    assert f"in seconds; default: {MAX_AGE:g}." in listed["max_age"]
+    assert listed["review_seconds"].endswith(f"default: {REVIEW_SECONDS:g}")
 
 
 def test_the_guide_of_the_guard_names_what_a_permit_takes() -> None:
-    told = " ".join(cell for row in rows(section(GUARD, "## Refusals")) for cell in row)
-    described = set(inspect.signature(BasePermit.describe).parameters) - {"self"}
-    states = {name for name in described if name.startswith("state_")}
-    assert described - states <= set(words(told))
-    assert "states before and after" in told
+    told = " ".join(cell for row in rows(section(REPORTING, "## Use the permit")) for cell in row)
+    assert set(inspect.signature(BasePermit.describe).parameters) - {"self"} <= set(words(told))
     assert Outcome.__optional_keys__ <= set(words(told))
     assert {"queued", "skipped"} <= set(EXECUTION_STATUSES)
 
 
 def test_the_guide_of_the_guard_has_every_error_and_every_answer_of_a_hook() -> None:
-    listed = {name for row in rows(section(GUARD, "## Every error")) for name in words(row[0])}
+    listed = {name for row in rows(section(GUARD_ERRORS, "# Guard errors")) for name in words(row[0])}
     own = defined(errors.NotPermitted) | {"StoreUnavailable"}
     assert listed == own - {"NotPermitted"} | {"RequestRefused", "MaterialRefused", "OperatorError"}
-    answers = {name for row in rows(section(GUARD, "## Already started")) for name in words(row[0])}
+    answers = {name for row in rows(section(RECOVERY, "## Write a recovery hook")) for name in words(row[0])}
     assert answers == set(Recovery.__members__)
     assert listed | {"FieldError", "GateError"} <= set(gate.client.__all__)
 
 
-PROGRAMS: Final = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "examples").glob("*.py")]
+PROGRAMS: Final = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs" / "examples").glob("*.py")]
 
 
 @pytest.mark.parametrize("file", PROGRAMS, ids=lambda file: file.name)

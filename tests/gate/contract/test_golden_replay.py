@@ -164,7 +164,7 @@ def test_every_case_and_every_version_of_a_rulebook_stands_once() -> None:
 
 
 def test_the_case_that_the_documentation_shows_is_one_of_them() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "contract.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "guides" / "check-conformance.md").read_text()
     (shown,) = re.findall(r"^```json\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
     assert json.loads(shown) in [golden.case for golden in GOLDEN]
 

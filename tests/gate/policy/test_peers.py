@@ -1,4 +1,5 @@
-"""What is told of a scope in benchmarks, counted against the words of docs/benchmarks.md; and the report made of it."""
+"""What is told of a scope in benchmarks, counted against the words of
+docs/reference/formulas/benchmarks.md; and the report made of it."""
 
 from __future__ import annotations
 
@@ -46,10 +47,10 @@ from gate.policy.questions import BenchmarksQuestion
 from tests.end_to_end.support import ROOT
 from tests.gate.policy.counting import tried
 from tests.independent import benchmarks as independent
-from tests.support.documentation import rows, section
+from tests.support.documentation import notes, rows, section
 from tests.support.reports import OTHERS, OWN, benchmark_example
 
-PAGE: Final = (ROOT / "docs" / "benchmarks.md").read_text()
+PAGE: Final = (ROOT / "docs" / "reference" / "formulas" / "benchmarks.md").read_text()
 TOLD: Final = [number / 20 for number in range(1, 20)]
 WIDTH: Final = Fraction(1, 20)
 
@@ -427,14 +428,14 @@ def code_of_some(wanted: Coded) -> Coded | None:
 
 
 class TestPage:
-    """docs/benchmarks.md says what is done."""
+    """docs/reference/formulas/benchmarks.md says what is done."""
 
     def test_the_notes_reasons_and_recommendations_are_those_of_reports(self) -> None:
-        listed = {row[0] for row in rows(section(PAGE, "## What it cannot know"))}
-        truncated = benchmark_report(replace(OWN, truncated=True), None, BenchmarksQuestion("p"), month="2026-11")
-        assert listed == set(truncated["notes"])
+        own = replace(OWN, truncated=True, advisory=4)
+        every = benchmark_report(own, None, BenchmarksQuestion("p", verdict="yes"), month="2026-11")
+        assert notes(section(PAGE, "## The notes")) == every["notes"]
         schema = resources.schema("benchmark-report")["properties"]
-        reasons = [row[0].strip("`") for row in rows(section(PAGE, "## Why nothing is told"))]
+        reasons = [row[0].strip("`") for row in rows(section(PAGE, "## Why nothing is shown"))]
         assert [*reasons, None] == schema["cross_customer"]["properties"]["reason"]["enum"]
         named = [row[0].strip("`") for row in rows(section(PAGE, "## The recommendation"))]
         assert sorted(named) == sorted(schema["recommendation"]["enum"])

@@ -28,13 +28,16 @@ from gate.verify import verify_packet
 from tests.end_to_end.support import ROOT
 from tests.gate.policy.counting import counted, counts, decisions, standings, tried, verdicts
 from tests.independent import verifier
+from tests.support.documentation import notes as listed_notes
 from tests.support.documentation import rows, section
 from tests.support.reports import COUNTED, EMPTY, FIRST, LAST, LIKE, VERSIONS, confidence_example, effectiveness_example
 from tests.support.samples import RECEIPT_KEYS, TRUST, make_packet
 
-PAGE = (ROOT / "docs" / "confidence.md").read_text()
-EFFECTIVENESS_PAGE = (ROOT / "docs" / "effectiveness.md").read_text()
-EXAMPLE_PAGE = (ROOT / "docs" / "effectiveness-example.md").read_text()
+FORMULAS = ROOT / "docs" / "reference" / "formulas"
+PAGE = (FORMULAS / "confidence.md").read_text()
+EFFECTIVENESS_PAGE = (FORMULAS / "effectiveness.md").read_text()
+COMPARISON_PAGE = (FORMULAS / "comparison.md").read_text()
+NOTES_PAGE = (FORMULAS / "effectiveness-notes.md").read_text()
 EFFECTIVENESS_EXAMPLE = json.loads(resources.path("schemas", "examples", "effectiveness-report.json").read_bytes())
 EXAMPLE = json.loads(resources.path("schemas", "examples", "confidence-report.json").read_bytes())
 
@@ -330,7 +333,7 @@ class TestEffectiveness:
         for of in (crowd, replace(COUNTED, truncated=True), replace(COUNTED, by_version=small)):
             assert notes(of)[:-1] == always
         assert notes(replace(COUNTED, by_version={"small": small["small"]}, compared={})) == always
-        listed = [cells[0] for cells in rows(section(EXAMPLE_PAGE, "## The notes"))]
+        listed = listed_notes(NOTES_PAGE)
         footing = COUNTED.footing._replace(
             facts=(),
             unknown=3,
@@ -370,7 +373,7 @@ class TestEffectiveness:
 
 
 class TestEffectivenessDocumentation:
-    TOLD = section(EXAMPLE_PAGE, "## A worked example")
+    TOLD = section(EFFECTIVENESS_PAGE, "## A worked example")
 
     def test_the_worked_example_has_the_counts_and_rates_of_the_report(self) -> None:
         report = effectiveness_example()
@@ -417,7 +420,7 @@ class TestEffectivenessDocumentation:
         assert f"`p_value` {like['p_value']}" in told
 
     def test_the_example_of_the_hotel_is_what_the_formulas_give(self) -> None:
-        told = section(EFFECTIVENESS_PAGE, "## Like with like")
+        told = section(COMPARISON_PAGE, "## Why raw rates mislead")
         table = [cells for cells in rows(told) if len(cells) == 5 and cells[0].startswith(("made", "all"))]
         shares = [
             [Share(int(part.split()[0]), int(whole)) for part, whole in (cells[1:3], cells[3:5])] for cells in table
@@ -440,7 +443,7 @@ class TestEffectivenessDocumentation:
         assert f"A {like.rate:.1%} and B {like.others:.1%}" in words
         value, low, high = (100 * each for each in like.difference)
         assert f"a difference of {value:.1f} points, 95% interval {low:.1f} to {high:.1f}" in words
-        assert sentences(compared) == [words.partition('says: "')[2].partition('"')[0]]
+        assert sentences(compared) == listed_notes(told)
 
     def test_every_recommendation_has_a_row_in_the_order_in_which_they_are_looked_for(self) -> None:
         words = resources.schema("effectiveness-report")["properties"]["recommendation"]["enum"]

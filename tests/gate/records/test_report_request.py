@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,10 +12,10 @@ from typing import Any, Final
 import pytest
 
 from gate.encoding import resources
-from gate.encoding.shapes import FORMS
 from gate.errors import RequestRefused
 from gate.records.reports.receipts import KINDS, Kind
 from gate.records.reports.report_request import check_request
+from tests.support.documentation import rows, section
 from tests.support.samples import REPORTS, cases
 from tests.support.torture import size
 
@@ -142,42 +143,31 @@ def test_no_text_keeps_a_worker_busy(tmp_path: Path) -> None:
         assert [json.loads(line) for line in checked] == texts
 
 
-def bound_of(schema: dict[str, Any]) -> str:
-    """What a schema asks of a member, as the guide writes it."""
-
-    def span(what: str, unit: str) -> str:
-        lowest, highest = schema.get(f"min{what}"), schema[f"max{what}"]
-        return f"at most {highest} {unit}" if lowest is None else f"{lowest} to {highest} {unit}"
-
-    if "enum" in schema:
-        return ", ".join(f"`{value}`" for value in schema["enum"])
-    if "maxItems" in schema:
-        return f"{span('Items', 'strings')} of {bound_of(schema['items'])}"
-    if "maxProperties" in schema:
-        return f"{span('Properties', 'members')}, each name {bound_of(schema['propertyNames'])}"
-    if "properties" in schema:
-        (each,) = {bound_of(inner) for inner in schema["properties"].values()}
-        return f"{' and '.join(f'`{name}`' for name in schema['required'])}, each {each}"
-    if "maxLength" in schema:
-        form = f"{FORMS[schema['pattern']]}; " if "pattern" in schema else ""
-        return form + span("Length", "characters")
-    return {"boolean": "", "object": "not empty", "string": "that of the record"}[schema["type"]]
-
-
-def type_of(schema: dict[str, Any]) -> str:
-    of_numbers = schema.get("additionalProperties") == {"type": "number"}
-    return f"{schema.get('type', 'string')}{' of numbers' if of_numbers else ''}"
+def bounds_of(schema: dict[str, Any]) -> list[str]:
+    """What a schema says of a member's values: those that it may have, and how many or how long."""
+    named = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
+    found = [*schema.get("enum", ()), *(str(schema[name]) for name in named if schema.get(name, 1) != 1)]
+    return found + (bounds_of(schema["items"]) if "items" in schema else [])
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_the_guide_has_every_member_of_a_request_as_its_schema_does(kind: Kind) -> None:
+def test_the_reference_has_every_member_of_a_request_as_its_schema_does(kind: Kind) -> None:
     schema = resources.schema(kind.request)
-    guide = (ROOT / "docs" / "lifecycle.md").read_text()
-    section = guide.partition(f"[{kind.request}.schema.json](../schemas/{kind.request}.schema.json)")[2]
-    rows = section.split("\n\n")[1].splitlines()[2:]
-    told = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
-    assert [cells[:4] for cells in told] == [
-        [f"`{name}`", "yes" if name in schema["required"] else "", type_of(inner), bound_of(inner)]
-        for name, inner in schema["properties"].items()
-    ]
-    assert all(cells[4] for cells in told)
+    page = (ROOT / "docs" / "reference" / "formats" / f"{kind.request}.md").read_text()
+    # Fields of fields have rows of their own.
+    told = {cells[0].strip("`"): cells for cells in rows(section(page, "## Fields")) if "." not in cells[0]}
+    assert list(told) == list(schema["properties"])
+    for name, inner in schema["properties"].items():
+        _, type_, required, meaning = told[name]
+        assert required == ("yes" if name in schema["required"] else "no")
+        assert type_.startswith("`" if "enum" in inner else inner["type"])
+        assert set(bounds_of(inner)) <= set(re.findall(r"\w+", type_)), name
+        assert meaning
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_the_guide_names_every_status_of_a_report(kind: Kind) -> None:
+    guide = (ROOT / "docs" / "guides" / "report-results.md").read_text()
+    heading = {"execution": "the execution", "outcome": "the outcome", "crm-sync": "a CRM sync"}[kind.name]
+    told = re.findall(r"`(\w+)`", section(guide, f"## Report {heading}"))
+    assert set(resources.schema(kind.request)["properties"][kind.status_member]["enum"]) <= set(told)

@@ -1,4 +1,4 @@
-"""The programs in docs/lake.md and docs/glance.md run, in the order of each page."""
+"""The programs in the guides to the lake and to finding decisions run, in the order of each page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from workbench.lake.entries import Personal
 from workbench.lake.upkeep import bring_up
 
 
-@pytest.mark.parametrize(("page", "programs", "printed"), [("lake.md", 5, "read_parquet"), ("glance.md", 4, "")])
+@pytest.mark.parametrize(
+    ("page", "programs", "printed"), [("read-the-lake.md", 5, "read_parquet"), ("find-decisions.md", 4, "")]
+)
 def test_the_programs_of_the_page_run(
     page: str,
     programs: int,
@@ -36,7 +38,9 @@ def test_the_programs_of_the_page_run(
         for _ in bring_up(instance.ledger, lake, scope.scope_id, Personal()):
             pass
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / page).read_text(), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(
+        r"^```python\n(.*?)^```", (ROOT / "docs" / "guides" / page).read_text(), re.MULTILINE | re.DOTALL
+    )
     names: dict[str, object] = {}
     for block in blocks:
         exec(block, names)  # noqa: S102 - the page's own text

@@ -1,4 +1,4 @@
-"""docs/anomalies.md and docs/anomaly-formulas.md: the worked example and the tables state what the code does."""
+"""The formulas of anomalies in docs/reference, and the kinds in their guide, state what the code does."""
 
 from __future__ import annotations
 
@@ -25,7 +25,12 @@ from tests.end_to_end.support import ROOT
 from tests.support.documentation import rows, section
 from tests.support.reports import alerts_example, anomaly_example
 
-PAGE: Final = "".join((ROOT / "docs" / f"{name}.md").read_text() for name in ("anomalies", "anomaly-formulas"))
+DOCS: Final = ROOT / "docs"
+GUIDE: Final = (DOCS / "guides" / "investigate-an-anomaly.md").read_text()
+PAGE: Final = "".join(
+    (DOCS / "reference" / "formulas" / f"{name}.md").read_text()
+    for name in ("anomalies", "anomaly-shifts", "anomaly-metrics")
+)
 TOLD: Final = " ".join(PAGE.split())
 
 
@@ -58,29 +63,32 @@ class TestWorkedExample:
         change = self.OUTCOMES["numbers"]["changes"][0]
         h = change["cohens_h"]
         assert f"= {h}`; Fisher's p is {change['p_value']}, " in self.TEXT
-        assert f"and certain: {change['required_p']} would be." in self.TEXT
+        assert f"certain: {change['required_p']} is enough." in self.TEXT
         assert (
             f"`1 - 0.2 * 0.5 / {change['least_h']} = {self.OUTCOMES['anomaly_score']}`, {self.OUTCOMES['severity']}"
             in self.TEXT
         )
         of = change["difference"]
-        assert f"The difference is {of['rate']}, between {of['low']} and {of['high']} by Newcombe's" in self.TEXT
+        assert (
+            f"The difference is {of['rate']}, between {of['low']} and {of['high']} by the Newcombe interval"
+            in self.TEXT
+        )
 
     def test_it_states_the_verdicts_and_the_break(self) -> None:
         change, score = self.VERDICTS["numbers"]["changes"][0], self.VERDICTS["anomaly_score"]
         rates = (f"{change[name]['rate'] * 100:.0f}" for name in ("before", "within"))
         h = change["cohens_h"]
         assert f"`{change['value']}` rose from {' to '.join(rates)} percent, h {h}" in self.TEXT
-        assert f"h {h}, its near end {change['least_h']}: " in self.TEXT
+        assert f"h {h}, near end {change['least_h']}: " in self.TEXT
         assert f"`0.35 + 0.25 * ({change['least_h']} - 0.2) / 0.3 = {score}`" in self.TEXT
-        assert f"would be held at {BELOW_HIGH}" in self.TEXT
+        assert f"the cap would be {BELOW_HIGH}" in self.TEXT
         (broken,) = (of for of in anomaly_example()["anomalies"] if of["kind"] == "lifecycle_break")
         assert f"One decision was executed twice: {broken['anomaly_score']}." in self.TEXT
 
 
 class TestTables:
     def test_every_kind_is_listed(self) -> None:
-        listed = [cells[0].strip("`") for cells in rows(section(PAGE, "## What it looks for"))]
+        listed = [cells[0].strip("`") for cells in rows(section(GUIDE, "## Read one"))]
         assert sorted(listed) == sorted(KINDS)
 
     def test_the_marks_are_those_of_the_measures(self) -> None:
@@ -98,7 +106,7 @@ class TestTables:
         assert table == [list(marks) for marks in measures]
 
     def test_every_break_is_listed_with_its_score(self) -> None:
-        listed = {cells[0].strip("`"): cells[3] for cells in rows(section(PAGE, "### Breaks"))}
+        listed = {cells[0].strip("`"): cells[3] for cells in rows(section(PAGE, "## Breaks"))}
         assert listed == {
             kind: f"{rule.score:g}"
             if rule.score is not None
@@ -109,19 +117,19 @@ class TestTables:
     @pytest.mark.parametrize(
         "said",
         [
-            f"From {HIGH} it is `high`, from {MEDIUM} `medium`",
-            f"`threshold` ({THRESHOLD}) is the least that is listed",
-            f"stays below high, at {BELOW_HIGH} at most",
-            "Outcomes that improved stay below medium, at 0.59",
+            f"From {HIGH} a score is `high`, from {MEDIUM} `medium`",
+            f"The default `threshold` is {THRESHOLD}.",
+            f"At most {BELOW_HIGH}: shifts, drift, and volume that are not certain",
+            "At most 0.59: outcomes that improved",
             f"at most {MAX_WEEKS} weeks are looked at",
             f"(the {MAX_REASONS} most frequent)",
-            f"Below {LEAST_P:g} the report gives {LEAST_P:g}",
+            f"two-sided, at least {LEAST_P:g}",
             f"a false discovery rate of {windows.FALSE_DISCOVERIES}",
-            f"the reference**, the {windows.REFERENCE} weeks before it".replace("the reference**", "**reference**"),
-            f"is at least {shifts.LEAST_EFFECT}, either way",
+            f"**reference**, the {windows.REFERENCE} weeks before it",
+            f"of at least {shifts.LEAST_EFFECT} either way",
             f"median of up to {LIKE} cells before it",
-            f"says with p at most {SEASONAL} that their medians differ",
-            f"the {MAX_METRICS} with the most values",
+            f"Mood's median test has p at most {SEASONAL}",
+            f"The {MAX_METRICS} metrics with the most values",
             f"`max_items` ({MAX_ITEMS})",
             f"decided more than {RECEIPT_DUE.days * 24} hours before `as_of`",
             f"more than {OUTCOME_DUE.days} days before `as_of`",
@@ -131,27 +139,27 @@ class TestTables:
         assert said in TOLD
 
     def test_the_formula_of_what_is_required_is_that_of_the_code(self) -> None:
-        assert "`required_z(n) = max(3.5, sqrt(2 ln(n / 0.01)))`" in TOLD
+        assert "`required_z(n) = max(3.5, sqrt(2 ln(n/0.01)))`" in TOLD
         assert round(required_z(1000), 9) == 4.798525912
-        assert f"`c |distance| / M` is more than `required_z(cells)`, `c` being {NORMAL_MAD}" in TOLD
-        assert f"`{NORMAL_MAD} distance / MAD`" in TOLD
+        assert f"`c |distance| / M > required_z(cells)`, with `c` = {NORMAL_MAD}" in TOLD
+        assert f"`{NORMAL_MAD} distance / MAD > required_z(values)`" in TOLD
 
     def test_the_near_ends_are_those_of_the_code(self) -> None:
-        assert f"({statistics.Z}, and counts" in TOLD
+        assert f"({statistics.Z}, divided counts)" in TOLD
         assert f"({statistics.ONE_SIDED})" in TOLD
-        assert f"h of at least {scores.HARM.considerable} and its near end at least {scores.HARM.noticeable}" in TOLD
+        assert f"`|h|` at least {scores.HARM.considerable} and near end at least {scores.HARM.noticeable}" in TOLD
 
     def test_the_least_share_of_far_values_and_the_least_time_are_those_of_the_code(self) -> None:
-        assert f"certainly {scores.MANY_FAR} of the values lie far out" in TOLD
-        assert f"the window lasts {LASTING.days} days or more" in TOLD
+        assert f"Wilson interval of their share is at least {scores.MANY_FAR}." in TOLD
+        assert f"the window's start to `until` is {LASTING.days} days or more" in TOLD
 
     def test_what_a_shift_needs_to_be_certain_is_that_of_the_code(self) -> None:
-        assert f"`{windows.ALARM_CHANCE * shifts.OUTCOMES_PART} / tests`" in TOLD
-        assert f"a chance of {windows.ALARM_CHANCE} of a false alarm" in TOLD
-        assert f"`{windows.ALARM_CHANCE} / tests`, all tests of these" in TOLD
-        assert f"`required_p = {shifts.ROLLOUT_CHANCE} / rollout_tests`" in TOLD
+        assert f"`{windows.ALARM_CHANCE * shifts.OUTCOMES_PART}/tests` of outcomes" in TOLD
+        assert f"a false alarm of a rate with a chance of {windows.ALARM_CHANCE} at most" in TOLD
+        assert f"`{windows.ALARM_CHANCE}/tests` of metrics, and of facts" in TOLD
+        assert f"it is `{shifts.ROLLOUT_CHANCE}/rollout_tests`" in TOLD
 
     def test_the_lengths_of_windows_are_those_of_the_code(self) -> None:
-        found = re.search(r"a \*\*window\*\* of (\d), (\d), (\d) or (\d) weeks", TOLD)
+        found = re.search(r"A \*\*window\*\* of (\d), (\d), (\d) or (\d) weeks", TOLD)
         assert found is not None
         assert tuple(map(int, found.groups())) == windows.LENGTHS
