@@ -85,7 +85,7 @@ def serve(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Serve the HTTP API. The first start creates the instance: settings, signing keys and the ledger.
+    """Serve the HTTP API. The first start creates the instance: settings, signing keys, and the ledger.
 
     SIGTERM or Ctrl-C stops the service. Workers finish their requests first, for at most 15 seconds. A worker that dies
     is restarted; if it dies twice within 6 seconds, the service ends with exit code 1, so run it under a supervisor.

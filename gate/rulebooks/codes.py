@@ -1,4 +1,4 @@
-"""What the codes of errors, warnings and analysis findings about rulebooks mean, and what an author does about each.
+"""What the codes of errors, warnings, and analysis findings about rulebooks mean, and what an author does about each.
 
 docs/reference/rulebook-codes.md is made from this.
 """
@@ -118,8 +118,9 @@ CASE_WARNINGS: Final[Mapping[str, Code]] = {
         "Correct its name, or remove it.",
     ),
     "never_occurs": Code(
-        "No facts can meet the expectation of a case: an unknown rule, reason code, action or verdict; fields that no "
-        "outcome has together; a missing field that is not required; an invalid field that is not declared.",
+        "No facts can meet the expectation of a case. It has an unknown rule, reason code, action, or verdict, or "
+        "fields that no outcome has together. Or it expects a missing field that is not required, or an invalid field "
+        "that is not declared.",
         "Correct the expectation.",
     ),
 }

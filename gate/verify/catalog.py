@@ -114,11 +114,11 @@ RECORD: Final[tuple[Group, ...]] = (
             Check("source_hash", "The source is the rulebook", advice="The source is the prompt template"),
             Check(
                 "policy_bundle",
-                "The policy bundle states this policy's id, version and hash",
-                advice="The policy bundle states this prompt template's id, version and hash",
+                "The policy bundle states this policy's id, version, and hash",
+                advice="The policy bundle states this prompt template's id, version, and hash",
             ),
-            Check("rulebook", "The rulebook reference states this policy's id, version and hash"),
-            Check("rulebook_registry", "The registration states this policy's id, version and hash"),
+            Check("rulebook", "The rulebook reference states this policy's id, version, and hash"),
+            Check("rulebook_registry", "The registration states this policy's id, version, and hash"),
             Check("rulebook_contract", "The rulebook contract has no empty fields"),
             Check("registry_attestation", "The record repeats the attestation inside the registration"),
             Check(
@@ -168,7 +168,7 @@ RECORD: Final[tuple[Group, ...]] = (
             Check(
                 "evidence_manifest.sources",
                 "",
-                advice="The sources are the prompt template, the evaluation and the model's answer, with their hashes",
+                advice="The sources are the prompt template, the evaluation, and the model's answer, with their hashes",
             ),
             Check("binding_members", "", advice="The record has no field of a binding decision"),
             Check(
@@ -372,7 +372,7 @@ PACKET: Final[tuple[Group, ...]] = (
         (
             Check(
                 "policy_intelligence.effectiveness, .confidence, .anomalies, .benchmarks",
-                "The report has its hash, and is of the record's policy, version, verdict and action",
+                "The report has its hash, and is of the record's policy, version, verdict, and action",
                 "The packet does not have the report",
             ),
             Check(
@@ -541,12 +541,12 @@ CHAIN: Final[tuple[tuple[str, str], ...]] = (
     ("erasure", "An entry of the chain accounts for everything that a decision lacks, and the erased parts are gone."),
     (
         "link",
-        "Each link is that of its entry. Each link, root and position follows from the one before, up to the head.",
+        "Each link is that of its entry. Each link, root, and position follows from the one before, up to the head.",
     ),
     (
         "registration",
         "A record's rulebook is registered as the record cites it. Each registration's body, hash, "
-        "metadata and attestation signature hold.",
+        "metadata, and attestation signature hold.",
     ),
     (
         "table `claims`",

@@ -31,7 +31,7 @@ from gate.rulebooks.testing.advice import find_fact_warnings
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Check, test, analyze, explain and register rulebook files. Only `register`, `list` and `show` need an "
+    help="Check, test, analyze, explain, and register rulebook files. Only `register`, `list` and `show` need an "
     "instance.",
 )
 
@@ -102,7 +102,8 @@ class Form(Enum):
 
 
 To = Annotated[
-    Form, typer.Option(help="wire: Rulebook v1, as requests send it. json or yaml: with $schema and descriptions.")
+    Form,
+    typer.Option(help="`wire`: Rulebook v1, as requests send it. `json` and `yaml`: with $schema and descriptions."),
 ]
 
 

@@ -13,7 +13,7 @@ SOURCE: Final = "gate/rulebooks/codes.py"
 _INTRO: Final = f"""\
 # Rulebook codes
 
-This page explains the errors, warnings and analysis findings about a [rulebook](../glossary.md#rulebook), with what
+This page explains the errors, warnings, and analysis findings about a [rulebook](../glossary.md#rulebook), with what
 to do about each.
 
 ## Errors
