@@ -16,6 +16,8 @@ from typing import Final
 
 from sphinx.cmd.build import build_main
 
+import workbench
+
 ROOT: Final = Path(__file__).parents[2]
 DOCS: Final = ROOT / "docs"
 SOURCES: Final = ROOT / "build" / "site-sources"
@@ -23,21 +25,8 @@ SITE: Final = ROOT / "build" / "site"
 ROOT_PAGES: Final = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 """The pages at the root that the site has as well; the README is for those who look at the repository."""
 
-PYTHON: Final = {
-    "gate.client": ["gate.client"],
-    "workbench.lake": ["workbench.lake.reader", "workbench.lake.verify"],
-    "workbench.engines": [
-        "workbench.engines.effectiveness",
-        "workbench.engines.confidence",
-        "workbench.engines.anomalies",
-        "workbench.engines.benchmarks",
-        "workbench.engines.counterfactuals",
-        "workbench.engines.activity",
-        "workbench.engines.glance",
-        "workbench.engines.listing",
-    ],
-}
-"""The modules with a reference from their docstrings, by its page."""
+PYTHON: Final = ["gate.client", *sorted({getattr(workbench, name).__module__ for name in workbench.__all__})]
+"""The modules with a page from their docstrings."""
 
 _LINK: Final = re.compile(r"(!?\[[^\]]*\])\(([^)#\s]*)(#[^)\s]*)?\)")
 _FENCE: Final = re.compile(r"^```.*?^```", flags=re.MULTILINE | re.DOTALL)
@@ -58,13 +47,14 @@ def prepare() -> None:
         text = adapted(page)
         if page == DOCS / "README.md":
             text += "".join(_navigation(page))
-        elif page.name == "README.md":
-            text += _toctree(sorted(_target(each) for each in page.parent.glob("*.md") if each != page), page)
+        elif listed := [each for each in _folder(page).glob("*.md") if each != page]:
+            text += _toctree(sorted(map(_target, listed)), page)
         elif page == DOCS / "reference" / "python.md":
             text += _toctree([SOURCES / "reference" / "python" / f"{name}.md" for name in PYTHON], page)
         _write(_target(page), text)
-    for name, modules in PYTHON.items():
-        _write(SOURCES / "reference" / "python" / f"{name}.md", _python(name, modules))
+    for module in PYTHON:
+        directive = f".. automodule:: {module}\n   :members:\n"
+        _write(SOURCES / "reference" / "python" / f"{module}.md", f"# {module}\n\n```{{eval-rst}}\n{directive}```\n")
 
 
 def adapted(page: Path) -> str:
@@ -78,7 +68,7 @@ def adapted(page: Path) -> str:
         if linked.is_dir():
             return shown.removeprefix("[").removesuffix("]")
         at = _target(linked)
-        if linked.is_file() and (linked.suffix != ".md" or at.is_relative_to(SOURCES / "files")):
+        if linked.is_file() and at.suffix != ".md":
             at.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(linked, at)
         return f"{shown}({os.path.relpath(at, _target(page).parent)}{anchor})"
@@ -89,6 +79,11 @@ def adapted(page: Path) -> str:
         parts += [_LINK.sub(link, text[at : fence.start()]), fence[0]]
         at = fence.end()
     return "".join([*parts, _LINK.sub(link, text[at:])])
+
+
+def _folder(page: Path) -> Path:
+    """The folder whose pages a page leads to: its own for a README.md, one of its name for another page."""
+    return page.parent if page.name == "README.md" else page.with_suffix("")
 
 
 def _pages() -> list[Path]:
@@ -105,7 +100,9 @@ def _target(path: Path) -> Path:
         return SOURCES / path.relative_to(DOCS)
     if path.parent == ROOT and path.name in ROOT_PAGES:
         return SOURCES / path.name.lower()
-    return SOURCES / "files" / path.relative_to(ROOT)
+    # Another page is shown as a text: the builder would take it for one of its own.
+    copied = SOURCES / "files" / path.relative_to(ROOT)
+    return copied.with_suffix(".md.txt") if path.suffix == ".md" else copied
 
 
 def _navigation(page: Path) -> Iterator[str]:
@@ -122,11 +119,6 @@ def _toctree(targets: list[Path], page: Path, caption: str = "") -> str:
     options = f":caption: {caption}\n" if caption else ""
     names = "\n".join(os.path.relpath(target, here).removesuffix(".md") for target in targets)
     return f"\n```{{toctree}}\n:hidden:\n{options}\n{names}\n```\n"
-
-
-def _python(name: str, modules: list[str]) -> str:
-    blocks = "".join(f".. automodule:: {module}\n   :members:\n\n" for module in modules)
-    return f"# {name}\n\n```{{eval-rst}}\n{blocks}```\n"
 
 
 def _write(path: Path, text: str) -> None:
