@@ -132,9 +132,12 @@ class BasePermit:
 
 
 class Permit(BasePermit):
-    """A verified yes for one action, or a verified grant after its review, for threads.
+    """The permit of a guarded body: a verified yes for one action, or a verified grant after its review.
 
-    It has the attributes and methods of `BasePermit`.
+    Attributes:
+        record: The full Decision Record, which the store keeps too.
+        resolution: The owner's grant if the verdict was review, or None for a yes. The store keeps it too.
+        intent: The attempt at the intent, as the store has it.
     """
 
     def __init__(
@@ -172,10 +175,7 @@ class Permit(BasePermit):
 
 
 class AsyncPermit(BasePermit):
-    """A verified yes for one action, or a verified grant after its review, for asyncio.
-
-    It has the attributes and methods of `BasePermit`.
-    """
+    """The permit of a guarded body for asyncio, with the attributes of `Permit`. `outcome` is a coroutine method."""
 
     def __init__(
         self,
