@@ -896,16 +896,16 @@ class TestVerifyPacket:
     @pytest.mark.parametrize(
         ("command", "document", "told"),
         [
-            ("verify-packet", "record", "This is a Decision Record and not a Decision Packet; use `gate verify` or"),
-            ("verify", "packet", "This is a Decision Packet and not a Decision Record; use `gate verify-packet` or"),
+            ("verify-packet", "record", "This is a Decision Record, not a Decision Packet; use `gate verify` or"),
+            ("verify", "packet", "This is a Decision Packet, not a Decision Record; use `gate verify-packet` or"),
             (
                 "verify-packet",
                 "wrapped_record",
-                "This is a Decision Record and not a Decision Packet; use `gate verify`",
+                "This is a Decision Record, not a Decision Packet; use `gate verify`",
             ),
-            ("verify", "wrapped", "This is a Decision Packet and not a Decision Record; use `gate verify-packet`"),
-            ("verify", "answer", "This is an answer that tells of an error and not a Decision Record"),
-            ("verify-packet", "answer", "This is an answer that tells of an error and not a Decision Packet"),
+            ("verify", "wrapped", "This is a Decision Packet, not a Decision Record; use `gate verify-packet`"),
+            ("verify", "answer", "This is an error response, not a Decision Record"),
+            ("verify-packet", "answer", "This is an error response, not a Decision Packet"),
             ("verify-packet", "request", "this one lacks decision_id, decision_packet_version, decision_record, "),
         ],
     )

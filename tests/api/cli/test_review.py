@@ -164,7 +164,7 @@ def test_who_rotates_or_compromises_a_signing_key_reads_that_grants_are_open(
     assert said.startswith(f"2 unused grants of held actions are open until {until} UTC at the latest. ")
     assert said.endswith("those actions then need a new review.\n")
     shown = gate("show", granted[0]["decision_id"], "--scope", "acme").stdout
-    assert f"WARNING: The key {granted[0]['key_id']} was retired after it signed the grant, so that" in shown
+    assert f"WARNING: The key {granted[0]['key_id']} was retired after it signed the grant, so" in shown
     assert "The caller may act before" not in shown
     # The key before: the grants that the active one made are open, save those whose record the old one signed.
     assert changed("compromise", granted[0]["key_id"], "--yes") == (
@@ -188,8 +188,8 @@ def test_where_the_key_of_the_record_is_compromised_a_grant_is_said_to_open_noth
     assert "The caller may act before" in gate("grant", before, "--scope", "acme", *token).stdout
     key_id = records[0]["receipt_key_id"]
     shut = (
-        f"WARNING: The key {key_id} is compromised, and it signed the record, so that a grant opens nothing. The "
-        f"caller has to ask anew, with another `intent`."
+        f"WARNING: The key {key_id} is compromised, and it signed the record, so a grant permits nothing. The "
+        f"caller must ask again with a different `intent`."
     )
     assert shut not in gate("show", held, "--scope", "acme").stdout
     assert run_gate("signing-keys", "compromise", key_id, "--yes", "--home", str(home)).returncode == 0

@@ -266,7 +266,7 @@ class TestProof:
             answer = ask(sample_request(), x_decision_response_view=view).get_json()
             found = client.post("/api/decision/verify", json=answer).get_json()
             assert (found["error"], found["verified"]) == ("RECORD_INCOMPLETE", False)
-            assert "an answer of the sandbox" in found["message"]
+            assert "a sandbox response" in found["message"]
 
     def test_its_hashes_hold_under_its_own_version_alone(self, ask: Ask) -> None:
         answer = ask(sample_request()).get_json()

@@ -409,7 +409,7 @@ def test_with_receipt_signing_off_a_grant_is_refused_and_a_refusal_is_not_verifi
         with pytest.raises(ServiceUnavailable, match="Receipt signing is off, and an unsigned grant opens no action"):
             desk.answer(decision_id)
         text = read(desk.visit(url("review", id=decision_id))).text
-        assert "The decision is not verified. The record carries no receipt signature." in text
+        assert "The decision is not verified. The record has no receipt signature." in text
         assert "Do not answer it" not in text
         desk.answer(decision_id, "refused")
         assert "It carries no signature, and opens no action." in read(desk.visit(url("review", id=decision_id))).text
@@ -420,7 +420,7 @@ def test_where_a_key_is_compromised_the_page_says_that_a_grant_opens_nothing(des
     for decision_id in (granted, executed):
         desk.answer(decision_id)
     desk.site.chain.execution(executed)
-    told = "is compromised, and it signed the record, so that a grant opens nothing. The caller has to ask anew, with"
+    told = "is compromised, and it signed the record, so a grant permits nothing. The caller must ask again with"
     assert not [each for each in (held, granted, executed) if told in str(desk.visit(url("review", id=each)).html)]
     keys = desk.site.instance.receipt_keys
     active = keys.registry().active_key_id
