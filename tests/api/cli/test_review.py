@@ -122,7 +122,7 @@ def test_a_held_decision_is_listed_shown_and_granted_by_an_approver(gate: Gate, 
     assert "The rulebook sends the case to route_to_owner, the action of its outcome;" in shown
     assert "Held for desk, until " in shown
     assert "the fact is 40" in shown
-    assert "The action that was asked for waits until somebody grants it." in shown
+    assert "The proposed action waits until somebody grants it." in shown
     assert "do not perform it" not in shown
     token = ("--token-file", str(home.parent / "maya.token"))
     told = ("--note", "Agreed with sales.", "--evidence", "ticket-1", "--record-hash", record["record_hash"])
@@ -288,7 +288,7 @@ def test_receipts_that_break_a_grant_are_told_though_its_state_is_executed(gate:
     ) in shown
     assert f"Read it: GET /api/decision/{late}/executions." in shown
     shown = gate("show", other, "--scope", "acme").stdout
-    assert 'WARNING: A receipt names another action than the granted one: "delete_the_deal".' in shown
+    assert 'WARNING: A receipt states a different action from the granted one: "delete_the_deal".' in shown
     assert "more than 5 minutes" not in shown
 
 

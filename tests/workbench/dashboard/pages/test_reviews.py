@@ -136,7 +136,7 @@ def test_the_rule_that_matched_is_told_and_the_others_are_folded(desk: Reviewers
 
 def test_the_owner_reads_what_holding_means_for_them(desk: Reviewers) -> None:
     decision_id = desk.hold("one")
-    of, waits = url("review", id=decision_id), "The action that was asked for waits until somebody grants it."
+    of, waits = url("review", id=decision_id), "The proposed action waits until somebody grants it."
     held = read(desk.visit(of)).text
     assert waits in held
     assert "do not perform it" not in held
@@ -212,7 +212,7 @@ def test_a_receipt_that_breaks_the_grant_is_told_though_the_state_is_executed(de
     for decision_id in (late, other):
         desk.answer(decision_id)
     desk.site.chain.execution(other, action_taken="delete_the_deal")
-    told = 'The grant was broken. A receipt names another action than the granted one: "delete_the_deal".'
+    told = 'The grant was broken. A receipt states a different action from the granted one: "delete_the_deal".'
     page = desk.visit(url("review", id=other))
     assert page.title.startswith("Granted and executed")
     assert told in read(page).text
