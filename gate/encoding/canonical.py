@@ -161,7 +161,7 @@ def plain_depth(value: object, *, ascii_names: bool = False) -> int | None:
 
     Args:
         value: The value.
-        ascii_names: Whether all names in it are known to be ASCII texts.
+        ascii_names: Whether every name in it is known to be an ASCII text.
 
     Raises:
         MaterialRefused: As `is_plain`.

@@ -1101,7 +1101,7 @@ class TestChain:
         checkpoint = tmp_path / "checkpoint.json"
         checkpoint.write_text(json.dumps(document))
         shown = printed(gate("chain", "check", "--checkpoint", str(checkpoint), "--json"), code=1)
-        faults = {"issued_at": "no timestamp", "key_id": "is not a receipt key of this instance"}
+        faults = {"issued_at": "not a timestamp", "key_id": "is not a receipt key of this instance"}
         assert faults.get(name, "signature does not hold") in shown["chains"][-1]["reason"]
 
     def test_a_dead_key_speaks_for_no_checkpoint(self, gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ class TestAnswer:
         record = decide(client, key, sample_request(), x_decision_response_view=view).get_json()
         assert answer.keys() == record.keys() - WITHHELD | {"sandbox", "notice"}
         assert (answer["sandbox"], answer["decision_record_version"]) == (True, "decision_sandbox_v1")
-        assert "no Decision Record" in answer["notice"]
+        assert "not a Decision Record" in answer["notice"]
         jsonschema.Draft202012Validator(resources.schema("sandbox-answer")).validate(answer)
 
     @pytest.mark.parametrize("facts", [{"discount_percent": 10, "margin_percent": 22}, {"margin_percent": 1}])
