@@ -157,7 +157,7 @@ bench: install
 # Refreshes requirements.lock.
 lock: install
 	@$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --upgrade --quiet \
-	  --no-header --extra authoring --extra server --extra workbench --extra notebooks --group test --group bench --group docs --group build --output-file requirements.lock
+	  --no-header --extra authoring --extra server --extra workbench --extra notebooks --group test --group bench --group docs --group release --group build --output-file requirements.lock
 
 clean:
 	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
