@@ -6,6 +6,7 @@ has its version, its license, the hashes of its files in requirements.lock, and 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from hashlib import sha256
@@ -31,6 +32,10 @@ from tests.release.packages import Package, direct
 NEEDED_BY: Final = "decision-gate:needed-by"
 """The property of a component that says which part of the product needs it: `base`, `server` or `workbench`."""
 
+MADE_ON: Final = "decision-gate:made-on"
+"""The property that says for which Python and platform the bill is. The lock has other versions for some others."""
+
+_PYTHON: Final = "{}.{}".format(*sys.version_info)
 _INDEX: Final = "https://pypi.org/simple"
 
 
@@ -63,6 +68,7 @@ def bill_of_materials(packages: Mapping[str, Package], made: Iterable[Path], at:
     bill = Bom(components=components.values())
     bill.metadata.component = product
     bill.metadata.timestamp = at
+    bill.metadata.properties.add(Property(name=MADE_ON, value=f"Python {_PYTHON}, {sys.platform}"))
     bill.metadata.lifecycles.add(PredefinedLifecycle(LifecyclePhase.BUILD))
     bill.metadata.tools.components.add(this_component())
     bill.register_dependency(product, [components[name] for name in sorted(direct())])

@@ -33,6 +33,8 @@ VERSIONS: Final = ("3.11", "3.12", "3.13", "3.14")
 REQUEST: Final = ROOT / "data" / "requests" / "pricing_exception.json"
 RULEBOOK: Final = ROOT / "data" / "rulebooks" / "pricing_exception.json"
 
+SERVICE: Final = "serve, decide, verify, guard, demo, lake, effectiveness"
+
 PATIENCE: Final = 120.0
 """How long a server may take to start, in seconds."""
 
@@ -41,10 +43,10 @@ import sys
 from gate.client import AlreadyStarted, Client
 url, key, registry, store = sys.argv[1:]
 client = Client(url, key_file=key, registry=registry, store=store)
-facts, ran = {"discount_percent": 10, "margin_percent": 22}, 0
+facts, target, ran = {"discount_percent": 10, "margin_percent": 22}, ("crm", "deal-1042"), 0
 for _ in range(2):
     try:
-        with client.guard("pricing_exception@2026-06-11", facts, action="approve_discount", target=("crm", "deal-1042")):
+        with client.guard("pricing_exception@2026-06-11", facts, action="approve_discount", target=target):
             ran += 1
     except AlreadyStarted:
         ran += 10
@@ -187,40 +189,28 @@ def check_python(python: str, wheel: Path, sdist: Path | None) -> list[Row]:
     with TemporaryDirectory(prefix="release-check-") as directory:
         folder = Path(directory)
 
-        def check(installed: str, did: str, task: Callable[[], None]) -> None:
-            sys.stderr.write(f"Python {version}: {installed}: {did}\n")
+        def check(archive: Path, extras: str, use: Callable[[Installation], None], did: str) -> Installation:
+            installed = f"{'wheel' if archive.suffix == '.whl' else 'sdist'}{extras}"
+            sys.stderr.write(f"Python {version}: {installed}\n")
             begun = time.monotonic()
+            installation = _installation(folder / installed)
             try:
-                task()
+                _install(python, installation, archive, extras)
+                use(installation)
                 failure = ""
             except (Unfit, OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
                 failure = str(error) or repr(error)
             rows.append(Row(version, installed, did, time.monotonic() - begun, failure))
+            return installation
 
-        full, authoring, base = (_installation(folder / name) for name in ("full", "authoring", "base"))
-        service = "serve, decide, verify, guard; demo, lake, effectiveness"
-        check("wheel", "client and verifier, without a server", lambda: (_install(python, base, wheel), _use_base(base)))
-        check(
-            "wheel[authoring]",
-            "rulebook check",
-            lambda: (_install(python, authoring, wheel, "authoring"), _use_authoring(authoring)),
-        )
-        check(
-            "wheel[server,workbench]",
-            service,
-            lambda: (_install(python, full, wheel, "server,workbench"), _use_service(full, base), _use_lake(full)),
-        )
-        if sdist is not None:
-            source = _installation(folder / "source")
-            check(
-                "sdist[server,workbench]",
-                service,
-                lambda: (
-                    _install(python, source, sdist, "server,workbench"),
-                    _use_service(source, base),
-                    _use_lake(source),
-                ),
-            )
+        def use_service(full: Installation) -> None:
+            _use_service(full, base)
+            _use_lake(full)
+
+        base = check(wheel, "", _use_base, "client, verifier")
+        check(wheel, "[authoring]", _use_authoring, "rulebook check")
+        for archive in [wheel] if sdist is None else [wheel, sdist]:
+            check(archive, "[server,workbench]", use_service, SERVICE)
     return rows
 
 
@@ -240,9 +230,9 @@ def _installation(folder: Path) -> Installation:
     return Installation(folder, work)
 
 
-def _install(python: str, into: Installation, archive: Path, extras: str = "") -> None:
+def _install(python: str, into: Installation, archive: Path, extras: str) -> None:
     subprocess.run([python, "-m", "venv", str(into.folder)], capture_output=True, check=True)
-    into.run("pip", "install", "--quiet", f"{archive.resolve()}[{extras}]" if extras else str(archive.resolve()))
+    into.run("pip", "install", "--quiet", f"{archive.resolve()}{extras}")
     version = re.split(r"-|\.tar", archive.name)[1]
     told = into.run("gate", "--version")
     if told != f"gate {version}\n":
@@ -289,7 +279,8 @@ def _use_lake(full: Installation) -> None:
 
 def _environment() -> dict[str, str]:
     """The environment without what would lead to another instance or another installation."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("GATE_", "PYTHON", "VIRTUAL_ENV"))}
+    other = ("GATE_", "PYTHON", "VIRTUAL_ENV")
+    return {name: value for name, value in os.environ.items() if not name.startswith(other)}
 
 
 def _wait_until_ready(url: str, server: subprocess.Popen[bytes]) -> None:

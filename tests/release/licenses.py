@@ -30,7 +30,7 @@ ALLOWED: Final = frozenset(
         "Zlib",
     }
 )
-"""Licenses that ask for their notice at the most. Packages are installed from their own distributions, which carry it."""
+"""Licenses that ask at most for their notice. Each package is installed from its own distribution, which carries it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,7 @@ _CLASSIFIERS: Final = {
 
 def license_of(installed: Distribution) -> str | None:
     """The SPDX expression of a package; None where nothing says it."""
-    metadata = installed.metadata
-    stated = metadata.get("License-Expression") or metadata.get("License") or ""
+    stated = _field(installed, "License-Expression") or _field(installed, "License")
     if _parsed(stated) is not None:
         return stated
     classified = _classified(installed)
@@ -103,7 +102,7 @@ def license_of(installed: Distribution) -> str | None:
 
 def words_of(installed: Distribution) -> str:
     """The license of a package as an SPDX expression, or in its own words; empty where it says nothing."""
-    own_words = ", ".join(_classified(installed)) or installed.metadata.get("License", "").partition("\n")[0].strip()
+    own_words = ", ".join(_classified(installed)) or _field(installed, "License").partition("\n")[0].strip()
     return license_of(installed) or ("" if own_words == "UNKNOWN" else own_words)
 
 
@@ -118,7 +117,7 @@ def refused(packages: Mapping[str, Distribution]) -> list[str]:
         expression, excused = license_of(installed), EXCEPTIONS.get(name)
         allowed = ALLOWED | ({excused.license} if excused else set())
         if expression is None:
-            sentences.append(f"{name} {installed.version} does not say what its license is: read it, and add it to READ.")
+            sentences.append(f"{name} {installed.version} does not state its license. Read it, and add it to READ.")
         elif not permits(expression, allowed):
             sentences.append(f"{name} {installed.version} has the license {expression}, which is not allowed.")
     return sentences
@@ -134,7 +133,7 @@ def forbidden(packages: Mapping[str, Distribution]) -> list[str]:
     for name, installed in packages.items():
         words = words_of(installed)
         if not words:
-            sentences.append(f"{name} {installed.version} does not say what its license is.")
+            sentences.append(f"{name} {installed.version} does not state its license.")
         elif "AGPL" in words or "Affero" in words:
             sentences.append(f"{name} {installed.version} has the license {words}.")
     return sentences
@@ -165,7 +164,11 @@ def _parsed(expression: str) -> Any:
         return None
     # The library also takes other names for licenses, such as "BSD".
     words = set(expression.replace("(", " ").replace(")", " ").split())
-    return parsed if {symbol.key for symbol in parsed.symbols} <= words else None
+    return parsed if set(_licensing().license_keys(parsed)) <= words else None
+
+
+def _field(installed: Distribution, name: str) -> str:
+    return "".join(installed.metadata.get_all(name, []))
 
 
 def _classified(installed: Distribution) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
@@ -21,7 +21,9 @@ ROOT: Final = Path(__file__).parents[2]
 RUNTIME: Final = ("server", "workbench")
 """The extras of a service; with the dependencies of the base install, all that a running product loads."""
 
-_LOCKED: Final = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)(?: ; ([^\\\n]+?))? \\\n((?:    --hash=\S+(?: \\)?\n)+)", re.MULTILINE)
+_LOCKED: Final = re.compile(
+    r"^([A-Za-z0-9._-]+)==(\S+)(?: ; ([^\\\n]+?))? \\\n((?:    --hash=\S+(?: \\)?\n)+)", re.MULTILINE
+)
 
 
 class NotAsLocked(Exception):
@@ -66,14 +68,17 @@ def project() -> dict[str, Any]:
     return table
 
 
-def lock(text: str | None = None) -> dict[str, Locked]:
-    """The packages of requirements.lock that belong on this machine, by normalized name."""
-    text = (ROOT / "requirements.lock").read_text() if text is None else text
-    found = {}
+def entries(text: str) -> Iterator[tuple[str, str, Locked]]:
+    """The normalized name, the marker and the rest of each entry of a lock; another Python may have another entry."""
     for name, version, marker, hashes in _LOCKED.findall(text):
-        if not marker or Marker(marker).evaluate():
-            found[str(canonicalize_name(name))] = Locked(version, tuple(re.findall(r"sha256:([0-9a-f]{64})", hashes)))
-    return found
+        found = tuple(re.findall(r"sha256:([0-9a-f]{64})", hashes))
+        yield str(canonicalize_name(name)), marker, Locked(version, found)
+
+
+def lock() -> dict[str, Locked]:
+    """The packages of requirements.lock that belong on this machine, by normalized name."""
+    text = (ROOT / "requirements.lock").read_text()
+    return {name: locked for name, marker, locked in entries(text) if not marker or Marker(marker).evaluate()}
 
 
 def runtime() -> dict[str, Package]:

@@ -499,7 +499,7 @@ def main() -> None:
     """Makes the archives of a label."""
     now = datetime.now(UTC)
     parser = argparse.ArgumentParser(prog="python -m tests.upgrade.make", description=__doc__)
-    parser.add_argument("label", nargs="?", default=f"{version('decision-gate')}-{now:%Y-%m-%d}")
+    parser.add_argument("label", nargs="?", default=f"{__version__}-{now:%Y-%m-%d}")
     folder = FOLDER / parser.parse_args().label
     about = {"made_at": f"{now:%Y-%m-%dT%H:%M:%SZ}", "version": __version__, "commit": code_commit()}
     if folder.exists():

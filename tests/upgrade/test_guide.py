@@ -1,4 +1,4 @@
-"""The commands of docs/guides/upgrade.md on an instance of each earlier release, and a service of this one after them."""
+"""The commands of docs/guides/upgrade.md, on an instance of each earlier release, which this one then serves."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def test_an_instance_is_upgraded_and_decides_on(release: Release, site: Site, tm
         ):
             file = tmp_path / "record.json"
             file.write_bytes(record.content)
-            command = [site.command()[0], "verify", str(file), "--registry", registry, "--input", str(request)]
-            verified = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+            words = [site.command()[0], "verify", str(file), "--registry", registry, "--input", str(request)]
+            verified = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
             assert verified.returncode == 0, f"{registry}: {verified.stdout}{verified.stderr}"
     assert run(site, "gate chain check").returncode == 0
 
