@@ -16,4 +16,4 @@ All packages are pure except `instance`, `decisions`, `client`, `services`, `led
 uses no clock, files, database, or environment. No package depends on Flask, Polars or Panel.
 """
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
