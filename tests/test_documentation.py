@@ -10,11 +10,11 @@ from typing import Any, Final
 import pytest
 
 from api.errors import codes
-from docs.tools.reference import fields
+from docs.tools.reference.http import fields
 from docs.tools.reference.__main__ import FOLDER, MARK, generated
-from docs.tools.reference.api import EVERYWHERE, who
+from docs.tools.reference.http.api import EVERYWHERE, who
 from docs.tools.reference.markdown import shortened
-from docs.tools.reference.operations import operations
+from docs.tools.reference.http.operations import operations
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
 from tests.end_to_end.support import ROOT, anchors, bash_blocks

@@ -39,7 +39,7 @@ _BODIES: Final = frozenset({"request", "report", "material"})
 
 def pages() -> dict[str, str]:
     """The one page."""
-    document = json.loads((Path(__file__).parents[3] / "schemas" / "openapi.json").read_text())
+    document = json.loads((Path(__file__).parents[4] / "schemas" / "openapi.json").read_text())
     tags = [tag["name"] for tag in document["tags"]]
     found = [
         (f"{method.upper()} {path}", operation)

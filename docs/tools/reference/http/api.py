@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from api.errors import codes
-from docs.tools.reference import fields
+from docs.tools.reference.http import fields
 from docs.tools.reference.markdown import anchor, choice, code, example, fence, link, page, table
-from docs.tools.reference.operations import Operation, document, operations
+from docs.tools.reference.http.operations import Operation, document, operations
 
 SOURCE: Final = "schemas/openapi.json"
 WHO: Final = {

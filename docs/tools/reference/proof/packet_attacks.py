@@ -23,7 +23,7 @@ Which check finds which change to a packet? A test carries out every attack belo
 
 def pages() -> dict[str, str]:
     """The one page."""
-    attacks: list[dict[str, Any]] = json.loads((Path(__file__).parents[3] / SOURCE).read_text())
+    attacks: list[dict[str, Any]] = json.loads((Path(__file__).parents[4] / SOURCE).read_text())
     return {"packet-attacks.md": _INTRODUCTION + "".join(map(_row, attacks))}
 
 

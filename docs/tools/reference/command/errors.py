@@ -11,7 +11,7 @@ from docs.tools.markdown import paragraph
 
 SOURCE: Final = "docs/tools/command-error-codes.json"
 
-_CODES: Final = Path(__file__).parents[1] / "command-error-codes.json"
+_CODES: Final = Path(__file__).parents[2] / "command-error-codes.json"
 
 
 class _Told(TypedDict):

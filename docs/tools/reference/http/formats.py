@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from docs.tools.reference import fields
-from docs.tools.reference.api import linked
-from docs.tools.reference.fields import Format, Table
+from docs.tools.reference.http import fields
+from docs.tools.reference.http.api import linked
+from docs.tools.reference.http.fields import Format, Table
 from docs.tools.reference.markdown import anchor, choice, code, example, fence, link, page, shortened, table
-from docs.tools.reference.operations import operations
+from docs.tools.reference.http.operations import operations
 
 SOURCE: Final = "schemas/*.schema.json"
 _EXAMPLES: Final = {"rulebook-migration-v1": "examples/rulebook-migration.json"}

@@ -7,10 +7,10 @@ from functools import cache
 from typing import Any, Final
 
 from api.errors import codes
-from docs.tools.reference.api import EVERYWHERE, linked
-from docs.tools.reference.fields import read
+from docs.tools.reference.http.api import EVERYWHERE, linked
+from docs.tools.reference.http.fields import read
 from docs.tools.reference.markdown import anchor, choice, code, link, page, table
-from docs.tools.reference.operations import operations
+from docs.tools.reference.http.operations import operations
 
 SOURCE: Final = "schemas/error-codes.json"
 _USUAL: Final = frozenset({"c", "v", "error", "message", "request_id"})

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from api.description.documents import openapi_document
-from docs.tools.reference.fields import read
+from docs.tools.reference.http.fields import read
 from docs.tools.reference.markdown import anchor
 
 

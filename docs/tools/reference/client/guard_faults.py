@@ -48,7 +48,7 @@ _HEADINGS: Final[Mapping[str, str]] = {
 
 def pages() -> dict[str, str]:
     """The one page."""
-    rows: list[dict[str, Any]] = json.loads((Path(__file__).parents[3] / SOURCE).read_text())
+    rows: list[dict[str, Any]] = json.loads((Path(__file__).parents[4] / SOURCE).read_text())
     page = _INTRODUCTION
     for kind, heading in _HEADINGS.items():
         page += f"\n## {heading}\n{_HEAD}" + "".join(_row(row) for row in rows if row["strikes"] == kind)
