@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import json
-import re
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
+from docs.tools.reference.http.operations import Operation
+from docs.tools.reference.http.operations import operations as endpoints
+from docs.tools.reference.markdown import anchor
 from gate.client import operations
 
 SOURCE: Final = "gate/client/api/operations.py"
@@ -39,17 +39,9 @@ _BODIES: Final = frozenset({"request", "report", "material"})
 
 def pages() -> dict[str, str]:
     """The one page."""
-    document = json.loads((Path(__file__).parents[4] / "schemas" / "openapi.json").read_text())
-    tags = [tag["name"] for tag in document["tags"]]
-    found = [
-        (f"{method.upper()} {path}", operation)
-        for path, item in document["paths"].items()
-        for method, operation in item.items()
-        if operation.get("x-client", True)
-    ]
-    found.sort(key=lambda each: tags.index(each[1]["tags"][0]))
     methods = _methods()
-    rows = (_row(name, operation["tags"][0], methods[operation["operationId"]]) for name, operation in found)
+    called = [each for each in endpoints().values() if each.written.get("x-client", True)]
+    rows = (_row(each, methods[each.written["operationId"]]) for each in called)
     return {"client-methods.md": _INTRODUCTION + "".join(rows)}
 
 
@@ -63,12 +55,12 @@ def _methods() -> Mapping[str, list[str]]:
     return found
 
 
-def _row(name: str, tag: str, methods: list[str]) -> str:
-    target = f"api/{_anchor(tag)}.md#{_anchor(name)}"
+def _row(endpoint: Operation, methods: list[str]) -> str:
+    target = f"api/{endpoint.page}#{anchor(endpoint.key)}"
     called = ", ".join(f"`{each}({', '.join(_positional(each))})`" for each in methods)
     named = [each.name for each in _parameters(methods[0]) if not _is_positional(each)]
     further = ", ".join(f"`{each}`" for each in named if each != "request_id")
-    return f"| [`{name}`]({target}) | {called} | {further} |\n"
+    return f"| [`{endpoint.key}`]({target}) | {called} | {further} |\n"
 
 
 def _positional(name: str) -> Iterator[str]:
@@ -89,6 +81,3 @@ def _function(name: str) -> Callable[..., Any]:
     function: Callable[..., Any] = getattr(operations, name)
     return function
 
-
-def _anchor(heading: str) -> str:
-    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")

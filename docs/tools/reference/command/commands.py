@@ -41,7 +41,7 @@ This page explains what all commands of `gate` have in common: exit codes, commo
 | 130 | you interrupted the command |
 
 An error is one line on stderr, `gate: <sentence> (<CODE>)`. With `--json` it is `{error, message, errors}`. [Error
-codes](../command-errors.md) explains each code. Text from records, files and arguments is printed with escapes such as
+codes](../command-errors/README.md) explains each code. Text from records, files and arguments is printed with escapes such as
 `\\x1b` for unprintable characters, so that it cannot control your terminal.
 
 ## Common options
@@ -81,11 +81,10 @@ def pages() -> dict[str, str]:
     words = {name: root.get_command(None, name) for name in root.list_commands(None)}
     commands = {name: list(_leaves(command, name)) for name, command in words.items()}
     index = table(
-        ("Command", "Does"),
+        ("Command", "Does", "Commands in it"),
         (
-            (f"[`gate {path}`]({name}.md{_anchor(path) if len(commands[name]) > 1 else ''})", _sentence(command.help))
-            for name in words
-            for path, command in commands[name]
+            (f"[`gate {name}`]({name}.md)", _sentence(command.help), _links(name, commands[name]))
+            for name, command in words.items()
         ),
     )
     return {"cli/README.md": f"{_INTRO}{index}", "cli/conventions.md": _CONVENTIONS} | {
@@ -106,6 +105,13 @@ def _sentence(text: str | None) -> str:
     """The first sentence of a help text, without the exit codes that may follow a colon."""
     first = " ".join((text or "").split("\n\n")[0].split())
     return _marked(f"{re.split(r': 0 |[.] (?=[A-Z`-])', first)[0].removesuffix('.')}.")
+
+
+def _links(name: str, commands: Sequence[tuple[str, Any]]) -> str:
+    """The commands of a group, each with a link; nothing for a command that stands alone."""
+    return ", ".join(
+        f"[`{path.removeprefix(name).strip()}`]({name}.md{_anchor(path)})" for path, _ in commands if path != name
+    )
 
 
 def _anchor(path: str) -> str:

@@ -1,4 +1,4 @@
-"""The reference pages of the HTTP API: one for each tag, and the list of all endpoints."""
+"""The reference pages of the HTTP API: one for each tag, more for long tags, and the list of all endpoints."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from api.errors import codes
 from docs.tools.reference.http import fields
+from docs.tools.reference.http.families import target_of
 from docs.tools.reference.markdown import anchor, choice, code, example, fence, link, page, table
-from docs.tools.reference.http.operations import Operation, document, operations
+from docs.tools.reference.http.operations import PARTS, Operation, document, operations
 
 SOURCE: Final = "schemas/openapi.json"
 WHO: Final = {
@@ -25,33 +26,34 @@ EVERYWHERE: Final = frozenset({"SVC_INTERNAL_ERROR", "SVC_STORAGE_UNAVAILABLE"})
 """The error codes that every operation can answer; the index says so once."""
 _EVERY_HEADER: Final = "x-request-id"
 _FIRST: Final = (
-    "Run the examples against a service that you started with `make run`, from the project root, in order: an earlier "
-    "example saves the ids that a later one reads. Responses are shortened. Ids, hashes and times differ."
+    "Run the examples from the project root, against a service that you started with `make run`, in the order of the "
+    "[list of endpoints](README.md): earlier examples save the ids that later ones read. Responses are shortened. Ids, "
+    "hashes and times differ."
 )
 
 
 def pages() -> dict[str, str]:
-    """The page of each tag, and the index."""
+    """The page of each tag and of each part of one, and the index."""
     tags = [tag for tag in document()["tags"] if _of(tag["name"])]
-    return {"api/README.md": _index()} | {
-        f"api/{anchor(tag['name'])}.md": _page(tag["name"], tag["description"]) for tag in tags
-    }
+    made = {f"api/{anchor(tag['name'])}.md": _tag(tag["name"], tag["description"]) for tag in tags}
+    parts = {f"api/{part.page}": _page(part.title, part.about, _on(part.page)) for part in PARTS}
+    return {"api/README.md": _index()} | made | parts
 
 
-def linked(text: str, *, api: str = "", errors: str = "../errors.md") -> str:
+def linked(text: str, *, api: str = "", errors: str = "../errors/") -> str:
     """Text in which operations and error codes become links.
 
     Args:
         text: Markdown, with them as code.
         api: The folder of the API's pages, as its page sees it.
-        errors: The page of the error codes, likewise.
+        errors: The folder of the error codes, likewise.
     """
 
     def replaced(found: re.Match[str]) -> str:
         named = found[1]
         if named in operations():
             return link(found[0], f"{api}{operations()[named].page}#{anchor(named)}")
-        return link(found[0], f"{errors}#{named.lower()}") if named in codes() else found[0]
+        return link(found[0], f"{errors}{target_of(named)}") if named in codes() else found[0]
 
     return re.sub(r"`([^`\n]+)`", replaced, text)
 
@@ -66,6 +68,10 @@ def _of(tag: str) -> list[Operation]:
     return [each for each in operations().values() if each.tag == tag]
 
 
+def _on(page_name: str) -> list[Operation]:
+    return [each for each in operations().values() if each.page == page_name]
+
+
 def _index() -> str:
     info = document()["info"]
     return page(
@@ -78,7 +84,7 @@ def _index() -> str:
         "## Machine-readable",
         "A running service publishes this description at `/openapi.json` (OpenAPI 3.1), as a page at `/docs`, and in "
         "short at `/docs.json`. The fields of all bodies are under [JSON formats](../formats/README.md), and all error "
-        "codes under [Error codes](../errors.md).",
+        "codes under [Error codes](../errors/README.md).",
     )
 
 
@@ -88,15 +94,30 @@ def _row(operation: Operation) -> tuple[str, str, str, str]:
     return method, link(code(path), target), who(operation.written), operation.written["summary"]
 
 
-def _page(tag: str, description: str) -> str:
+def _tag(tag: str, description: str) -> str:
+    own = _on(f"{anchor(tag)}.md")
+    elsewhere = [each for each in _of(tag) if each not in own]
+    if not own:
+        return page(f"# {tag} API", linked(description), _listed(elsewhere))
+    more = ("These endpoints have pages of their own:", _listed(elsewhere)) if elsewhere else ()
+    return _page(f"{tag} API", description, own, *more)
+
+
+def _listed(shown: list[Operation]) -> str:
+    rows = ((link(code(each.key), f"{each.page}#{anchor(each.key)}"), each.written["summary"]) for each in shown)
+    return table(("endpoint", "summary"), rows)
+
+
+def _page(title: str, about: str, shown: list[Operation], *more: str) -> str:
     return page(
-        f"# {tag} API",
-        linked(description),
+        f"# {title}",
+        linked(about),
+        *more,
         _FIRST,
         "[HTTP API](README.md) has the rules for all endpoints: keys, body sizes, retries. Every endpoint can also "
         f"return {choice([_error(code) for code in sorted(EVERYWHERE)])}.",
         "## Endpoints",
-        *(block for each in _of(tag) for block in _operation(each)),
+        *(block for each in shown for block in _operation(each)),
     )
 
 
@@ -193,7 +214,7 @@ def _failures(response: Mapping[str, Any]) -> list[str]:
 
 
 def _error(name: str) -> str:
-    return link(code(name), f"../errors.md#{name.lower()}")
+    return link(code(name), f"../errors/{target_of(name)}")
 
 
 def _headers(operation: Operation) -> str:

@@ -1,4 +1,4 @@
-"""The reference page of the service's error codes."""
+"""The reference pages of the service's error codes: an index, and a page for each family."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from api.errors import codes
 from docs.tools.reference.http.api import EVERYWHERE, linked
+from docs.tools.reference.http.families import FAMILIES, Family, target_of
 from docs.tools.reference.http.fields import read
 from docs.tools.reference.markdown import anchor, choice, code, link, page, table
 from docs.tools.reference.http.operations import operations
@@ -37,25 +38,36 @@ _TITLES: Final = {
 
 
 def pages() -> dict[str, str]:
-    """The page."""
-    by_status = sorted(codes(), key=lambda name: codes()[name][0])
+    """The index, and a page for each family."""
     groups: dict[int, list[str]] = {}
-    for name in by_status:
+    for name in sorted(codes(), key=lambda name: codes()[name][0]):
         groups.setdefault(codes()[name][0], []).append(name)
-    text = page(
+    return {"errors/README.md": _index(groups)} | {
+        f"errors/{family.page}": _page(family, groups) for family in FAMILIES
+    }
+
+
+def _index(groups: Mapping[int, list[str]]) -> str:
+    return page(
         "# Error codes",
-        "This page says what each error code of the HTTP API means and what to do about it.",
-        "An error response has the fields of [Error](formats/error.md). It never has a verdict: without a decision, "
+        "This page lists every error code of the HTTP API. Each code links to its meaning and what to do about it.",
+        "An error response has the fields of [Error](../formats/error.md). It never has a verdict: without a decision, "
         "hold the action. `v` is the kind of error, `error` is the code, and `message` is for people and may change. "
-        "Errors of the `gate` command are under [Command errors](command-errors.md).",
-        table(("status", "code", "`v`"), (_row(name) for name in by_status)),
-        *(block for status, names in groups.items() for block in _group(status, names)),
+        "Errors of the `gate` command are under [Command errors](../command-errors/README.md).",
+        table(("status", "code", "`v`"), (_row(name) for names in groups.values() for name in names)),
     )
-    return {"errors.md": text}
+
+
+def _page(family: Family, groups: Mapping[int, list[str]]) -> str:
+    return page(
+        f"# {family.title}",
+        f"{family.about} [Error codes](README.md) lists all codes and the fields of an error.",
+        *(block for status in family.statuses for block in _group(status, groups[status])),
+    )
 
 
 def _row(name: str) -> tuple[str, str, str]:
-    return _statuses(name), link(code(name), f"#{name.lower()}"), code(codes()[name][1])
+    return _statuses(name), link(code(name), target_of(name)), code(codes()[name][1])
 
 
 def _statuses(name: str) -> str:
@@ -89,11 +101,11 @@ def _wording(entry: Mapping[str, Any]) -> tuple[str, ...]:
 def _told(entry: Mapping[str, Any]) -> Iterator[str]:
     """What a code means and what to do, in general and where it means something else."""
     forbidden = "forbidden" in entry
-    yield linked(f"{'401: ' if forbidden else ''}{entry['meaning']} {entry['action']}", api="api/", errors="")
+    yield linked(f"{'401: ' if forbidden else ''}{entry['meaning']} {entry['action']}", api="../api/", errors="")
     for variant, words in (("forbidden", "403"), ("token", "With the metrics token"), ("address", "Without a key")):
         if variant in entry:
             other = entry[variant]
-            yield linked(f"{words}: {other['meaning']} {other.get('action', entry['action'])}", api="api/", errors="")
+            yield linked(f"{words}: {other['meaning']} {other.get('action', entry['action'])}", api="../api/", errors="")
 
 
 def _extra(entry: Mapping[str, Any]) -> str:
@@ -108,7 +120,7 @@ def _answered_by(name: str) -> str:
     keys = [key for key, each in operations().items() if name in each.written["x-error-codes"]]
     if not keys or len(keys) > _MANY:
         return f" {len(keys)} endpoints return it." if keys else ""
-    links = [link(code(key), f"api/{operations()[key].page}#{anchor(key)}") for key in keys]
+    links = [link(code(key), f"../api/{operations()[key].page}#{anchor(key)}") for key in keys]
     return f" Returned by {choice(links, 'and')}."
 
 

@@ -88,7 +88,7 @@ def _fields(shown: Table) -> str:
 def _used(name: str) -> str:
     """Which operations take or answer it."""
     if name == "error":
-        return "Returned by every endpoint. [Error codes](../errors.md) says what each code means."
+        return "Returned by every endpoint. [Error codes](../errors/README.md) says what each code means."
     parts = []
     for place, words in (("request", "Sent to"), ("answer", "Returned by")):
         uses = [operation for operation, where in _uses().get(f"{name}.schema.json", ()) if where == place]

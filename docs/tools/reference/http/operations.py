@@ -5,11 +5,84 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from api.description.documents import openapi_document
 from docs.tools.reference.http.fields import read
 from docs.tools.reference.markdown import anchor
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A page for some operations of a tag that are too much for one page.
+
+    Attributes:
+        page: Its file.
+        title: Its title.
+        about: The question that it answers.
+        paths: The paths of its operations.
+    """
+
+    page: str
+    title: str
+    about: str
+    paths: tuple[str, ...]
+
+
+PARTS: Final = (
+    Part(
+        "decide-batch.md", "Decide batch API", "Ask about many actions with one request.", ("/api/decide/batch",)
+    ),
+    Part(
+        "executions.md",
+        "Execution receipts API",
+        "Report whether an action was performed, and read the receipt.",
+        ("/api/decision/{decision_id}/execution",),
+    ),
+    Part(
+        "outcomes.md",
+        "Outcomes API",
+        "Report the result of an action, and read it.",
+        ("/api/decision/{decision_id}/outcome",),
+    ),
+    Part(
+        "resolutions.md",
+        "Resolutions API",
+        "Grant or refuse a held action, and read the resolution.",
+        ("/api/decision/{decision_id}/resolution",),
+    ),
+    Part(
+        "crm-syncs.md",
+        "CRM syncs API",
+        "Report that a decision was copied to a CRM, and read the report.",
+        ("/api/decision/{decision_id}/crm-sync",),
+    ),
+    Part(
+        "confidence.md",
+        "Confidence API",
+        "Ask how far reported outcomes support the decisions of a policy.",
+        ("/api/decision/policies/{policy_id}/confidence",),
+    ),
+    Part(
+        "effectiveness.md",
+        "Effectiveness API",
+        "Ask how well a policy works over all its decisions.",
+        ("/api/decision/policies/{policy_id}/effectiveness",),
+    ),
+    Part(
+        "anomalies.md",
+        "Anomalies and alerts API",
+        "Ask for unusual changes in a policy, and for the alerts of all policies.",
+        ("/api/decision/policies/{policy_id}/anomalies", "/api/policy-alerts", "/api/policy-alerts.atom"),
+    ),
+    Part(
+        "benchmarks.md",
+        "Benchmarks API",
+        "Compare a policy with policies of the same kind in other scopes.",
+        ("/api/decision/policies/{policy_id}/benchmarks",),
+    ),
+)
+_PAGES: Final = {path: part.page for part in PARTS for path in part.paths}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +103,8 @@ class Operation:
 
     @property
     def page(self) -> str:
-        """The name of its page."""
-        return f"{anchor(self.tag)}.md"
+        """The name of its page: that of its tag, or of a part of it."""
+        return _PAGES.get(self.key.partition(" ")[2], f"{anchor(self.tag)}.md")
 
     def media(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Its JSON bodies, each with "request" or "answer"."""
