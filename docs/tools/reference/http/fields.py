@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, Final, cast
 
 from api.description.openapi import Components
+from docs.tools.reference.http import parts
 from docs.tools.reference.markdown import choice, code, link
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
@@ -118,7 +119,8 @@ def target_of(file: str, pointer: str = "") -> str:
     """The page of a schema, with the anchor of a definition that has a section of its own."""
     name = pointer.rpartition("/")[2]
     has_section = (file, pointer) in sections() or pointer in _kinds(file)
-    return f"{file.removesuffix(_SUFFIX)}.md" + (f"#{name}" if has_section else "")
+    format_name = file.removesuffix(_SUFFIX)
+    return f"{parts.of_section(format_name, name)}.md#{name}" if has_section else f"{format_name}.md"
 
 
 def type_of(schema: Schema) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from docs.tools.reference.http import fields
+from docs.tools.reference.http import fields, parts
 from docs.tools.reference.http.api import linked
-from docs.tools.reference.http.fields import Format, Table
+from docs.tools.reference.http.fields import Field, Format, Table
 from docs.tools.reference.markdown import anchor, choice, code, example, fence, link, page, shortened, table
 from docs.tools.reference.http.operations import operations
+from docs.tools.reference.http.parts import Part
 
 SOURCE: Final = "schemas/*.schema.json"
 _EXAMPLES: Final = {"rulebook-migration-v1": "examples/rulebook-migration.json"}
@@ -19,9 +21,14 @@ _GROUPS: Final = ("Requests", "Responses", "Files and other documents")
 
 
 def pages() -> dict[str, str]:
-    """The page of each format, and their index."""
+    """The page of each format and of each part of a long one, and their index."""
     made = {f"formats/{each.name}.md": _page(each) for each in fields.formats()}
-    return {"formats/README.md": _index()} | made
+    more = {
+        f"formats/{parts.page_of(each.name, part)}.md": _part(each, part)
+        for each in fields.formats()
+        for part in parts.PARTS.get(each.name, ())
+    }
+    return {"formats/README.md": _index()} | made | more
 
 
 def _index() -> str:
@@ -58,31 +65,85 @@ def _group(name: str) -> str:
 
 def _page(each: Format) -> str:
     first, *others = each.tables
+    own = [other for other in others if parts.of_section(each.name, other.name) == each.name]
+    further = [link(_title(each, part), f"{parts.page_of(each.name, part)}.md") for part in parts.PARTS.get(each.name, ())]
     return page(
         f"# {each.title}",
         linked(first.meaning, api="../api/"),
+        f"This format has more pages: {choice(further, 'and')}." if further else "",
         _used(each.name),
         f"Schema: [{each.name}.schema.json](../../../schemas/{each.name}.schema.json).",
         "## Fields" if first.fields else "",
-        _fields(first),
-        *(
-            block
-            for other in others
-            for block in (f"## {other.name}", linked(other.meaning, api="../api/"), _fields(other))
-        ),
+        _fields(each.name, each.name, first),
+        *_sections(each.name, each.name, own),
         *_example(each.name),
     )
 
 
-def _fields(shown: Table) -> str:
-    rows = [(code(field.path), field.type, "yes" if field.required else "no", field.meaning) for field in shown.fields]
-    also = choice([link(code(name), f"#{name}") for name in shown.also], "and") if shown.also else ""
-    closed = "Other fields are rejected." if shown.closed and rows else ""
+def _part(each: Format, part: Part) -> str:
+    first, *others = each.tables
+    here = parts.page_of(each.name, part)
+    own = [other for other in others if other.name in part.sections]
+    return page(
+        f"# {_title(each, part)}",
+        f"This page lists a part of the format [{each.title}]({each.name}.md).",
+        *(("## Fields", _fields(each.name, here, first)) if part.fields else ()),
+        *_sections(each.name, here, own),
+    )
+
+
+def _title(each: Format, part: Part) -> str:
+    return f"{each.title}: {part.title}"
+
+
+def _sections(name: str, here: str, shown: list[Table]) -> Iterator[str]:
+    for each in shown:
+        yield f"## {each.name}"
+        yield linked(each.meaning, api="../api/")
+        yield _fields(name, here, each)
+
+
+def _fields(name: str, here: str, shown: Table) -> str:
+    """The table of those fields of a format that a page lists."""
+    rows = [
+        (
+            code(field.path),
+            _elsewhere(name, here, field.type),
+            "yes" if field.required else "no",
+            _and_inside(name, here, field),
+        )
+        for field in shown.fields
+        if shown.name or parts.of_field(name, field.path) == here
+    ]
+    also = choice([link(code(other), _section(name, here, other)) for other in shown.also], "and") if shown.also else ""
+    closed = "Other fields are rejected." if shown.closed and rows and (shown.name or name == here) else ""
     return page(
         f"All fields of {also}, and these:" if also else "",
         table(("field", "type", "required", "meaning"), rows),
         closed,
     )
+
+
+def _section(name: str, here: str, section: str) -> str:
+    there = parts.of_section(name, section)
+    return f"#{section}" if there == here else f"{there}.md#{section}"
+
+
+def _elsewhere(name: str, here: str, kind: str) -> str:
+    """A type, with a link to the fields that it shares with a field of another page."""
+
+    def replaced(found: re.Match[str]) -> str:
+        there = parts.of_fields_in(name, found[1])
+        return found[0] if there == here else f"the fields of {link(code(found[1]), f'{there}.md')}"
+
+    return re.sub(r"the fields of `([^`]+)`", replaced, kind)
+
+
+def _and_inside(name: str, here: str, field: Field) -> str:
+    """The meaning of a field, with a link to the page of the fields in it if that is another one."""
+    has_page = any(field.path in part.fields for part in parts.PARTS.get(name, ()))
+    there = parts.of_fields_in(name, field.path)
+    return f"{field.meaning} Fields: {link(there, f'{there}.md')}." if has_page and there != here else field.meaning
 
 
 def _used(name: str) -> str:
