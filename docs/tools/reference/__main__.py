@@ -18,6 +18,7 @@ MODULES: Final[list[str]] = [
     "http.formats",
     "proof.checks",
     "proof.packet_attacks",
+    "service.alerts",
     "service.metrics",
     "service.settings",
     "workbench.lake",
