@@ -28,7 +28,11 @@ app = typer.Typer(
 
 StoreFile = Annotated[
     Path | None,
-    typer.Option("--store", envvar=connection.INTENTS, help="The file of the guard's intent store. It must exist."),
+    typer.Option(
+        "--store",
+        envvar=connection.INTENTS,
+        help="The file of the guard's intent store. The first guarded block creates it.",
+    ),
 ]
 Url = Annotated[
     str | None,
@@ -205,7 +209,7 @@ def forget(
     store: StoreFile = None,
     as_json: Json = False,
 ) -> None:
-    """Remove the requests, records and reports of actions that were reported or superseded before a date and time.
+    """Remove the requests, records, and reports of actions that were reported or superseded before a date and time.
 
     The store still remembers that each intent existed and ended, so no action starts again. Actions with a waiting or
     refused report are kept complete.

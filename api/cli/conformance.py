@@ -50,7 +50,7 @@ def conformance(
 
     The service must publish the same schemas, conformance fixtures and golden replays as this installation. The command
     sends it each fixture and golden case, then compares and verifies the answers. Every golden case creates a record in
-    the scope of the key.
+    the scope of the key. The command waits up to two minutes when the service limits its rate, and follows no redirect.
     """
     base = _base_address(endpoint)
     key = _api_key(api_key_file)

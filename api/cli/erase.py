@@ -35,7 +35,7 @@ def erase(
 ) -> None:
     """Erase a decision's request, its facts, and the tested values or the upstream's answer. This cannot be undone.
 
-    The record, its hashes, its signature and the chain stay, and note the erasure. The service can keep running. Older
+    The record, its hashes, its signature, and the chain stay, and note the erasure. The service can keep running. Older
     backups, other hosts' lakes and copies elsewhere still contain the data.
 
     Exit codes: 0 erased; 1 nothing was erased, because the decision is unknown or was erased before; 2 the command

@@ -41,7 +41,7 @@ _LONGEST: Final = 16
 def import_(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="CSV, Parquet or JSON Lines files, in order.", show_default=False),
+        typer.Argument(metavar="FILE...", help="CSV, Parquet, or JSON Lines files, in order.", show_default=False),
     ],
     map_file: Annotated[
         Path, typer.Option("--map", help="The map in YAML or JSON: what each column contains.", show_default=False)

@@ -48,7 +48,7 @@ def erase(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Erase submissions: all of the given ones, or none. The service can keep running. This cannot be undone."""
+    """Erase submissions: every given one, or none. The service can keep running. This cannot be undone."""
     with instance_at(home, database_url) as instance:
         named = list(dict.fromkeys(pilot_ids))
         confirm(f"Erases {counted(len(named), 'submission')}.", yes=yes)

@@ -20,7 +20,7 @@ from gate.services.policies.table import PolicyTable, age_in_days, read_table
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Check, copy and list the policy tables that the policy services answer from.",
+    help="Check, copy, and list the policy tables that the policy services answer from.",
 )
 
 

@@ -22,7 +22,7 @@ from gate.proof.signing import ED25519, PublicKey
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="List, rotate, retire and revoke signing keys. After a change, publish the new registry to everyone who "
+    help="List, rotate, retire, and revoke signing keys. After a change, publish the new registry to everyone who "
     "verifies with a saved copy. A running service uses the change from its next signature on.",
 )
 
@@ -122,10 +122,10 @@ def compromise(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Mark a key as compromised. Nothing that it signed verifies any more, whatever the date. This cannot be undone.
+    """Mark a key as compromised. Nothing that it signed verifies any more, of any date. This cannot be undone.
 
     If the key is active, a new key replaces it at once. Grants that it signed open nothing, and callers must ask again
-    with another intent. Take new checkpoints afterwards. The private key file stays; remove it yourself.
+    with another intent. Then take new checkpoints. The private key file stays; remove it yourself.
     """
     with instance_at(home, database_url) as instance:
         ring, now = _ring(instance, purpose), utc_now()

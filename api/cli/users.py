@@ -24,8 +24,8 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     help="Add people who use the workbench, and grant them roles in scopes.\n\n"
-    "A viewer sees decisions, reports and alerts. An author also dismisses anomalies, and proposes, applies and rolls "
-    "back migrations. An approver also dismisses anomalies, and approves, rejects, applies and rolls back "
+    "A viewer sees decisions, reports, and alerts. An author also dismisses anomalies, and proposes, applies, and "
+    "rolls back migrations. An approver also dismisses anomalies, and approves, rejects, applies, and rolls back "
     "migrations.\n\n"
     "A user cannot be removed, because the operator log refers to users: disable the user instead.",
 )

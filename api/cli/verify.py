@@ -58,7 +58,9 @@ def verify(
     """Verify an exported decision record: 0 verified, 1 not verified, 2 the command failed.
 
     Give one source of keys: --registry, --public-key, --hmac-secret-file or --home. The address of the service, such as
-    http://host:8080, has both receipt and attestation keys.
+    http://host:8080, has both receipt and attestation keys. The other options win over GATE_HOME.
+
+    The file may also be an object with record, and input or public_key.
     """
     given = given_material(record, RECORDS, input_)
     trust = trusted(context, registry, public_key, hmac_secret_file, home)

@@ -56,7 +56,9 @@ def verify(
     """Verify an exported packet in four steps: 0 verified, 1 not verified, 2 the command failed.
 
     Give one source of keys: --registry, --public-key, --hmac-secret-file or --home. The address of the service, such as
-    http://host:8080, has both receipt and attestation keys.
+    http://host:8080, has both receipt and attestation keys. The other options win over GATE_HOME.
+
+    The file may also be an object with packet, and input or public_key.
     """
     given = given_material(packet, PACKETS, input_)
     if given.checkpoint is not None:

@@ -38,7 +38,11 @@ def add(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Add an endpoint, and print the secret that its receiver verifies deliveries with."""
+    """Add an endpoint, and print the secret that its receiver verifies deliveries with.
+
+    The endpoint gets later events. It also gets the open anomalies and the latest checkpoint, unless the endpoints of
+    the scope got them before.
+    """
     types = [each.strip() for each in events.split(",") if each.strip()]
     now = utc_now()
     with instance_at(home, database_url) as instance:

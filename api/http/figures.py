@@ -67,7 +67,7 @@ DECISIONS: Final = Family(
 )
 REPORTS: Final = Family(
     "gate_reports",
-    "Answered reports: kind is execution, outcome or crm-sync, and reported the status that the report states. The "
+    "Answered reports: kind is execution, outcome, or crm-sync, and reported the status that the report states. The "
     "label status is created or replayed.",
     ("kind", "reported", "status"),
 )

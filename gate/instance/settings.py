@@ -49,7 +49,7 @@ TAKES: Final[Mapping[str, tuple[str, str | int | list[str]]]] = {
     "receipt_hmac_secret_file": ("the path of a file", "/etc/decision-gate/receipt.secret"),
     "registry_signing": ("ed25519 or off", "ed25519"),
     "metrics_token_file": ("the path of a file", "/etc/decision-gate/metrics.token"),
-    "log_level": ("info, warning or error", "warning"),
+    "log_level": ("info, warning, or error", "warning"),
     "lake": ("the path of a directory", "/srv/gate/lake"),
     "checkpoint_log": ("the path of a file", "/srv/gate-checkpoints/checkpoints.jsonl"),
     "personal_fields": ("a list of strings", ["inputs.customer.email", "target_object_id"]),
@@ -91,12 +91,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             it: set the public address before the first real decision.
         receipt_signing: How receipts are signed. With `ed25519`, anyone can verify records with the public keys. With
             `hmac-sha256`, only holders of the secret can. With `off`, records are unsigned and verify as
-            `RECORD_UNSIGNED`, and there are no checkpoints. The instance keeps no past HMAC secrets: after a change of
-            the secret or of this setting, the service answers `SIGNING_KEY_UNKNOWN` for records signed with the old
-            secret, `gate chain check` cannot check their signatures, and checkpoints signed with it are refused.
-            `gate verify --hmac-secret-file` with the old secret still verifies the records.
-        receipt_hmac_secret_file: A file with the secret for `hmac-sha256`: at least 32 bytes. Surrounding white space
-            is ignored. Default: none; required for `hmac-sha256`.
+            `RECORD_UNSIGNED`, and there are no checkpoints. The instance keeps no past HMAC
+            secrets. After a change of the secret or of this setting, the service answers `SIGNING_KEY_UNKNOWN` for
+            records signed with the old secret. `gate chain check` then cannot check their signatures, and the service
+            refuses checkpoints signed with it. `gate verify --hmac-secret-file` with the old secret still verifies the
+            records.
+        receipt_hmac_secret_file: A file with the secret for `hmac-sha256`, of at least 32 bytes. Surrounding white
+            space is ignored. Default: none; required for `hmac-sha256`.
         registry_signing: How rulebook attestations and registrations are signed. With `off`, new ones have the status
             `unsigned`.
         metrics_token_file: A file with the token that opens `/metrics`, `/api/proof-metrics` and `/api/pilot-export`.
@@ -113,8 +114,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             folder in the lake.
         adapter_isolation: Isolation measures without which no trusted adapter runs, in addition to the baseline, which
             is always required.
-        migration_approval: Who may approve a migration: with `another_user`, never its author; with `author`, its
-            author too.
+        migration_approval: The users that may approve a migration. With `another_user`, never its author. With
+            `author`, its author too.
         migration_stale_percent: The growth in a rulebook's decisions, in percent, after which the evidence of an open
             migration is stale.
         trusted_proxies: The addresses of proxies whose header `X-Forwarded-For` identifies the client. The limits for
@@ -124,7 +125,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         sandbox_requests_per_minute: The number of requests that one address may send to the sandbox in a minute.
         webhook_http: Whether webhook endpoints may use `http://`. Use it only for receivers in a network that you
             trust.
-        webhook_networks: Networks in which webhook endpoints may be although their addresses are not public.
+        webhook_networks: Networks in which webhook endpoints may be although their addresses are not public. By
+            default, the service refuses private, loopback, link-local, carrier-grade NAT, multicast, and other special
+            addresses, also inside IPv6 addresses. It refuses a name if one of its addresses is refused.
         webhook_kept_days: The number of days for which the service keeps webhook events after delivery, and dead
             letters after it gave up on them.
         policy_tables: The directory of your policy tables. The service uses the release's own table for a file that is
@@ -133,8 +136,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             used.
         advisory_url: The base URL of the server that answers the advisory modes. The gate posts OpenAI chat completions
             to `<advisory_url>/chat/completions`, follows no redirect and uses no proxy. The URL has no user, no query,
-            no fragment and no slash at its end. Use `http://` only in a network that you trust. Default: none; the
-            advisory modes answer 503.
+            no fragment, and no slash at its end. Use `http://` only in a network that you trust. `gate serve` does not
+            start with incomplete advisory settings. Default: none; the advisory modes answer 503.
         advisory_model: The model to ask for, as the server calls it. Required with `advisory_url`. Default: none.
         advisory_key_file: A file with the API key of that server: up to 4,096 printable ASCII characters without
             spaces. Surrounding white space is ignored. Give the file mode 0600: the gate refuses a key that other users

@@ -103,7 +103,7 @@ def remove(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Remove a field, a rule or a test from a draft."""
+    """Remove a field, a rule, or a test from a draft."""
     with drafting(home, database_url, scope, user, token_file) as (instance, of, who, acts):
         found = instance.ledger.drafts.draft(of.scope_id, draft)
         saved = acts.save(of, who, draft, editing.remove(found.text, path), after=found.edition)

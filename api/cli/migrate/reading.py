@@ -114,7 +114,7 @@ def report(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Report the evidence of a migration: as Markdown here, or as HTML, Markdown or JSON in a file."""
+    """Report the evidence of a migration: as Markdown here, or as HTML, Markdown, or JSON in a file."""
     from gate.decisions.migrations.rules import no_shadow
     from workbench.migration.report import as_markdown, write_report
     from workbench.shadows.live import live_evidence

@@ -27,7 +27,7 @@ TokenFile = Annotated[
         "--token-file", help="The file with the session token that `gate users sign-in` wrote.", show_default=False
     ),
 ]
-Note = Annotated[str, typer.Option("--note", help="A note that is stored in the chain for later readers.")]
+Note = Annotated[str, typer.Option("--note", help="A note for later readers. The chain stores it.")]
 ScopeName = Annotated[str, typer.Option("--scope", help="The scope.", show_default=False)]
 
 

@@ -31,7 +31,7 @@ from gate.rulebooks.testing.advice import find_fact_warnings
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Check, test, analyze, explain and register rulebook files. Only `register`, `list` and `show` need an "
+    help="Check, test, analyze, explain, and register rulebook files. Only `register`, `list` and `show` need an "
     "instance.",
 )
 
@@ -83,7 +83,9 @@ def check(
 
 @app.command("hash")
 def hash_(file: File, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Print the hash of a valid rulebook, as records cite it. Descriptions and comments do not change it."""
+    """Print the hash of a valid rulebook, as records cite it. Descriptions and comments do not change it. Exit code 1
+    if it is invalid.
+    """
     rulebook = read_rulebook(file).valid(as_json=as_json)
     if as_json:
         print_json({"rulebook_id": rulebook.rulebook_id, "version": rulebook.version, "hash": rulebook.hash})
@@ -100,7 +102,8 @@ class Form(Enum):
 
 
 To = Annotated[
-    Form, typer.Option(help="wire: Rulebook v1, as requests send it. json or yaml: with $schema and descriptions.")
+    Form,
+    typer.Option(help="`wire`: Rulebook v1, as requests send it. `json` and `yaml`: with $schema and descriptions."),
 ]
 
 
@@ -112,7 +115,9 @@ def convert(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Print a valid rulebook in another form. From YAML to YAML, comments are kept."""
+    """Print a valid rulebook in another form. From YAML to YAML, comments are kept. Exit code 1 if it is invalid, and 2
+    if a comment would be lost.
+    """
     read = read_rulebook(file)
     rulebook, document = read.valid(as_json=as_json), read.document
     if to is Form.WIRE:
@@ -192,7 +197,10 @@ def explain(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Show the rules in the order in which they are tried. With --facts, show what they decide and why."""
+    """Show the rules in the order in which they are tried. With --facts, show what they decide and why.
+
+    Exit codes: 0 shown, for any verdict; 1 the rulebook is invalid; 2 unusable input.
+    """
     read = read_rulebook(file)
     rulebook = read.valid(as_json=as_json)
     if facts is None:

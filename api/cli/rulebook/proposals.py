@@ -23,7 +23,8 @@ from gate.rulebooks.testing.proposals import boundary_cases, document_of
 def propose_cases(
     file: File,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The new file, YAML or JSON by its name. - writes YAML to stdout.")
+        Path,
+        typer.Option("--output", "-o", help="The new file. Its name selects YAML or JSON. Default: stdout, as YAML."),
     ] = Path("-"),
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,

@@ -20,7 +20,12 @@ from gate.drafting.measuring import Measured
 from gate.errors import OperatorError
 
 Files = Annotated[
-    list[Path], typer.Argument(help="Files of cases. Each states its rulebook. Use - for stdin.", show_default=False)
+    list[Path],
+    typer.Argument(
+        help="Files of cases. Each states its rulebook by a path relative to the file. Use - "
+        "for stdin, relative to the current directory.",
+        show_default=False,
+    ),
 ]
 
 

@@ -21,7 +21,7 @@ _IRREGULAR: Final = (
     "withdrawn|written"
 )
 _PASSIVE: Final = re.compile(
-    rf"\b(?:is|are|was|were|be|been|being|gets?|got)\s+(?:(?:not|never|also|only|then|always|\w+ly)\s+)*"
+    rf"\b(?:is|are|was|were|be|been|being|gets?|got)\s+(?:(?:not|yet|never|also|only|then|always|\w+ly)\s+)*"
     rf"(?:\w+ed|{_IRREGULAR})\b",
     flags=re.IGNORECASE,
 )

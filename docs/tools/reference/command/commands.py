@@ -17,6 +17,16 @@ from docs.tools.markdown import paragraph, table
 
 SOURCE: Final = "the help texts in api/cli"
 
+_CODE: Final = re.compile(
+    r"(?<![\w/.-])("
+    r"--[a-z][a-z-]*|GATE_[A-Z_]+"
+    r"|https?://[a-z0-9.:/-]*[a-z0-9]|/api/[a-z/]+"
+    r"|[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:]+Z)?|[0-9]+[smhd]\b"
+    r"|[\w.*-]*\.(?:html|md|jsonl?|csv|parquet|ipynb|py|db|key)\b|replay/operators\.eq"
+    r"|hmac-sha256|ed25519"
+    r")"
+)
+"""What of a help text is code, outside of backticks."""
 _HEAD: Final = ("Argument or option", "Default", "Meaning")
 _SEVERAL: Final = 3
 _INTRO: Final = """\
@@ -29,7 +39,7 @@ prints the version. [Conventions](conventions.md) explains exit codes, common op
 _CONVENTIONS: Final = """\
 # Conventions of the `gate` command
 
-This page explains what all commands of `gate` have in common: exit codes, common options, confirmation and extras.
+This page explains what all commands of `gate` have in common: exit codes, common options, confirmation, and extras.
 
 ## Exit codes and errors
 
@@ -41,8 +51,8 @@ This page explains what all commands of `gate` have in common: exit codes, commo
 | 130 | you interrupted the command |
 
 An error is one line on stderr, `gate: <sentence> (<CODE>)`. With `--json` it is `{error, message, errors}`. [Error
-codes](../command-errors/README.md) explains each code. Text from records, files and arguments is printed with escapes such as
-`\\x1b` for unprintable characters, so that it cannot control your terminal.
+codes](../command-errors/README.md) explains each code. Text from records, files, and arguments is printed with escapes
+such as `\\x1b` for unprintable characters, so that it cannot control your terminal.
 
 ## Common options
 
@@ -55,6 +65,11 @@ Most commands take these options. The page of a command says which.
 | `--json` | | Print JSON. |
 | `-h`, `--help` | | Show the help. |
 
+Some commands need no instance and ignore the first two options: `gate rulebook` (all but `register`, `list`, and
+`show`), `gate migrate new`, `gate migrate check`, `gate adapters` and `gate conformance`. `gate adapters` reads only
+the setting `adapter_isolation` of the instance. `gate verify`, `gate verify-packet` and `gate notebook` ignore
+`--database-url`.
+
 `gate serve`, `gate scopes create` and `gate keys create` create an instance if there is none, and say so on stderr.
 Other commands then fail with `INSTANCE_MISSING`. No command creates a ledger for an instance that lost its own: all but
 `gate status` fail with `DATABASE_UNREACHABLE`.
@@ -63,8 +78,8 @@ Other commands then fail with `INSTANCE_MISSING`. No command creates a ledger fo
 
 Commands that cannot be undone ask before they act: `gate erase`, `gate pilot erase`, `gate webhooks remove`, `gate keys
 disable`, `gate keys rotate` without an overlap, `gate signing-keys compromise` and `gate chain epoch`. In a script,
-without a terminal, they need `--yes`. Otherwise they change nothing and exit with 2 and `CONFIRMATION_REQUIRED`. Those
-with `--dry-run` show the effect and change nothing.
+without a terminal, they need `--yes`. Without it, they change nothing and exit with 2 and `CONFIRMATION_REQUIRED`.
+Those with `--dry-run` show the effect and change nothing.
 
 ## Extras
 
@@ -193,9 +208,9 @@ def _prose(text: str | None) -> str:
 
 
 def _marked(text: str) -> str:
-    """A help text with its options and environment variables as code."""
+    """A help text with its options, files, addresses, and dates as code."""
     outside = text.split("`")
-    outside[::2] = [re.sub(r"(?<![\w-])(--[a-z][a-z-]*|GATE_[A-Z_]+)", r"`\1`", each) for each in outside[::2]]
+    outside[::2] = [_CODE.sub(r"`\1`", each) for each in outside[::2]]
     return "`".join(outside)
 
 

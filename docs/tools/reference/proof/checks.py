@@ -40,7 +40,7 @@ _CHAIN: Final = """\
 
 This page lists what `gate chain check` recomputes for every entry of the ledger, and what it cannot find.
 
-The command stops at the first fault of a [chain](../glossary.md#chain), and prints the table, the row and what to do.
+The command stops at the first fault of a [chain](../glossary.md#chain), and prints the table, the row, and what to do.
 The state of a key does not matter here: a record that was signed by a key before it was compromised still belongs to
 its chain.
 
@@ -52,7 +52,7 @@ With `--json`, each chain has `whole`, `entries_checked`, `broken_at` (a positio
 and `row` at fault. Each of `checkpoint_logs` has `whole`, `compared`, `unverified` (signed with a key that is not
 trusted now), the first `contradictions`, and `cut`: the entries that a restore accounts for.
 
-## What it does not find
+## Limits of the check
 
 """
 _CODES: Final = """\
@@ -93,8 +93,11 @@ def _groups(groups: Sequence[Group]) -> str:
 
 
 def _row(check: Check) -> tuple[str, str, str]:
+    names = ", ".join(f"`{name}`" for name in check.name.split(", "))
+    skipped = f"{check.skipped}." if check.skipped else ""
+    if not check.holds and not check.advice:
+        return names, "", f"{skipped} {check.more}".strip()
     holds = f"{check.holds}." if check.holds else ""
     if check.advice:
         holds = f"{holds} Advisory record: {check.advice}." if holds else f"{check.advice}."
-    names = ", ".join(f"`{name}`" for name in check.name.split(", "))
-    return names, f"{holds} {check.more}".strip(), f"{check.skipped}." if check.skipped else ""
+    return names, f"{holds} {check.more}".strip(), skipped

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from typing import Final
+from typing import Final, get_args, get_type_hints
 
 from docs.tools.markdown import paragraph, table
 from gate.adapters.containment import MEASURES
@@ -69,6 +69,9 @@ def _section(name: str, meanings: dict[str, str]) -> str:
     line = f"{name} = {json.dumps(example)}" if name in TAKES else f"--home {example}"
     if name == "adapter_isolation":
         takes = f"a list of {', '.join(f'`{measure}`' for measure in MEASURES)}"
+    for value in get_args(get_type_hints(Settings)[name]):
+        if isinstance(value, str):
+            takes = re.sub(rf"(?<![\w-]){value}(?![\w-])", f"`{value}`", takes)
     return (
         f"## `{name}`\n\n{paragraph(meaning)}\n"
         + paragraph(f"- Takes {takes}, for example `{line}`.", indent="  ")

@@ -8,6 +8,7 @@ import polars as pl
 
 from docs.tools.markdown import table
 from workbench.columns import BENCHMARKS, MEANINGS, TABLES, Table
+from workbench.lake.reader import EVENT_DATES
 
 SOURCE: Final = "workbench/columns.py"
 
@@ -37,6 +38,24 @@ In all tables:
 `facts`, and only `facts`, has four more columns for each field that the deciding rulebooks declare or test. A file
 omits those of the last three that are null in all of its rows.
 
+"""
+_CLOCK: Final = """
+## Event times
+
+On the clock `occurred`, each of these dates is the event time, or the recorded date if there is no event time. Callers
+choose event times, and no signature covers them. `week` of `cases` follows `created_at`. An `executed_at` more than 5
+minutes after its receipt was reported does not count.
+
+"""
+_FILES: Final = """
+## Files
+
+- The files of a scope are in `scope=<id>/month=<YYYY-MM>/`. The month is that of the row in UTC, and for `metrics` that
+  of the report. Rows are sorted by policy, and those of `metrics` then by name.
+- `scope=<id>/manifest.json` lists the files. Take the list from it, because the folder can contain files of unfinished
+  or earlier exports.
+- Frozen benchmarks are in `benchmarks/<YYYY-MM>.parquet`, and imported histories in `history/`. You can remove a
+  scope's folder and export it again; histories are kept.
 """
 _FACTS: Final = (
     (
@@ -72,7 +91,19 @@ def pages() -> dict[str, str]:
         ((f"[`{name}`](lake/{name}.md)", MEANINGS[name], str(len(columns))) for name, columns in tables.items()),
     )
     facts = table(("Column", "Type", "Meaning"), _FACTS)
-    return {"lake.md": f"{_INTRO}{index}{_CONVENTIONS}{facts}"} | {
+    clock = table(
+        ("Table", "Date", "Event time"),
+        (
+            (
+                f"`{name}`",
+                f"`{date}`",
+                ", ".join(f"`{column}`" for column in dict.fromkeys(event.meta.root_names()) if column != date),
+            )
+            for name, dates in EVENT_DATES.items()
+            for date, event in dates.items()
+        ),
+    )
+    return {"lake.md": f"{_INTRO}{index}{_CONVENTIONS}{facts}{_CLOCK}{clock}{_FILES}"} | {
         f"lake/{name}.md": _page(name, columns) for name, columns in tables.items()
     }
 

@@ -6,14 +6,14 @@ from typing import Final
 
 from docs.tools.markdown import paragraph, table
 from gate.encoding.shapes import MAX_ERRORS
-from gate.rulebooks.codes import ERRORS, FINDINGS, WARNINGS, Code
+from gate.rulebooks.codes import CASE_WARNINGS, ERRORS, FINDINGS, WARNINGS, Code
 
 SOURCE: Final = "gate/rulebooks/codes.py"
 
 _INTRO: Final = f"""\
 # Rulebook codes
 
-This page explains the errors, warnings and analysis findings about a [rulebook](../glossary.md#rulebook), with what
+This page explains the errors, warnings, and analysis findings about a [rulebook](../glossary.md#rulebook), with what
 to do about each.
 
 ## Errors
@@ -22,27 +22,10 @@ An error makes a rulebook invalid. `gate rulebook check` exits with 1, and the s
 with up to {MAX_ERRORS} entries `{{field, code, message}}` in `errors`. `field` is the path of the field, such as
 `rulebook.rules[0].outcome.action`. Files state it without `rulebook.`
 
-Duplicate ids, the number of nodes and the depth are checked only if there is no other error.
+`gate rulebook` prints the line too. A missing field is reported on the line of its object. Duplicate ids, the number of
+nodes and the depth are checked only if there is no other error. [Limits](rulebook-language.md#limits) states every
+limit and pattern.
 
-"""
-_LIMITS: Final = """
-### Limits
-
-| Subject | Limit |
-|---|---|
-| `rulebook_id`, `rule_id` | `^[a-z][a-z0-9_.:-]{1,119}$` |
-| `verdict`, `reason_code` | `^[A-Z][A-Z0-9_]{1,79}$` |
-| field names | `^[A-Za-z_][A-Za-z0-9_.-]{0,159}$` |
-| `version` | 1 to 80 characters |
-| `action` | 1 to 140 characters, without surrounding white space |
-| rules | 1 to 100 |
-| conditions of all rules together | 256 nodes: every test, `all`, `any` and `not` counts |
-| depth of a condition | 8 |
-| children of `all` and `any` | 1 to 32 |
-| `priority` | an integer, -1000 to 1000 |
-| canonical JSON of a rulebook in a file | 1 MiB |
-
-A pattern must match the whole text.
 """
 _WARNINGS: Final = f"""
 ## Warnings
@@ -53,6 +36,12 @@ A warning points at a probable mistake in a valid rulebook. It changes no decisi
 The service gives the same warnings. The answer to the request that registers a rulebook has up to eight of them in the
 header `x-rulebook-warnings`, as code and path. `GET /api/decision/rulebooks` returns all of them in `warnings`. No hash
 covers warnings, and records do not contain them.
+
+"""
+_CASES: Final = """
+## Warnings about cases
+
+`gate rulebook test` prints these, and exits with 1 with `--strict`.
 
 """
 _FINDINGS: Final = """
@@ -71,7 +60,9 @@ def pages() -> dict[str, str]:
     )
     warnings = "\n".join(_section(name, code) for name, code in WARNINGS.items())
     findings = "\n".join(_section(name, code) for name, code in FINDINGS.items())
-    return {"rulebook-codes.md": f"{_INTRO}{errors}{_LIMITS}{_WARNINGS}{warnings}{_FINDINGS}{findings}"}
+    cases = "\n".join(_section(name, code) for name, code in CASE_WARNINGS.items())
+    parts = (_INTRO, errors, _WARNINGS, warnings, _CASES, cases, _FINDINGS, findings)
+    return {"rulebook-codes.md": "".join(parts)}
 
 
 def _section(name: str, code: Code) -> str:
