@@ -61,9 +61,9 @@ class Text:
 
     @cached_property
     def words(self) -> int:
-        """How many words it has: pieces between white space with a letter or a digit, those of code and tables included.
+        """How many words it has, code and tables included: pieces between white space with a letter or a digit.
 
-        The bars and rules of a table, and the marks of lists and headings, are no words.
+        The bars and rules of a table, and the marks of lists and headings, are not words.
         """
         return sum(any(map(str.isalnum, piece)) for piece in self.markdown.split())
 

@@ -17,6 +17,7 @@ MODULES: Final[list[str]] = [
     "http.api",
     "http.errors",
     "http.formats",
+    "http.mcp_tools",
     "proof.checks",
     "proof.packet_attacks",
     "service.alerts",

@@ -37,7 +37,9 @@ class _Told(TypedDict):
 def pages() -> dict[str, str]:
     """The one page."""
     told: list[_Told] = json.loads(_CODES.read_text())
-    rows = ((code(each["error"]), ", ".join(map(_code, each["codes"])), each["meaning"], each["action"]) for each in told)
+    rows = (
+        (code(each["error"]), ", ".join(map(_code, each["codes"])), each["meaning"], each["action"]) for each in told
+    )
     return {
         "guard-errors.md": page(
             "# Guard errors", *_INTRODUCTION, table(("error", "code", "meaning", "do"), rows), _NOTE

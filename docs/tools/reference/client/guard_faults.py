@@ -80,7 +80,8 @@ def pages() -> dict[str, str]:
 
 
 def _page(title: str, headings: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> str:
-    text = f"# {title}\n\nWhat does the guard do after each of these faults? [The index](README.md) explains the columns.\n"
+    about = "What does the guard do after each of these faults? [The index](README.md) explains the columns."
+    text = f"# {title}\n\n{about}\n"
     for kind, heading in headings.items():
         text += f"\n## {heading}\n{_HEAD}" + "".join(_row(row) for row in rows if row["strikes"] == kind)
     return text

@@ -80,4 +80,3 @@ def _is_positional(parameter: inspect.Parameter) -> bool:
 def _function(name: str) -> Callable[..., Any]:
     function: Callable[..., Any] = getattr(operations, name)
     return function
-

@@ -44,17 +44,17 @@ _FAMILIES: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
         frozenset({"serve", "status", "demo", "backup", "restore", "db", "erase", "chain", "log"}),
     ),
     "access": (
-        "Errors of scopes, keys, users and webhooks",
+        "Errors of scopes, keys, users, and webhooks",
         frozenset({"scopes", "keys", "users", "pilot", "signing-keys", "webhooks", "review"}),
     ),
     "rulebooks": (
-        "Errors of rulebooks, adapters and policies",
+        "Errors of rulebooks, adapters, and policies",
         frozenset({"rulebook", "adapters", "policies"}),
     ),
     "migrations": ("Errors of migrations", frozenset({"migrate"})),
     "drafts": ("Errors of drafts and the dashboard", frozenset({"drafts", "workbench", "the"})),
     "lake": (
-        "Errors of the lake, histories and what if",
+        "Errors of the lake, histories, and what if",
         frozenset({"lake", "history", "notebook", "whatif", "Python"}),
     ),
     "client": ("Errors of the Python client and its store", frozenset({"client"})),

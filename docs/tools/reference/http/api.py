@@ -9,8 +9,8 @@ from typing import Any, Final
 from api.errors import codes
 from docs.tools.reference.http import fields
 from docs.tools.reference.http.families import target_of
-from docs.tools.reference.markdown import anchor, choice, code, example, fence, link, page, table
 from docs.tools.reference.http.operations import PARTS, Operation, document, operations
+from docs.tools.reference.markdown import anchor, choice, code, example, fence, link, page, table
 
 SOURCE: Final = "schemas/openapi.json"
 WHO: Final = {
@@ -26,9 +26,9 @@ EVERYWHERE: Final = frozenset({"SVC_INTERNAL_ERROR", "SVC_STORAGE_UNAVAILABLE"})
 """The error codes that every operation can answer; the index says so once."""
 _EVERY_HEADER: Final = "x-request-id"
 _FIRST: Final = (
-    "Run the examples from the project root, against a service that you started with `make run`, in the order of the "
+    "Run the examples from the project root, against a service that you started with `make run`. Keep the order of the "
     "[list of endpoints](README.md): earlier examples save the ids that later ones read. Responses are shortened. Ids, "
-    "hashes and times differ."
+    "hashes, and times differ."
 )
 
 
@@ -76,9 +76,9 @@ def _index() -> str:
     info = document()["info"]
     return page(
         "# HTTP API",
-        "This page lists every endpoint, who may call it, and the rules that hold for all of them.",
+        "This page lists every endpoint, its callers, and the rules for all of them.",
         "## All endpoints",
-        table(("method", "path", "who may call", "summary"), map(_row, operations().values())),
+        table(("method", "path", "callers", "summary"), map(_row, operations().values())),
         "## Rules for every endpoint",
         linked(info["description"]),
         "## Machine-readable",
@@ -124,7 +124,7 @@ def _page(title: str, about: str, shown: list[Operation], *more: str) -> str:
 def _operation(operation: Operation) -> Iterator[str]:
     written = operation.written
     yield f"### `{operation.key}`"
-    yield f"{written['summary']}. Who may call: {who(written)}."
+    yield f"{written['summary']}. Callers: {who(written)}."
     yield linked(written["description"])
     yield _parameters(written)
     yield from _request(written)

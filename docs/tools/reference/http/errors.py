@@ -10,8 +10,8 @@ from api.errors import codes
 from docs.tools.reference.http.api import EVERYWHERE, linked
 from docs.tools.reference.http.families import FAMILIES, Family, target_of
 from docs.tools.reference.http.fields import read
-from docs.tools.reference.markdown import anchor, choice, code, link, page, table
 from docs.tools.reference.http.operations import operations
+from docs.tools.reference.markdown import anchor, choice, code, link, page, table
 
 SOURCE: Final = "schemas/error-codes.json"
 _USUAL: Final = frozenset({"c", "v", "error", "message", "request_id"})
@@ -21,7 +21,7 @@ _MANY: Final = 12
 """More endpoints than this are counted, and not listed."""
 _TITLES: Final = {
     400: "The request cannot be read",
-    401: "The key or token is missing, unknown or not allowed",
+    401: "The key or token is missing, unknown, or not allowed",
     403: "The origin is not allowed",
     404: "Not found",
     405: "Wrong method",
@@ -81,7 +81,7 @@ def _group(status: int, names: list[str]) -> Iterator[str]:
     for name in names:
         entry = _catalogue()[name]
         same = shown.setdefault(_wording(entry), name)
-        yield f"### {name}"
+        yield f"### `{name}`"
         yield f"Status {_statuses(name)}, `v` is `{codes()[name][1]}`.{_answered_by(name)}"
         yield f"The same as [`{same}`](#{same.lower()})." if same != name else ""
         yield "" if same != name else page(*_told(entry))
@@ -105,7 +105,9 @@ def _told(entry: Mapping[str, Any]) -> Iterator[str]:
     for variant, words in (("forbidden", "403"), ("token", "With the metrics token"), ("address", "Without a key")):
         if variant in entry:
             other = entry[variant]
-            yield linked(f"{words}: {other['meaning']} {other.get('action', entry['action'])}", api="../api/", errors="")
+            yield linked(
+                f"{words}: {other['meaning']} {other.get('action', entry['action'])}", api="../api/", errors=""
+            )
 
 
 def _extra(entry: Mapping[str, Any]) -> str:

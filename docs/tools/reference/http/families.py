@@ -35,7 +35,7 @@ FAMILIES: Final = (
     Family(
         "access.md",
         "Errors of access and limits",
-        "The key, the token or the origin does not allow the request, or a limit is used up.",
+        "The key, the token, or the origin does not allow the request, or a limit is used up.",
         (401, 403, 429),
     ),
     Family(
@@ -53,7 +53,7 @@ FAMILIES: Final = (
     Family(
         "failures.md",
         "Errors of the service",
-        "The service, an adapter or an upstream failed. The request can be right: hold the action and retry.",
+        "The service, an adapter, or an upstream failed. The request can be right: hold the action and retry.",
         (500, 502, 503),
     ),
 )

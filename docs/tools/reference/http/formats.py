@@ -10,9 +10,9 @@ from typing import Any, Final
 from docs.tools.reference.http import fields, parts
 from docs.tools.reference.http.api import linked
 from docs.tools.reference.http.fields import Field, Format, Table
-from docs.tools.reference.markdown import anchor, choice, code, example, fence, link, page, shortened, table
 from docs.tools.reference.http.operations import operations
 from docs.tools.reference.http.parts import Part
+from docs.tools.reference.markdown import anchor, choice, code, example, fence, link, page, shortened, table
 
 SOURCE: Final = "schemas/*.schema.json"
 _EXAMPLES: Final = {"rulebook-migration-v1": "examples/rulebook-migration.json"}
@@ -66,7 +66,9 @@ def _group(name: str) -> str:
 def _page(each: Format) -> str:
     first, *others = each.tables
     own = [other for other in others if parts.of_section(each.name, other.name) == each.name]
-    further = [link(_title(each, part), f"{parts.page_of(each.name, part)}.md") for part in parts.PARTS.get(each.name, ())]
+    further = [
+        link(_title(each, part), f"{parts.page_of(each.name, part)}.md") for part in parts.PARTS.get(each.name, ())
+    ]
     return page(
         f"# {each.title}",
         linked(first.meaning, api="../api/"),

@@ -30,9 +30,7 @@ class Part:
 
 
 PARTS: Final = (
-    Part(
-        "decide-batch.md", "Decide batch API", "Ask about many actions with one request.", ("/api/decide/batch",)
-    ),
+    Part("decide-batch.md", "Decide batch API", "Ask about many actions with one request.", ("/api/decide/batch",)),
     Part(
         "executions.md",
         "Execution receipts API",

@@ -64,9 +64,7 @@ PARTS: Final[Mapping[str, tuple[Part, ...]]] = {
     ),
     "anomaly-report": (
         Part("numbers", "numbers of an anomaly", (_NUMBERS,)),
-        Part(
-            "changes", "changes of numbers", tuple(f"{_NUMBERS}.{name}" for name in ("changes", "levels", "facts"))
-        ),
+        Part("changes", "changes of numbers", tuple(f"{_NUMBERS}.{name}" for name in ("changes", "levels", "facts"))),
     ),
     "effectiveness-report": (
         Part("versions", "versions", ("versions", "comparison", "versions_by_verdict")),

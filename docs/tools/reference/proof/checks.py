@@ -62,8 +62,8 @@ This page explains the result of a verification: the codes in `error` and `notic
 
 A result has at most one code. `error` says why a record, packet or resolution is not verified. `notice` says what a
 verified one leaves open. If several codes of one kind apply, the first one on this page wins: a change wins over a key.
-Unusable material, such as an invalid public key, is not a result but an [error of the service](errors/README.md), and `gate
-verify` exits with 2.
+Unusable material, such as an invalid public key, is not a result but an [error of the
+service](errors/README.md), and `gate verify` exits with 2.
 
 The [checks](checks.md) say what was compared.
 
