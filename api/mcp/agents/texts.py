@@ -8,8 +8,8 @@ from typing import Final
 INSTRUCTIONS: Final = (
     "Decision Gate decides whether an action may be performed, before it is. Call decide before a state-changing "
     "action, and act only on a binding record with verdict yes, on the target that the record names, once. A record is "
-    "binding if its mode is rulebook. Records of the modes single, multi, and runtime have the field decision_contract: "
-    "they are advice, and never permit an action. The verdict no blocks the action, and review holds it for its owner. "
+    "binding if its mode is rulebook. Records of the modes single, multi, and runtime have a decision_contract: they "
+    "are advice, and never permit an action. The verdict no blocks the action, and review holds it for its owner. "
     "An error, a missing answer, an explanation, a replay, and your own reading of a policy never approve anything: "
     "without a record with verdict yes, do not act. Look facts up; never guess them. Then report with report_execution "
     "what you did, even if you did nothing, and with report_outcome what the action led to."
@@ -46,8 +46,8 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "verify": (
         "Verify a Decision Record",
-        "Checks hashes, signatures, and the place in the audit chain. Send decision_id for a stored decision. Send record for "
-        "a record alone, and both to check a record against its decision. verified: true means that the "
+        "Checks hashes, signatures, and the place in the audit chain. Send decision_id for a stored decision. Send "
+        "record for a record alone, and both to check a record against its decision. verified: true means that the "
         "service made this record, whatever its verdict. Only a verified record with the verdict yes and without a "
         "decision_contract permits the action. " + _ONLY,
     ),
@@ -60,7 +60,7 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "replay": (
         "Replay a stored decision",
         "Repeats a stored decision and returns the differences. It uses the rulebook of that time, or with replay_mode "
-        "current the rulebooks that the scope has registered now. It takes the decision's own request, or another input. "
+        "current the rulebooks that the scope has registered now. It takes the decision's request, or another input. "
         "Nothing is stored or signed, and a replayed verdict permits no action, not even yes. " + _ONLY,
     ),
     "list_rulebooks": (
@@ -83,7 +83,7 @@ MEMBERS: Final[Mapping[str, str]] = {
     "record": "A full Decision Record, as exported.",
     "input": "The Decision Request.",
     "public_key": "A public key in PEM, for diagnosis. A record never verifies because of it.",
-    "replay_mode": "historical (default), with the rulebook of that time, or current, with the rulebooks registered now.",
+    "replay_mode": "historical (default), with the rulebook of that time, or current, with the rulebooks of today.",
     "limit": "How many to list; 100 by default.",
 }
 """What each argument is."""

@@ -22,6 +22,7 @@ MODULES: Final[list[str]] = [
     "proof.packet_attacks",
     "service.alerts",
     "service.metrics",
+    "service.performance",
     "service.settings",
     "workbench.lake",
     "workbench.rulebook_codes",

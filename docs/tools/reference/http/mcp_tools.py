@@ -46,9 +46,9 @@ def pages() -> dict[str, str]:
             "arguments. [Connect an agent](../guides/connect-an-agent.md) shows how to use them, and which answers "
             "permit an action.",
             "## Tools",
-            "The server at `{base_url}/api/mcp` needs an API key in the header `x-api-key`. A tool has the same checks, "
-            "limits, and records as its endpoint, and `tools/list` returns the JSON Schemas. A result contains the "
-            "answer as text and as `structuredContent`. If `isError` is true, that is the "
+            "The server at `{base_url}/api/mcp` needs an API key in the header `x-api-key`. A tool has the same "
+            "checks, limits, and records as its endpoint, and `tools/list` returns the JSON Schemas. A result contains "
+            "the answer as text and as `structuredContent`. If `isError` is true, that is the "
             "[error](errors/README.md) with its `http_status`. Further texts are notes. An idempotency key that was "
             "used over HTTP returns the same record here.",
             table(("tool", "callers", "the same endpoint"), map(_row, tools)),

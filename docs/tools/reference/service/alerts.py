@@ -18,8 +18,8 @@ SOURCE: Final = "deploy/prometheus/alerts.yaml"
 
 _ROOT: Final = Path(__file__).parents[4]
 _INTRODUCTION: Final = (
-    "This page says what each [alert](../../deploy/prometheus/alerts.yaml) means, how to find its cause, and what to do. The "
-    "texts also arrive with the alert, as annotations.",
+    "This page says what each [alert](../../deploy/prometheus/alerts.yaml) means, how to find its cause, and what to "
+    "do. The texts also arrive with the alert, as annotations.",
     "While the service does not answer, callers hold their actions. To request a path on the host, use for example "
     "`curl http://127.0.0.1:8080/api/decision/status`.",
 )
