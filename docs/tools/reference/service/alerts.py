@@ -76,5 +76,5 @@ def _linked(text: str, names: list[str]) -> str:
 
 def _title(path: str, target: str | None) -> str:
     """The heading that a link leads to."""
-    headings = re.findall(r"^#+ (.*)$", (_ROOT / path).read_text(), flags=re.MULTILINE)
+    headings: list[str] = re.findall(r"^#+ (.*)$", (_ROOT / path).read_text(), flags=re.MULTILINE)
     return next(each for each in headings if target is None or f"#{anchor(each)}" == target)
