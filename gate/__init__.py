@@ -15,4 +15,4 @@ Pure, but for `instance`, `decisions`, `client`, `services`, `ledger`, `adapters
 clock, no files, database or environment. Nothing here knows Flask, Polars or Panel.
 """
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
