@@ -1,4 +1,4 @@
-"""What stands in deploy/ fits the service: its settings, options, paths and metrics, and the runbook in the docs."""
+"""What stands in deploy/ fits the service: its settings, options, paths and metrics, and the reference in the docs."""
 
 from __future__ import annotations
 
@@ -105,8 +105,9 @@ class TestAlerts:
     def test_a_rule_says_what_is_wrong_and_what_to_do(self, rule: dict[str, Any]) -> None:
         assert rule["labels"]["severity"] in ("critical", "warning")
         assert re.fullmatch(r"\d+m", rule["for"])
-        assert {"summary", "description", "action", "runbook"} == rule["annotations"].keys()
+        assert {"summary", "description", "check", "fix", "runbook"} == rule["annotations"].keys()
         page, _, anchor = rule["annotations"]["runbook"].partition("#")
+        assert anchor == rule["alert"].lower()
         assert anchor in anchors((ROOT / page).read_text())
 
     def test_the_scrape_sends_the_token_and_reads_these_rules(self) -> None:
