@@ -91,7 +91,9 @@ class TrustedAdapters:
             AdapterFailed: TRUSTED_ADAPTER_EXECUTION_FAILED: its files are damaged.
         """
         if errors := shape("trusted-adapter-invocation").errors(sent, root=root):
-            raise AdapterRefused("TRUSTED_ADAPTER_INVALID", to_mend(f"{root} is no invocation", errors), errors)
+            raise AdapterRefused(
+                "TRUSTED_ADAPTER_INVALID", to_mend(f"{root} is not a valid invocation", errors), errors
+            )
         asked = cast("AdapterInvocation", sent)
         adapter = self._find(asked["adapter_id"], asked["version"])
         if adapter is None:
@@ -104,8 +106,8 @@ class TrustedAdapters:
         if asked["manifest_hash"] != adapter.manifest_hash:
             raise AdapterRefused(
                 "TRUSTED_ADAPTER_MANIFEST_MISMATCH",
-                f"{root}.manifest_hash is not the registered hash of {adapter.name}; GET "
-                "/api/decision/adapters shows it.",
+                f"{root}.manifest_hash is not the registered hash of {adapter.name}. GET /api/decision/adapters "
+                "shows it.",
                 details={"manifest_hash": asked["manifest_hash"], "registered_manifest_hash": adapter.manifest_hash},
             )
         return accepted_invocation(adapter, asked["input"], root=root)
@@ -174,7 +176,7 @@ class TrustedAdapters:
             if time.monotonic() >= deadline:
                 why = f"{len(made)} of {len(invocations)} calls took {self._rehearsal_seconds:g} seconds"
                 name = invocation.adapter.name
-                raise failed(name, "EXECUTION_TIMEOUT", f"{why}; send fewer scenarios at a time")
+                raise failed(name, "EXECUTION_TIMEOUT", f"{why}. Send fewer scenarios at a time")
             made.append(self.facts(invocation))
         return made
 
@@ -197,7 +199,7 @@ class TrustedAdapters:
     def _find(self, adapter_id: str, version: str) -> Adapter | None:
         name = f"{adapter_id}@{version}"
         if name in self.damaged:
-            why = "its files differ from the release; install the release again"
+            why = "its files differ from the release. Install the release again"
             raise failed(name, "EXECUTION_FAILED", why)
         return find_adapter(self.adapters, adapter_id, version)
 
@@ -220,7 +222,7 @@ def accepted_invocation(adapter: Adapter, given: object, *, root: str = "adapter
 def input_refused(adapter: Adapter, at: str, errors: list[FieldError]) -> AdapterRefused:
     """The refusal of an input that stands at a path."""
     return AdapterRefused(
-        "TRUSTED_ADAPTER_INPUT_INVALID", to_mend(f"{at} is not an input of {adapter.name}", errors), errors
+        "TRUSTED_ADAPTER_INPUT_INVALID", to_mend(f"{at} is not a valid input of {adapter.name}", errors), errors
     )
 
 

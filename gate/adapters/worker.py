@@ -197,7 +197,7 @@ class Workers:
         """The zygote, ready or not, or one that failed to start and is not to be tried again yet."""
         with self._lock:
             if self._closed:
-                raise OSError(errno.ESHUTDOWN, "The service is ending")
+                raise OSError(errno.ESHUTDOWN, "The service is stopping")
             zygote, failed_before = self._zygote, None
             if zygote is not None:
                 if not zygote.ready.is_set() or zygote.is_alive():
@@ -272,7 +272,7 @@ class _Zygote:
             threading.Thread(target=self._prepare, args=(setup,), daemon=True).start()
         except RuntimeError as error:
             self.end()
-            raise OSError(errno.EAGAIN, "There is no room for one more thread") from error
+            raise OSError(errno.EAGAIN, "There is no capacity for one more thread") from error
 
     def _prepare(self, setup: bytes) -> None:
         late = threading.Event()
@@ -467,5 +467,5 @@ def failed(name: str, code: str, why: str) -> AdapterFailed:
     """The error of a call of the adapter of that name; `code` without its prefix, `why` as a clause."""
     return AdapterFailed(
         f"TRUSTED_ADAPTER_{code}",
-        f"The trusted adapter {name} produced no facts: {why}. Nothing was recorded, and nothing is approved.",
+        f"The trusted adapter {name} returned no facts: {why}. Nothing was recorded, and nothing is approved.",
     )

@@ -175,7 +175,7 @@ class _Zygote:
         if self._ends_by(lambda: os.getppid(), signal.SIGSYS):
             found += ["seccomp", "rlimits"]
         if missing := [name for name in BASELINE if name not in found]:
-            raise OSError(0, f"a worker was not held by {', '.join(missing)}")
+            raise OSError(0, f"a worker was not restricted by {', '.join(missing)}")
         self._clock = True
         if self._ends_by(_tell_time, signal.SIGSYS):
             found.append("clock_stopped")
@@ -372,7 +372,7 @@ def _plain(value: object) -> object:
         return [_plain(item) for item in value]
     if value is None or type(value) in (str, int, float, bool):
         return value
-    raise TypeError(f"a fact is a {type(value).__name__}, which JSON does not have")
+    raise TypeError(f"a fact is a {type(value).__name__}, which is not a JSON type")
 
 
 def _fault(error: BaseException, file: str) -> str:

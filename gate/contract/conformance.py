@@ -67,7 +67,7 @@ class Deviation:
 
     def sentence(self) -> str:
         """The deviation for a person."""
-        return f"{self.check}: {self.member} should be {_shown(self.expected)} and is {_shown(self.actual)}."
+        return f"{self.check}: {self.member} should be {_shown(self.expected)}, but is {_shown(self.actual)}."
 
     def to_dict(self) -> dict[str, object]:
         """{check, member, expected?, actual?}; what is absent is left out."""

@@ -70,7 +70,7 @@ def _read_cited(stored: LinkedBody, decision_id: str) -> Cited:
         fault = error
     raise ServiceUnavailable(
         "SVC_STORAGE_UNAVAILABLE",
-        f"The stored record of {decision_id} {what}; the operator must run `gate chain check`.",
+        f"The stored record of {decision_id} {what}. The operator must run `gate chain check`.",
     ) from fault
 
 

@@ -125,7 +125,7 @@ def read_claim(operation: Operation, decision_id: str, key: str | None, input_ha
     if not is_usable_key(key):
         raise RequestRefused(
             "SVC_API_REQUEST_INVALID",
-            f"An idempotency key must be 1 to {MAX_IDEMPOTENCY_KEY} printable ASCII characters; use a simpler one.",
+            f"An idempotency key must be 1 to {MAX_IDEMPOTENCY_KEY} printable ASCII characters. Use a simpler key.",
         )
     return Claim(operation.name, decision_id, key, input_hash)
 
@@ -222,12 +222,12 @@ def entry_of(entries: Entries, scope_id: str, operation: Operation, used: Used) 
     if entry is None:
         raise ServiceUnavailable(
             "SVC_STORAGE_UNAVAILABLE",
-            f"The {operation.noun} of this idempotency key cannot be read; retry with the same key.",
+            f"The {operation.noun} of this idempotency key cannot be read. Retry with the same key.",
         )
     if used.claimed.input_hash != used.claim.input_hash:
         raise IdempotencyConflict(
             f"SVC_{operation.code}_IDEMPOTENCY_CONFLICT",
-            "The idempotency key was used before with a different payload; send that payload, or use a new key.",
+            "The idempotency key was used before with a different payload. Send that payload, or use a new key.",
             details={
                 "idempotency_key": used.claim.key,
                 operation.id_member: entry.entry_id,
@@ -247,8 +247,8 @@ def require_free(kind: Kind, idempotency_key: str | None, *, free: bool) -> None
     if not free:
         raise IdempotencyConflict(
             f"SVC_{kind.code}_IDEMPOTENCY_IN_PROGRESS",
-            "Another request with this idempotency key is in progress; wait a moment, and send the "
-            "same request again for its answer.",
+            "Another request with this idempotency key is in progress. Wait a moment, and send the same request "
+            "again to get its answer.",
             details={"idempotency_key": idempotency_key},
         )
 
@@ -263,8 +263,8 @@ def not_as_made(operation: Operation) -> ServiceUnavailable:
     """The answer where a key stands for an entry that is no longer the one that was made for it."""
     return ServiceUnavailable(
         "SVC_STORAGE_UNAVAILABLE",
-        f"The {operation.noun} of this idempotency key was changed after it was made; the operator"
-        " must run `gate chain check`.",
+        f"The {operation.noun} of this idempotency key was changed after it was made. The operator must run "
+        "`gate chain check`.",
     )
 
 
@@ -272,7 +272,7 @@ def cap_reached(cap: int, now: datetime) -> LimitReached:
     """The refusal of a record that the plan of its scope does not allow in this UTC month."""
     return LimitReached(
         "SVC_API_MONTHLY_CAP_EXCEEDED",
-        f"The scope has used up the {cap} records of its plan in this UTC month; hold the action, "
-        "and ask the operator for a higher cap.",
+        f"The scope has used all {cap} records of its plan for this UTC month. Hold the action, and ask the "
+        "operator for a higher cap.",
         details={"retry_after": max(1, math.ceil((month_end(now) - now).total_seconds())), "monthly_remaining": 0},
     )

@@ -161,12 +161,13 @@ class DraftActs:
             raise NotFound(
                 "RULEBOOK_VERSION_UNKNOWN",
                 f"The scope {scope.name} has no version {version} of {rulebook_id}. `gate rulebook list --scope "
-                f"{scope.name}` shows what is registered.",
+                f"{scope.name}` shows the registered versions.",
             )
         body = registry.body(scope.scope_id, found.hash)
         if body is None or content_hash(body) != found.hash:
             raise ServiceUnavailable(
-                "SVC_STORAGE_UNAVAILABLE", f"{rulebook_id} {version} is not stored as it was registered."
+                "SVC_STORAGE_UNAVAILABLE",
+                f"The stored copy of {rulebook_id} {version} differs from the registered rulebook.",
             )
         value = cast("Json", annotated(body, registry.annotations(scope.scope_id, found.hash)))
         try:

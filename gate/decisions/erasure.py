@@ -115,7 +115,7 @@ def require_reason(reason: str) -> None:
     if not reason.strip() or len(reason) > MAX_REASON or not has_utf8(reason):
         raise OperatorError(
             "ERASURE_REASON_INVALID",
-            f"The reason must have 1 to {MAX_REASON} characters in UTF-8; give a reason that names nobody.",
+            f"The reason must have 1 to {MAX_REASON} characters in UTF-8. Do not name a person in it.",
         )
 
 
@@ -135,7 +135,7 @@ def erasable(ledger: Ledger, decision_id: str) -> tuple[str, list[str]]:
 
 
 def _not_found(decision_id: str) -> OperatorError:
-    return OperatorError("DECISION_NOT_FOUND", f"No scope has a decision {decision_id}; check the id.")
+    return OperatorError("DECISION_NOT_FOUND", f"No scope has a decision {decision_id}. Check the id.")
 
 
 def _parts(record: Mapping[str, object], has_input: bool) -> list[str]:
@@ -147,9 +147,9 @@ def _overwrite(ledger: Ledger, decision_id: str) -> None:
     if not ledger.store.overwrite():
         raise OperatorError(
             "ERASURE_UNFINISHED",
-            f"The decision {decision_id} is erased, but the ledger's write-ahead log still holds a "
-            "copy that another process is reading. Wait until running backups and checks have ended, "
-            "and run the command again.",
+            f"The decision {decision_id} is erased, but the write-ahead log of the ledger still holds a copy, "
+            "because another process is reading it. Wait until running backups and checks have ended, and run "
+            "the command again.",
         )
 
 

@@ -125,7 +125,7 @@ class PacketExport:
         try:
             packet = self._built(scope_id, history, parts)
         except (KeyError, TypeError, AttributeError) as error:
-            raise _damaged("its members are not those of a record") from error
+            raise _damaged("its fields are not those of a record") from error
         self._require_sound(packet)
         return packet
 
@@ -197,7 +197,7 @@ def _questions(
             BenchmarksQuestion(policy_id),
         )
     except OperatorError as error:
-        raise _damaged("its members are not those of a record") from error
+        raise _damaged("its fields are not those of a record") from error
 
 
 def require_verifiable(text: bytes) -> None:
@@ -214,14 +214,14 @@ def require_verifiable(text: bytes) -> None:
 def _too_large() -> RequestRefused:
     return RequestRefused(
         "SVC_API_QUERY_INVALID",
-        f"The packet is larger than the verify endpoint accepts, {MAX_BYTES} bytes with "
-        f"{MAX_VALUES} commas and brackets; ask for fewer receipts, outcomes or links.",
+        f"The packet is larger than the verify endpoint accepts ({MAX_BYTES} bytes with {MAX_VALUES} commas and "
+        "brackets). Request fewer receipts, outcomes or links.",
     )
 
 
 def _damaged(where: str) -> ServiceUnavailable:
     return ServiceUnavailable(
         "SVC_STORAGE_UNAVAILABLE",
-        f"The stored decision was changed after it was made ({where}), so no packet is made; the "
-        "operator must run `gate chain check`.",
+        f"The stored decision was changed after it was made ({where}), so it cannot be exported. The operator "
+        "must run `gate chain check`.",
     )

@@ -35,8 +35,8 @@ class Signing:
             if signer is not None and signer.not_before is not None and moment < signer.not_before:
                 raise ServiceUnavailable(
                     "SVC_SIGNING_UNAVAILABLE",
-                    f"The server's clock says {moment}, which is before its key {signer.key_id} became"
-                    f" valid ({signer.not_before}). Nothing is decided until the operator corrects the clock.",
+                    f"The server's clock says {moment}, which is before its key {signer.key_id} became valid "
+                    f"({signer.not_before}). The gate decides nothing until the operator corrects the clock.",
                 )
         return signers, now
 

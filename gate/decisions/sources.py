@@ -104,13 +104,13 @@ class Sources:
                 f"No version of {rulebook_id} is registered in this scope.", registered_versions=[]
             )
         told = versions[:_VERSIONS_TOLD]
-        older = ", and older ones" if len(versions) > len(told) else ""
+        older = ", and older versions" if len(versions) > len(told) else ""
         there = f"Registered versions, newest first: {', '.join(told)}{older}."
         if version is None:
             return RulebookRefused(
                 "RULEBOOK_REF_UNKNOWN",
-                f"{rulebook_id} has no route in this scope, so that its id alone names no version. {there} Name a "
-                f"version in rulebook_ref, or have the operator apply a migration with `gate migrate`.",
+                f"{rulebook_id} has no route in this scope, so its id alone does not identify a version. {there} "
+                "Add a version to rulebook_ref, or have the operator apply a migration with `gate migrate`.",
                 details={"registered_versions": told},
             )
         return _unknown_reference(
@@ -129,7 +129,8 @@ class Sources:
             if body is None or content_hash(body) != hash_:
                 raise ServiceUnavailable(
                     "SVC_STORAGE_UNAVAILABLE",
-                    f"What is stored of rulebook {hash_} is not what was registered; send it whole.",
+                    f"The stored copy of rulebook {hash_} differs from the registered rulebook. Send the whole "
+                    "rulebook in the request, and have the operator run `gate chain check`.",
                 )
             rulebook = self.cache.load(body)
         return rulebook
@@ -286,8 +287,8 @@ class RegisteredFile:
 def _unknown_reference(what: str, **details: list[str]) -> RulebookRefused:
     return RulebookRefused(
         "RULEBOOK_REF_UNKNOWN",
-        f"{what} Correct rulebook_ref, or register the rulebook: send it once as rulebook, with a key that has the "
-        f"access register, or have the operator run `gate rulebook register`.",
+        f"{what} Correct rulebook_ref, or register the rulebook: send it once as rulebook with a key that has "
+        "the access register, or have the operator run `gate rulebook register`.",
         details=details,
     )
 
@@ -311,8 +312,8 @@ def require_dependency(registered: Registered, dependency: AdapterDependency | N
     if bound != dependency:
         raise RulebookRefused(
             "RULEBOOK_VERSION_CONFLICT",
-            f"{registered.rulebook_id} {registered.version} is registered with {_source(bound)}, and this request has "
-            f"{_source(dependency)}; keep to it, or give the rulebook a version of its own.",
+            f"{registered.rulebook_id} {registered.version} is registered with {_source(bound)}, but this "
+            f"request has {_source(dependency)}. Use the registered source, or give the rulebook a new version.",
             details={"adapter_dependency": dependency, "registered_adapter_dependency": bound},
         )
 

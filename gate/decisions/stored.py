@@ -28,7 +28,7 @@ def decision_not_found() -> NotFound:
     """The answer for an id that is unknown, or not of the caller's scope: nobody can tell the two apart."""
     return NotFound(
         "SVC_DECISION_NOT_FOUND",
-        "This scope has no decision with that id; check the id, and the API key or the scope that was named.",
+        "This scope has no decision with that id. Check the id, and the scope or its API key.",
     )
 
 
@@ -106,7 +106,7 @@ def stored_report(kind: Kind, stored: StoredReport) -> Report:
     _require_none(uncovered_members_of_report(kind, report), what)
     request = None if stored.request is None else read_object(stored.request, what)
     if kind is OUTCOMES and event_time_fault(report, request) is not None:
-        raise _changed(what, "has another occurred_at than its request")
+        raise _changed(what, "has a different occurred_at than its request")
     return {**report, "audit_chain": stored.link}
 
 
@@ -122,7 +122,7 @@ _SHOWN: Final = 80
 
 def _changed(what: str, how: str) -> ServiceUnavailable:
     return ServiceUnavailable(
-        "SVC_STORAGE_UNAVAILABLE", f"In the ledger, {what} {how}; the operator must run `gate chain check`."
+        "SVC_STORAGE_UNAVAILABLE", f"In the ledger, {what} {how}. The operator must run `gate chain check`."
     )
 
 
@@ -249,7 +249,7 @@ def record_and_facts(ledger: Ledger, scope_id: str, decision_id: str) -> tuple[R
     if is_advisory(record):
         raise OperatorError(
             "DECISION_ADVISORY",
-            f"{decision_id} is advisory: a model answered it, and no rulebook can decide it anew. Choose a binding "
-            f"decision.",
+            f"{decision_id} is advisory: a model answered it, so no rulebook can decide it again. Choose a "
+            "binding decision.",
         )
     return record, stored_facts(record, stored_request(ledger, scope_id, entry))

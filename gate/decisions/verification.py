@@ -32,7 +32,7 @@ def verify_decision(ledger: Ledger, trust: Trust, scope_id: str, decision_id: st
     record = stored_record(entry)
     result = verify_record(record, trust, request_body=stored_request(ledger, scope_id, entry))
     if result.error == "INPUT_MISMATCH":
-        result.message = "The stored request does not match the record; the operator must run `gate chain check`."
+        result.message = "The stored request does not match the record. The operator must run `gate chain check`."
     result.require("audit_chain.link_hash", is_linked(entry, record))
     require_erasure(result, ledger, scope_id, decision_id, record)
     return result

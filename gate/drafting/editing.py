@@ -147,7 +147,7 @@ def _value(of: Text, steps: Steps, holder: Json, typed: str) -> Json:
         except MaterialRefused:
             priority = None
         if not isinstance(priority, int) or isinstance(priority, bool):
-            raise MaterialRefused("DRAFT_VALUE_INVALID", f"A priority is a whole number, and not {typed[:40]!r}.")
+            raise MaterialRefused("DRAFT_VALUE_INVALID", f"A priority must be a whole number, not {typed[:40]!r}.")
         return priority
     if name != "value" or not isinstance(holder, dict):
         return typed
@@ -199,7 +199,7 @@ def _steps(of: Text, path: str, *, may_lack_last: bool = False) -> Steps:
 
 def _unknown(what: str) -> MaterialRefused:
     return MaterialRefused(
-        "DRAFT_PATH_UNKNOWN", f"The draft has no {what[:200]}; somebody may have changed it meanwhile."
+        "DRAFT_PATH_UNKNOWN", f"The draft has no {what[:200]}. Somebody may have changed it meanwhile."
     )
 
 

@@ -22,7 +22,12 @@ from gate.rulebooks.facts import set_value
 MAX_FACTS: Final = 256 * 1024
 """How many characters all facts at hand may take together."""
 
-_SAID: Final = {"integer": "an integer", "array": "a list, as [1, 2]", "object": "an object, as {}", "null": "null"}
+_SAID: Final = {
+    "integer": "an integer",
+    "array": "a list, such as [1, 2]",
+    "object": "an object, such as {}",
+    "null": "null",
+}
 _TRUTHS: Final = {"true": True, "false": False}
 
 
@@ -110,7 +115,7 @@ def read_given(fields: Sequence[FactField], lines: Mapping[str, Any], beside: Ma
         try:
             set_value(facts, field.name, value)
         except (AttributeError, TypeError):
-            faults[field.name] = "Another fact stands where this one belongs; leave one of the two out."
+            faults[field.name] = "Another fact conflicts with this one. Leave out one of the two."
     return Given(facts, faults)
 
 

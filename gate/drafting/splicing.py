@@ -242,7 +242,7 @@ def _checked(before: Text, text: str, value: Json, gone: Span | None) -> str:
 def _refused() -> MaterialRefused:
     return MaterialRefused(
         "DRAFT_EDIT_REFUSED",
-        "This cannot be changed in the table without losing a comment or moving something else; change it in the text.",
+        "The table cannot change this without losing a comment or moving something else. Change it in the text.",
     )
 
 

@@ -62,11 +62,11 @@ def make_backup(instance: Instance, file: Path, now: datetime) -> Backup:
         ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the ledger cannot be read.
     """
     if file.exists():
-        raise OperatorError("BACKUP_EXISTS", f"{file} exists already; choose another file name.")
+        raise OperatorError("BACKUP_EXISTS", f"{file} already exists. Choose another file name.")
     if not file.parent.is_dir():
         raise OperatorError(
             "BACKUP_UNWRITABLE",
-            f"The backup {file} cannot be written: the directory {file.parent} does not exist; create it first.",
+            f"The backup {file} cannot be written: the directory {file.parent} does not exist. Create it first.",
         )
     try:
         with _scratch(file) as scratch:
@@ -107,7 +107,7 @@ def restore_backup(file: Path, home: Path, database_url: str | None, now: dateti
     """
     if (home / FILE_NAME).exists():
         raise OperatorError(
-            "INSTANCE_EXISTS", f"The directory {home} already holds an instance; choose an empty directory."
+            "INSTANCE_EXISTS", f"The directory {home} already holds an instance. Choose an empty directory."
         )
     files = _files_in(file)
     ledger_url = _ledger_url(files[FILE_NAME], home, database_url)
@@ -195,8 +195,8 @@ def _new_store(ledger_url: str) -> Store:
         target.close()
         raise OperatorError(
             "LEDGER_EXISTS",
-            f"{target.location}, which the backup's settings or --database-url name, already holds a ledger; name an "
-            f"empty database with --database-url.",
+            f"{target.location}, set by the backup's settings or by --database-url, already holds a ledger. Give "
+            "an empty database with --database-url.",
         )
     return target
 
@@ -220,11 +220,11 @@ def _add_files(scratch: Path, home: Path, lake: Path) -> int:
 def _files_in(file: Path) -> dict[str, bytes]:
     if not file.is_file():
         raise OperatorError(
-            "BACKUP_UNREADABLE", f"There is no backup file {file}; name a file that `gate backup` wrote."
+            "BACKUP_UNREADABLE", f"There is no backup file {file}. Give a file that `gate backup` wrote."
         )
     if not _holds(file):
         raise OperatorError(
-            "BACKUP_UNREADABLE", f"{file} is damaged, or is not a backup of `gate backup`; use another backup."
+            "BACKUP_UNREADABLE", f"{file} is damaged, or was not written by `gate backup`. Use another backup."
         )
     try:
         with closing(sqlite3.connect(file)) as connection:
@@ -239,7 +239,7 @@ def _files_in(file: Path) -> dict[str, bytes]:
     )
     if damage != ["ok"] or not expected:
         raise OperatorError(
-            "BACKUP_UNREADABLE", f"{file} is damaged, or is not a backup of `gate backup`; use another backup."
+            "BACKUP_UNREADABLE", f"{file} is damaged, or was not written by `gate backup`. Use another backup."
         )
     return files
 

@@ -196,7 +196,7 @@ class CheckpointLog:
             return
         for chain_id, (had, _) in before.kept.items():
             if current.kept.get(chain_id, (0, b""))[0] < had:
-                raise _unusable(f"{self.file} lost checkpoints that it had a moment ago; put it back")
+                raise _unusable(f"{self.file} no longer has checkpoints that it had a moment ago. Restore it")
 
     def lines(self) -> Iterator[Line]:
         """Every line of the log, oldest first, files that were set aside included.
@@ -328,5 +328,5 @@ def _sync_directory(directory: Path) -> None:
 def _unusable(why: str) -> ServiceUnavailable:
     return ServiceUnavailable(
         "SVC_CHECKPOINT_UNAVAILABLE",
-        f"{why}. No checkpoint is signed until the operator mends the checkpoint log (the setting checkpoint_log).",
+        f"{why}. No checkpoint is signed until the operator restores the checkpoint log (the setting checkpoint_log).",
     )

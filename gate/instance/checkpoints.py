@@ -94,7 +94,8 @@ class Checkpoints:
         if reason is not None:
             raise ServiceUnavailable(
                 "SVC_CHECKPOINT_UNAVAILABLE",
-                f"{reason} The service signs no checkpoint of it until the operator has run `gate chain check`.",
+                f"{reason} The service signs no checkpoint of this chain until the operator has run `gate chain "
+                "check`.",
             )
         return sign_checkpoint(head, issued_at, signer)
 
@@ -141,7 +142,7 @@ class Checkpoints:
         if not reason.strip() or len(reason) > MAX_REASON:
             raise OperatorError(
                 "EPOCH_REASON_INVALID",
-                f"The reason is empty or longer than {MAX_REASON} characters; write a shorter one.",
+                f"The reason must have 1 to {MAX_REASON} characters.",
             )
         heads = [scope.head for scope in self._ledger.tail.scopes() if scope.head.size]
         begun_at = timestamp(now)
@@ -173,7 +174,7 @@ class Checkpoints:
                 grown.append(scope.head)
             else:
                 refused.append(Refusal(scope.head.chain_id, scope.name, reason))
-        refused += [Refusal(name, None, f"The ledger has no chain {name} any more.") for name in sorted(lost)]
+        refused += [Refusal(name, None, f"The ledger no longer has a chain {name}.") for name in sorted(lost)]
         return grown, tuple(refused)
 
     def _contradiction(self, scope_id: str, head: Head) -> str | None:
@@ -182,7 +183,7 @@ class Checkpoints:
         sizes = {head.size} if kept is None else {head.size, kept["chain_size"]}
         found = self._ledger.entries.heads_at(scope_id, sizes)
         if head.size and found.get(head.size) != head:
-            return f"The entry at position {head.size} of chain {head.chain_id} is not the one that its head names."
+            return f"The entry at position {head.size} of chain {head.chain_id} does not match the chain's head."
         if kept is None:
             return None
         wrong = contradicts(kept, found.get(kept["chain_size"]))

@@ -144,7 +144,9 @@ class KeyRing:
         with self._changed() as registry:
             key = self._known(registry, key_id)
             if key_id == registry.active_key_id:
-                raise OperatorError("SIGNING_KEY_ACTIVE", f"The key {key_id} is active; rotate first, then retire it.")
+                raise OperatorError(
+                    "SIGNING_KEY_ACTIVE", (f"The key {key_id} is active. Rotate first, then retire it.")
+                )
             if key.status == "compromised":
                 raise OperatorError(
                     "SIGNING_KEY_COMPROMISED", f"The key {key_id} is compromised, and retiring it cannot undo that."
@@ -214,7 +216,7 @@ class KeyRing:
     def _changed(self) -> Iterator[KeyRegistry]:
         if not self._file.exists():
             raise OperatorError(
-                "INSTANCE_MISSING", f"The directory {self._directory} holds no keys; restore them from a backup."
+                "INSTANCE_MISSING", f"The directory {self._directory} holds no keys. Restore them from a backup."
             )
         with self._locked():
             # Read anew under the lock: of two commands at once, the second must not undo the first.
@@ -240,8 +242,8 @@ class KeyRing:
         why = f"{Path(error.filename).name}: {error.strerror}" if isinstance(error, OSError) else error.message
         return ServiceUnavailable(
             "SVC_SIGNING_UNAVAILABLE",
-            f"The {self._purpose} signing keys cannot be used ({why.rstrip('.')}). "
-            f"Until the operator restores them, nothing is decided.",
+            f"The {self._purpose} signing keys cannot be used ({why.rstrip('.')}). The gate decides nothing "
+            "until the operator restores them.",
         )
 
 
@@ -265,7 +267,7 @@ def read_hmac_secret(secret_file: Path | None) -> bytes:
     """
     if secret_file is None:
         raise OperatorError(
-            "HMAC_SECRET_UNUSABLE", "The setting receipt_signing is hmac-sha256; set receipt_hmac_secret_file as well."
+            "HMAC_SECRET_UNUSABLE", "The setting receipt_signing is hmac-sha256. Set receipt_hmac_secret_file, too."
         )
     try:
         secret = secret_file.read_bytes().strip()
@@ -276,7 +278,7 @@ def read_hmac_secret(secret_file: Path | None) -> bytes:
     if len(secret) < MIN_HMAC_SECRET:
         raise OperatorError(
             "HMAC_SECRET_UNUSABLE",
-            f"The HMAC secret in {secret_file} has {len(secret)} bytes; at least {MIN_HMAC_SECRET} are needed.",
+            f"The HMAC secret in {secret_file} has {len(secret)} bytes, but needs at least {MIN_HMAC_SECRET}.",
         )
     return secret
 

@@ -235,7 +235,8 @@ def load_settings(home: Path, *, database_url: str | None = None) -> Settings:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise OperatorError("SETTINGS_INVALID", f"{file} cannot be read: {error}.") from error
     faults += [
-        f"{file} has the unknown setting {name}; remove it, or check its spelling in docs/operating.md."
+        f"{file} has the unknown setting {name}. Remove it, or correct its spelling (docs/reference/settings.md "
+        "lists all settings)."
         for name in in_file
         if name not in TAKES and name != "home"
     ]
@@ -265,7 +266,7 @@ def _read(name: str, kind: Any, value: object, *, is_text: bool) -> object:
             raise ValueError(f"must {_unfit_part(value)}") from error
         raise ValueError(f"{_is(value)}must be {takes}" if is_list else f"must be {takes}") from error
     if name == "adapter_isolation" and (unknown := [measure for measure in found if measure not in MEASURES]):
-        raise ValueError(f"names unknown measures: {', '.join(unknown)}. The measures are {', '.join(MEASURES)}")
+        raise ValueError(f"lists unknown measures: {', '.join(unknown)}. The measures are {', '.join(MEASURES)}")
     if name in _TEXTS:
         _require_texts(found, _TEXTS[name])
     return tuple(dict.fromkeys(found)) if is_list else found
@@ -288,9 +289,12 @@ def _unfit_part(url: str) -> str:
 
 # Lists whose texts have a form of their own, and what to call it.
 _TEXTS: Final[Mapping[str, tuple[Callable[[str], bool], str]]] = {
-    "trusted_proxies": (is_address, "is no IP address"),
-    "webhook_networks": (is_network, "is no network, such as 10.0.0.0/8"),
-    "allowed_origins": (lambda text: bool(_ORIGIN.fullmatch(text)), "is no origin, such as https://agents.example.com"),
+    "trusted_proxies": (is_address, "is not an IP address"),
+    "webhook_networks": (is_network, "is not a network, such as 10.0.0.0/8"),
+    "allowed_origins": (
+        lambda text: bool(_ORIGIN.fullmatch(text)),
+        "is not an origin, such as https://agents.example.com",
+    ),
 }
 
 
@@ -298,7 +302,7 @@ def _require_texts(texts: Iterable[str], form: tuple[Callable[[str], bool], str]
     has_form, wrong = form
     for text in texts:
         if not has_form(text):
-            raise ValueError(f"holds {text[:80]!r}, which {wrong}")
+            raise ValueError(f"contains {text[:80]!r}, which {wrong}")
 
 
 def _path(kind: type, value: object) -> Path:
@@ -310,8 +314,8 @@ def _path(kind: type, value: object) -> Path:
 def _is(value: object) -> str:
     """What was given for a list of strings instead, as the beginning of a sentence; of several the first is enough."""
     if not isinstance(value, list):
-        return f"is {_called(value)}, and "
-    return next(f"holds {_called(item)}, and " for item in value if not isinstance(item, str))
+        return f"is {_called(value)}, but "
+    return next(f"contains {_called(item)}, but " for item in value if not isinstance(item, str))
 
 
 def _fault(file: Path, name: str, wrong: str) -> str:

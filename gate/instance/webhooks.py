@@ -65,9 +65,9 @@ class Webhooks:
         """
         read_url(url, self.rules)
         if unknown := [each for each in types if each not in EVENT_TYPES]:
-            raise _no_type(f"{unknown[0]!r} is no type of event")
+            raise _no_type(f"{unknown[0]!r} is not an event type")
         if not types:
-            raise _no_type("No type of event is named")
+            raise _no_type("No event type is given")
         if not (self._home / KEY_FILE).exists() and not self._ledger.endpoints.all():
             create_key(self._home)
         # Before there is an endpoint that nobody could verify.
@@ -192,7 +192,7 @@ def create_key(home: Path) -> None:
         finally:
             scratch.unlink()
     except OSError as error:
-        raise OperatorError("INSTANCE_UNWRITABLE", f"The key {file} cannot be made: {error.strerror}.") from error
+        raise OperatorError("INSTANCE_UNWRITABLE", f"The key {file} cannot be created: {error.strerror}.") from error
 
 
 def _no_type(what: str) -> OperatorError:
@@ -202,6 +202,6 @@ def _no_type(what: str) -> OperatorError:
 def _unusable(file: Path) -> OperatorError:
     return OperatorError(
         "WEBHOOK_KEY_UNUSABLE",
-        f"The key of the webhooks, {file}, cannot be read. Restore it from a backup, or copy it from another host of "
-        "this instance: receivers know the secrets that are made of it.",
+        f"The key of the webhooks, {file}, cannot be read. Restore it from a backup, or copy it from another "
+        "host of this instance. The secrets that receivers have are derived from this key.",
     )

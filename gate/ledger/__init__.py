@@ -148,8 +148,8 @@ def open_ledger(database_url: str, *, create: bool = False, upgrade: bool = Fals
         if found in schema.OLDER:
             raise OperatorError(
                 "LEDGER_OUTDATED",
-                f"The ledger {store.location} has schema {found} and this release needs {schema.HEAD}; stop the "
-                f"servers, make a backup with the release that made it, and run `gate db upgrade`.",
+                f"The ledger {store.location} has schema {found}, but this release needs {schema.HEAD}. Stop the "
+                "servers, make a backup with the release that created the ledger, and run `gate db upgrade`.",
             )
         if found != schema.HEAD:
             raise OperatorError("LEDGER_SCHEMA_UNFIT", _unfit(store, found))
@@ -165,7 +165,8 @@ def _revision(store: Store) -> str | None:
     except ServiceUnavailable as error:
         if isinstance(driver_error(error), sqlite3.DatabaseError) and "not a database" in str(driver_error(error)):
             raise OperatorError(
-                "LEDGER_SCHEMA_UNFIT", f"{store.location} is no SQLite database; name the ledger's own file."
+                "LEDGER_SCHEMA_UNFIT",
+                f"{store.location} is not a SQLite database. Give the path of the ledger's own file.",
             ) from error
         raise OperatorError(
             "DATABASE_UNREACHABLE",
@@ -176,12 +177,12 @@ def _revision(store: Store) -> str | None:
 def _unfit(store: Store, found: str | None) -> str:
     if found is None:
         return (
-            f"There is no ledger in {store.location}; name the database of the instance's ledger, or lay out a new "
-            f"instance there with `gate serve --home NEW --database-url URL`."
+            f"There is no ledger in {store.location}. Give the database of the instance's ledger, or create a "
+            "new instance there with `gate serve --home NEW --database-url URL`."
         )
     return (
-        f"The ledger {store.location} has schema {found}, which this release ({schema.HEAD}) does not know; use the "
-        f"release that made it, or a later one."
+        f"The ledger {store.location} has schema {found}, which this release ({schema.HEAD}) does not know. Use "
+        "the release that created it, or a later one."
     )
 
 
@@ -199,7 +200,7 @@ def open_store(database_url: str, *, create: bool = False) -> Store:
         # Not the library's words: they repeat the URL, with a password that may be in it.
         raise OperatorError(
             "DATABASE_URL_INVALID",
-            "The database URL cannot be read; write sqlite:////absolute/path/ledger.db or "
+            "The database URL cannot be read. Write sqlite:////absolute/path/ledger.db or "
             "postgresql://user:password@host/database.",
         ) from error
     backend = url.get_backend_name()
@@ -213,8 +214,8 @@ def open_store(database_url: str, *, create: bool = False) -> Store:
     if backend != "sqlite" or not url.database or url.database == ":memory:":
         raise OperatorError(
             "DATABASE_URL_INVALID",
-            f"The database URL {url.render_as_string()} names neither a SQLite file nor a PostgreSQL database; write "
-            f"sqlite:////absolute/path/ledger.db or postgresql://user:password@host/database.",
+            f"The database URL {url.render_as_string()} is not for a SQLite file or a PostgreSQL database. Write "
+            "sqlite:////absolute/path/ledger.db or postgresql://user:password@host/database.",
         )
     try:
         return SqliteLedgerStore(Path(url.database), create=create)
@@ -222,6 +223,6 @@ def open_store(database_url: str, *, create: bool = False) -> Store:
         raise OperatorError(
             "DATABASE_UNREACHABLE",
             f"The ledger {url.database} cannot be opened: {error.strerror}. If the instance keeps its ledger "
-            f"elsewhere, name it with --database-url; if it was lost, restore it from a backup: an instance gets no "
-            f"second one.",
+            "elsewhere, give the location with --database-url. If the ledger was lost, restore it from a "
+            "backup; the gate never creates a second one for an instance.",
         ) from error

@@ -92,8 +92,8 @@ class ReviewOwners:
                 named = f"{rulebook_id or 'every rulebook'}{f', action {action}' if action else ''}"
                 raise OperatorError(
                     "REVIEW_OWNER_UNKNOWN",
-                    f"The scope {scope.name} has no owner set for {named}; `gate review owners list --scope "
-                    f"{scope.name}` shows those that are set.",
+                    f"The scope {scope.name} has no owner set for {named}. `gate review owners list --scope "
+                    f"{scope.name}` shows the owners that are set.",
                 )
             record(connection, "review.owner_removed", rulebook_id or "*", {"scope": scope.name, "action": action}, now)
 
@@ -167,10 +167,10 @@ def _of(scope: Scope, rulebook_id: str, action: str) -> tuple[Any, ...]:
 
 def _require_ownership(rulebook_id: str, action: str, terms: Terms) -> None:
     if action and not rulebook_id:
-        raise _invalid("An action is one of a rulebook; name the rulebook as well.")
+        raise _invalid("An action belongs to a rulebook. Give the rulebook, too.")
     for name, text, longest in (("rulebook id", rulebook_id, 120), ("action", action, 140)):
         if len(text) > longest or unheard_of(text):
-            raise _invalid(f"The {name} must have at most {longest} characters of UTF-8.")
+            raise _invalid(f"The {name} must have at most {longest} characters in UTF-8.")
     owner = terms.owner
     if not owner.strip() or len(owner) > MAX_OWNER or not has_utf8(owner) or not owner.isprintable():
         raise _invalid(f"The owner must be 1 to {MAX_OWNER} printable characters, such as a team's name.")

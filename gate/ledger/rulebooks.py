@@ -246,7 +246,7 @@ class RulebookRegistry:
         attestation = metadata.get("registry_attestation")
         signed = attestation.get("attestation_hash") if isinstance(attestation, dict) else None
         if metadata.get("hash") != row.hash or registration_hash(metadata) != signed:
-            raise unavailable(f"the registration of rulebook {row.hash} is not as it was made")
+            raise unavailable(f"the registration of rulebook {row.hash} was changed after it was made")
         found = Registered(row.rulebook_id, row.version, row.hash, metadata)
         with self._lock:
             self._by_hash[scope_id, found.hash] = found
@@ -258,8 +258,8 @@ def version_conflict(rulebook: Rulebook, registered_hash: str | None) -> Ruleboo
     """The refusal of a rulebook whose id and version are bound to another hash."""
     return RulebookRefused(
         "RULEBOOK_VERSION_CONFLICT",
-        f"{rulebook.rulebook_id} {rulebook.version} is registered with another body; "
-        f"give the changed rulebook a version of its own.",
+        f"{rulebook.rulebook_id} {rulebook.version} is already registered with a different body. Give the "
+        "changed rulebook a new version.",
         details={"hash": rulebook.hash, "registered_hash": registered_hash},
     )
 

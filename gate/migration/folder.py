@@ -136,8 +136,8 @@ def read_rulebook(path: Path) -> Rulebook:
         first = authored.errors[0]
         raise RulebookRefused(
             "RULEBOOK_INVALID",
-            f"{path} is no valid rulebook: {first.field or 'the file'}: {first.message} `gate rulebook check` shows "
-            f"everything.",
+            f"{path} is not a valid rulebook: {first.field or 'the file'}: {first.message} `gate rulebook check` "
+            "shows all errors.",
         )
     return load(authored.body)
 
@@ -167,12 +167,12 @@ def _rulebooks(folder: _Folder, named: Sequence[NamedRulebook]) -> tuple[Candida
         if authored.errors:
             first = authored.errors[0]
             message = (
-                f"{of.path} is no valid rulebook: {first.field or 'the file'}: {first.message} `gate rulebook check` "
-                f"shows everything."
+                f"{of.path} is not a valid rulebook: {first.field or 'the file'}: {first.message} `gate rulebook "
+                "check` shows all errors."
             )
             errors.append(FieldError(f"{at}.path", "RULEBOOK_INVALID", message))
         elif (rulebook_id := authored.body["rulebook_id"]) != of.rulebook_id:
-            message = f"{of.path} holds the rulebook {rulebook_id}; name that id, or another file."
+            message = f"{of.path} contains the rulebook {rulebook_id}. Give that id, or another file."
             errors.append(FieldError(f"{at}.rulebook_id", "rulebook_id", message))
         else:
             found.append(CandidateRulebook(load(authored.body), authored.annotations))
@@ -202,13 +202,13 @@ def _corpus(folder: _Folder, content: bytes, name: str) -> Corpus:
             text = folder.read(path, path, MAX_CORPUS_FILE)
             size += len(text)
             if size > MAX_CORPUS:
-                raise _unreadable(path, f"with it, the files are larger than {MAX_CORPUS} bytes together")
+                raise _unreadable(path, f"with this file, the files are larger than {MAX_CORPUS} bytes together")
             documents[path] = _json(text, path)
         except GateError as error:
             errors.append(FieldError(f"files[{place}].path", error.code, error.message))
     if errors:
         raise MaterialRefused(
-            "CORPUS_INVALID", f"Files that {name} lists are unusable, so nothing was evaluated; see below.", errors
+            "CORPUS_INVALID", f"Files that {name} lists are unusable, so nothing was evaluated. See below.", errors
         )
     return read_corpus(index, documents)
 
@@ -355,13 +355,13 @@ def _open(name: str, path: str, folder: int, is_of_kind: Any, flags: int) -> int
 
 def _require_kind(found: os.stat_result, path: str, is_of_kind: Any) -> None:
     if stat.S_ISLNK(found.st_mode):
-        raise _unreadable(path, "a symbolic link leads to it, which is not followed; put the file itself there")
+        raise _unreadable(path, "it is a symbolic link, which is not followed; put the file itself there")
     if not is_of_kind(found.st_mode):
-        raise _unreadable(path, "it is not a file" if is_of_kind is stat.S_ISREG else "it does not lie in a folder")
+        raise _unreadable(path, "it is not a file" if is_of_kind is stat.S_ISREG else "it is not in a folder")
 
 
 def _reason(error: OSError | ValueError) -> str:
-    return (isinstance(error, OSError) and error.strerror) or "it is not the name of a file"
+    return (isinstance(error, OSError) and error.strerror) or "it is not a file name"
 
 
 def _unreadable(path: str, why: str) -> OperatorError:

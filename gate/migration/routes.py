@@ -58,12 +58,12 @@ def find_break(routes: Sequence[RouteEntry]) -> tuple[int, str] | None:
     for index, route in enumerate(routes):
         before = routes[index - 1]["to"] if index else None
         if route["from"] != before:
-            return index, "It does not lead on from the version that was in force before it."
+            return index, "It does not continue from the version that was active before it."
         if route["cause"] == "apply":
             stack.append(route)
             continue
         if len(stack) < 2:
-            return index, "It rolls back, and there is no earlier apply to go back to."
+            return index, "It is a rollback, but there is no earlier apply to return to."
         stack.pop()
         kept = ("to", "migration_id", "approval_hash", "evidence_hash")
         if any(route[name] != stack[-1][name] for name in kept):  # type: ignore[literal-required]

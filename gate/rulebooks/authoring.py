@@ -48,7 +48,7 @@ def read_authored(document: object) -> Authored:
     body = cast("RulebookBody", _stripped(document))
     errors = shape("rulebook-authoring-v1").errors(document) or find_errors(body)
     if isinstance(document, dict) and "cases" in document and "rules" not in document:
-        message = "This is a file of cases; name its rulebook, or run `gate rulebook test` on it."
+        message = "This is a file of cases. Give its rulebook instead, or run `gate rulebook test` on the file."
         errors = [FieldError("", "cases", message)]
     if errors:
         return Authored(body, {}, errors)

@@ -57,7 +57,7 @@ WARNINGS: Final[Mapping[str, Code]] = {
         "Correct the name, or declare the field in `input_schema.properties`.",
     ),
     "not_made_by_adapter": Code(
-        "The trusted adapter never makes a field that the rulebook requires or tests.",
+        "The trusted adapter never returns a field that the rulebook requires or tests.",
         "Use a field that `gate adapters show` lists.",
     ),
     "approves_without_facts": Code(
@@ -66,7 +66,8 @@ WARNINGS: Final[Mapping[str, Code]] = {
         "Require the facts that the rules read.",
     ),
     "approves_by_default": Code(
-        "The default outcome says `yes`, so it approves whatever no rule matches. A misspelled fact can cause that.",
+        "The default outcome says `yes`, so it approves every request that no rule matches. A misspelled fact "
+        "can cause that.",
         "Let a rule approve, and let the default hold or block.",
     ),
     "equal_priorities": Code(

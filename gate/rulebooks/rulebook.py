@@ -97,7 +97,7 @@ def load(body: object, *, root: str = "") -> Rulebook:
     if errors := find_errors(body, root=root):
         raise RulebookRefused(
             "RULEBOOK_INVALID",
-            f"The rulebook breaks Rulebook v1 in {_count(len(errors), 'place')}; correct each field listed.",
+            f"The rulebook breaks Rulebook v1 in {_count(len(errors), 'place')}. Correct each field listed.",
             errors,
         )
     plain = is_plain(body)
@@ -152,7 +152,7 @@ def _about_comments(error: FieldError, root: str) -> FieldError:
     place = error.field.removeprefix(f"{root}." if root else "")
     if error.code != "unknown_field" or not _COMMENT.fullmatch(place):
         return error
-    message = "Only files may have it; remove it, or send the output of `gate rulebook convert`."
+    message = "Only files may have this field. Remove it, or send the output of `gate rulebook convert`."
     return replace(error, message=message)
 
 
@@ -163,7 +163,7 @@ def _duplicate_rule_ids(body: RulebookBody, root: str) -> Iterator[FieldError]:
             yield FieldError(
                 member(root, f"rules[{index}].rule_id"),
                 "duplicate",
-                f"Several rules are named {rule['rule_id']!r}; give each an id of its own.",
+                f"Several rules have the id {rule['rule_id']!r}. Give each rule its own id.",
             )
 
 

@@ -168,10 +168,10 @@ def require_evaluator(lineage: Lineage) -> None:
     """
     if len(lineage.evaluators) != 1 or not lineage.evaluators <= EVALUATORS.keys():
         named = ", ".join(sorted(lineage.evaluators))
-        raise mismatch(f"the record names the evaluator {named}, and this release has {', '.join(EVALUATORS)}")
+        raise mismatch(f"the record lists the evaluator {named}, and this release has {', '.join(EVALUATORS)}")
     (evaluator,) = lineage.evaluators
     if lineage.schema_hash != EVALUATORS[evaluator]:
-        raise mismatch(f"the record cites another Rulebook v1 schema than the one that belongs to {evaluator}")
+        raise mismatch(f"the record cites another Rulebook v1 schema than the one of {evaluator}")
 
 
 def request_again(lineage: Lineage, body: DecisionBody) -> DecisionRequest:
@@ -182,7 +182,7 @@ def request_again(lineage: Lineage, body: DecisionBody) -> DecisionRequest:
     """
     told = BINDING_DIRECT if lineage.trusted_adapter is None else BINDING_ADAPTER
     if lineage.binding_mode != told or (lineage.trusted_adapter is None) != ("adapter" not in body):
-        raise mismatch("the record and its request name different adapters")
+        raise mismatch("the record and its request cite different adapters")
     plain = is_plain(body)
     if content_hash(body, plain=plain) != lineage.input_hash:
         raise mismatch("the stored request does not match the record's input_hash")
@@ -196,10 +196,10 @@ def require_original_facts(lineage: Lineage, facts: Facts) -> None:
         LineageMismatch: They are not.
     """
     if content_hash(facts.values, plain=facts.plain) != lineage.facts_hash:
-        where = "the stored facts do" if facts.trusted_adapter is None else "the facts that the adapter makes now do"
+        where = "the stored facts do" if facts.trusted_adapter is None else "the facts that the adapter computes now do"
         raise mismatch(f"{where} not hash to the input_hash of the record's attestation")
     if facts.trusted_adapter != lineage.trusted_adapter:
-        raise mismatch("the adapter invocation in the request is not the one in the record")
+        raise mismatch("the adapter invocation in the request differs from the one in the record")
 
 
 def require_original_rulebook(lineage: Lineage, rulebook: object) -> None:
@@ -220,8 +220,7 @@ def mismatch(what: str) -> LineageMismatch:
     """The refusal of a decision whose lineage does not lead back; `what` is wrong with it, as a clause."""
     return LineageMismatch(
         "REPLAY_LINEAGE_MISMATCH",
-        f"The decision cannot be replayed: {what}. Nothing was reinterpreted; the operator should "
-        "run `gate chain check`.",
+        f"The decision cannot be replayed: {what}. The operator must run `gate chain check`.",
     )
 
 

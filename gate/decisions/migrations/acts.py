@@ -117,8 +117,8 @@ class MigrationActs:
         ):
             raise OperatorError(
                 "MIGRATION_APPROVAL_REQUIRED",
-                f"The manifest of {migration_id} says that no approval is required, and the evidence does not prove "
-                f"that nothing changes. Set approval.status to pending, and propose it again.",
+                f"The manifest of {migration_id} says that no approval is required, but the evidence does not "
+                "prove that nothing changes. Set approval.status to pending, and propose the migration again.",
             )
         now = self._clock()
         with self._ledger.changes.changing(scope.scope_id, scope.name, now) as change:
@@ -228,8 +228,8 @@ class MigrationActs:
         if not candidates:
             raise OperatorError(
                 "MIGRATION_WITHOUT_ROUTE",
-                f"The migration {migration_id} names no rulebook, so there is no route to change. A release "
-                f"brings other evaluators and adapters along.",
+                f"The migration {migration_id} lists no rulebook, so there is no route to change. New evaluators "
+                "and adapters arrive with a release instead.",
             )
         self._require_applicable(scope, stored)
         # Registered before the route, in transactions of their own: a registration that no route follows does no harm.
@@ -242,7 +242,8 @@ class MigrationActs:
             if found is None or found.proposed != stored.standing.proposed:
                 raise OperatorError(
                     "MIGRATION_NOT_OPEN",
-                    f"The migration {migration_id} was proposed anew in this moment; look at it again.",
+                    f"The migration {migration_id} was proposed again just now. Read the new proposal, and "
+                    "repeat the command.",
                 )
             self._require_applicable(scope, StoredMigration(found, stored.manifest, stored.evidence, (), ()))
             self._require_fresh(change, stored.evidence, migration_id)
@@ -282,20 +283,21 @@ class MigrationActs:
             if not routes:
                 raise OperatorError(
                     "ROUTE_UNKNOWN",
-                    f"The scope {scope.name} has no route of {rulebook_id!r}. `gate migrate status` shows all routes.",
+                    f"The scope {scope.name} has no route for {rulebook_id!r}. `gate migrate status` shows all routes.",
                 )
             target, current = rollback_target(routes), routes[-1]
             if active not in (None, current["to"]["version"]):
                 raise OperatorError(
                     "ROUTE_MOVED",
-                    f"{rulebook_id} leads to {current['to']['version']}, and not to {active}, so nothing was "
-                    f"rolled back. `gate migrate status --scope {scope.name}` shows who moved it, and when.",
+                    f"{rulebook_id} is routed to {current['to']['version']}, not to {active}, so nothing was "
+                    f"rolled back. `gate migrate status --scope {scope.name}` shows who changed the route, and "
+                    "when.",
                 )
             if target is None:
                 raise OperatorError(
                     "ROLLBACK_IMPOSSIBLE",
-                    f"{rulebook_id} {current['to']['version']} was applied first, so there is no version to go back "
-                    f"to. Apply a migration to another version.",
+                    f"{rulebook_id} {current['to']['version']} was the first version applied, so there is no "
+                    "version to roll back to. Apply a migration to another version.",
                 )
             entry = route_entry(
                 entry_id=new_id("rte", now),
@@ -335,9 +337,9 @@ class MigrationActs:
             if running is not None:
                 raise OperatorError(
                     "SHADOW_RUNNING",
-                    f"The shadow of {migration_id} runs already: {running.started_by} started it at "
-                    f"{running.started_at}. `gate migrate shadow show {migration_id} --scope {scope.name}` shows what "
-                    f"it found. To begin anew, stop it first.",
+                    f"The shadow of {migration_id} is already running: {running.started_by} started it at "
+                    f"{running.started_at}. `gate migrate shadow show {migration_id} --scope {scope.name}` shows "
+                    "what it found. To start over, stop it first.",
                 )
             require_shadowable(found)
             change.start_shadow(migration_id, user.name)
@@ -400,8 +402,9 @@ class MigrationActs:
         if evidence_hash != found.evidence_hash:
             raise OperatorError(
                 "EVIDENCE_MISMATCH",
-                f"{evidence_hash} is not the latest evidence of {found.migration_id}. Read its report, which names "
-                f"that evidence, before you decide: `gate migrate report {found.migration_id} --scope {scope.name}`.",
+                f"{evidence_hash} is not the hash of the latest evidence of {found.migration_id}. Before you "
+                "decide, read the report, which shows the latest hash: `gate migrate report "
+                f"{found.migration_id} --scope {scope.name}`.",
             )
         evidence = stored_document(change, found.evidence_hash)
         require_gate(evidence, found.migration_id)
@@ -422,8 +425,8 @@ class MigrationActs:
         if found.approval is None and needs_approval(stored.manifest, stored.evidence):
             raise OperatorError(
                 "MIGRATION_NOT_APPROVED",
-                f"The migration {migration_id} is not approved. An approver approves it with `gate migrate approve "
-                f"{migration_id} --scope {scope.name} --evidence {found.evidence_hash}`.",
+                f"The migration {migration_id} is not approved. An approver can approve it with `gate migrate "
+                f"approve {migration_id} --scope {scope.name} --evidence {found.evidence_hash}`.",
             )
         require_gate(stored.evidence, migration_id)
 

@@ -147,6 +147,6 @@ def damaged(what: str) -> ServiceUnavailable:
     """The error where a document that the chain cites is not there as it was stored."""
     return ServiceUnavailable(
         "SVC_STORAGE_UNAVAILABLE",
-        f"In the ledger, the {what} is missing or was changed after it was stored; the operator must run `gate chain "
-        f"check`.",
+        f"In the ledger, the {what} is missing or was changed after it was stored. The operator must run `gate "
+        "chain check`.",
     )

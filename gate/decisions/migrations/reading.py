@@ -192,8 +192,8 @@ class Migrations:
             if adapter["adapter_id"] not in used:
                 raise OperatorError(
                     "MIGRATION_ADAPTER_UNCLEAR",
-                    f"The migration names the adapter {adapter['adapter_id']}, which made the facts of none of its "
-                    f"rulebooks so far. Take it out of the manifest; or register the candidate first, with `gate "
+                    f"The migration lists the adapter {adapter['adapter_id']}, which none of its rulebooks has "
+                    "used so far. Remove it from the manifest, or register the candidate first, with `gate "
                     f"rulebook register FILE --scope {scope.name} --adapter {adapter['adapter_id']}`.",
                 )
         return found
@@ -327,7 +327,7 @@ def _only_one(rulebook: Rulebook, candidates: int, adapters: Sequence[AdapterDep
     if len(adapters) > 1 or (adapters and candidates > 1):
         raise OperatorError(
             "MIGRATION_ADAPTER_UNCLEAR",
-            f"Nothing says whether an adapter that the migration names makes the facts of {rulebook.rulebook_id}, of "
-            f"which no version is registered. Register it first, with `gate rulebook register`.",
+            f"No version of {rulebook.rulebook_id} is registered, so it is unclear whether an adapter of the "
+            "migration computes its facts. Register the rulebook first, with `gate rulebook register`.",
         )
     return adapters[0] if adapters else None

@@ -20,17 +20,18 @@ def require_approver(user: User, scope: Scope) -> None:
         has = "no role" if role is None else f"the role {role}"
         raise AccessForbidden(
             "REVIEW_FORBIDDEN",
-            f"{user.name} has {has} in the scope {scope.name}, and only an approver grants or refuses a held action. "
-            f"An operator gives the role with `gate users grant {user.name} --scope {scope.name} --role approver`.",
+            f"{user.name} has {has} in the scope {scope.name}, but only an approver can grant or refuse a held "
+            f"action. An operator can assign the role with `gate users grant {user.name} --scope {scope.name} "
+            "--role approver`.",
         )
 
 
 def not_held(record: Cited) -> ReviewConflict:
     """SVC_RESOLUTION_NOT_HELD: a decision that nobody holds."""
     why = (
-        "is advisory, and nobody can grant it"
+        "is advisory, so nobody can grant it"
         if record["verdict"] == "review"
-        else f"has the verdict {record['verdict']}, and only a review is resolved"
+        else f"has the verdict {record['verdict']}, but only a review can be resolved"
     )
     return ReviewConflict(
         "SVC_RESOLUTION_NOT_HELD",

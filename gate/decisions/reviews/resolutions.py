@@ -249,7 +249,8 @@ class Resolutions:
         if answer == GRANTED and signers.receipt is None:
             raise ServiceUnavailable(
                 "SVC_SIGNING_UNAVAILABLE",
-                "Receipt signing is off, and an unsigned grant opens no action; the operator must turn signing on.",
+                "Receipt signing is off, and an unsigned grant allows no action. The operator must turn on "
+                "receipt signing.",
             )
         expires_at = review.due_at if answer == EXPIRED else None
         if answer == GRANTED:

@@ -102,6 +102,6 @@ def _resolution_of(ledger: Ledger, review: ReviewRow) -> Resolution | None:
             return resolution
     raise ServiceUnavailable(
         "SVC_STORAGE_UNAVAILABLE",
-        f"In the ledger, the review of {review.decision_id} is not as its resolution says; the operator must run "
-        f"`gate chain check`.",
+        f"In the ledger, the review of {review.decision_id} does not match its resolution. The operator must run "
+        "`gate chain check`.",
     )

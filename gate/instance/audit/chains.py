@@ -143,7 +143,7 @@ def _fit(task: Task, found: Judged, before: Head) -> Finding | None:
     """What is wrong with a stretch, or with where it meets the one before."""
     if found.start == before:
         return found.finding
-    what = f"The entry at position {task.after} changed, or went, while the chain was read."
+    what = f"The entry at position {task.after} changed, or disappeared, while the chain was read."
     return tampered(task.after, what, task.after)
 
 
@@ -151,7 +151,7 @@ def _end(instance: Instance, trust: Trust, audit: Audit, end: Head, rows: Rows) 
     """What is wrong with the end of a chain whose entries are whole, or with what stands beside them."""
     scope_id = audit.scope_id
     if end != audit.head:
-        what = "The chain's head is not what its last link gives."
+        what = "The head of the chain does not match its last link."
         return tampered(audit.head.size, what, audit.head.chain_id, table=chain_heads.name)
     ledger = instance.ledger.audited
     return (

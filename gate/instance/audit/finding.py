@@ -8,12 +8,12 @@ from typing import Any, Final
 from gate.encoding.stored_json import parse_plain
 from gate.errors import MaterialRefused
 
-_RESTORE: Final = "restore a backup that `gate chain check` finds whole."
+_RESTORE: Final = "restore a backup that passes `gate chain check`."
 
 TAMPERED: Final = f"Keep this ledger as evidence, and {_RESTORE}"
 """What to do where the chain or what it rests on was changed."""
 
-BESIDE: Final = f"The records and the chain are not touched by that; {_RESTORE}"
+BESIDE: Final = f"The records and the chain are not affected; {_RESTORE}"
 """What to do where only rows that follow from the chain were changed."""
 
 
@@ -62,5 +62,5 @@ def read_stored(stored: object, what: str) -> tuple[Any, bool]:
     except MaterialRefused:
         value, plain = None, False
     if not isinstance(value, dict):
-        raise MaterialRefused("SVC_API_JSON_INVALID", f"The stored {what} is no readable JSON object.")
+        raise MaterialRefused("SVC_API_JSON_INVALID", f"The stored {what} is not a readable JSON object.")
     return value, plain

@@ -196,7 +196,7 @@ def _epochs(log: CheckpointLog, trust: Trust, result: Comparison) -> list[_Begun
             if found.holds is False or not found.trusted:
                 changed = found.holds is False
                 why = "was changed after it was signed" if changed else "is signed with a key that is not trusted"
-                result.contradict(line.place, None, f"The epoch {why}, so it accounts for nothing.")
+                result.contradict(line.place, None, f"The epoch {why}, so it does not explain the rollback.")
                 continue
             if document["begun_at"] < latest:
                 result.contradict(line.place, None, "The epoch is older than a checkpoint before it.")
@@ -272,4 +272,4 @@ def _signature_fault(trust: Trust, document: Checkpoint) -> str | None:
         return f"Its key {document['key_id']} is not a receipt key of this instance."
     if found.message is not None:
         return found.message
-    return None if found.holds else "Its signature does not hold: it was changed after it was signed."
+    return None if found.holds else "Its signature is not valid: it was changed after it was signed."

@@ -175,7 +175,7 @@ def link_of(row: AuditedEntry, before: Head) -> Link | None:
 
 def misshapen(row: AuditedEntry) -> str:
     """The fault of an entry that has not the fields of its type."""
-    return f"The stored {row.entry_type} lacks fields that every one has, or they have a type that none has."
+    return f"The stored {row.entry_type} lacks required fields, or some of its fields have the wrong type."
 
 
 def entry_tampered(row: AuditedEntry, what: str) -> Finding:

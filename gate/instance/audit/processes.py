@@ -59,7 +59,8 @@ def judge_in_processes(
     except BrokenProcessPool as error:
         raise OperatorError(
             "CHECK_INTERRUPTED",
-            "A process of the check was ended, perhaps because memory ran out; run it again with fewer --processes.",
+            "A process of the check was killed, perhaps because memory ran out. Run the check again with fewer "
+            "--processes.",
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)

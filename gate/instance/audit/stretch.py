@@ -104,7 +104,7 @@ class Auditor:
                 material = self._material(seen, scope_id, page, head.size)
             before = head.size
             if not page:
-                missing = f"The entry at position {before + 1} is missing, and the chain has {up_to} or more."
+                missing = f"The entry at position {before + 1} is missing, though the chain has {up_to} or more."
                 return Judged(start, head, before - after, Rows(keyed, held), tampered(before + 1, missing, before + 1))
             for entry in page:
                 finding = entry_finding(entry, head, material)

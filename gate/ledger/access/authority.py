@@ -77,8 +77,8 @@ class ApiKey:
 
 # Not everybody who decides should register: the advice to take a stronger key would undo that.
 _INSTEAD: Final = {
-    "register": " and may not register rulebooks; name a registered one in rulebook_ref, or ask the operator",
-    "resolve": ": it may not grant or refuse held actions. The owner's tool needs a key of its own with that access",
+    "register": " and may not register rulebooks; cite a registered one in rulebook_ref, or ask the operator",
+    "resolve": ": it may not grant or refuse held actions. The owner's tool needs its own key with that access",
 }
 
 

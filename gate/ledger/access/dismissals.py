@@ -90,7 +90,7 @@ class Dismissals:
             if last is not None and last.dismissed:
                 raise RequestRefused(
                     "ANOMALY_DISMISSED",
-                    f"{last.acted_by} dismissed this anomaly at {last.acted_at}; reopen it first to dismiss it anew.",
+                    f"{last.acted_by} dismissed this anomaly at {last.acted_at}. To dismiss it again, reopen it first.",
                 )
             number = 1 if last is None else last.number + 1
             act = Dismissal(anomaly, number, True, note, user_name, timestamp(now))
@@ -116,7 +116,7 @@ class Dismissals:
             lock(connection)
             last = _last(connection, scope.scope_id, anomaly_id)
             if last is None or not last.dismissed:
-                raise RequestRefused("ANOMALY_OPEN", "This anomaly is open already; load the list again.")
+                raise RequestRefused("ANOMALY_OPEN", "This anomaly is already open. Reload the list.")
             act = Dismissal(last.anomaly, last.number + 1, False, note, user_name, timestamp(now))
             _add(connection, "anomaly.reopened", scope, act, now)
             return act
@@ -158,7 +158,7 @@ def _note(text: str) -> str:
     note = text.strip()
     if not 1 <= len(note) <= NOTE_LENGTH or not has_utf8(note):
         raise RequestRefused(
-            "ANOMALY_NOTE_INVALID", f"A note has 1 to {NOTE_LENGTH:,} characters; write why you do this."
+            "ANOMALY_NOTE_INVALID", f"A note has 1 to {NOTE_LENGTH:,} characters. Write why you do this."
         )
     return note
 

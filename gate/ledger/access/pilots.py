@@ -129,14 +129,16 @@ class Pilots:
                 if gone is None or connection.execute(gone).rowcount == 0:
                     raise OperatorError(
                         "PILOT_UNKNOWN",
-                        f"There is no submission {pilot_id}, so that nothing was erased. `gate pilot list` shows all.",
+                        f"There is no submission {pilot_id}, so nothing was erased. `gate pilot list` shows all "
+                        "submissions.",
                     )
                 record(connection, "pilot.erased", pilot_id, {}, now)
         if not self._store.overwrite():
             raise OperatorError(
                 "ERASURE_UNFINISHED",
-                "The submissions are erased, but the ledger's write-ahead log still holds a copy that another process "
-                "is reading. It is overwritten with the next erasure, after running backups and checks have ended.",
+                "The submissions are erased, but the write-ahead log of the ledger still holds a copy, because "
+                "another process is reading it. The next erasure after running backups and checks have ended "
+                "overwrites that copy.",
             )
 
 

@@ -79,7 +79,7 @@ class Directory:
         """
         cap = _cap(plan, monthly_cap)
         if not is_name(name):
-            raise OperatorError("SCOPE_NAME_INVALID", f"{name!r} cannot name a scope. {RULE}")
+            raise OperatorError("SCOPE_NAME_INVALID", f"{name!r} is not a valid name for a scope. {RULE}")
         scope = Scope(
             scope_id=secrets.token_hex(_SCOPE_HEX // 2),
             name=name,
@@ -95,7 +95,7 @@ class Directory:
                 )
             except IntegrityError as error:
                 raise OperatorError(
-                    "SCOPE_EXISTS", f"The scope {name!r} exists already; choose another name."
+                    "SCOPE_EXISTS", f"The scope {name!r} already exists. Choose another name."
                 ) from error
             connection.execute(
                 insert(chain_heads).values(
@@ -112,7 +112,7 @@ class Directory:
             other = same_but_for_case(name, connection.execute(select(scopes.c.name)).scalars())
             if other is not None:
                 raise OperatorError(
-                    "SCOPE_EXISTS", f"The scope {other!r} differs only in case from {name!r}; choose another name."
+                    "SCOPE_EXISTS", f"The scope {other!r} differs only in case from {name!r}. Choose another name."
                 )
         return scope
 
@@ -168,17 +168,17 @@ class Directory:
         if unknown or not access:
             raise OperatorError(
                 "ACCESS_UNKNOWN",
-                f"{', '.join(sorted(unknown)) or 'An empty list'} is not an access; choose one or more of "
+                f"{', '.join(sorted(unknown)) or 'An empty list'} is not an access. Choose one or more of "
                 f"{', '.join(ACCESS)}.",
             )
         if {"decide", "resolve"} <= set(access):
             raise OperatorError(
                 "ACCESS_CONFLICT",
-                "A key that may decide must not resolve: whoever holds it could grant what the gate holds for the "
-                "owner. Create one key with decide, and another with resolve.",
+                "A key that may decide must not resolve: its holder could grant actions that the gate holds for "
+                "the owner. Create one key with decide, and another with resolve.",
             )
         if expires_at is not None and expires_at <= now:
-            raise OperatorError("KEY_EXPIRY_PAST", "The expiry is in the past; give a later date.")
+            raise OperatorError("KEY_EXPIRY_PAST", "The expiry is in the past. Give a later date.")
         with self._store.write() as connection:
             # The access epoch stays: no process can remember a key that did not exist.
             key, made = _insert_key(connection, scope.scope_id, access, expires_at, now)
@@ -231,7 +231,8 @@ class Directory:
             old = _existing_key(connection, key_id)
             if old.status(now) != "active":
                 raise OperatorError(
-                    "KEY_NOT_ACTIVE", f"The key {key_id} is {old.status(now)}; create a new key instead of rotating it."
+                    "KEY_NOT_ACTIVE",
+                    f"The key {key_id} is {old.status(now)}. Create a new key instead of rotating it.",
                 )
             expires_at = None if old.expires_at is None else datetime.fromisoformat(old.expires_at)
             made = _insert_key(connection, old.scope_id, old.access, expires_at, now)
@@ -258,7 +259,7 @@ class Directory:
         known = row.secret_hash if row is not None else "0" * 64
         if not hmac.compare_digest(known, secret_hash) or row is None:
             raise AccessRefused(
-                "SVC_API_UNAUTHORIZED", "The key in x-api-key is not known; check it, or ask for another."
+                "SVC_API_UNAUTHORIZED", "The key in x-api-key is unknown. Check it, or ask for another key."
             )
         return self._admit(row, now)
 
@@ -285,7 +286,9 @@ class Directory:
         """
         row = self._look_up(authority.key_id)
         if row is None:
-            raise AccessForbidden("SVC_API_UNAUTHORIZED", f"The key {authority.key_id} is gone; use another key.")
+            raise AccessForbidden(
+                "SVC_API_UNAUTHORIZED", (f"The key {authority.key_id} no longer exists. Use another key.")
+            )
         return self._admit(row, now)
 
     def _look_up(self, key_id: str) -> Row[Any] | None:
@@ -295,7 +298,7 @@ class Directory:
     def _admit(self, row: Row[Any], now: datetime) -> Authority:
         found = _key(row)
         if (status := found.status(now)) != "active":
-            raise AccessForbidden("SVC_API_UNAUTHORIZED", f"The key {found.key_id} is {status}; use another key.")
+            raise AccessForbidden("SVC_API_UNAUTHORIZED", f"The key {found.key_id} is {status}. Use another key.")
         self._note_use(found, now)
         authority = Authority(found.scope_id, found.key_id, row.plan, row.monthly_cap, found.access, row.access_epoch)
         # Until its use has to be noted again, or until it expires.
@@ -415,7 +418,7 @@ def _cap(plan: str, monthly_cap: int | None) -> int | None:
     if not 0 <= monthly_cap <= MAX_SAFE_INTEGER or PLANS[plan].records_per_month is None:
         raise OperatorError(
             "CAP_INVALID",
-            f"The cap {monthly_cap} does not fit the plan {plan}: a monthly cap is 0 or more, and only for a "
-            "plan with a cap.",
+            f"The cap {monthly_cap} does not fit the plan {plan}. A monthly cap is 0 or more, and only plans "
+            "with a cap have one.",
         )
     return monthly_cap

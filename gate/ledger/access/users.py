@@ -119,7 +119,7 @@ class Users:
             OperatorError: USER_NAME_INVALID, ROLE_UNKNOWN, USER_EXPIRY_PAST or USER_EXISTS.
         """
         if not is_name(name):
-            raise OperatorError("USER_NAME_INVALID", f"{name!r} cannot name a user. {RULE}")
+            raise OperatorError("USER_NAME_INVALID", f"{name!r} is not a valid name for a user. {RULE}")
         _require_role(role)
         _require_future(expires_at, now)
         with self._store.read() as connection:
@@ -380,8 +380,8 @@ class Users:
         if user is None:
             raise AccessRefused(
                 "SESSION_OVER",
-                "The token is of no session, or its session is over: it expired, or the user's password, roles or "
-                "state changed. Sign in again with `gate users sign-in`.",
+                "The token belongs to no session, or its session is over: it expired, or the user's password, "
+                "roles or state changed. Sign in again with `gate users sign-in`.",
             )
         return user
 
@@ -493,7 +493,7 @@ def _require_free(connection: Connection, name: str, *, but: str | None = None) 
         raise _taken(name)
     if (other := same_but_for_case(name, names)) is not None:
         raise OperatorError(
-            "USER_EXISTS", f"The user {other!r} differs only in case from {name!r}; choose another name."
+            "USER_EXISTS", f"The user {other!r} differs only in case from {name!r}. Choose another name."
         )
 
 
@@ -504,7 +504,7 @@ def _require_role(role: str) -> None:
 
 def _require_future(expires_at: datetime | None, now: datetime) -> None:
     if expires_at is not None and expires_at <= now:
-        raise OperatorError("USER_EXPIRY_PAST", "The expiry is in the past; give a later date.")
+        raise OperatorError("USER_EXPIRY_PAST", "The expiry is in the past. Give a later date.")
 
 
 class _Unlogged:
@@ -542,7 +542,7 @@ def _refused() -> AccessRefused:
 
 
 def _taken(name: str) -> OperatorError:
-    return OperatorError("USER_EXISTS", f"The user {name!r} exists already; choose another name.")
+    return OperatorError("USER_EXISTS", f"The user {name!r} already exists. Choose another name.")
 
 
 def _nobody(name: str) -> OperatorError:

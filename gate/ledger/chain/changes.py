@@ -247,7 +247,7 @@ def _as_made(kind: EntryKind, row: Row[Any, Any, Any]) -> Any:
     if not holds:
         raise ServiceUnavailable(
             "SVC_STORAGE_UNAVAILABLE",
-            f"In the ledger, {what} was changed after it was made; the operator must run `gate chain check`.",
+            f"In the ledger, {what} was changed after it was made. The operator must run `gate chain check`.",
         )
     return entry
 

@@ -106,7 +106,7 @@ class GroupCommit(Generic[Item, Result]):
         waiting: _Waiting[Item, Result] = _Waiting(items)
         with self._mutex:
             if self._queued >= MAX_QUEUE:
-                raise _unavailable("too many requests wait for the ledger")
+                raise _unavailable("too many requests are waiting for the ledger")
             joined = self._lanes.get(lane)
             if joined is None:
                 joined = self._lanes[lane] = _Lane(lane)
@@ -121,7 +121,7 @@ class GroupCommit(Generic[Item, Result]):
             if waiting.leads or self._wait(waiting, joined.queue):
                 self._lead(waiting, joined)
         if waiting.outcomes is None:
-            raise _unavailable("the commit broke off")
+            raise _unavailable("the commit was interrupted")
         return waiting.outcomes
 
     def _wait(self, waiting: _Waiting[Item, Result], queue: deque[_Waiting[Item, Result]]) -> bool:
@@ -131,7 +131,7 @@ class GroupCommit(Generic[Item, Result]):
                 if not waiting.leads:
                     if waiting not in queue:
                         # A leader took it and is still at work: only the idempotency key can tell how that ended.
-                        raise _unavailable(f"no commit within {WRITE_TIMEOUT:g} seconds, and it may yet come")
+                        raise _unavailable(f"no commit within {WRITE_TIMEOUT:g} seconds; it may still complete")
                     queue.remove(waiting)
                     self._queued -= len(waiting.items)
                     raise _unavailable(f"no turn to commit within {WRITE_TIMEOUT:g} seconds")

@@ -139,7 +139,7 @@ class DraftCases:
         names = {row.name: row.number for row in connection.execute(select(*_NAMED).where(*which))}
         if case.name in names and case.name != instead_of:
             raise MaterialRefused(
-                "CASE_NAME_TAKEN", f"The draft has a case {case.name!r} already; give this one another name."
+                "CASE_NAME_TAKEN", f"The draft already has a case {case.name!r}. Give this one another name."
             )
         values = {"name": case.name, "body": body, "saved_by": by, "saved_at": at}
         if instead_of is not None:
@@ -147,7 +147,9 @@ class DraftCases:
             connection.execute(update(draft_cases).where(*which, draft_cases.c.number == number).values(**values))
             return
         if len(names) >= MAX_CASES:
-            raise OperatorError("CASES_FULL", f"The draft has {MAX_CASES:,} cases; remove some of them first.")
+            raise OperatorError(
+                "CASES_FULL", (f"The draft has {MAX_CASES:,} cases, the maximum. Remove some of them first.")
+            )
         number = max(names.values(), default=0) + 1
         connection.execute(
             insert(draft_cases).values(scope_id=scope.scope_id, draft_id=draft_id, number=number, **values)
@@ -170,14 +172,14 @@ def read_case(document: object) -> Case:
             type(each)(each.field.removeprefix("cases[0]").removeprefix("."), each.code, each.message)
             for each in error.errors
         ]
-        raise MaterialRefused(error.code, "The case is invalid; fix the errors that are listed.", errors) from error
+        raise MaterialRefused(error.code, "The case is invalid. Fix the listed errors.", errors) from error
 
 
 def _require_open(connection: Connection, scope_id: str, draft_id: str) -> None:
     draft, _ = latest(connection, scope_id, draft_id, changing=True)
     if draft.closed_at is not None:
         raise OperatorError(
-            "DRAFT_CLOSED", f"The draft {draft.name} was closed at {draft.closed_at}; reopen it to go on."
+            "DRAFT_CLOSED", f"The draft {draft.name} was closed at {draft.closed_at}. Reopen it to continue."
         )
 
 
@@ -198,7 +200,7 @@ def _number(connection: Connection, scope_id: str, draft_id: str, name: str) -> 
     for row in connection.execute(select(*_NAMED).where(*which)):
         if row.name == name:
             return int(row.number)
-    raise NotFound("CASE_UNKNOWN", f"The draft has no case {name[:200]!r}; somebody may have removed or renamed it.")
+    raise NotFound("CASE_UNKNOWN", f"The draft has no case {name[:200]!r}. Somebody may have removed or renamed it.")
 
 
 def _body(case: Case) -> bytes:
@@ -207,7 +209,7 @@ def _body(case: Case) -> bytes:
     body = orjson.dumps(document)
     if len(body) > MAX_CASE:
         raise MaterialRefused(
-            "CASE_TOO_LARGE", f"The case {case.name!r} takes {len(body):,} bytes; at most {MAX_CASE:,} are kept."
+            "CASE_TOO_LARGE", f"The case {case.name!r} has {len(body):,} bytes, more than the limit of {MAX_CASE:,}."
         )
     return pack(body)
 

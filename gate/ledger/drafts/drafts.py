@@ -136,8 +136,8 @@ class DraftChanged(OperatorError):
         """Takes the draft as it is now."""
         super().__init__(
             "DRAFT_CHANGED",
-            f"{latest.saved_by} saved the draft {latest.name} at {latest.saved_at}, so yours was not saved. Merge the "
-            f"two, or keep yours as a draft of its own.",
+            f"{latest.saved_by} saved the draft {latest.name} at {latest.saved_at}, so yours was not saved. "
+            "Merge the two, or keep yours as a separate draft.",
         )
         self.latest: Final = latest
 
@@ -206,7 +206,7 @@ class Drafts:
             draft, last = latest(connection, scope.scope_id, draft_id, changing=True)
             if draft.closed_at is not None:
                 raise OperatorError(
-                    "DRAFT_CLOSED", f"The draft {draft.name} was closed at {draft.closed_at}; reopen it to go on."
+                    "DRAFT_CLOSED", f"The draft {draft.name} was closed at {draft.closed_at}. Reopen it to continue."
                 )
             if text == draft.text:
                 return draft
@@ -216,7 +216,8 @@ class Drafts:
             same = last.saved_by == by and timestamp(now - SITTING) <= last.saved_at
             if not same and last.number >= MAX_REVISIONS:
                 raise OperatorError(
-                    "DRAFT_FULL", f"The draft {draft.name} has {MAX_REVISIONS:,} revisions; go on in a fork of it."
+                    "DRAFT_FULL",
+                    f"The draft {draft.name} has {MAX_REVISIONS:,} revisions, the maximum. Continue in a fork of it.",
                 )
             if same:
                 number, begun_at = last.number, last.begun_at
@@ -332,7 +333,7 @@ class Drafts:
             if not 1 <= number <= draft.revision:
                 raise NotFound(
                     "DRAFT_REVISION_UNKNOWN",
-                    f"The draft {draft.name} has no revision {number}; its latest one is {draft.revision}.",
+                    f"The draft {draft.name} has no revision {number}. Its latest revision is {draft.revision}.",
                 )
             which = (*of_draft(draft_revisions, scope_id, draft_id), draft_revisions.c.number == number)
             row = connection.execute(select(draft_revisions).where(*which)).one()
@@ -381,14 +382,16 @@ def _known(draft_id: str) -> str:
 def _unknown(draft_id: str) -> NotFound:
     return NotFound(
         "DRAFT_UNKNOWN",
-        f"The scope has no draft {draft_id!r}; `gate drafts list --scope SCOPE` lists those that are open.",
+        f"The scope has no draft {draft_id!r}. `gate drafts list --scope SCOPE` lists the open drafts.",
     )
 
 
 def _name(name: str) -> str:
     name = name.strip()
     if not 1 <= len(name) <= MAX_NAME or not has_utf8(name):
-        raise OperatorError("DRAFT_NAME_INVALID", f"A draft's name has 1 to {MAX_NAME} characters; choose another one.")
+        raise OperatorError(
+            "DRAFT_NAME_INVALID", (f"A draft's name has 1 to {MAX_NAME} characters. Choose another name.")
+        )
     return name
 
 
@@ -396,7 +399,7 @@ def _body(text: str) -> bytes:
     """A text as it is stored."""
     if not has_utf8(text) or len(text.encode()) > MAX_TEXT:
         raise OperatorError(
-            "DRAFT_TOO_LARGE", f"A draft is a text of at most {MAX_TEXT:,} bytes in UTF-8; no rulebook needs so many."
+            "DRAFT_TOO_LARGE", f"The text of a draft may have at most {MAX_TEXT:,} bytes in UTF-8. Shorten it."
         )
     return pack(orjson.dumps({"text": text}))
 
@@ -424,7 +427,8 @@ def _require_room(connection: Connection, scope: Scope) -> None:
     opened = select(func.count()).where(drafts.c.scope_id == scope.scope_id, drafts.c.closed_at.is_(None))
     if connection.execute(opened).scalar_one() >= MAX_DRAFTS:
         raise OperatorError(
-            "DRAFTS_FULL", f"The scope {scope.name} has {MAX_DRAFTS:,} open drafts; close some of them first."
+            "DRAFTS_FULL",
+            f"The scope {scope.name} has {MAX_DRAFTS:,} open drafts, the maximum. Close some of them first.",
         )
 
 

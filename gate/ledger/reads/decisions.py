@@ -172,7 +172,7 @@ def _window(scope_id: str, criteria: Criteria, before: int | None, looked_throug
     if criteria.state is not None:
         return _window_of_reviews(scope_id, criteria, before, looked_through, order)
     if criteria.owner is not None:
-        raise ValueError("An owner needs a state beside it.")
+        raise ValueError("An owner requires a state. Send both.")
     columns = decisions.c
     chosen = [columns.scope_id == scope_id]
     chosen += [] if criteria.verdict is None else [columns.verdict == criteria.verdict]

@@ -210,8 +210,8 @@ class PostgresLedgerStore(Store):
         if lax:
             raise OperatorError(
                 "DATABASE_NOT_DURABLE",
-                f"The PostgreSQL server has {' and '.join(lax)} switched off, so that a crash loses what it "
-                f"acknowledged; switch it on in postgresql.conf.",
+                f"The PostgreSQL server has {' and '.join(lax)} turned off, so a crash would lose acknowledged "
+                "writes. Turn it on in postgresql.conf.",
             )
 
 

@@ -180,7 +180,7 @@ class SqliteLedgerStore(Store):
         found = tuple(map(_identity, self._files))
         for now, before in zip(found, self._seen, strict=True):
             if before is not None and (now[:2] != before[:2] or now[2] < before[2]):
-                raise unavailable("its file was replaced or cut")
+                raise unavailable("its file was replaced or truncated")
         self._seen = found
 
     def is_in_place(self) -> bool:
@@ -293,13 +293,13 @@ class SqliteLedgerStore(Store):
         deadline = time.monotonic() + patience
         # Threads first, then processes: all threads share one descriptor, and flock grants it the lock again.
         if not self._turn.acquire(timeout=patience):
-            raise unavailable("other requests hold the ledger")
+            raise unavailable("other requests hold the lock of the ledger")
         try:
             # Polled, because a blocking flock cannot be given up, and a stopped process would then hold everyone.
             while not _try_lock(self._lock_file):
                 if time.monotonic() > deadline:
                     self._stuck = self._stuck or patience >= WRITE_TIMEOUT
-                    raise unavailable("another process holds the ledger")
+                    raise unavailable("another process holds the lock of the ledger")
                 time.sleep(_LOCK_POLL)
             self._stuck = False
             try:

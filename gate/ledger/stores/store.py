@@ -272,7 +272,7 @@ def unavailable(why: str) -> StorageUnavailable:
     """SVC_STORAGE_UNAVAILABLE, with the reason in it."""
     return StorageUnavailable(
         "SVC_STORAGE_UNAVAILABLE",
-        f"The ledger cannot be used now ({why}). Nothing was acknowledged; retry with the same idempotency key.",
+        f"The ledger is not available ({why}). Nothing was acknowledged; retry with the same idempotency key.",
         why=why,
     )
 
@@ -329,7 +329,7 @@ def read_object(stored: bytes, what: str) -> Any:
     if not isinstance(found, dict):
         raise ServiceUnavailable(
             "SVC_STORAGE_UNAVAILABLE",
-            f"What is stored of {what} is not readable; the operator must check the chain.",
+            f"The stored copy of {what} is not readable. The operator must check the chain.",
         )
     return found
 
@@ -341,6 +341,6 @@ def _reason(error: BaseException) -> str:
     said = getattr(error, "orig", None) or error
     # Without an SQLSTATE nothing was sent, and the driver's message names host, database and user.
     if getattr(said, "sqlstate", "") is None:
-        return "the database is out of reach"
+        return "the database cannot be reached"
     # SQLite quotes text that it cannot read.
     return str(said).strip().partition("\n")[0].partition(" with text ")[0] or type(error).__name__

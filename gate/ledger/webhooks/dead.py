@@ -164,9 +164,9 @@ def _replay_events(
 def _unknown(event_id: str) -> OperatorError:
     return OperatorError(
         "WEBHOOK_EVENT_UNKNOWN",
-        f"The outbox has no event {event_id!r} that this endpoint can be sent again; check the id. Events since the "
-        "endpoint was added, of the types that it subscribes to, are sent again, delivered or not. The setting "
-        "webhook_kept_days says for how many days they are kept.",
+        f"The outbox has no event {event_id!r} that can be sent to this endpoint again. Check the id. An event "
+        "can be sent again, delivered or not, if the endpoint subscribes to its type and existed when it "
+        "happened. The setting webhook_kept_days says for how many days events are kept.",
     )
 
 

@@ -225,15 +225,15 @@ def _not_rotated(connection: Connection, endpoint: Endpoint) -> OperatorError:
         return _unknown(endpoint.endpoint_id)
     return OperatorError(
         "WEBHOOK_ROTATION_OPEN",
-        f"The secret of the endpoint {endpoint.endpoint_id} was rotated already, and the secret before signs until "
-        f"{until}. Rotate again after that. If a secret leaked, add the endpoint anew with `gate webhooks add`, and "
-        f"remove this one with `gate webhooks remove {endpoint.endpoint_id}`.",
+        f"The secret of the endpoint {endpoint.endpoint_id} was already rotated, and the previous secret signs "
+        f"until {until}. Rotate again after that. If a secret leaked, add the endpoint again with `gate webhooks "
+        f"add`, and remove this one with `gate webhooks remove {endpoint.endpoint_id}`.",
     )
 
 
 def _unknown(endpoint_id: str) -> OperatorError:
     return OperatorError(
-        "WEBHOOK_UNKNOWN", f"There is no webhook endpoint {endpoint_id!r}. `gate webhooks list` shows them all."
+        "WEBHOOK_UNKNOWN", f"There is no webhook endpoint {endpoint_id!r}. `gate webhooks list` shows all endpoints."
     )
 
 

@@ -120,8 +120,8 @@ class Examiner:
                 (first.rule_id, second.rule_id),
                 f"rules[{second.place}]",
                 f"{first.rule_id} ({one['decision']}) and {second.rule_id} ({other['decision']}) have the same "
-                f"priority and hold for the same facts; {first.rule_id} decides, because its id comes first. Give "
-                f"them different priorities.",
+                f"priority and match the same facts. {first.rule_id} decides, because its id comes first. Give "
+                "them different priorities.",
                 self._facts(first),
             )
 

@@ -27,7 +27,7 @@ def misconfigured(
         why: A clause that says what it did.
         correct: What the operator has to look at.
     """
-    return _failure(f"{why}. {_NOTHING}. Retrying does not help: the operator has to correct {correct}.")
+    return _failure(f"{why}. {_NOTHING}. Retrying does not help: the operator must correct {correct}.")
 
 
 def _failure(said: str) -> AdvisoryFailed:

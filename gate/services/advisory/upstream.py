@@ -95,7 +95,7 @@ class Call:
             threading.Thread(target=self._run, args=(ended,), name="advisory", daemon=True).start()
         except RuntimeError as error:
             ended()
-            raise failed("cannot be asked: this process can start no thread") from error
+            raise failed("could not be called: this process cannot start a thread") from error
         in_time = self._done.wait(self._upstream.seconds)
         self._hang_up()
         if not in_time or isinstance(self._why, TimeoutError):
@@ -105,10 +105,10 @@ class Call:
         if isinstance(self._why, ssl.SSLCertVerificationError):
             raise misconfigured(
                 "has a certificate that this machine does not trust",
-                "advisory_url, the certificate of the upstream, or the file that SSL_CERT_FILE names",
+                "advisory_url, the certificate of the upstream, or the file in SSL_CERT_FILE",
             ) from self._why
         if self._answer is None:
-            raise failed("could not be reached, or ended the connection before its answer was whole") from self._why
+            raise failed("could not be reached, or closed the connection before its answer was complete") from self._why
         return self._answer
 
     def give_up(self) -> None:
@@ -157,10 +157,10 @@ class Call:
             made = misconfigured if response.status in _REJECTED else failed
             raise made(f"failed: it answered with the status {response.status}")
         if response.getheader("content-encoding", "identity").strip().lower() != "identity":
-            raise failed("answered nonsense: its body is compressed, which nobody asked for")
+            raise failed("returned an unusable answer: its body is compressed, though the request did not allow that")
         body = b"" if (response.length or 0) > MAX_ANSWER else response.read(MAX_ANSWER + 1)
         if (response.length or 0) + len(body) > MAX_ANSWER:
-            raise failed(f"answered more than {MAX_ANSWER} bytes")
+            raise failed(f"returned more than {MAX_ANSWER} bytes")
         if response.length:
             raise http.client.IncompleteRead(body)
         return response.getheader("content-type", ""), body

@@ -27,7 +27,8 @@ from gate.services.policies.table import Entry, Offer, PolicyTable, Unfound, Win
 ANSWER: Final = "policy_answer_v1"
 
 NOTICE: Final = (
-    "This is what a public policy says. It is unsigned and authorizes nothing; a binding verdict is a Decision Record."
+    "This is a statement of a public policy. It is unsigned and authorizes nothing; a binding verdict is a "
+    "Decision Record."
 )
 
 MAX_TEXT: Final = 200

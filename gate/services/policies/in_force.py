@@ -166,7 +166,7 @@ class TablesInForce:
         except OSError as error:
             fault = f"The file cannot be read: {error.strerror}."
         last = before or self._last_good(service)
-        return InForce(last.table, last.origin, f"{file.name} is not in force. {fault}")
+        return InForce(last.table, last.origin, f"{file.name} is not active. {fault}")
 
     def _last_good(self, service: str) -> InForce:
         # Without the ledger, or a table that this release can read, what came with the release is good.
@@ -209,10 +209,10 @@ def why_ignored(file: Path) -> str:
     near = get_close_matches(file.name.partition(".")[0].casefold(), tables, n=1)
     name = _file_name(tables[near[0]]) if near else None
     if name is None:
-        return f"{file.name} is read by no service; tables are named {', '.join(map(_file_name, BY_SERVICE))}."
+        return f"No service reads {file.name}. The names of tables are {', '.join(map(_file_name, BY_SERVICE))}."
     if name != file.name and file.with_name(name).exists():
-        return f"{file.name} is read by no service; {name} is."
-    return f"{file.name} is read by no service; name it {name}."
+        return f"No service reads {file.name}; the service reads {name}."
+    return f"No service reads {file.name}. Rename it to {name}."
 
 
 def _file_name(service: str) -> str:

@@ -257,12 +257,10 @@ def _faults(body: Mapping[str, Any], service: str, today: date) -> Iterator[Fiel
     for index, entry in enumerate(body["entries"]):
         where = f"entries[{index}]"
         if keys[_key(entry)] > 1:
-            what = f"Several entries are for {', '.join(_key(entry))}; keep one of them."
+            what = f"Several entries are for {', '.join(_key(entry))}. Keep one of them."
             yield FieldError(where, "duplicate", what)
         if len(vendors := called[_slug(entry["name"])]) > 1:
-            what = (
-                f"The vendors {' and '.join(sorted(vendors))} would answer to this name; give each a name of its own."
-            )
+            what = f"The vendors {' and '.join(sorted(vendors))} would match this name. Give each vendor its own name."
             yield FieldError(f"{where}.name", "conflict", what)
         faults = (*_entry_faults(entry, service), *_contradictions(entry, today))
         yield from (FieldError(f"{where}.{name}", code, text) for name, code, text in faults)
@@ -275,23 +273,29 @@ def _key(entry: Entry) -> tuple[str, str, str]:
 def _entry_faults(entry: Entry, service: str) -> Iterator[tuple[str, str, str]]:
     for name in ("windows", "penalties", "offers"):
         if name in entry and name not in _TERMS[service]:
-            yield name, "unknown_field", f"A table of {service} has no {name}; remove it."
+            yield name, "unknown_field", f"A table of {service} has no {name}. Remove it."
     for name in entry.get("windows", {}):
         if name not in _WINDOWS[service] and "windows" in _TERMS[service]:
             known = " and ".join(_WINDOWS[service])
-            yield f"windows.{name}", "unknown_field", f"A table of {service} has {known} only; remove it."
+            yield f"windows.{name}", "unknown_field", f"A table of {service} has only {known}. Remove it."
     names = Counter(condition["name"] for condition in entry.get("conditions", []))
     if any(count > 1 for count in names.values()):
-        yield "conditions", "duplicate", "Two conditions have the same name; keep one."
+        yield "conditions", "duplicate", "Two conditions have the same name. Keep one."
     mode = entry["decision_mode"]
     if (mode == "conditional") != bool(entry.get("conditions")):
-        yield "conditions", "conflict", "Exactly the entries with decision_mode conditional have conditions."
+        yield (
+            "conditions",
+            "conflict",
+            "Only entries with decision_mode conditional have conditions, and they must have some.",
+        )
     if mode == _REVIEW_ONLY:
         return
     if entry["last_verified"] is None:
-        what = f"decision_mode {mode} needs the day on which the source was read; add it, or use review_only."
+        what = f"decision_mode {mode} needs the day on which the source was read. Add it, or use review_only."
         yield "last_verified", "required", what
-    yield from ((name, "required", f"decision_mode {mode} needs it; add it.") for name in _missing(entry, service))
+    yield from (
+        (name, "required", f"decision_mode {mode} needs this field. Add it.") for name in _missing(entry, service)
+    )
 
 
 def _contradictions(entry: Entry, today: date) -> Iterator[tuple[str, str, str]]:
@@ -300,17 +304,17 @@ def _contradictions(entry: Entry, today: date) -> Iterator[tuple[str, str, str]]
         what = f"It must be a country such as DE, US-CA, or *; ISO 3166-1 has no {entry['region'][:2]}."
         yield "region", "country", what
     if _is_to_come(entry, today):
-        yield "last_verified", "future", "last_verified is in the future; correct it."
+        yield "last_verified", "future", "last_verified is in the future. Correct it."
     windows = entry.get("windows", {})
     free, locked = windows.get("free_days"), windows.get("locked_days")
     if free is not None and locked is not None and free < locked:
         what = (
-            f"It ends before locked_days, so that cancelling would never be free: free_days is {free}, locked_days is "
+            f"It ends before locked_days, so canceling would never be free: free_days is {free}, locked_days is "
             f"{locked}. Correct one of them, or use review_only."
         )
         yield "windows.free_days", "conflict", what
     if free is not None and entry.get("penalties") == []:
-        what = "It says that cancelling costs something later, but penalties is empty; name the penalty, or remove it."
+        what = "Canceling later has a cost, but penalties is empty. Add the penalty, or remove free_days."
         yield "windows.free_days", "conflict", what
 
 

@@ -78,7 +78,7 @@ def read_url(url: str, rules: Rules) -> Target:
         "it begins with http://, which the setting webhook_http refuses": parts.scheme == "http"
         and not rules.allow_http,
         "it has a user or a password before its host": "@" in parts.netloc,
-        "its host is no name or address": not _HOST.fullmatch(host),
+        "its host is not a name or an address": not _HOST.fullmatch(host),
         "its port is 0": port == 0,
         "it has a fragment, which begins with #": "#" in url,
     }
@@ -102,7 +102,7 @@ def refused_address(text: str, rules: Rules) -> str | None:
     try:
         address = _unwrapped(ip_address(text.partition("%")[0]))
     except ValueError:
-        return f"{text[:80]!r}, which is no IP address"
+        return f"{text[:80]!r}, which is not an IP address"
     if any(address in network for network in rules.networks):
         return None
     if _is_public(address):

@@ -113,7 +113,7 @@ async def connect(target: Target, rules: Rules, resolve: Resolve, context: ssl.S
     addresses = await resolve(target.host, target.port)
     for address in addresses:
         if (refused := refused_address(address, rules)) is not None:
-            raise OperatorError("WEBHOOK_ADDRESS_REFUSED", f"The name of the endpoint leads to {refused}.")
+            raise OperatorError("WEBHOOK_ADDRESS_REFUSED", f"The host name of the endpoint resolves to {refused}.")
     failed: OSError = socket.gaierror("no address")
     secured = target.scheme == "https"
     for address in addresses:

@@ -76,9 +76,10 @@ def _beginning(row: sa.Row[Any]) -> bytes:
         # Skipped, its key would be free for a second record.
         raise OperatorError(
             "LEDGER_DAMAGED",
-            f"The ledger cannot be upgraded, and was left as it is: its table claims lets an idempotency key stand for "
-            f"the entry at position {row.position} of the scope {row.scope_id}, which is not there, or is not as it "
-            f"was made. Run `gate chain check` with the release that made the ledger, and restore a backup.",
+            "The ledger cannot be upgraded, and was not changed. Its table claims maps an idempotency key to "
+            f"the entry at position {row.position} of the scope {row.scope_id}, which is missing or was changed "
+            "after it was made. Run `gate chain check` with the release that created the ledger, and restore a "
+            "backup.",
         )
     return beginning
 
