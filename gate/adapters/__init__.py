@@ -5,7 +5,7 @@
     worker                runs one call in a process of its own, and reads what comes of it with a bound
     zygote, containment   the other end: a process that forks one contained worker for each call
 
-The sources of the adapters are in builtin/, known by the hashes of their bytes. docs/adapters.md says what a worker can
-reach and what stops it. `zygote` and `containment` import the standard library alone, and this file imports nothing:
-both run in a process that holds nothing else.
+The sources of the adapters are in builtin/, known by the hashes of their bytes. `docs/adapters.md` says what a worker
+can reach and what stops it. `zygote` and `containment` import the standard library alone, and this file imports
+nothing: both run in a process that holds nothing else.
 """

@@ -1,6 +1,6 @@
 """An invocation of an adapter, from what a request sends to the facts and what a record says of them.
 
-adapters = TrustedAdapters(registered(), workers)
+adapters = `TrustedAdapters`(registered(), workers)
 invocation = adapters.invocation(request["adapter"])     # checked; nothing has run
 facts = adapters.facts(invocation)                       # one call, in a worker of its own
 """
@@ -86,9 +86,9 @@ class TrustedAdapters:
             root: What to call that member in the paths of errors.
 
         Raises:
-            AdapterRefused: TRUSTED_ADAPTER_INVALID, TRUSTED_ADAPTER_NOT_REGISTERED,
-                TRUSTED_ADAPTER_MANIFEST_MISMATCH or TRUSTED_ADAPTER_INPUT_INVALID, whichever comes first.
-            AdapterFailed: TRUSTED_ADAPTER_EXECUTION_FAILED: its files are damaged.
+            AdapterRefused: `TRUSTED_ADAPTER_INVALID`, `TRUSTED_ADAPTER_NOT_REGISTERED`,
+                `TRUSTED_ADAPTER_MANIFEST_MISMATCH` or `TRUSTED_ADAPTER_INPUT_INVALID`, whichever comes first.
+            AdapterFailed: `TRUSTED_ADAPTER_EXECUTION_FAILED`: its files are damaged.
         """
         if errors := shape("trusted-adapter-invocation").errors(sent, root=root):
             raise AdapterRefused(
@@ -116,8 +116,8 @@ class TrustedAdapters:
         """The invocation that a record tells of, over the input of its request; None where there is no such adapter.
 
         Raises:
-            AdapterRefused: TRUSTED_ADAPTER_INPUT_INVALID.
-            AdapterFailed: TRUSTED_ADAPTER_EXECUTION_FAILED: its files are damaged.
+            AdapterRefused: `TRUSTED_ADAPTER_INPUT_INVALID`.
+            AdapterFailed: `TRUSTED_ADAPTER_EXECUTION_FAILED`: its files are damaged.
         """
         adapter = self._find(str(trusted_adapter.get("adapter_id")), str(trusted_adapter.get("version")))
         if adapter is None or any(trusted_adapter.get(name) != value for name, value in adapter.dependency.items()):
@@ -128,7 +128,7 @@ class TrustedAdapters:
         """The facts that an adapter makes, in one call.
 
         Raises:
-            AdapterFailed: TRUSTED_ADAPTER_OUTPUT_INVALID, or what `Workers.run` raises.
+            AdapterFailed: `TRUSTED_ADAPTER_OUTPUT_INVALID`, or what `Workers.run` raises.
         """
         adapter = invocation.adapter
         with self.waiting():
@@ -149,7 +149,7 @@ class TrustedAdapters:
         What is only asked what would be leaves workers to what is to be done: `REHEARSALS` of these run at a time.
 
         Raises:
-            AdapterFailed: As `facts`; TRUSTED_ADAPTER_EXECUTION_TIMEOUT also where all of them take too long.
+            AdapterFailed: As `facts`; `TRUSTED_ADAPTER_EXECUTION_TIMEOUT` also where all of them take too long.
         """
         if not invocations:
             return []
@@ -211,7 +211,7 @@ def accepted_invocation(adapter: Adapter, given: object, *, root: str = "adapter
     """An invocation of an adapter.
 
     Raises:
-        AdapterRefused: TRUSTED_ADAPTER_INPUT_INVALID: it takes no such input.
+        AdapterRefused: `TRUSTED_ADAPTER_INPUT_INVALID`: it takes no such input.
     """
     at = member(root, "input")
     if errors := adapter.input_shape.errors(given, root=at):

@@ -41,7 +41,7 @@ class FactsSchema(TypedDict):
 
 
 class Manifest(TypedDict):
-    """An adapter's manifest; schemas/trusted-adapter-manifest.schema.json."""
+    """An adapter's manifest; `schemas/trusted-adapter-manifest.schema.json`."""
 
     manifest_version: str
     adapter_id: str
@@ -141,7 +141,7 @@ def load_adapter(folder: Path, name: str) -> Adapter:
         name: `adapter_id@version`.
 
     Raises:
-        OperatorError: ADAPTER_DAMAGED: a file is missing, or is not the one that was released.
+        OperatorError: `ADAPTER_DAMAGED`: a file is missing, or is not the one that was released.
     """
     file = folder / name.replace("@", "-")
     try:

@@ -127,8 +127,8 @@ class Workers:
             given: Its input, as canonical JSON.
 
         Raises:
-            AdapterFailed: TRUSTED_ADAPTER_CAPABILITY_DENIED, TRUSTED_ADAPTER_EXECUTION_TIMEOUT,
-                TRUSTED_ADAPTER_EXECUTION_FAILED, or TRUSTED_ADAPTER_OUTPUT_INVALID where it is too much or no JSON.
+            AdapterFailed: `TRUSTED_ADAPTER_CAPABILITY_DENIED`, `TRUSTED_ADAPTER_EXECUTION_TIMEOUT`,
+                `TRUSTED_ADAPTER_EXECUTION_FAILED`, or `TRUSTED_ADAPTER_OUTPUT_INVALID` where it is too much or no JSON.
         """
         if not self._calls.acquire(blocking=False):
             raise failed(adapter.name, "EXECUTION_TIMEOUT", f"{_CALLS} other calls are waiting for a worker")

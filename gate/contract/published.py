@@ -66,7 +66,7 @@ class FixtureExpectation(TypedDict):
 
 
 class Fixture(TypedDict):
-    """A conformance fixture; schemas/conformance-fixture.schema.json."""
+    """A conformance fixture; `schemas/conformance-fixture.schema.json`."""
 
     fixture_id: str
     title: str
@@ -104,7 +104,7 @@ class Frozen(TypedDict):
 
 
 class GoldenCaseBody(TypedDict):
-    """A golden case as its file holds it; schemas/golden-replay-cases.schema.json."""
+    """A golden case as its file holds it; `schemas/golden-replay-cases.schema.json`."""
 
     case_id: str
     title: str

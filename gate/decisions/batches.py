@@ -36,8 +36,8 @@ def settle_all(
     Args:
         entries: Where entries are appended.
         caller: Who asks.
-        readers: Makes each proposal; raises GateError where there can be none.
-        unforeseen: What callers hear of a failure that is no GateError.
+        readers: Makes each proposal; raises `GateError` where there can be none.
+        unforeseen: What callers hear of a failure that is no `GateError`.
 
     Returns:
         What became of each, or the error that `settle` would raise.

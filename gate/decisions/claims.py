@@ -48,7 +48,7 @@ class Operation:
 
     Attributes:
         name: decide, execution, outcome, crm-sync or resolution.
-        code: In its error codes: SVC_<code>_IDEMPOTENCY_CONFLICT.
+        code: In its error codes: `SVC_<code>_IDEMPOTENCY_CONFLICT`.
         id_member: What its errors call the id of the entry that a key stands for.
         noun: What sentences call that entry.
     """
@@ -100,7 +100,7 @@ class Proposal(NamedTuple, Generic[Document]):
 
     Attributes:
         claim: The request's key.
-        prepare: Makes the entry, and the document in it; raises GateError where the request cannot be answered. It is
+        prepare: Makes the entry, and the document in it; raises `GateError` where the request cannot be answered. It is
             called again where a route that it went by has moved, or a review was resolved.
     """
 
@@ -118,7 +118,7 @@ def read_claim(operation: Operation, decision_id: str, key: str | None, input_ha
         input_hash: H of the payload it was sent with.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: it is too long, or no printable ASCII.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: it is too long, or no printable ASCII.
     """
     if key is None:
         return None
@@ -146,8 +146,8 @@ def settle(entries: Entries, caller: Caller, proposal: Proposal[Document]) -> Se
     Raises:
         AccessForbidden: The key may no longer do this.
         GateError: As the proposal's `prepare`, where the idempotency key is new.
-        LimitReached: SVC_API_MONTHLY_CAP_EXCEEDED.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was acknowledged.
+        LimitReached: `SVC_API_MONTHLY_CAP_EXCEEDED`.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was acknowledged.
     """
     claim = proposal.claim
     prepared = _prepared(entries, caller, proposal)
@@ -179,7 +179,7 @@ def outcome_of(
         outcome: What the append said.
 
     Raises:
-        LimitReached: SVC_API_MONTHLY_CAP_EXCEEDED.
+        LimitReached: `SVC_API_MONTHLY_CAP_EXCEEDED`.
     """
     if isinstance(outcome, Appended):
         return Created(document, outcome)
@@ -215,8 +215,8 @@ def entry_of(entries: Entries, scope_id: str, operation: Operation, used: Used) 
     Whether it is still as it was made, the caller has to see; see `not_as_made`.
 
     Raises:
-        IdempotencyConflict: SVC_<code>_IDEMPOTENCY_CONFLICT: it was made for another payload.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be read.
+        IdempotencyConflict: `SVC_<code>_IDEMPOTENCY_CONFLICT`: it was made for another payload.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: it cannot be read.
     """
     entry = entries.at(scope_id, used.claimed.position)
     if entry is None:
@@ -242,7 +242,7 @@ def require_free(kind: Kind, idempotency_key: str | None, *, free: bool) -> None
     """Requires that no other request with a key is in progress.
 
     Raises:
-        IdempotencyConflict: SVC_<kind>_IDEMPOTENCY_IN_PROGRESS.
+        IdempotencyConflict: `SVC_<kind>_IDEMPOTENCY_IN_PROGRESS`.
     """
     if not free:
         raise IdempotencyConflict(

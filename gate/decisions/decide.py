@@ -91,7 +91,7 @@ class DecisionGate:
 
         Args:
             ledger: Where records are kept.
-            signers: What signs a record made now; raises ServiceUnavailable where that cannot be said.
+            signers: What signs a record made now; raises `ServiceUnavailable` where that cannot be said.
             clock: The current moment, in UTC.
             schema_url: Where the Rulebook v1 schema is published.
             adapters: The adapters that requests may invoke.
@@ -126,9 +126,9 @@ class DecisionGate:
             RequestRefused, RulebookRefused, AdapterRefused: The request cannot be decided.
             AdapterFailed: The adapter made no facts. Nothing was recorded.
             AdvisoryFailed: The advisory upstream gave no answer. Nothing was recorded.
-            IdempotencyConflict: SVC_API_IDEMPOTENCY_CONFLICT.
+            IdempotencyConflict: `SVC_API_IDEMPOTENCY_CONFLICT`.
             AccessForbidden: The key may no longer decide, or may not register the rulebook it sent.
-            LimitReached: SVC_API_MONTHLY_CAP_EXCEEDED.
+            LimitReached: `SVC_API_MONTHLY_CAP_EXCEEDED`.
             ServiceUnavailable: Storage, signing or an upstream is not available. Nothing was recorded.
         """
         caller = Caller(self._ledger.directory, authority, "decide", self._clock)
@@ -153,7 +153,7 @@ class DecisionGate:
             authority: As `decide` takes it.
             questions: The requests.
             request_id: The handle under which logs know all of them.
-            unforeseen: What callers hear of a failure that is no GateError; the other requests go on.
+            unforeseen: What callers hear of a failure that is no `GateError`; the other requests go on.
         """
         caller = Caller(self._ledger.directory, authority, "decide", self._clock)
         signing = self.signing.for_many()

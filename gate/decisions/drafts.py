@@ -51,7 +51,7 @@ def case_of(
         name: The case's name; one made of the decision's id and the verdict where None.
 
     Raises:
-        MaterialRefused: CASE_INVALID.
+        MaterialRefused: `CASE_INVALID`.
     """
     expected = {name: record[name] for name in ("verdict", "reason_code")} if expect is None else dict(expect)
     called = name or f"{record['decision_id']} is {expected['verdict']}"
@@ -65,8 +65,8 @@ def case_of(
 class DraftActs:
     """What users do with the drafts of scopes.
 
-    Each act raises AccessForbidden DRAFT_FORBIDDEN if the user may not draft in the scope, ServiceUnavailable
-    SVC_STORAGE_UNAVAILABLE if the ledger did not store it, and the errors that `gate.ledger.drafts` names.
+    Each act raises `AccessForbidden` `DRAFT_FORBIDDEN` if the user may not draft in the scope, `ServiceUnavailable`
+    `SVC_STORAGE_UNAVAILABLE` if the ledger did not store it, and the errors that `gate.ledger.drafts` names.
     """
 
     def __init__(self, ledger: Ledger, clock: Callable[[], datetime]) -> None:
@@ -93,7 +93,7 @@ class DraftActs:
         """Makes a draft of a registered version, with the cases of the last draft that began with the same rulebook.
 
         Raises:
-            NotFound: RULEBOOK_VERSION_UNKNOWN.
+            NotFound: `RULEBOOK_VERSION_UNKNOWN`.
         """
         self._require(user, scope)
         origin = Origin("registered", rulebook_id, version)
@@ -152,8 +152,8 @@ class DraftActs:
         """A registered version as an author goes on with it: in YAML, or in JSON where it is too large for that.
 
         Raises:
-            NotFound: RULEBOOK_VERSION_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE, also where the stored rulebook is not the registered one.
+            NotFound: `RULEBOOK_VERSION_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`, also where the stored rulebook is not the registered one.
         """
         registry = self._ledger.rulebooks
         found = registry.find_version(scope.scope_id, rulebook_id, version)

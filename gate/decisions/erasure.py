@@ -72,9 +72,9 @@ def erase(ledger: Ledger, decision_id: str, reason: str, now: datetime) -> Erase
         now: The current moment.
 
     Raises:
-        OperatorError: ERASURE_REASON_INVALID, DECISION_NOT_FOUND, DECISION_ALREADY_ERASED, or ERASURE_UNFINISHED
-            where it is erased, and the ledger's own files still hold a copy.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        OperatorError: `ERASURE_REASON_INVALID`, `DECISION_NOT_FOUND`, `DECISION_ALREADY_ERASED`, or
+            `ERASURE_UNFINISHED` where it is erased, and the ledger's own files still hold a copy.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     require_reason(reason)
     erasures: list[Erasure] = []
@@ -110,7 +110,7 @@ def require_reason(reason: str) -> None:
     """Requires that a reason can stand in the chain.
 
     Raises:
-        OperatorError: ERASURE_REASON_INVALID.
+        OperatorError: `ERASURE_REASON_INVALID`.
     """
     if not reason.strip() or len(reason) > MAX_REASON or not has_utf8(reason):
         raise OperatorError(
@@ -123,8 +123,8 @@ def erasable(ledger: Ledger, decision_id: str) -> tuple[str, list[str]]:
     """The scope of a decision, and the parts of it that `erase` would erase; none where it was erased before.
 
     Raises:
-        OperatorError: DECISION_NOT_FOUND.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        OperatorError: `DECISION_NOT_FOUND`.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     found = ledger.erasures.find(decision_id)
     if found is None:
@@ -223,7 +223,7 @@ def stored_erasure(ledger: Ledger, scope_id: str, decision_id: str) -> Erasure |
     """The chain's entry about the erasure of a decision, where it is as it was made; None where there is none such.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be read.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: it cannot be read.
     """
     for stored in ledger.entries.reports(scope_id, decision_id, _ENTRY_TYPE, limit=1, room=0)[0]:
         erasure: Erasure = read_object(stored.body, f"the erasure at chain position {stored.position}")

@@ -85,7 +85,7 @@ class PacketExport:
 
         Args:
             ledger: Where records are kept.
-            signing: What signs now, and the moment; raises ServiceUnavailable where that cannot be said.
+            signing: What signs now, and the moment; raises `ServiceUnavailable` where that cannot be said.
             trust: What the instance trusts when it verifies.
             reports: Answers what is counted elsewhere.
             checkpoints: Signs the checkpoint of the retained links.
@@ -105,10 +105,10 @@ class PacketExport:
             parts: What the packet is to hold.
 
         Raises:
-            NotFound: SVC_DECISION_NOT_FOUND.
-            RequestRefused: SVC_API_QUERY_INVALID: the reports are larger than `MAX_BYTES`, or hold too many values.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: a part cannot be read, or is not as it was made; or
-                SVC_SIGNING_UNAVAILABLE, or SVC_REPORT_UNAVAILABLE. There is no partial proof.
+            NotFound: `SVC_DECISION_NOT_FOUND`.
+            RequestRefused: `SVC_API_QUERY_INVALID`: the reports are larger than `MAX_BYTES`, or hold too many values.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: a part cannot be read, or is not as it was made; or
+                `SVC_SIGNING_UNAVAILABLE`, or `SVC_REPORT_UNAVAILABLE`. There is no partial proof.
         """
         history = self._ledger.entries.history(
             scope_id,
@@ -204,7 +204,7 @@ def require_verifiable(text: bytes) -> None:
     """Requires that a packet, as it is sent, can be verified at once, as every verifier here reads it.
 
     Raises:
-        RequestRefused: SVC_API_QUERY_INVALID: it is larger than `MAX_BYTES`, or holds more commas and brackets than
+        RequestRefused: `SVC_API_QUERY_INVALID`: it is larger than `MAX_BYTES`, or holds more commas and brackets than
             `strict_json.MAX_VALUES`.
     """
     if len(text) > MAX_BYTES or exceeds_values(text):

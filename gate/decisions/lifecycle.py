@@ -79,12 +79,12 @@ class Lifecycle:
             idempotency_key: The caller's retry handle, unique for one kind and decision.
 
         Raises:
-            NotFound: SVC_DECISION_NOT_FOUND.
-            IdempotencyConflict: SVC_<kind>_IDEMPOTENCY_CONFLICT, or SVC_<kind>_IDEMPOTENCY_IN_PROGRESS while another
-                request with the key is unfinished.
+            NotFound: `SVC_DECISION_NOT_FOUND`.
+            IdempotencyConflict: `SVC_<kind>_IDEMPOTENCY_CONFLICT`, or `SVC_<kind>_IDEMPOTENCY_IN_PROGRESS` while
+                another request with the key is unfinished.
             RequestRefused: The body is no report of its kind, or cites another record.
             AccessForbidden: The key may no longer report.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was acknowledged.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was acknowledged.
         """
         caller = Caller(self._ledger.directory, authority, "report", self._clock)
         operation = operation_of(kind)
@@ -131,8 +131,8 @@ class Lifecycle:
             before: Only those at an earlier chain position; None for the newest.
 
         Raises:
-            NotFound: SVC_DECISION_NOT_FOUND.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `SVC_DECISION_NOT_FOUND`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         self._decisions.find(authority.scope_id, decision_id)
         found, more = self._ledger.entries.reports(

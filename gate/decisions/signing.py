@@ -17,7 +17,7 @@ class Signing:
     """Says what signs now, and when now is: `signers, now = signing()`."""
 
     def __init__(self, signers: Callable[[], Signers], clock: Callable[[], datetime]) -> None:
-        """Takes the source of signers, which raises ServiceUnavailable where it has none, and the clock, in UTC."""
+        """Takes the source of signers, which raises `ServiceUnavailable` where it has none, and the clock, in UTC."""
         self._signers = signers
         self._clock = clock
 
@@ -25,7 +25,7 @@ class Signing:
         """What signs now, and the moment.
 
         Raises:
-            ServiceUnavailable: SVC_SIGNING_UNAVAILABLE.
+            ServiceUnavailable: `SVC_SIGNING_UNAVAILABLE`.
         """
         # The moment is read second, so that no record is older than the key that signed it.
         signers = self._signers()

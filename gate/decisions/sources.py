@@ -62,7 +62,7 @@ class Sources:
             root: What to call the request in the paths of errors; nothing where empty.
 
         Raises:
-            RulebookRefused: RULEBOOK_INVALID or RULEBOOK_REF_UNKNOWN.
+            RulebookRefused: `RULEBOOK_INVALID` or `RULEBOOK_REF_UNKNOWN`.
             ServiceUnavailable: As `registered_rulebook`.
         """
         if request.rulebook_ref is None:
@@ -79,7 +79,7 @@ class Sources:
             route: As `rulebook` takes it.
 
         Raises:
-            RulebookRefused: RULEBOOK_REF_UNKNOWN.
+            RulebookRefused: `RULEBOOK_REF_UNKNOWN`.
             ServiceUnavailable: As `registered_rulebook`.
         """
         if "hash" in reference:
@@ -94,7 +94,7 @@ class Sources:
         return self.registered_rulebook(scope_id, registered.hash)
 
     def _unknown(self, scope_id: str, reference: RulebookPointer) -> RulebookRefused:
-        """RULEBOOK_REF_UNKNOWN, with the versions that a caller may have meant."""
+        """`RULEBOOK_REF_UNKNOWN`, with the versions that a caller may have meant."""
         if "hash" in reference:
             return _unknown_reference(f"No rulebook with the hash {reference['hash']} is registered in this scope.")
         rulebook_id, version = reference["rulebook_id"], reference.get("version")
@@ -121,7 +121,7 @@ class Sources:
         """A rulebook that is registered in a scope, by its hash.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it is not stored as it was registered.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: it is not stored as it was registered.
         """
         rulebook = self.cache.get(hash_)
         if rulebook is None:
@@ -162,7 +162,7 @@ class Sources:
             dependency: The adapter that makes its facts now, as `register` takes it.
 
         Raises:
-            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
+            RulebookRefused: `RULEBOOK_VERSION_CONFLICT`.
         """
         registered = self._registry.find(scope_id, rulebook.hash)
         if registered is not None:
@@ -174,7 +174,7 @@ class Sources:
 
         Raises:
             AccessForbidden: The key may not, or not any more.
-            RulebookRefused: RULEBOOK_VERSION_CONFLICT: its version names another rulebook.
+            RulebookRefused: `RULEBOOK_VERSION_CONFLICT`: its version names another rulebook.
         """
         caller.confirm().require("register")
         another = self._registry.find_version(caller.scope_id, rulebook.rulebook_id, rulebook.version)
@@ -198,7 +198,7 @@ class Sources:
             act: What to log of a first registration; None where a request registers.
 
         Raises:
-            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
+            RulebookRefused: `RULEBOOK_VERSION_CONFLICT`.
         """
         metadata, _ = self._registration(scope_id, rulebook, dependency)
         registered = self._registry.register(scope_id, rulebook, metadata, act)
@@ -211,8 +211,8 @@ class Sources:
         """Registers a rulebook as `register`, for a record to be made now.
 
         Raises:
-            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
-            LimitReached: SVC_API_MONTHLY_CAP_EXCEEDED: the scope may make no more records, and nothing is registered.
+            RulebookRefused: `RULEBOOK_VERSION_CONFLICT`.
+            LimitReached: `SVC_API_MONTHLY_CAP_EXCEEDED`: the scope may make no more records, and nothing is registered.
         """
         metadata, now = self._registration(scope_id, rulebook, dependency)
         registered = self._registry.register_for_record(scope_id, rulebook, metadata, timestamp(now)[:7])
@@ -235,7 +235,7 @@ class Sources:
             dependency: The adapter that makes its facts, as `register` takes it.
 
         Raises:
-            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
+            RulebookRefused: `RULEBOOK_VERSION_CONFLICT`.
             ServiceUnavailable: Storage or signing is not available.
         """
         _, now = self._signing()
@@ -306,7 +306,7 @@ def require_dependency(registered: Registered, dependency: AdapterDependency | N
         dependency: The adapter that makes the facts now, as `register` takes it.
 
     Raises:
-        RulebookRefused: RULEBOOK_VERSION_CONFLICT.
+        RulebookRefused: `RULEBOOK_VERSION_CONFLICT`.
     """
     bound = registered.metadata.get("adapter_dependency")
     if bound != dependency:

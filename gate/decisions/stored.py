@@ -36,7 +36,8 @@ def stored_record(entry: StoredEntry) -> Record:
     """The full record of a stored decision.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what is stored is not readable, or has fields that nothing covers.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: what is stored is not readable, or has fields that nothing
+            covers.
     """
     confidence = None if entry.confidence is None else read_object(entry.confidence, entry.entry_id)
     record: Record = read_object(entry.body, entry.entry_id)
@@ -54,7 +55,7 @@ def require_covered(record: Mapping[str, object], what: str) -> None:
         what: What it is, for the error.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     _require_none(uncovered_members(record), what)
 
@@ -69,7 +70,7 @@ def require_as_made(record: Mapping[str, Any], what: str) -> None:
         what: What it is, for the error.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     require_covered(record, what)
     try:
@@ -94,8 +95,8 @@ def stored_report(kind: Kind, stored: StoredReport) -> Report:
     """A report as it was answered when it was made.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what is stored is not readable, not what was hashed and linked, or
-            has fields that nothing covers.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: what is stored is not readable, not what was hashed and linked,
+            or has fields that nothing covers.
     """
     what = f"the {kind.name} at chain position {stored.position}"
     report: Report = read_object(stored.body, what)
@@ -153,7 +154,7 @@ def stored_request(ledger: Ledger, scope_id: str, entry: StoredEntry) -> Decisio
     A rulebook that was sent inline is kept once, with its registration, and put back here.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what is stored is not readable.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: what is stored is not readable.
     """
     if entry.request is None:
         return None
@@ -238,9 +239,9 @@ def record_and_facts(ledger: Ledger, scope_id: str, decision_id: str) -> tuple[R
     """The record of a decision, and the facts that it was made over; None where they were erased.
 
     Raises:
-        NotFound: SVC_DECISION_NOT_FOUND.
-        OperatorError: DECISION_ADVISORY: it was made over no facts.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be read, or is not as it was made.
+        NotFound: `SVC_DECISION_NOT_FOUND`.
+        OperatorError: `DECISION_ADVISORY`: it was made over no facts.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: it cannot be read, or is not as it was made.
     """
     entry = ledger.entries.decision(scope_id, decision_id)
     if entry is None:

@@ -23,8 +23,9 @@ def verify_decision(ledger: Ledger, trust: Trust, scope_id: str, decision_id: st
         decision_id: The decision.
 
     Raises:
-        NotFound: SVC_DECISION_NOT_FOUND.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what is stored is not readable, or has fields that nothing covers.
+        NotFound: `SVC_DECISION_NOT_FOUND`.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: what is stored is not readable, or has fields that nothing
+            covers.
     """
     entry = ledger.entries.decision(scope_id, decision_id)
     if entry is None:

@@ -39,7 +39,7 @@ class TicketFields(TypedDict):
 
 
 class WorkflowAnswer(TypedDict):
-    """The answer to a ticket; docs/policy-services.md describes each member."""
+    """The answer to a ticket; `docs/policy-services.md` describes each member."""
 
     workflow_version: str
     request_id: str
@@ -81,7 +81,7 @@ def read_ticket(system: str, body: object, table: PolicyTable, now: datetime, *,
         max_age_days: How long after its last verification an entry answers.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID.
+        RequestRefused: `SVC_API_REQUEST_INVALID`.
     """
     errors = shape("workflow-request").errors(body)
     if errors:

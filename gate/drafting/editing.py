@@ -43,7 +43,7 @@ def set_value(text: str, path: str, typed: str) -> str:
         typed: The value as an author types it: a word, a number, JSON, or `a, b` for a list of texts.
 
     Raises:
-        MaterialRefused: The text is none; DRAFT_EDIT_REFUSED; or DRAFT_VALUE_INVALID: the member cannot have it.
+        MaterialRefused: The text is none; `DRAFT_EDIT_REFUSED`; or `DRAFT_VALUE_INVALID`: the member cannot have it.
     """
     of = read(text)
     steps = _steps(of, path, may_lack_last=True)

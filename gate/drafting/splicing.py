@@ -53,7 +53,7 @@ def read(text: str) -> Text:
     """Reads a text. The last line of YAML gets an end where it has none.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID or YAML_INVALID.
+        MaterialRefused: `SVC_API_JSON_INVALID` or `YAML_INVALID`.
     """
     if is_json(text):
         return Text(text, parse(text.encode()), spans_of(text), False, Counter())
@@ -66,7 +66,7 @@ def replace(text: str, steps: Steps, value: Json) -> str:
     """The text with another value in the place of one that is there.
 
     Raises:
-        MaterialRefused: The text is none, or DRAFT_EDIT_REFUSED.
+        MaterialRefused: The text is none, or `DRAFT_EDIT_REFUSED`.
     """
     return _replace(read(text), steps, value, emptied=False)
 

@@ -24,7 +24,7 @@ def open_advisor(settings: Settings) -> Advisor:
     """What answers the advisory modes of an instance; one that refuses all where no upstream is set.
 
     Raises:
-        OperatorError: ADVISORY_SETTINGS_INVALID: the settings are not complete, or cannot be used.
+        OperatorError: `ADVISORY_SETTINGS_INVALID`: the settings are not complete, or cannot be used.
     """
     if not settings.advisory_url:
         if settings.advisory_model or settings.advisory_key_file is not None:

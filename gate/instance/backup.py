@@ -58,8 +58,8 @@ def make_backup(instance: Instance, file: Path, now: datetime) -> Backup:
     """Writes a backup of an instance; complete and on disk when it returns, and otherwise not there at all.
 
     Raises:
-        OperatorError: BACKUP_EXISTS or BACKUP_UNWRITABLE.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the ledger cannot be read.
+        OperatorError: `BACKUP_EXISTS` or `BACKUP_UNWRITABLE`.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the ledger cannot be read.
     """
     if file.exists():
         raise OperatorError("BACKUP_EXISTS", f"{file} already exists. Choose another file name.")
@@ -100,10 +100,11 @@ def restore_backup(file: Path, home: Path, database_url: str | None, now: dateti
         now: The current moment.
 
     Raises:
-        OperatorError: BACKUP_UNREADABLE, INSTANCE_EXISTS, LEDGER_EXISTS, INSTANCE_UNWRITABLE, HMAC_SECRET_UNUSABLE
-            where the instance signs with a secret that is not there, or what `open_ledger` raises.
-        ServiceUnavailable: SVC_CHECKPOINT_UNAVAILABLE: the instance is restored, and the log of its checkpoints cannot
-            be written; `gate chain epoch` does that later.
+        OperatorError: `BACKUP_UNREADABLE`, `INSTANCE_EXISTS`, `LEDGER_EXISTS`, `INSTANCE_UNWRITABLE`,
+            `HMAC_SECRET_UNUSABLE` where the instance signs with a secret that is not there, or what `open_ledger`
+            raises.
+        ServiceUnavailable: `SVC_CHECKPOINT_UNAVAILABLE`: the instance is restored, and the log of its checkpoints
+            cannot be written; `gate chain epoch` does that later.
     """
     if (home / FILE_NAME).exists():
         raise OperatorError(

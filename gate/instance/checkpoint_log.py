@@ -168,8 +168,8 @@ class CheckpointLog:
         """Reads the lines that were added since the last time.
 
         Raises:
-            ServiceUnavailable: SVC_CHECKPOINT_UNAVAILABLE: the file cannot be read, a line is neither a checkpoint nor
-                an epoch, or was changed; an epoch lacks its own checkpoints, or is older than one before it; or
+            ServiceUnavailable: `SVC_CHECKPOINT_UNAVAILABLE`: the file cannot be read, a line is neither a checkpoint
+                nor an epoch, or was changed; an epoch lacks its own checkpoints, or is older than one before it; or
                 checkpoints that were read before are gone.
         """
         with self._lock:
@@ -202,7 +202,7 @@ class CheckpointLog:
         """Every line of the log, oldest first, files that were set aside included.
 
         Raises:
-            ServiceUnavailable: SVC_CHECKPOINT_UNAVAILABLE: a file cannot be read.
+            ServiceUnavailable: `SVC_CHECKPOINT_UNAVAILABLE`: a file cannot be read.
         """
         for file in (*self._set_aside(), self.file):
             try:
@@ -219,7 +219,7 @@ class CheckpointLog:
         none.
 
         Raises:
-            ServiceUnavailable: SVC_CHECKPOINT_UNAVAILABLE.
+            ServiceUnavailable: `SVC_CHECKPOINT_UNAVAILABLE`.
         """
         try:
             self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -241,7 +241,7 @@ class CheckpointLog:
             now: The current moment, which names a file that is set aside.
 
         Raises:
-            ServiceUnavailable: SVC_CHECKPOINT_UNAVAILABLE: nothing, or not all, was kept.
+            ServiceUnavailable: `SVC_CHECKPOINT_UNAVAILABLE`: nothing, or not all, was kept.
         """
         if not documents:
             return

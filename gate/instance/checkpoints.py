@@ -1,7 +1,7 @@
 """Keeping signed checkpoints of every chain, and signing none over a history that contradicts a kept one.
 
 An attacker who can write the database can rewrite it and recompute every unsigned hash. The kept checkpoints show
-that: before a new one is signed, the chain must still contain the last one. docs/threat-model.md says how far this
+that: before a new one is signed, the chain must still contain the last one. `docs/threat-model.md` says how far this
 reaches.
 """
 
@@ -83,8 +83,8 @@ class Checkpoints:
             issued_at: UTC timestamp.
 
         Raises:
-            ServiceUnavailable: SVC_CHECKPOINT_UNAVAILABLE: the chain does not contain its last kept checkpoint, or the
-                log cannot be read; SVC_SIGNING_UNAVAILABLE, or SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_CHECKPOINT_UNAVAILABLE`: the chain does not contain its last kept checkpoint, or
+                the log cannot be read; `SVC_SIGNING_UNAVAILABLE`, or `SVC_STORAGE_UNAVAILABLE`.
         """
         signer = self._signer()
         if signer is None:
@@ -103,7 +103,7 @@ class Checkpoints:
         """Signs and keeps a checkpoint of every chain that grew since its last one; None where signing is off.
 
         Raises:
-            ServiceUnavailable: SVC_CHECKPOINT_UNAVAILABLE, SVC_SIGNING_UNAVAILABLE, or SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_CHECKPOINT_UNAVAILABLE`, `SVC_SIGNING_UNAVAILABLE`, or `SVC_STORAGE_UNAVAILABLE`.
         """
         signer = self._signer()
         if signer is None:
@@ -133,7 +133,7 @@ class Checkpoints:
             How many chains the epoch begins with.
 
         Raises:
-            OperatorError: SIGNING_OFF, or EPOCH_REASON_INVALID.
+            OperatorError: `SIGNING_OFF`, or `EPOCH_REASON_INVALID`.
             ServiceUnavailable: As `keep`.
         """
         signer = self._signer()

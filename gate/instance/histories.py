@@ -71,7 +71,7 @@ def restore_histories(file: Path, lake: Path) -> None:
     """Lays out the sets of a backup in a lake; none where it has none, or is of an earlier release.
 
     Raises:
-        OperatorError: BACKUP_UNREADABLE: it names a file that is no set's.
+        OperatorError: `BACKUP_UNREADABLE`: it names a file that is no set's.
         OSError: A file cannot be written.
         sqlite3.Error: The backup cannot be read.
     """

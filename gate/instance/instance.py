@@ -86,7 +86,7 @@ class Instance:
         """What signs a record made now.
 
         Raises:
-            ServiceUnavailable: SVC_SIGNING_UNAVAILABLE.
+            ServiceUnavailable: `SVC_SIGNING_UNAVAILABLE`.
         """
         return Signers(
             receipt=self.receipt_keys.signer() if self.settings.receipt_signing == ED25519 else self._hmac,
@@ -97,7 +97,7 @@ class Instance:
         """What this instance trusts when it verifies: its own keys, active and past, and its own secret.
 
         Raises:
-            ServiceUnavailable: SVC_SIGNING_UNAVAILABLE.
+            ServiceUnavailable: `SVC_SIGNING_UNAVAILABLE`.
         """
         return Trust(
             receipt_keys=self.receipt_keys.registry(),
@@ -127,7 +127,7 @@ class Instance:
             now: The current moment.
 
         Raises:
-            ServiceUnavailable: SVC_SIGNING_UNAVAILABLE.
+            ServiceUnavailable: `SVC_SIGNING_UNAVAILABLE`.
         """
         receipts = purpose == "receipt"
         registry = (self.receipt_keys if receipts else self.registry_keys).registry()
@@ -185,7 +185,7 @@ def open_instance(settings: Settings) -> Instance:
     """Opens the instance that the settings describe.
 
     Raises:
-        OperatorError: INSTANCE_MISSING where there is none, or what `open_ledger` and the HMAC secret raise.
+        OperatorError: `INSTANCE_MISSING` where there is none, or what `open_ledger` and the HMAC secret raise.
     """
     require_instance(settings.home)
     return Instance(settings, open_ledger(settings.ledger_url))
@@ -206,7 +206,7 @@ def require_instance(home: Path) -> None:
     """Requires that there is an instance in a directory.
 
     Raises:
-        OperatorError: INSTANCE_MISSING.
+        OperatorError: `INSTANCE_MISSING`.
     """
     if not (home / FILE_NAME).is_file():
         raise OperatorError(
@@ -220,7 +220,7 @@ def upgrade_ledger(settings: Settings, now: datetime) -> str:
     """Brings the tables of an instance's ledger to this release's; the schema that it had.
 
     Raises:
-        OperatorError: INSTANCE_MISSING, or what `open_ledger` raises.
+        OperatorError: `INSTANCE_MISSING`, or what `open_ledger` raises.
     """
     require_instance(settings.home)
     store = open_store(settings.ledger_url)
@@ -254,7 +254,7 @@ def create_instance(
         Whether an instance was laid out.
 
     Raises:
-        OperatorError: INSTANCE_UNWRITABLE, or what `open_ledger` raises.
+        OperatorError: `INSTANCE_UNWRITABLE`, or what `open_ledger` raises.
     """
     file = home / FILE_NAME
     if file.is_file():

@@ -62,9 +62,9 @@ class PilotIntake:
             now: The current moment.
 
         Raises:
-            RequestRefused: SVC_API_REQUEST_INVALID.
-            LimitReached: SVC_PILOT_INTAKE_FULL.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            RequestRefused: `SVC_API_REQUEST_INVALID`.
+            LimitReached: `SVC_PILOT_INTAKE_FULL`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         texts = read_submission(body)
         pilot = Pilot(new_id("plt", now), submitted_at=timestamp(now), **texts)
@@ -85,9 +85,9 @@ class PilotIntake:
             now: The current moment.
 
         Raises:
-            RequestRefused: SVC_API_REQUEST_INVALID.
-            NotFound: SVC_PILOT_NOT_FOUND: the token is wrong or at its end, or there is no such submission.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            RequestRefused: `SVC_API_REQUEST_INVALID`.
+            NotFound: `SVC_PILOT_NOT_FOUND`: the token is wrong or at its end, or there is no such submission.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         if errors := shape("pilot-confirmation-request").errors(body):
             raise _invalid("The body is not a valid confirmation of a pilot", errors)
@@ -110,7 +110,7 @@ class PilotIntake:
         """The token that confirms a submission.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the secret cannot be read.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the secret cannot be read.
         """
         try:
             secret = bytes.fromhex(self._secret_file.read_text("ascii").strip())
@@ -125,7 +125,7 @@ class PilotIntake:
         """All submissions, oldest first, some at a time; one page at least.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         return self._pilots.pages()
 
@@ -152,7 +152,7 @@ def read_submission(body: object) -> dict[str, str]:
     """The texts of a submission, without white space around them.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID.
+        RequestRefused: `SVC_API_REQUEST_INVALID`.
     """
     errors = shape("pilot-request").errors(body)
     if not errors:

@@ -79,7 +79,8 @@ TAKES: Final[Mapping[str, tuple[str, str | int | list[str]]]] = {
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of one instance.
 
-    A default that is computed ends its setting's text, behind `Default:`; docs/reference/settings.md is made from this.
+    A default that is computed ends its setting's text, behind `Default:`; `docs/reference/settings.md` is made from
+    this.
 
     Attributes:
         home: The directory of the instance. Set it with `--home` or `GATE_HOME`, not in the file. Default: `var`.
@@ -210,7 +211,7 @@ def load_settings(home: Path, *, database_url: str | None = None) -> Settings:
         database_url: A ledger to use instead of the one set.
 
     Raises:
-        OperatorError: SETTINGS_INVALID, naming each setting at fault.
+        OperatorError: `SETTINGS_INVALID`, naming each setting at fault.
     """
     file = home / FILE_NAME
     try:

@@ -60,8 +60,9 @@ class Webhooks:
             now: The current moment.
 
         Raises:
-            OperatorError: WEBHOOK_URL_INVALID, WEBHOOK_ADDRESS_REFUSED, WEBHOOK_EVENTS_INVALID, WEBHOOK_KEY_UNUSABLE.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            OperatorError: `WEBHOOK_URL_INVALID`, `WEBHOOK_ADDRESS_REFUSED`, `WEBHOOK_EVENTS_INVALID`,
+                `WEBHOOK_KEY_UNUSABLE`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         read_url(url, self.rules)
         if unknown := [each for each in types if each not in EVENT_TYPES]:
@@ -78,7 +79,7 @@ class Webhooks:
         """The secrets of an endpoint that sign now, the newest first.
 
         Raises:
-            OperatorError: WEBHOOK_KEY_UNUSABLE.
+            OperatorError: `WEBHOOK_KEY_UNUSABLE`.
         """
         key = self._read_key()
         of = endpoint.scope_id, endpoint.endpoint_id
@@ -88,8 +89,8 @@ class Webhooks:
         """Gives an endpoint a new secret; the one before signs as well for a day.
 
         Raises:
-            OperatorError: WEBHOOK_KEY_UNUSABLE, WEBHOOK_ROTATION_OPEN, WEBHOOK_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            OperatorError: `WEBHOOK_KEY_UNUSABLE`, `WEBHOOK_ROTATION_OPEN`, `WEBHOOK_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         self._read_key()
         return self._ledger.endpoints.rotate(endpoint, ROTATION, now)
@@ -100,7 +101,7 @@ class Webhooks:
         It changes nothing in the ledger: an endpoint that answers 410 stays as it is.
 
         Raises:
-            OperatorError: WEBHOOK_KEY_UNUSABLE.
+            OperatorError: `WEBHOOK_KEY_UNUSABLE`.
         """
         body = event_body(webhook_test(endpoint.endpoint_id), timestamp(now))
         headers = signed_headers(self.secrets(endpoint, now), new_id("evt", now), body, now)
@@ -126,7 +127,7 @@ class Webhooks:
             now: The current moment.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         scopes = self._ledger.tidings.scopes(CHECKPOINT)
         for checkpoint in kept:
@@ -143,7 +144,7 @@ class Webhooks:
             now: The current moment.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         scopes = self._ledger.tidings.scopes(BROKEN)
         for chain_id, check, position in found:
@@ -179,7 +180,7 @@ def create_key(home: Path) -> None:
     """Makes the key where an instance has none.
 
     Raises:
-        OperatorError: INSTANCE_UNWRITABLE.
+        OperatorError: `INSTANCE_UNWRITABLE`.
     """
     file = home / KEY_FILE
     scratch = file.with_name(f".webhooks.{secrets.token_hex(4)}")

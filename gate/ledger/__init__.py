@@ -136,8 +136,9 @@ def open_ledger(database_url: str, *, create: bool = False, upgrade: bool = Fals
         upgrade: Whether to bring older tables to those of this release.
 
     Raises:
-        OperatorError: DATABASE_URL_INVALID, DATABASE_UNREACHABLE, DATABASE_NOT_DURABLE, LEDGER_OUTDATED where the
-            tables are those of an older release, or LEDGER_SCHEMA_UNFIT where there are none or those of a newer one.
+        OperatorError: `DATABASE_URL_INVALID`, `DATABASE_UNREACHABLE`, `DATABASE_NOT_DURABLE`, `LEDGER_OUTDATED` where
+            the tables are those of an older release, or `LEDGER_SCHEMA_UNFIT` where there are none or those of a newer
+            one.
     """
     store = open_store(database_url, create=create)
     try:
@@ -190,7 +191,7 @@ def open_store(database_url: str, *, create: bool = False) -> Store:
     """The store that a database URL names, whatever tables it has.
 
     Raises:
-        OperatorError: DATABASE_URL_INVALID, DATABASE_UNREACHABLE or DATABASE_NOT_DURABLE.
+        OperatorError: `DATABASE_URL_INVALID`, `DATABASE_UNREACHABLE` or `DATABASE_NOT_DURABLE`.
     """
     try:
         # A name with bytes that are not UTF-8 reaches no database.

@@ -3,7 +3,7 @@
 A record of 7 KB takes 1.3, so that two decisions with their requests and links share a page of the database. That
 halves what is written under the ledger's lock, and the disk that a year takes; compressing happens before the lock and
 lets other threads run meanwhile. Which form it is shows in the first bytes: JSON objects begin with `{`, zstd frames
-with a number of their own, and zlib streams, as releases before 0018 (docs/adr) stored them, with neither.
+with a number of their own, and zlib streams, as releases before 0018 (`docs/adr`) stored them, with neither.
 """
 
 from __future__ import annotations

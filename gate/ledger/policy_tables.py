@@ -51,7 +51,7 @@ class PolicyTables:
         """Keeps the table that is in force from now on, unless it is the last one kept.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.write() as connection:
             # Workers that read a new file at once come one after the other.
@@ -75,7 +75,7 @@ class PolicyTables:
         """The table that was kept last for a service, or None.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             return _last(connection, service)
@@ -87,7 +87,7 @@ class PolicyTables:
             most: How many.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         query = select(policy_tables).order_by(
             policy_tables.c.in_force_at.desc(), policy_tables.c.service, policy_tables.c.number.desc()
@@ -99,7 +99,7 @@ class PolicyTables:
         """The table that a table took the place of, or None.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         query = select(policy_tables).where(
             policy_tables.c.service == table.service, policy_tables.c.number == table.number - 1

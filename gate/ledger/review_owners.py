@@ -63,8 +63,8 @@ class ReviewOwners:
             now: The current moment.
 
         Raises:
-            OperatorError: REVIEW_OWNER_INVALID.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            OperatorError: `REVIEW_OWNER_INVALID`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         _require_ownership(rulebook_id, action, terms)
         values = {"owner": terms.owner, "within_seconds": terms.within_seconds, "grant_seconds": terms.grant_seconds}
@@ -82,8 +82,8 @@ class ReviewOwners:
         """Removes a setting; reviews that are held keep their owner and time limit.
 
         Raises:
-            OperatorError: REVIEW_OWNER_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            OperatorError: `REVIEW_OWNER_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.write() as connection:
             known = not unheard_of(rulebook_id) and has_utf8(action)
@@ -101,7 +101,7 @@ class ReviewOwners:
         """What is set for a scope, by rulebook and action.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             return _owners(connection, scope_id)
@@ -117,7 +117,7 @@ class ReviewOwners:
             How many reviews changed hands.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         changed = 0
         after: int | None = 0

@@ -35,7 +35,7 @@ class Routes:
         """Where a rulebook id leads now; remembered from here on.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         found = self._changes.active(scope_id, rulebook_id)
         # What is not there is not remembered: callers choose the name.

@@ -180,7 +180,7 @@ class RulebookRegistry:
         """Requires that registrations can be read.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         self.find_version("", "", "")
 
@@ -206,7 +206,7 @@ class RulebookRegistry:
             act: What to log of a first registration; None where a request registers.
 
         Raises:
-            RulebookRefused: RULEBOOK_VERSION_CONFLICT: the id and version are bound to another hash.
+            RulebookRefused: `RULEBOOK_VERSION_CONFLICT`: the id and version are bound to another hash.
         """
         with self._store.write() as connection:
             row = _bound(connection, scope_id, rulebook, metadata, act)
@@ -224,7 +224,7 @@ class RulebookRegistry:
             month: The UTC month (2026-11) of the record that it is registered for.
 
         Raises:
-            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
+            RulebookRefused: `RULEBOOK_VERSION_CONFLICT`.
         """
         with self._store.write() as connection:
             row = _by_version(connection, scope_id, rulebook.rulebook_id, rulebook.version)

@@ -81,7 +81,7 @@ class Shadows:
         """All shadows that run, without what they found.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             return [_shadow(row) for row in connection.execute(_RUNNING)]
@@ -97,7 +97,7 @@ class Shadows:
             now: The current moment.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.write() as connection:
             kept = connection.execute(select(shadows.c.found).where(*_itself(shadow)).with_for_update()).scalar()
@@ -111,7 +111,7 @@ class Shadows:
         """Keeps why a look failed, beside what was found before.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.write() as connection:
             connection.execute(update(shadows).where(*_itself(shadow)).values(failure=failure))
@@ -121,7 +121,7 @@ def read_shadows(connection: Connection, scope_id: str) -> list[Shadow]:
     """The shadows that run in a scope, with what they found.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what one found cannot be read.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: what one found cannot be read.
     """
     rows = connection.execute(_OF_SCOPE.where(shadows.c.scope_id == scope_id))
     return [

@@ -3,10 +3,10 @@
     corpus = published_corpus()                          # the one that the product publishes
     corpus = read_corpus(index, {"deals.json": {...}})   # any other in its format
 
-The format is that of schemas/golden-replay-index.schema.json and golden-replay-cases.schema.json. These promise readers
-our own corpus, so they say its label and that the ids of its rulebooks begin with `golden.`; other corpora have a label
-and ids of their own. A corpus states hashes of its files, rulebooks, facts and bundles, and the numbers of its cases;
-where one is wrong, a case no longer says what it was frozen to say, and no drift would mean anything.
+The format is that of `schemas/golden-replay-index.schema.json` and golden-replay-cases.schema.json. These promise
+readers our own corpus, so they say its label and that the ids of its rulebooks begin with `golden.`; other corpora have
+a label and ids of their own. A corpus states hashes of its files, rulebooks, facts and bundles, and the numbers of its
+cases; where one is wrong, a case no longer says what it was frozen to say, and no drift would mean anything.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def read_index(document: object) -> Index:
         document: The parsed JSON value.
 
     Raises:
-        MaterialRefused: CORPUS_INVALID, with an error for each member at fault.
+        MaterialRefused: `CORPUS_INVALID`, with an error for each member at fault.
     """
     errors = _shape("golden-replay-index").errors(document)
     if not errors:
@@ -124,7 +124,7 @@ def read_corpus(index: Index, documents: Mapping[str, object]) -> Corpus:
         documents: The parsed JSON value of each file, by its path in the index.
 
     Raises:
-        MaterialRefused: CORPUS_INVALID, with an error for each member at fault, and where a hash is wrong with the
+        MaterialRefused: `CORPUS_INVALID`, with an error for each member at fault, and where a hash is wrong with the
             stated and the recomputed one.
     """
     errors: list[FieldError] = []

@@ -174,7 +174,7 @@ def check_drift(
         progress: Told how many of the corpus' cases are done.
 
     Raises:
-        AdapterFailed: TRUSTED_ADAPTER_EXECUTION_TIMEOUT, which may be the machine's fault. Other refusals are drift.
+        AdapterFailed: `TRUSTED_ADAPTER_EXECUTION_TIMEOUT`, which may be the machine's fault. Other refusals are drift.
     """
     drift: list[FixtureDrift] = []
     concerned: list[GoldenCase] = []

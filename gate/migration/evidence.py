@@ -4,7 +4,7 @@
     evidence["evidence_hash"]
 
 It is deterministic: the same manifest, candidates, bases, corpus, cases and history give the same hash. So nothing in
-it tells when, where or by whom it was made. schemas/rulebook-migration-evidence-v1.schema.json has its shape.
+it tells when, where or by whom it was made. `schemas/rulebook-migration-evidence-v1.schema.json` has its shape.
 """
 
 from __future__ import annotations

@@ -86,8 +86,8 @@ def read_migration(path: Path, *, corpus: Path | None = None) -> Migration:
         corpus: The index of a corpus, in place of the one that the manifest names.
 
     Raises:
-        OperatorError: FILE_UNREADABLE: the manifest, or the index that the user names, cannot be read.
-        MaterialRefused: SVC_API_JSON_INVALID, YAML_INVALID, MIGRATION_INVALID or CORPUS_INVALID.
+        OperatorError: `FILE_UNREADABLE`: the manifest, or the index that the user names, cannot be read.
+        MaterialRefused: `SVC_API_JSON_INVALID`, `YAML_INVALID`, `MIGRATION_INVALID` or `CORPUS_INVALID`.
     """
     with _opened(path) as folder:
         content = folder.read(path.name, str(path), MAX_MANIFEST, follow=True)
@@ -102,8 +102,8 @@ def read_draft(body: object, path: Path) -> Migration:
         path: Where it is to be written.
 
     Raises:
-        OperatorError: FILE_UNREADABLE: its folder cannot be read.
-        MaterialRefused: SVC_API_JSON_INVALID, YAML_INVALID, MIGRATION_INVALID or CORPUS_INVALID.
+        OperatorError: `FILE_UNREADABLE`: its folder cannot be read.
+        MaterialRefused: `SVC_API_JSON_INVALID`, `YAML_INVALID`, `MIGRATION_INVALID` or `CORPUS_INVALID`.
     """
     manifest = read_manifest(body)
     with _opened(path) as folder:
@@ -125,9 +125,9 @@ def read_rulebook(path: Path) -> Rulebook:
     """Reads a rulebook that the user names, in JSON or YAML, without its annotations.
 
     Raises:
-        OperatorError: FILE_UNREADABLE.
-        MaterialRefused: SVC_API_JSON_INVALID or YAML_INVALID.
-        RulebookRefused: RULEBOOK_INVALID.
+        OperatorError: `FILE_UNREADABLE`.
+        MaterialRefused: `SVC_API_JSON_INVALID` or `YAML_INVALID`.
+        RulebookRefused: `RULEBOOK_INVALID`.
     """
     with _opened(path) as folder:
         content = folder.read(path.name, str(path), MAX_RULEBOOK_FILE, follow=True)
@@ -146,8 +146,8 @@ def read_corpus_at(path: Path) -> Corpus:
     """Reads a corpus whose index the user names; its files lie beside the index.
 
     Raises:
-        OperatorError: FILE_UNREADABLE: the index cannot be read.
-        MaterialRefused: SVC_API_JSON_INVALID or CORPUS_INVALID.
+        OperatorError: `FILE_UNREADABLE`: the index cannot be read.
+        MaterialRefused: `SVC_API_JSON_INVALID` or `CORPUS_INVALID`.
     """
     with _opened(path) as folder:
         return _corpus(folder, folder.read(path.name, str(path), MAX_CORPUS_FILE, follow=True), str(path))
@@ -271,7 +271,7 @@ class _Folder:
             most: How many bytes it may have.
 
         Raises:
-            OperatorError: FILE_UNREADABLE.
+            OperatorError: `FILE_UNREADABLE`.
         """
         *above, last = path.split("/")
         with self.below(above, path) as folder:
@@ -286,7 +286,7 @@ class _Folder:
             path: What errors call the file that is looked for.
 
         Raises:
-            OperatorError: FILE_UNREADABLE.
+            OperatorError: `FILE_UNREADABLE`.
         """
         descriptor = os.dup(self._descriptor)
         try:
@@ -308,7 +308,7 @@ class _Folder:
             follow: Whether it may be a symbolic link.
 
         Raises:
-            OperatorError: FILE_UNREADABLE.
+            OperatorError: `FILE_UNREADABLE`.
         """
         # Opening a pipe would wait for a writer without O_NONBLOCK.
         flags = os.O_NONBLOCK if follow else os.O_NONBLOCK | os.O_NOFOLLOW

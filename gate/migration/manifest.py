@@ -4,8 +4,8 @@
     manifest.rulebooks        # (NamedRulebook("pricing_exception", "rulebooks/pricing_exception.json"),)
     manifest.expected.fields  # {"rulebook", "attestation_hash"}
 
-The shape stands in schemas/rulebook-migration-v1.schema.json; what a schema cannot say is added here. The files that a
-manifest names are read by `folder`.
+The shape stands in `schemas/rulebook-migration-v1.schema.json`; what a schema cannot say is added here. The files that
+a manifest names are read by `folder`.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def read_manifest(body: object) -> Manifest:
         body: The parsed JSON value.
 
     Raises:
-        MaterialRefused: MIGRATION_INVALID, with an error for each member at fault.
+        MaterialRefused: `MIGRATION_INVALID`, with an error for each member at fault.
     """
     errors = shape("rulebook-migration-v1").errors(body)
     # What a schema cannot say needs the shape, so it is looked at only where there is one.

@@ -115,7 +115,7 @@ def require_open(found: Standing | None, migration_id: str, *, to: Event) -> Sta
         to: The event.
 
     Raises:
-        OperatorError: MIGRATION_UNKNOWN or MIGRATION_NOT_OPEN.
+        OperatorError: `MIGRATION_UNKNOWN` or `MIGRATION_NOT_OPEN`.
     """
     if found is None:
         raise unknown(migration_id)

@@ -28,7 +28,7 @@ from gate.rulebooks.explanation import shown
 
 
 def find_warnings(body: RulebookBody, adapter_facts: JsonObject | None = None) -> list[FieldError]:
-    """The warnings about a valid rulebook, at most `MAX_ERRORS`; docs/rulebooks.md lists their codes.
+    """The warnings about a valid rulebook, at most `MAX_ERRORS`; `docs/rulebooks.md` lists their codes.
 
     Args:
         body: The rulebook.
@@ -360,9 +360,9 @@ _NEGATIONS: Final = frozenset({"DO", "DONT", "NEVER", "NO", "NON", "NOT", "WITHO
 
 
 def _decision_meant_by(verdict: str) -> str | None:
-    """The decision that a verdict says in words, such as no for BLOCK_PAYOUT; None where it cannot be told.
+    """The decision that a verdict says in words, such as no for `BLOCK_PAYOUT`; None where it cannot be told.
 
-    Authors choose the verdict freely. It is read by its first word, else by its last: AUTO_APPROVE, MANUAL_REVIEW.
+    Authors choose the verdict freely. It is read by its first word, else by its last: `AUTO_APPROVE`, `MANUAL_REVIEW`.
     """
     words = [word for word in verdict.split("_") if word]
     if len(words) == 2 and words[0] == "NOT" and _read(words[1]) == "yes":

@@ -1,6 +1,6 @@
 """What the codes of errors, warnings and analysis findings about rulebooks mean, and what an author does about each.
 
-docs/reference/rulebook-codes.md is made from this.
+`docs/reference/rulebook-codes.md` is made from this.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class DeclaredRule(TypedDict):
 
 
 class RulebookBody(TypedDict):
-    """A rulebook as it was sent; schemas/rulebook-v1.schema.json."""
+    """A rulebook as it was sent; `schemas/rulebook-v1.schema.json`."""
 
     schema_version: str
     rulebook_id: str

@@ -1,6 +1,6 @@
 """Policy patterns: complete starting points, each a policy with a request, templates and examples that run as they are.
 
-A pattern's file in data/patterns/ holds what is its own; rulebook, versions and hashes come from the product's active
+A pattern's file in `data/patterns`/ holds what is its own; rulebook, versions and hashes come from the product's active
 rulebook of its policy. Nothing in a pattern depends on the instance that serves it.
 """
 

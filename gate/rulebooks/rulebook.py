@@ -3,7 +3,7 @@
     rulebook = load(parse(path.read_bytes()))
     rulebook.hash          # c986eb64... for data/rulebooks/pricing_exception.json
 
-The shape stands in schemas/rulebook-v1.schema.json; what a schema cannot say (unique rule ids, the count of condition
+The shape stands in `schemas/rulebook-v1.schema.json`; what a schema cannot say (unique rule ids, the count of condition
 nodes, how deep a condition nests) is added here.
 """
 
@@ -92,7 +92,7 @@ def load(body: object, *, root: str = "") -> Rulebook:
         root: What to call the rulebook in the paths of errors, for example `rulebook`.
 
     Raises:
-        RulebookRefused: RULEBOOK_INVALID, with an error for each member at fault.
+        RulebookRefused: `RULEBOOK_INVALID`, with an error for each member at fault.
     """
     if errors := find_errors(body, root=root):
         raise RulebookRefused(

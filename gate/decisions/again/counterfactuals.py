@@ -96,7 +96,7 @@ class UnhashedCounterfactuals(TypedDict):
 
 
 class Counterfactuals(UnhashedCounterfactuals):
-    """The answer to counterfactuals; schemas/counterfactuals-result.schema.json."""
+    """The answer to counterfactuals; `schemas/counterfactuals-result.schema.json`."""
 
     counterfactual_hash: str
 
@@ -113,7 +113,7 @@ class _ScenarioBody(TypedDict):
 
 
 class _CounterfactualsBody(TypedDict):
-    """A body that schemas/counterfactuals-request.schema.json lets pass."""
+    """A body that `schemas/counterfactuals-request.schema.json` lets pass."""
 
     scenarios: list[_ScenarioBody]
     response_view: NotRequired[str]
@@ -123,8 +123,8 @@ def read_counterfactuals(body: object) -> CounterfactualsRequest:
     """Reads a parsed body.
 
     Raises:
-        RequestRefused: COUNTERFACTUAL_SCENARIOS_INVALID where scenarios are missing or invalid, else
-            SVC_API_REQUEST_INVALID.
+        RequestRefused: `COUNTERFACTUAL_SCENARIOS_INVALID` where scenarios are missing or invalid, else
+            `SVC_API_REQUEST_INVALID`.
     """
     errors = shape("counterfactuals-request").errors(body)
     if any(error.field.partition("[")[0] in ("", "scenarios") for error in errors):
@@ -199,8 +199,8 @@ def facts_of_scenarios(context: Mapping[str, object], scenarios: Sequence[Scenar
         scenarios: The scenarios.
 
     Raises:
-        RequestRefused: COUNTERFACTUAL_SCENARIOS_INVALID: a patched context is one that a decision would refuse, or the
-            scenarios together are more than is simulated at a time.
+        RequestRefused: `COUNTERFACTUAL_SCENARIOS_INVALID`: a patched context is one that a decision would refuse, or
+            the scenarios together are more than is simulated at a time.
     """
 
     def patched(scenario: Scenario, at: str) -> tuple[Mapping[str, object], list[FieldError]]:
@@ -227,7 +227,7 @@ def adapter_inputs_of_scenarios(
         scenarios: The scenarios.
 
     Raises:
-        RequestRefused: COUNTERFACTUAL_SCENARIOS_INVALID, as above.
+        RequestRefused: `COUNTERFACTUAL_SCENARIOS_INVALID`, as above.
     """
 
     def patched(scenario: Scenario, at: str) -> tuple[Mapping[str, object], list[FieldError]]:

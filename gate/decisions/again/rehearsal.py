@@ -80,8 +80,8 @@ class Rehearsal:
         """A decision of a scope.
 
         Raises:
-            NotFound: SVC_DECISION_NOT_FOUND.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what is stored is not readable.
+            NotFound: `SVC_DECISION_NOT_FOUND`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: what is stored is not readable.
         """
         entry = self._ledger.entries.decision(scope_id, decision_id)
         if entry is None:
@@ -103,11 +103,11 @@ class Rehearsal:
             view: The view of the replayed record.
 
         Raises:
-            RequestRefused, RulebookRefused: REPLAY_INPUT_UNAVAILABLE, or why `input` is no request to decide.
+            RequestRefused, RulebookRefused: `REPLAY_INPUT_UNAVAILABLE`, or why `input` is no request to decide.
             AdapterFailed: The adapter made no facts.
             AdvisoryFailed: The advisory upstream gave no answer.
-            LineageMismatch: REPLAY_LINEAGE_MISMATCH.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE; or, of an advisory decision, as `Advisor.advise`.
+            LineageMismatch: `REPLAY_LINEAGE_MISMATCH`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`; or, of an advisory decision, as `Advisor.advise`.
         """
         if is_advisory(stored.record):
             return summary(stored.record, self._advised_again(stored, asked), asked.mode, view)
@@ -137,10 +137,10 @@ class Rehearsal:
         `counterfactuals.simulate`.
 
         Raises:
-            RequestRefused: COUNTERFACTUAL_INPUT_UNAVAILABLE or COUNTERFACTUAL_SCENARIOS_INVALID.
+            RequestRefused: `COUNTERFACTUAL_INPUT_UNAVAILABLE` or `COUNTERFACTUAL_SCENARIOS_INVALID`.
             AdapterFailed: The adapter made no facts.
-            LineageMismatch: REPLAY_LINEAGE_MISMATCH.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            LineageMismatch: `REPLAY_LINEAGE_MISMATCH`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         if is_advisory(stored.record):
             raise RequestRefused(
@@ -240,7 +240,7 @@ class Rehearsal:
 
         Raises:
             LineageMismatch: It takes them from elsewhere than the request has them.
-            AdapterRefused: TRUSTED_ADAPTER_INPUT_INVALID: its adapter does not take the request's input.
+            AdapterRefused: `TRUSTED_ADAPTER_INPUT_INVALID`: its adapter does not take the request's input.
         """
         dependency = registration.get("adapter_dependency")
         if dependency is None and request.adapter is None:

@@ -57,7 +57,7 @@ class ReplayRequest:
 
 
 class _ReplayBody(TypedDict, total=False):
-    """A body that schemas/replay-request.schema.json lets pass."""
+    """A body that `schemas/replay-request.schema.json` lets pass."""
 
     replay_mode: str
     input: JsonObject
@@ -72,7 +72,7 @@ def read_replay(body: object, modes: Sequence[str] = REPLAY_MODES) -> ReplayRequ
         modes: The modes that the endpoint takes, its default first.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID, REPLAY_MODE_INVALID or REPLAY_INPUT_OVERRIDE_FORBIDDEN.
+        RequestRefused: `SVC_API_REQUEST_INVALID`, `REPLAY_MODE_INVALID` or `REPLAY_INPUT_OVERRIDE_FORBIDDEN`.
     """
     if errors := shape("replay-request").errors(body):
         raise RequestRefused("SVC_API_REQUEST_INVALID", to_mend("The body is not a Replay Request", errors), errors)

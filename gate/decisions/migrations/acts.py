@@ -101,11 +101,11 @@ class MigrationActs:
             note: What the author says about it; may be empty.
 
         Raises:
-            AccessForbidden: MIGRATION_FORBIDDEN: the user may not draft in the scope.
-            OperatorError: MIGRATION_NOT_OPEN, MIGRATION_STATUS_INVALID, EVIDENCE_INVALID, EVIDENCE_STALE or
-                MIGRATION_APPROVAL_REQUIRED.
-            RulebookRefused: RULEBOOK_VERSION_CONFLICT: a candidate's version names another rulebook.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+            AccessForbidden: `MIGRATION_FORBIDDEN`: the user may not draft in the scope.
+            OperatorError: `MIGRATION_NOT_OPEN`, `MIGRATION_STATUS_INVALID`, `EVIDENCE_INVALID`, `EVIDENCE_STALE` or
+                `MIGRATION_APPROVAL_REQUIRED`.
+            RulebookRefused: `RULEBOOK_VERSION_CONFLICT`: a candidate's version names another rulebook.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was done.
         """
         manifest, evidence = proposal.manifest, proposal.evidence
         migration_id: str = manifest["migration_id"]
@@ -161,10 +161,10 @@ class MigrationActs:
             note: What they say about it; may be empty.
 
         Raises:
-            AccessForbidden: MIGRATION_FORBIDDEN: the user may not draft in the scope.
-            OperatorError: NOTE_INVALID, MIGRATION_NOT_OPEN or MIGRATION_STATUS_INVALID.
-            RulebookRefused: RULEBOOK_VERSION_CONFLICT: a candidate's version names another rulebook.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            AccessForbidden: `MIGRATION_FORBIDDEN`: the user may not draft in the scope.
+            OperatorError: `NOTE_INVALID`, `MIGRATION_NOT_OPEN` or `MIGRATION_STATUS_INVALID`.
+            RulebookRefused: `RULEBOOK_VERSION_CONFLICT`: a candidate's version names another rulebook.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         require_act(user, scope, "draft")
         require_note(note)
@@ -185,10 +185,10 @@ class MigrationActs:
             note: What the approver says about it; may be empty.
 
         Raises:
-            AccessForbidden: MIGRATION_FORBIDDEN: the user may not approve in the scope, or is the author.
-            OperatorError: MIGRATION_UNKNOWN, MIGRATION_NOT_OPEN, EVIDENCE_MISMATCH, EVIDENCE_STALE or
-                MIGRATION_GATE_FAILED.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+            AccessForbidden: `MIGRATION_FORBIDDEN`: the user may not approve in the scope, or is the author.
+            OperatorError: `MIGRATION_UNKNOWN`, `MIGRATION_NOT_OPEN`, `EVIDENCE_MISMATCH`, `EVIDENCE_STALE` or
+                `MIGRATION_GATE_FAILED`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was done.
         """
         return self._decide(scope, user, migration_id, "approved", evidence_hash, note)
 
@@ -196,9 +196,9 @@ class MigrationActs:
         """Rejects a migration, or takes an approval back before it is applied. Authors withdraw their own this way.
 
         Raises:
-            AccessForbidden: MIGRATION_FORBIDDEN: the user may not approve in the scope, and did not propose it.
-            OperatorError: MIGRATION_UNKNOWN or MIGRATION_NOT_OPEN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+            AccessForbidden: `MIGRATION_FORBIDDEN`: the user may not approve in the scope, and did not propose it.
+            OperatorError: `MIGRATION_UNKNOWN` or `MIGRATION_NOT_OPEN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was done.
         """
         return self._decide(scope, user, migration_id, "rejected", None, note)
 
@@ -215,11 +215,11 @@ class MigrationActs:
             note: What they say about it; may be empty.
 
         Raises:
-            AccessForbidden: MIGRATION_FORBIDDEN.
-            OperatorError: MIGRATION_UNKNOWN, MIGRATION_NOT_OPEN, MIGRATION_NOT_APPROVED, EVIDENCE_STALE,
-                MIGRATION_GATE_FAILED or MIGRATION_WITHOUT_ROUTE.
-            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+            AccessForbidden: `MIGRATION_FORBIDDEN`.
+            OperatorError: `MIGRATION_UNKNOWN`, `MIGRATION_NOT_OPEN`, `MIGRATION_NOT_APPROVED`, `EVIDENCE_STALE`,
+                `MIGRATION_GATE_FAILED` or `MIGRATION_WITHOUT_ROUTE`.
+            RulebookRefused: `RULEBOOK_VERSION_CONFLICT`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was done.
         """
         require_act(user, scope, "draft", "approve")
         require_note(note)
@@ -271,9 +271,9 @@ class MigrationActs:
                 any.
 
         Raises:
-            AccessForbidden: MIGRATION_FORBIDDEN.
-            OperatorError: ROUTE_UNKNOWN, ROUTE_MOVED or ROLLBACK_IMPOSSIBLE.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+            AccessForbidden: `MIGRATION_FORBIDDEN`.
+            OperatorError: `ROUTE_UNKNOWN`, `ROUTE_MOVED` or `ROLLBACK_IMPOSSIBLE`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was done.
         """
         require_act(user, scope, "draft", "approve")
         require_note(note)
@@ -324,9 +324,9 @@ class MigrationActs:
             migration_id: The migration, which is proposed or approved.
 
         Raises:
-            AccessForbidden: MIGRATION_FORBIDDEN.
-            OperatorError: MIGRATION_UNKNOWN, MIGRATION_NOT_OPEN, MIGRATION_WITHOUT_ROUTE or SHADOW_RUNNING.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+            AccessForbidden: `MIGRATION_FORBIDDEN`.
+            OperatorError: `MIGRATION_UNKNOWN`, `MIGRATION_NOT_OPEN`, `MIGRATION_WITHOUT_ROUTE` or `SHADOW_RUNNING`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was done.
         """
         require_act(user, scope, "draft", "approve")
         with self._ledger.changes.changing(scope.scope_id, scope.name, self._clock()) as change:
@@ -354,9 +354,9 @@ class MigrationActs:
             migration_id: The migration.
 
         Raises:
-            AccessForbidden: MIGRATION_FORBIDDEN.
-            OperatorError: MIGRATION_UNKNOWN or SHADOW_NOT_RUNNING.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+            AccessForbidden: `MIGRATION_FORBIDDEN`.
+            OperatorError: `MIGRATION_UNKNOWN` or `SHADOW_NOT_RUNNING`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was done.
         """
         require_act(user, scope, "draft", "approve")
         with self._ledger.changes.changing(scope.scope_id, scope.name, self._clock()) as change:

@@ -71,7 +71,7 @@ class Migrations:
         What one found before its migration was proposed anew is left out: it is about other candidates.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._ledger.changes.reading(scope.scope_id) as reader:
             running = reader.shadows()
@@ -86,8 +86,8 @@ class Migrations:
         """A migration of a scope.
 
         Raises:
-            OperatorError: MIGRATION_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            OperatorError: `MIGRATION_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         found = self.find(scope, migration_id)
         if found is None:
@@ -98,7 +98,7 @@ class Migrations:
         """A migration of a scope; None where the scope has none of that id.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._ledger.changes.reading(scope.scope_id) as reader:
             entries, cited = _entries(reader, migration_id)
@@ -115,7 +115,7 @@ class Migrations:
         """Where a migration of a scope stands; None where the scope has none of that id.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._ledger.changes.reading(scope.scope_id) as reader:
             return standing_in(reader, migration_id)
@@ -124,7 +124,7 @@ class Migrations:
         """All migrations of a scope, those proposed last first.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._ledger.changes.reading(scope.scope_id) as reader:
             return standings_in(reader)
@@ -137,7 +137,7 @@ class Migrations:
             rulebook_id: The one rulebook id to look for; None for all.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._ledger.changes.reading(scope.scope_id) as reader:
             return _by_rulebook(reader.routes(rulebook_id))
@@ -146,7 +146,7 @@ class Migrations:
         """The version that a rulebook id leads to; None where it has no route.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         route = self._ledger.changes.active(scope.scope_id, rulebook_id).route
         return None if route is None else self._ledger.rulebooks.find(scope.scope_id, route["to"]["hash"])
@@ -155,7 +155,7 @@ class Migrations:
         """A registered rulebook.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it is not stored as it was registered.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: it is not stored as it was registered.
         """
         return self._sources.registered_rulebook(scope.scope_id, registered.hash)
 
@@ -174,8 +174,8 @@ class Migrations:
             adapters: The adapters that the migration names.
 
         Raises:
-            OperatorError: MIGRATION_ADAPTER_UNCLEAR: several could be meant, or one makes the facts of no candidate.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            OperatorError: `MIGRATION_ADAPTER_UNCLEAR`: several could be meant, or one makes the facts of no candidate.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         found: dict[str, AdapterDependency | None] = {}
         for rulebook in rulebooks:
@@ -210,7 +210,7 @@ class Migrations:
         """A migration as `migration_document` says. The evidence of one that is no longer open is of its own day.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         stale: Sequence[str] = ()
         if stored.standing.state in ("proposed", "approved"):
@@ -222,7 +222,7 @@ class Migrations:
         """The candidates of a migration.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._ledger.changes.reading(scope.scope_id) as reader:
             return [_candidate(reader, of["hash"]) for of in standing_.proposed["candidates"]]
@@ -231,8 +231,8 @@ class Migrations:
         """Requires that no version of some candidates names another rulebook.
 
         Raises:
-            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            RulebookRefused: `RULEBOOK_VERSION_CONFLICT`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         for rulebook in rulebooks:
             known = self._ledger.rulebooks.find_version(scope.scope_id, rulebook.rulebook_id, rulebook.version)
@@ -247,7 +247,7 @@ class Migrations:
             evidence: The evidence.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         return find_staleness(evidence, self._today(reader, evidence), self._max_new_share)
 
@@ -283,7 +283,7 @@ def stored_document(reader: ChangeReader, hash_: str) -> Any:
     """A stored document, by its hash.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: an entry cites it, and it is not there.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: an entry cites it, and it is not there.
     """
     found = reader.document(hash_)
     if found is None:

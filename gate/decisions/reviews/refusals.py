@@ -13,7 +13,7 @@ def require_approver(user: User, scope: Scope) -> None:
     """Requires that a user may resolve the held decisions of a scope.
 
     Raises:
-        AccessForbidden: REVIEW_FORBIDDEN.
+        AccessForbidden: `REVIEW_FORBIDDEN`.
     """
     role = user.roles.get(scope.scope_id)
     if not may(role, "approve"):
@@ -27,7 +27,7 @@ def require_approver(user: User, scope: Scope) -> None:
 
 
 def not_held(record: Cited) -> ReviewConflict:
-    """SVC_RESOLUTION_NOT_HELD: a decision that nobody holds."""
+    """`SVC_RESOLUTION_NOT_HELD`: a decision that nobody holds."""
     why = (
         "is advisory, so nobody can grant it"
         if record["verdict"] == "review"
@@ -41,7 +41,7 @@ def not_held(record: Cited) -> ReviewConflict:
 
 
 def final(review: ReviewRow | None) -> ReviewConflict:
-    """SVC_RESOLUTION_FINAL: a review that was resolved before; None where it cannot be found any more."""
+    """`SVC_RESOLUTION_FINAL`: a review that was resolved before; None where it cannot be found any more."""
     state, at = ("resolved", None) if review is None else (review.state, review.resolved_at)
     done = {"executed": "was granted, and executed since", "expired": "expired"}.get(state, f"was {state}")
     return ReviewConflict(

@@ -41,7 +41,7 @@ def standing_of(ledger: Ledger, scope_id: str, record: Cited) -> ReviewStanding:
     """Where the review of a decision stands.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: something cannot be read, or is not as it was made.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: something cannot be read, or is not as it was made.
     """
     review = ledger.reviews.find(scope_id, record["decision_id"])
     return {
@@ -59,7 +59,7 @@ def last_receipts(ledger: Ledger, scope_id: str, decision_id: str) -> list[Mappi
     """The last execution receipts of a decision, the newest first.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: a receipt cannot be read, or is not as it was made.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: a receipt cannot be read, or is not as it was made.
     """
     found, _ = ledger.entries.reports(
         scope_id, decision_id, EXECUTIONS.entry_type, limit=_RECEIPTS, room=_RECEIPTS_BYTES
@@ -78,7 +78,7 @@ def stored_resolution(stored: StoredReport) -> Resolution:
     """A resolution as it was answered when it was made.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it is not readable, not what was hashed and linked, or has fields
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: it is not readable, not what was hashed and linked, or has fields
             that nothing covers.
     """
     return cast("Resolution", stored_report(RESOLUTIONS, stored))

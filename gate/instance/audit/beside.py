@@ -31,7 +31,7 @@ def check_beside(ledger: AuditedLedger, scope_id: str, size: int, rows: Rows) ->
         rows: How many rows those are.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     with ledger.snapshot(scope_id) as seen:
         # The head of this snapshot: what was appended since the audit began has its rows as well.

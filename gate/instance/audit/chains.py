@@ -80,8 +80,8 @@ def check_chains(
         told: Told how many entries were read so far.
 
     Raises:
-        OperatorError: CHECK_INTERRUPTED.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        OperatorError: `CHECK_INTERRUPTED`.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     # The heads first: what is appended from now on is left to the next audit.
     audits = {scope_id: Audit(scope_id, instance.ledger.entries.head(scope_id)) for scope_id in scope_ids}

@@ -95,7 +95,7 @@ def check_changes(ledger: AuditedLedger, scope_id: str, size: int) -> Finding | 
         size: How many entries of the chain were judged; each change among them has its row.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     with ledger.snapshot(scope_id) as seen:
         stray = seen.stray_change()

@@ -124,7 +124,7 @@ def compare(instance: Instance, log: CheckpointLog, scope_ids: Collection[str] |
         scope_ids: Only the chains of these scopes; every chain where None.
 
     Raises:
-        ServiceUnavailable: SVC_CHECKPOINT_UNAVAILABLE: the log cannot be read; or SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_CHECKPOINT_UNAVAILABLE`: the log cannot be read; or `SVC_STORAGE_UNAVAILABLE`.
     """
     result, trust = Comparison(str(log.file)), instance.trust()
     scopes = _Scopes(instance, scope_ids)

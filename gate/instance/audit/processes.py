@@ -42,8 +42,8 @@ def judge_in_processes(
         processes: How many.
 
     Raises:
-        OperatorError: CHECK_INTERRUPTED: a process was ended.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        OperatorError: `CHECK_INTERRUPTED`: a process was ended.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     pool = WorkerPool(processes, _begin, ledger_url, trust)
     waiting: deque[tuple[Task, Future[Judged]]] = deque()

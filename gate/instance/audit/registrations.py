@@ -94,7 +94,7 @@ def check_registrations(ledger: AuditedLedger, scope_id: str, trust: Trust) -> F
     """The first row of a scope's registry that is not as it was made.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     after: tuple[str, bytes] | None = None
     while True:

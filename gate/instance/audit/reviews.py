@@ -205,7 +205,7 @@ def find_stray_review(ledger: AuditedLedger, scope_id: str, size: int) -> Findin
         size: How many entries of the chain were judged; each held decision among them has its row.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     after = ""
     while True:

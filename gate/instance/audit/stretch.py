@@ -89,7 +89,7 @@ class Auditor:
             told: Told how many more entries were judged, a page at a time.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         head, keyed, held = Head(chain_id, after), 0, 0
         start = head if after == 0 else None

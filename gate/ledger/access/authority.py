@@ -103,7 +103,7 @@ class Authority:
     access_epoch: int
 
     def require(self, access: str) -> None:
-        """Raises AccessForbidden (SVC_API_UNAUTHORIZED) where the key lacks an access of `ACCESS`."""
+        """Raises `AccessForbidden` (`SVC_API_UNAUTHORIZED`) where the key lacks an access of `ACCESS`."""
         if access not in self.access:
             raise AccessForbidden(
                 "SVC_API_UNAUTHORIZED",

@@ -45,8 +45,8 @@ class Caller:
         """The authority as the ledger has it now.
 
         Raises:
-            AccessForbidden: SVC_API_UNAUTHORIZED: the key is disabled or expired by now, or lacks the access.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            AccessForbidden: `SVC_API_UNAUTHORIZED`: the key is disabled or expired by now, or lacks the access.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         self.authority = self._directory.confirm(self.authority, self._clock())
         self.authority.require(self._access)

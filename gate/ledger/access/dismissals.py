@@ -79,8 +79,8 @@ class Dismissals:
             now: The current moment.
 
         Raises:
-            RequestRefused: ANOMALY_NOTE_INVALID, or ANOMALY_DISMISSED: it is dismissed already.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            RequestRefused: `ANOMALY_NOTE_INVALID`, or `ANOMALY_DISMISSED`: it is dismissed already.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         note = _note(note)
         with self._store.write() as connection:
@@ -108,8 +108,8 @@ class Dismissals:
             now: The current moment.
 
         Raises:
-            RequestRefused: ANOMALY_NOTE_INVALID, or ANOMALY_OPEN: it is not dismissed.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            RequestRefused: `ANOMALY_NOTE_INVALID`, or `ANOMALY_OPEN`: it is not dismissed.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         note = _note(note)
         with self._store.write() as connection:
@@ -129,7 +129,7 @@ class Dismissals:
             anomaly_ids: Only these anomalies; all where None.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         query = select(anomaly_dismissals).where(anomaly_dismissals.c.scope_id == scope_id)
         if anomaly_ids is not None:
@@ -144,7 +144,7 @@ class Dismissals:
         """Every act on an anomaly, from the first on.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         if unheard_of(anomaly_id):
             return []

@@ -68,7 +68,7 @@ class RateLimiter:
         """Admits a request, and counts it, or refuses it, which counts for nothing.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be counted, so it cannot be admitted.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: it cannot be counted, so it cannot be admitted.
         """
         (rate,) = self.admit_all(scope_id, key_id, limit, 1)
         return rate
@@ -89,7 +89,7 @@ class RateLimiter:
         """Requires that requests can be counted.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         self._do(lambda store: store.probe())
 

@@ -66,7 +66,7 @@ class OperatorLog:
             The entry's details, for the block to fill in.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         details: dict[str, object] = {}
         with self._store.write() as connection:

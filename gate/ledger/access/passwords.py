@@ -35,7 +35,7 @@ def hash_password(password: str, name: str) -> str:
         name: The name of its user.
 
     Raises:
-        OperatorError: PASSWORD_UNFIT.
+        OperatorError: `PASSWORD_UNFIT`.
     """
     text = _normalized(password)
     if text is None or not SHORTEST <= len(text) <= LONGEST:

@@ -58,7 +58,7 @@ class Directory:
         """Requires that keys can be looked up.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             connection.execute(select(api_keys.c.key_id).limit(1)).first()
@@ -75,7 +75,7 @@ class Directory:
             monthly_cap: A cap instead of the plan's.
 
         Raises:
-            OperatorError: SCOPE_EXISTS, SCOPE_NAME_INVALID, PLAN_UNKNOWN or CAP_INVALID.
+            OperatorError: `SCOPE_EXISTS`, `SCOPE_NAME_INVALID`, `PLAN_UNKNOWN` or `CAP_INVALID`.
         """
         cap = _cap(plan, monthly_cap)
         if not is_name(name):
@@ -120,7 +120,7 @@ class Directory:
         """The scope of that name.
 
         Raises:
-            OperatorError: SCOPE_UNKNOWN.
+            OperatorError: `SCOPE_UNKNOWN`.
         """
         with self._store.read() as connection:
             found = _scope_named(connection, name)
@@ -145,7 +145,7 @@ class Directory:
             monthly_cap: A cap instead of the plan's.
 
         Raises:
-            OperatorError: PLAN_UNKNOWN or CAP_INVALID.
+            OperatorError: `PLAN_UNKNOWN` or `CAP_INVALID`.
         """
         cap = _cap(plan, monthly_cap)
         with self._store.write() as connection:
@@ -162,7 +162,7 @@ class Directory:
             The key itself, which is stored nowhere, and what is kept of it.
 
         Raises:
-            OperatorError: ACCESS_UNKNOWN, ACCESS_CONFLICT, or KEY_EXPIRY_PAST.
+            OperatorError: `ACCESS_UNKNOWN`, `ACCESS_CONFLICT`, or `KEY_EXPIRY_PAST`.
         """
         unknown = set(access) - set(ACCESS)
         if unknown or not access:
@@ -198,7 +198,7 @@ class Directory:
         """The key of that id.
 
         Raises:
-            OperatorError: KEY_UNKNOWN.
+            OperatorError: `KEY_UNKNOWN`.
         """
         with self._store.read() as connection:
             return _existing_key(connection, key_id, lock=False)
@@ -207,7 +207,7 @@ class Directory:
         """Disables a key from now on; a key disabled before keeps its date.
 
         Raises:
-            OperatorError: KEY_UNKNOWN.
+            OperatorError: `KEY_UNKNOWN`.
         """
         with self._store.write() as connection:
             found = _existing_key(connection, key_id)
@@ -224,7 +224,7 @@ class Directory:
             As `create_key`.
 
         Raises:
-            OperatorError: KEY_UNKNOWN, or KEY_NOT_ACTIVE.
+            OperatorError: `KEY_UNKNOWN`, or `KEY_NOT_ACTIVE`.
         """
         with self._store.write() as connection:
             # Locks in the order of every change of access: the key's row, the scope's head, the operator log.
@@ -250,8 +250,8 @@ class Directory:
         """Who a key belongs to, as the ledger has it now.
 
         Raises:
-            AccessRefused: SVC_API_UNAUTHORIZED: the key is unknown.
-            AccessForbidden: SVC_API_UNAUTHORIZED: the key is disabled or expired.
+            AccessRefused: `SVC_API_UNAUTHORIZED`: the key is unknown.
+            AccessForbidden: `SVC_API_UNAUTHORIZED`: the key is disabled or expired.
         """
         key_id, secret_hash = _split(key)
         row = self._look_up(key_id)
@@ -282,7 +282,7 @@ class Directory:
         """The authority of a key that was recognized, as the ledger has it now.
 
         Raises:
-            AccessForbidden: SVC_API_UNAUTHORIZED: the key is disabled or expired by now.
+            AccessForbidden: `SVC_API_UNAUTHORIZED`: the key is disabled or expired by now.
         """
         row = self._look_up(authority.key_id)
         if row is None:

@@ -116,7 +116,7 @@ class Users:
         """Requires all that `add` does but a password, so that none is asked for in vain.
 
         Raises:
-            OperatorError: USER_NAME_INVALID, ROLE_UNKNOWN, USER_EXPIRY_PAST or USER_EXISTS.
+            OperatorError: `USER_NAME_INVALID`, `ROLE_UNKNOWN`, `USER_EXPIRY_PAST` or `USER_EXISTS`.
         """
         if not is_name(name):
             raise OperatorError("USER_NAME_INVALID", f"{name!r} is not a valid name for a user. {RULE}")
@@ -145,7 +145,7 @@ class Users:
             now: The current moment.
 
         Raises:
-            OperatorError: USER_NAME_INVALID, ROLE_UNKNOWN, USER_EXPIRY_PAST, USER_EXISTS or PASSWORD_UNFIT.
+            OperatorError: `USER_NAME_INVALID`, `ROLE_UNKNOWN`, `USER_EXPIRY_PAST`, `USER_EXISTS` or `PASSWORD_UNFIT`.
         """
         self.require_addable(name, role, expires_at, now)
         user_id, password_hash = new_id(_ID_PREFIX, now), hash_password(password, name)
@@ -169,7 +169,7 @@ class Users:
         """The users with a role in one scope, or all, by name.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         query = _USERS.order_by(users.c.name)
         if scope is not None:
@@ -182,7 +182,7 @@ class Users:
         """The user of that name.
 
         Raises:
-            OperatorError: USER_UNKNOWN.
+            OperatorError: `USER_UNKNOWN`.
         """
         with self._store.read() as connection:
             row = _credentials(connection, name)
@@ -194,7 +194,7 @@ class Users:
         """Gives a user a role in a scope, in place of another one there. A role that the user has changes nothing.
 
         Raises:
-            OperatorError: USER_UNKNOWN or ROLE_UNKNOWN.
+            OperatorError: `USER_UNKNOWN` or `ROLE_UNKNOWN`.
         """
         _require_role(role)
         with self._changing(name) as (connection, found):
@@ -210,7 +210,7 @@ class Users:
         """Takes a user's role in a scope away. Without any role, a user can sign in and sees nothing.
 
         Raises:
-            OperatorError: USER_UNKNOWN or ROLE_MISSING.
+            OperatorError: `USER_UNKNOWN` or `ROLE_MISSING`.
         """
         with self._changing(name) as (connection, found):
             if scope.scope_id not in found.roles:
@@ -228,7 +228,7 @@ class Users:
         """Gives a user another password, and ends the user's sessions.
 
         Raises:
-            OperatorError: USER_UNKNOWN or PASSWORD_UNFIT.
+            OperatorError: `USER_UNKNOWN` or `PASSWORD_UNFIT`.
         """
         password_hash = hash_password(password, self.user(name).name)
         with self._changing(name) as (connection, found):
@@ -240,7 +240,7 @@ class Users:
         """Disables a user from now on, and ends the user's sessions; a user disabled before keeps the date.
 
         Raises:
-            OperatorError: USER_UNKNOWN.
+            OperatorError: `USER_UNKNOWN`.
         """
         with self._changing(name) as (connection, found):
             if found.disabled_at is None:
@@ -257,7 +257,7 @@ class Users:
             expires_at: From when on the user cannot sign in, instead of when that was before; None leaves it.
 
         Raises:
-            OperatorError: USER_UNKNOWN or USER_EXPIRY_PAST.
+            OperatorError: `USER_UNKNOWN` or `USER_EXPIRY_PAST`.
         """
         _require_future(expires_at, now)
         with self._changing(name) as (connection, found):
@@ -272,7 +272,7 @@ class Users:
         """Ends all of a user's sessions.
 
         Raises:
-            OperatorError: USER_UNKNOWN.
+            OperatorError: `USER_UNKNOWN`.
         """
         with self._changing(name) as (connection, found):
             _end_sessions(connection, found)
@@ -286,8 +286,8 @@ class Users:
         the operator log has the reason, at most once a minute for each name, and how many came in between.
 
         Raises:
-            AccessRefused: SIGN_IN_REFUSED.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            AccessRefused: `SIGN_IN_REFUSED`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             known = _credentials(connection, name)
@@ -320,7 +320,7 @@ class Users:
             now: The current moment.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         details = {"address": address, "counted_by": sorted(limits)}
         with self._store.write() as connection:
@@ -333,9 +333,9 @@ class Users:
         """Signs a user in without a password, for the operator whose link the user followed.
 
         Raises:
-            AccessRefused: SIGN_IN_REFUSED: the user is disabled or expired.
-            OperatorError: USER_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            AccessRefused: `SIGN_IN_REFUSED`: the user is disabled or expired.
+            OperatorError: `USER_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._changing(name) as (connection, found):
             if found.status(now) != "active":
@@ -354,7 +354,7 @@ class Users:
             The session's token, which is stored nowhere, and when the session is over, a UTC timestamp.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         token, expires_at = f"{_SESSION_PREFIX}_{secrets.token_urlsafe(32)}", timestamp(now + lifetime)
         row = {"token_hash": _token_hash(token), "user_id": user.user_id, "epoch": user.epoch}
@@ -368,8 +368,8 @@ class Users:
         """The user of a session of the command line, as the ledger has them now.
 
         Raises:
-            AccessRefused: SESSION_OVER: it is unknown or over, or the user was changed, disabled or signed out since.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            AccessRefused: `SESSION_OVER`: it is unknown or over, or the user was changed, disabled or signed out since.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         query = select(user_sessions).where(user_sessions.c.token_hash == _token_hash(token))
         with self._store.read() as connection:
@@ -391,7 +391,7 @@ class Users:
         It is over where the user is disabled, expired or gone, or the epoch has moved on since.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         if unheard_of(user_id):
             return None
@@ -403,7 +403,7 @@ class Users:
         """Why `current` found the session of a user over.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             found = _users(connection.execute(_BY_ID, {"user": user_id}))

@@ -50,7 +50,7 @@ class Erasures:
         """The name of a decision's scope, and the decision as it is stored; None where no scope has it.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         if unheard_of(decision_id):
             return None
@@ -72,7 +72,7 @@ class Erasures:
             The name of the decision's scope; None where no scope has the decision, and nothing was done.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was done.
         """
         if unheard_of(decision_id):
             return None

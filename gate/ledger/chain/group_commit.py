@@ -90,7 +90,7 @@ class GroupCommit(Generic[Item, Result]):
 
         Raises:
             GateError: What commit answered for the item.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the queue is full, or no commit came within the time limit.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the queue is full, or no commit came within the time limit.
         """
         (outcome,) = self.submit_all((item,), lane)
         if isinstance(outcome, GateError):

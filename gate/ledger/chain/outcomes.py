@@ -253,7 +253,7 @@ class OutcomeCounts:
             question: The question; its `limit` takes those with the latest outcomes in chain order.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         if unheard_of(question.policy_id):
             return Coverage({}, Counts(), None, None, False)

@@ -32,7 +32,7 @@ class Reservations:
             digest: The claim's digest.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         # Locks of the system and of the database do not distinguish threads of one process.
         with self._lock:

@@ -212,7 +212,7 @@ class Writer:
         """Appends an entry to its scope's chain and returns once it is durable, or says why it is not in the chain.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was acknowledged.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was acknowledged.
         """
         (outcome,) = self.append_all((entry,))
         if isinstance(outcome, GateError):
@@ -223,7 +223,7 @@ class Writer:
         """Appends entries of one scope, in order and in one commit; says of each what `append` says, or would raise.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: none of them was acknowledged.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: none of them was acknowledged.
         """
         packed = [
             entry._replace(body=pack(entry.body), request=None if entry.request is None else pack(entry.request))

@@ -59,8 +59,8 @@ class DraftCases:
         """The cases of a draft in the order in which they were added.
 
         Raises:
-            NotFound: DRAFT_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `DRAFT_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             latest(connection, scope_id, draft_id)
@@ -80,10 +80,10 @@ class DraftCases:
             now: The current moment.
 
         Raises:
-            NotFound: DRAFT_UNKNOWN or CASE_UNKNOWN.
-            MaterialRefused: CASES_INVALID, CASE_TOO_LARGE or CASE_NAME_TAKEN.
-            OperatorError: CASES_FULL or DRAFT_CLOSED.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `DRAFT_UNKNOWN` or `CASE_UNKNOWN`.
+            MaterialRefused: `CASES_INVALID`, `CASE_TOO_LARGE` or `CASE_NAME_TAKEN`.
+            OperatorError: `CASES_FULL` or `DRAFT_CLOSED`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.write() as connection:
             lock(connection)
@@ -99,10 +99,10 @@ class DraftCases:
             The names of those that were added.
 
         Raises:
-            NotFound: DRAFT_UNKNOWN.
-            MaterialRefused: CASES_INVALID or CASE_TOO_LARGE; none is added.
-            OperatorError: CASES_FULL or DRAFT_CLOSED; none is added.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `DRAFT_UNKNOWN`.
+            MaterialRefused: `CASES_INVALID` or `CASE_TOO_LARGE`; none is added.
+            OperatorError: `CASES_FULL` or `DRAFT_CLOSED`; none is added.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.write() as connection:
             lock(connection)
@@ -119,9 +119,9 @@ class DraftCases:
         """Removes a case.
 
         Raises:
-            NotFound: DRAFT_UNKNOWN or CASE_UNKNOWN.
-            OperatorError: DRAFT_CLOSED.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `DRAFT_UNKNOWN` or `CASE_UNKNOWN`.
+            OperatorError: `DRAFT_CLOSED`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.write() as connection:
             lock(connection)
@@ -163,7 +163,7 @@ def read_case(document: object) -> Case:
     """A case as JSON: its name, facts and expectation.
 
     Raises:
-        MaterialRefused: CASES_INVALID, with an error for each member at fault.
+        MaterialRefused: `CASES_INVALID`, with an error for each member at fault.
     """
     try:
         return read_cases({"rulebook": "draft", "cases": [document]}).cases[0]
@@ -194,7 +194,7 @@ def _number(connection: Connection, scope_id: str, draft_id: str, name: str) -> 
     """The number of a case, by its name.
 
     Raises:
-        NotFound: CASE_UNKNOWN.
+        NotFound: `CASE_UNKNOWN`.
     """
     which = of_draft(draft_cases, scope_id, draft_id)
     for row in connection.execute(select(*_NAMED).where(*which)):

@@ -126,7 +126,7 @@ class Revision:
 
 
 class DraftChanged(OperatorError):
-    """DRAFT_CHANGED: somebody saved a draft since the edition that an author went on from.
+    """`DRAFT_CHANGED`: somebody saved a draft since the edition that an author went on from.
 
     Attributes:
         latest: The draft as it is now.
@@ -161,8 +161,8 @@ class Drafts:
             now: The current moment.
 
         Raises:
-            OperatorError: DRAFT_NAME_INVALID, DRAFT_TOO_LARGE or DRAFTS_FULL.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            OperatorError: `DRAFT_NAME_INVALID`, `DRAFT_TOO_LARGE` or `DRAFTS_FULL`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         name, body, at = _name(name), _body(text), timestamp(now)
         draft_id = new_id("drf", now)
@@ -196,10 +196,10 @@ class Drafts:
             now: The current moment.
 
         Raises:
-            DraftChanged: DRAFT_CHANGED: somebody saved it since.
-            NotFound: DRAFT_UNKNOWN.
-            OperatorError: DRAFT_CLOSED, DRAFT_TOO_LARGE or DRAFT_FULL.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was saved.
+            DraftChanged: `DRAFT_CHANGED`: somebody saved it since.
+            NotFound: `DRAFT_UNKNOWN`.
+            OperatorError: `DRAFT_CLOSED`, `DRAFT_TOO_LARGE` or `DRAFT_FULL`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was saved.
         """
         body, at = _body(text), timestamp(now)
         with self._store.write() as connection:
@@ -239,9 +239,9 @@ class Drafts:
         """Calls a draft otherwise.
 
         Raises:
-            NotFound: DRAFT_UNKNOWN.
-            OperatorError: DRAFT_NAME_INVALID.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `DRAFT_UNKNOWN`.
+            OperatorError: `DRAFT_NAME_INVALID`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         name = _name(name)
         with self._store.write() as connection:
@@ -255,8 +255,8 @@ class Drafts:
         """Takes a draft out of the list of open ones; nothing of it is lost, and nothing happens to a closed one.
 
         Raises:
-            NotFound: DRAFT_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `DRAFT_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         return self._close(scope, draft_id, timestamp(now), by, now)
 
@@ -264,9 +264,9 @@ class Drafts:
         """Opens a closed draft again.
 
         Raises:
-            NotFound: DRAFT_UNKNOWN.
-            OperatorError: DRAFTS_FULL.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `DRAFT_UNKNOWN`.
+            OperatorError: `DRAFTS_FULL`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         return self._close(scope, draft_id, None, by, now)
 
@@ -288,8 +288,8 @@ class Drafts:
         """A draft with its latest text.
 
         Raises:
-            NotFound: DRAFT_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `DRAFT_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             return latest(connection, scope_id, draft_id)[0]
@@ -298,7 +298,7 @@ class Drafts:
         """The open drafts of a scope, or those that are closed; the one that was saved last first.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         is_closed = drafts.c.closed_at.is_not(None) if closed else drafts.c.closed_at.is_(None)
         with self._store.read() as connection:
@@ -310,8 +310,8 @@ class Drafts:
         """Every revision of a draft without its text, the latest first.
 
         Raises:
-            NotFound: DRAFT_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `DRAFT_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         query = select(*_UNREAD).where(*of_draft(draft_revisions, scope_id, _known(draft_id)))
         with self._store.read() as connection:
@@ -325,8 +325,8 @@ class Drafts:
         """A revision of a draft, with its text.
 
         Raises:
-            NotFound: DRAFT_UNKNOWN or DRAFT_REVISION_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `DRAFT_UNKNOWN` or `DRAFT_REVISION_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             draft, _ = latest(connection, scope_id, draft_id)
@@ -357,7 +357,7 @@ def latest(connection: Connection, scope_id: str, draft_id: str, *, changing: bo
     """A draft and its latest revision; nobody else changes it meanwhile where it is to be changed.
 
     Raises:
-        NotFound: DRAFT_UNKNOWN.
+        NotFound: `DRAFT_UNKNOWN`.
     """
     found = of_draft(drafts, scope_id, _known(draft_id))
     if changing:

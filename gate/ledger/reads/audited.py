@@ -165,7 +165,7 @@ class AuditedLedger:
         the first table that has such rows. It takes time in proportion to the rows.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         found: dict[str, str] = {}
         with self._unhurried() as connection:
@@ -181,7 +181,7 @@ class AuditedLedger:
         """A scope as it is at one moment.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._unhurried() as connection:
             yield Snapshot(connection, scope_id)

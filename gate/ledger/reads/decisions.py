@@ -102,7 +102,7 @@ class Decisions:
             looked_through: How many are looked through at most.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the ledger or a record in it cannot be read.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the ledger or a record in it cannot be read.
         """
         if any(unheard_of(text) for text in (criteria.policy_id or "", criteria.reason_code or "")):
             return Page([], None)

@@ -193,7 +193,7 @@ class PostgresLedgerStore(Store):
         """Refuses a server that acknowledges what is not on its disk.
 
         Raises:
-            OperatorError: DATABASE_NOT_DURABLE, or DATABASE_UNREACHABLE.
+            OperatorError: `DATABASE_NOT_DURABLE`, or `DATABASE_UNREACHABLE`.
         """
         try:
             with self.read() as connection:

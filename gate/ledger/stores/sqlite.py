@@ -286,7 +286,7 @@ class SqliteLedgerStore(Store):
                 waited so long for nothing, or requests would pile up behind a ledger that is stuck.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it did not come in time.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: it did not come in time.
         """
         if patience is None:
             patience = _STUCK_PATIENCE if self._stuck else WRITE_TIMEOUT

@@ -152,7 +152,7 @@ class Store(ABC):
         """A connection whose statements all see one snapshot.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
 
     @abstractmethod
@@ -160,7 +160,7 @@ class Store(ABC):
         """The rows of one query, at no more cost than the driver's own.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
 
     @abstractmethod
@@ -168,7 +168,7 @@ class Store(ABC):
         """The rows of one query as `fetch` gives them, a few in memory at a time, while the block runs.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
 
     @abstractmethod
@@ -179,7 +179,7 @@ class Store(ABC):
             patience: How long to wait for the turn, in seconds; `WRITE_TIMEOUT` where None.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: no turn came in time, or the database failed.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: no turn came in time, or the database failed.
         """
 
     def run(self, work: Callable[[Transaction, bool], Answer]) -> Answer:
@@ -190,7 +190,7 @@ class Store(ABC):
                 process having heard so.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE, as `write`, or what failed it did not pass within
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`, as `write`, or what failed it did not pass within
                 `WRITE_TIMEOUT`.
         """
         deadline = time.monotonic() + WRITE_TIMEOUT
@@ -220,7 +220,7 @@ class Store(ABC):
         process has it. It ends with the process. Threads of one process are not told apart.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
 
     @abstractmethod
@@ -231,7 +231,7 @@ class Store(ABC):
             Whether none is left; False where somebody who reads an older state kept that from being done.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
 
     @abstractmethod
@@ -243,7 +243,7 @@ class Store(ABC):
         """Requires that a write becomes durable now, by one that changes nothing anyone reads.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
 
     @abstractmethod
@@ -269,7 +269,7 @@ class Store(ABC):
 
 
 def unavailable(why: str) -> StorageUnavailable:
-    """SVC_STORAGE_UNAVAILABLE, with the reason in it."""
+    """`SVC_STORAGE_UNAVAILABLE`, with the reason in it."""
     return StorageUnavailable(
         "SVC_STORAGE_UNAVAILABLE",
         f"The ledger is not available ({why}). Nothing was acknowledged; retry with the same idempotency key.",
@@ -319,7 +319,7 @@ def read_object(stored: bytes, what: str) -> Any:
         The object, as a dict. Its type is left open: the caller knows which document is stored there.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: they hold no JSON object.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: they hold no JSON object.
     """
     try:
         # SQLite returns text where something else wrote text.

@@ -46,7 +46,7 @@ class DeadLetters:
         """The deliveries of an endpoint that are dead or wait, oldest first.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         of = {"scope": endpoint.scope_id, "endpoint": endpoint.endpoint_id}
         with self._store.read() as connection:
@@ -56,7 +56,7 @@ class DeadLetters:
         """How much an endpoint has not taken.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         of = {"scope": endpoint.scope_id, "endpoint": endpoint.endpoint_id, "after": endpoint.cursor}
         with self._store.read() as connection:
@@ -83,8 +83,8 @@ class DeadLetters:
             How many are sent again.
 
         Raises:
-            OperatorError: WEBHOOK_EVENT_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            OperatorError: `WEBHOOK_EVENT_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         of = {"scope": endpoint.scope_id, "endpoint": endpoint.endpoint_id}
         with self._store.write() as connection:
@@ -109,7 +109,7 @@ class DeadLetters:
             How many events were removed.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         before = timestamp(now - kept)
         with self._store.read() as connection:

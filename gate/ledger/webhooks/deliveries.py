@@ -107,7 +107,7 @@ class Deliveries:
         """The active endpoints that have something new or something due.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             return [endpoint_of(row) for row in connection.execute(_DUE, {"now": timestamp(now)})]
@@ -116,7 +116,7 @@ class Deliveries:
         """What an endpoint may be sent now.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         of = {"scope": endpoint.scope_id, "endpoint": endpoint.endpoint_id, "cursor": endpoint.cursor}
         with self._store.read() as connection:
@@ -138,7 +138,7 @@ class Deliveries:
             Whether it was kept; not where the endpoint was removed, or another process delivers to it.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         mine = {"scope": endpoint.scope_id, "endpoint": endpoint.endpoint_id}
         changed = [{**mine, "number": of.seq} for of in (*tried.delivered, *tried.kept) if of.stored]

@@ -81,7 +81,7 @@ class Endpoints:
             now: The current moment.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         endpoint_id = new_id("whe", now)
         with self._store.write() as connection:
@@ -106,7 +106,7 @@ class Endpoints:
         """The endpoints of a scope, or of all, in the order in which they were added.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         query = ENDPOINTS if scope_id is None else ENDPOINTS.where(webhook_endpoints.c.scope_id == scope_id)
         with self._store.read() as connection:
@@ -116,7 +116,7 @@ class Endpoints:
         """The endpoint of an id.
 
         Raises:
-            OperatorError: WEBHOOK_UNKNOWN.
+            OperatorError: `WEBHOOK_UNKNOWN`.
         """
         row = None
         if not unheard_of(endpoint_id):
@@ -131,7 +131,7 @@ class Endpoints:
         """Sends an endpoint nothing more for now; whether it was active.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.write() as connection:
             disabled = disable(connection, endpoint, BY_OPERATOR, now)
@@ -143,7 +143,7 @@ class Endpoints:
         """Sends an endpoint what happened since it was disabled, and what failed before; whether it was disabled.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.write() as connection:
             found = webhook_endpoints.c.disabled_at.is_not(None)
@@ -158,7 +158,7 @@ class Endpoints:
         """Removes an endpoint with all that was not delivered to it.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.write() as connection:
             connection.execute(_LOCK_HEAD, {"scope": endpoint.scope_id})
@@ -179,8 +179,9 @@ class Endpoints:
             now: The current moment.
 
         Raises:
-            OperatorError: WEBHOOK_ROTATION_OPEN: two secrets sign already. WEBHOOK_UNKNOWN: it was removed meanwhile.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            OperatorError: `WEBHOOK_ROTATION_OPEN`: two secrets sign already. `WEBHOOK_UNKNOWN`: it was removed
+                meanwhile.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         until = timestamp(now + overlap)
         with self._store.write() as connection:

@@ -33,7 +33,7 @@ class Tidings:
         """The ids of the scopes with an endpoint for a type of event, by the ids of their chains.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             rows = connection.execute(_SUBSCRIBED).all()
@@ -53,7 +53,7 @@ class Tidings:
             Whether it was told now.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         of = {"scope": scope_id, "type": event.type, "key": key}
         with self._store.read() as connection:

@@ -20,7 +20,7 @@ The evaluator runs every witness before it is shown. A question that hits a boun
     wording       such conditions in words
     formulas/     rulebooks as formulas, which a SAT solver answers
 
-docs/testing-rulebooks.md has the guarantee and its limits.
+`docs/testing-rulebooks.md` has the guarantee and its limits.
 """
 
 from gate.rulebooks.analysis.flips import Flip, nearest_flips

@@ -22,7 +22,7 @@ class Finding:
     """Something about a rulebook that its author should know.
 
     Attributes:
-        kind: What it is, as a stable word; docs/testing-rulebooks.md lists the kinds.
+        kind: What it is, as a stable word; `docs/testing-rulebooks.md` lists the kinds.
         severity: `danger`: facts are approved that probably should not be, or a rule that holds back never does;
             `warning`: probably not meant; `note`: worth knowing.
         rule_ids: The rules concerned, the one that the finding is about first.

@@ -50,7 +50,7 @@ class Analysis:
         return replace(self, findings=tuple(findings))
 
     def to_dict(self) -> dict[str, object]:
-        """The analysis as a JSON object; schemas/rulebook-analysis.schema.json."""
+        """The analysis as a JSON object; `schemas/rulebook-analysis.schema.json`."""
         found: dict[str, object] = {
             "decided": self.decided,
             "findings": [finding.to_dict() for finding in self.findings],

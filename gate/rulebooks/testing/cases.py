@@ -4,7 +4,7 @@
     file.rulebook            # "../rulebooks/pricing_exception.json", relative to the folder of the file
     file.cases[0].expect     # {"verdict": "no", "matched_rule_id": "block_below_margin_floor"}
 
-The shape stands in schemas/rulebook-cases-v1.schema.json; unique names and the depth of facts are added here.
+The shape stands in `schemas/rulebook-cases-v1.schema.json`; unique names and the depth of facts are added here.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def read_cases(document: object) -> CaseFile:
         document: The parsed JSON value.
 
     Raises:
-        MaterialRefused: CASES_INVALID, with an error for each member at fault.
+        MaterialRefused: `CASES_INVALID`, with an error for each member at fault.
     """
     if isinstance(document, dict) and "rules" in document and "cases" not in document:
         raise MaterialRefused("CASES_INVALID", "This is a rulebook. Give a file of cases, which states its rulebook.")

@@ -70,10 +70,10 @@ class Advisor:
             root: What to call the request in the paths of errors; nothing where empty.
 
         Raises:
-            RequestRefused: SVC_API_REQUEST_INVALID: it cannot be asked.
-            ServiceUnavailable: SVC_ADVISORY_UNCONFIGURED, or SVC_ADVISORY_BUSY where too many are being asked, or
+            RequestRefused: `SVC_API_REQUEST_INVALID`: it cannot be asked.
+            ServiceUnavailable: `SVC_ADVISORY_UNCONFIGURED`, or `SVC_ADVISORY_BUSY` where too many are being asked, or
                 the advisor was closed.
-            AdvisoryFailed: SVC_ADVISORY_UPSTREAM_FAILED.
+            AdvisoryFailed: `SVC_ADVISORY_UPSTREAM_FAILED`.
         """
         question = read_question(request, root=root)
         if self._upstream is None:

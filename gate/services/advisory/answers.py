@@ -27,7 +27,7 @@ def read_answer(content_type: str, body: bytes, question: Question, shape: Shape
         shape: The schema of the answer.
 
     Raises:
-        AdvisoryFailed: SVC_ADVISORY_UPSTREAM_FAILED: it is no answer to the question.
+        AdvisoryFailed: `SVC_ADVISORY_UPSTREAM_FAILED`: it is no answer to the question.
     """
     if not _JSON.fullmatch(content_type):
         raise failed("returned an unusable answer: its content type is not application/json")

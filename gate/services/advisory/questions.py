@@ -47,7 +47,7 @@ def read_question(request: DecisionRequest, *, root: str = "") -> Question:
         root: What to call the request in the paths of errors; nothing where empty.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: its options are no options, or a part that cannot be masked without
+        RequestRefused: `SVC_API_REQUEST_INVALID`: its options are no options, or a part that cannot be masked without
             changing the question looks like a credential or an account's number.
     """
     question, context = str(request.body["question"]), cast("JsonObject", request.context)

@@ -88,7 +88,7 @@ class Call:
                 one that is late.
 
         Raises:
-            AdvisoryFailed: SVC_ADVISORY_UPSTREAM_FAILED.
+            AdvisoryFailed: `SVC_ADVISORY_UPSTREAM_FAILED`.
         """
         self._deadline = time.monotonic() + self._upstream.seconds
         try:

@@ -70,7 +70,7 @@ class TableReference(TypedDict):
 
 
 class PolicyAnswer(TypedDict):
-    """The answer; docs/policy-services.md describes each member."""
+    """The answer; `docs/policy-services.md` describes each member."""
 
     policy_answer_version: str
     verdict: str

@@ -131,7 +131,7 @@ class TablesInForce:
             most: How many tables are looked at.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         found = []
         for kept in self._kept.latest(most):

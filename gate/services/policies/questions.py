@@ -1,6 +1,6 @@
 """The four policy questions: what callers ask and what they can hear.
 
-Each has a tool's name, a rulebook of this release that decides it, and the verdicts of docs/policy-services.md.
+Each has a tool's name, a rulebook of this release that decides it, and the verdicts of `docs/policy-services.md`.
 """
 
 from __future__ import annotations

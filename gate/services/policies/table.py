@@ -3,7 +3,7 @@
     table = read_table(path.read_bytes(), "refund", today)
     table.find("Example Store", "US", "standard")     # the entry, or what is unknown
 
-The shape stands in schemas/policy-table-v1.schema.json; what a schema cannot say is added here.
+The shape stands in `schemas/policy-table-v1.schema.json`; what a schema cannot say is added here.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def read_table(text: bytes, service: str, today: date) -> PolicyTable:
         today: The current day, in UTC.
 
     Raises:
-        MaterialRefused: POLICY_TABLE_INVALID, with an error for each member at fault.
+        MaterialRefused: `POLICY_TABLE_INVALID`, with an error for each member at fault.
     """
     body = _parsed(text)
     faults = sorted(_faults(body, service, today), key=lambda error: (error.field, error.code))[:MAX_ERRORS]
@@ -183,7 +183,7 @@ def read_checked(text: bytes) -> PolicyTable:
     """Reads a policy table that was checked before it came into force, by this release or by one that asked for less.
 
     Raises:
-        MaterialRefused: POLICY_TABLE_INVALID: it does not have the shape of a policy table.
+        MaterialRefused: `POLICY_TABLE_INVALID`: it does not have the shape of a policy table.
     """
     return PolicyTable(_parsed(text))
 

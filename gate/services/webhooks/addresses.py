@@ -64,7 +64,7 @@ def read_url(url: str, rules: Rules) -> Target:
     """Where a URL leads.
 
     Raises:
-        OperatorError: WEBHOOK_URL_INVALID. The message repeats no part of the URL: it may have a token in it.
+        OperatorError: `WEBHOOK_URL_INVALID`. The message repeats no part of the URL: it may have a token in it.
     """
     try:
         parts = urlsplit(url)

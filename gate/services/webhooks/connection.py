@@ -107,7 +107,7 @@ async def connect(target: Target, rules: Rules, resolve: Resolve, context: ssl.S
         context: Whose certificates are trusted.
 
     Raises:
-        OperatorError: WEBHOOK_ADDRESS_REFUSED.
+        OperatorError: `WEBHOOK_ADDRESS_REFUSED`.
         OSError: The name cannot be resolved, or none of its addresses can be reached.
     """
     addresses = await resolve(target.host, target.port)
