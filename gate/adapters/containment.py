@@ -152,8 +152,8 @@ class Containment:
     """Contains this process and those that it forks; made before anything is applied.
 
     Attributes:
-        in_force: The measures that are in force, as far as `enclose` could apply them; `zygote` adds those of workers
-            once it has seen that they hold.
+        in_force: The active measures that `enclose` could apply. `zygote` adds those of workers after checking that
+            they hold.
     """
 
     def __init__(self) -> None:

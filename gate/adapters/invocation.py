@@ -1,8 +1,10 @@
-"""An invocation of an adapter, from what a request sends to the facts and what a record says of them.
+"""An invocation of an adapter, from the request to the facts and their description in the record.
 
-adapters = `TrustedAdapters`(registered(), workers)
-invocation = adapters.invocation(request["adapter"])     # checked; nothing has run
-facts = adapters.facts(invocation)                       # one call, in a worker of its own
+For example:
+
+    adapters = TrustedAdapters(registered(), workers)
+    invocation = adapters.invocation(request["adapter"])     # checked; nothing has run
+    facts = adapters.facts(invocation)                       # one call, in a worker of its own
 """
 
 from __future__ import annotations
@@ -144,7 +146,7 @@ class TrustedAdapters:
         return Facts(facts, is_plain(facts), trusted_adapter(invocation, facts))
 
     def rehearsed(self, invocations: Sequence[Invocation]) -> list[Facts]:
-        """The facts of what is decided beside the ledger, made in one call after another.
+        """The facts of decisions that are not recorded, made in one call after another.
 
         What is only asked what would be leaves workers to what is to be done: `REHEARSALS` of these run at a time.
 
@@ -229,7 +231,7 @@ def input_refused(adapter: Adapter, at: str, errors: list[FieldError]) -> Adapte
 def trusted_adapter(invocation: Invocation, facts: Mapping[str, object]) -> TrustedAdapter:
     """What a record and its attestation say of an invocation.
 
-    Nothing in it is of the machine that it ran on: what contained the worker there is told by the status alone.
+    It says nothing about the machine that it ran on. Only the status shows how the worker was contained there.
     """
     manifest = invocation.adapter.manifest
     return {

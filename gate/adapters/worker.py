@@ -4,9 +4,8 @@
     workers.run(adapter, canonical(input))      # the JSON text of its facts
     workers.measures()                          # what holds a worker on this machine
 
-A process that calls adapters starts a zygote for them, which ends with it, and starts another where that one is gone.
-That a start takes long holds up nothing but the calls of adapters.
-What is given to a worker is canonical JSON, so that equal inputs are the same to it.
+A process that calls adapters starts a zygote for them. The zygote ends with the process, and is replaced if it dies. A
+slow start delays only calls of adapters. The input of a worker is canonical JSON, so that equal inputs are equal bytes.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class Measures:
     """What holds a worker on this machine.
 
     Attributes:
-        in_force: The measures in force, of `containment.MEASURES`; empty where no worker can run.
+        in_force: The active measures, of `containment.MEASURES`; empty if no worker can run.
         reason: Why none can run, as a clause; None where one can.
         known: Whether that was found out; not where a start is still under way.
     """
@@ -107,8 +106,8 @@ class Workers:
         self._zygote: _Zygote | None = None
 
     def begin_in_child(self) -> None:
-        """Begins anew in a forked copy of the process: a lock may be held by a thread that is not there, and what forks
-        workers is not the copy's own.
+        """Resets the state in a forked copy of the process. A lock may be held by a thread that the copy lacks, and the
+        zygote does not belong to the copy.
         """
         if (zygote := self._zygote) is not None:
             zygote.end()

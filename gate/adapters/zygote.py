@@ -1,8 +1,8 @@
 """`python -m gate.adapters.zygote`: forks one worker for each call of an adapter, and says how each of them ended.
 
-It is started clean, with no key, no environment and no descriptor but its own, reads what it may run from stdin (see
-`worker`), encloses itself, and then never runs an adapter's code: that is executed in the workers, anew in each. A call
-comes over the control socket as the number of an adapter and two descriptors:
+It starts clean: no key, no environment, and no descriptor but its own. It reads the code that it may run from standard
+input (see `worker`), and encloses itself. It never runs an adapter's code itself. A new worker does so for each call. A
+call arrives over the control socket as the number of an adapter and two descriptors:
 
     the call's socket    the worker reads the input from it, to its end; the zygote writes to it how the worker ended
     a pipe               the worker writes its answer to it

@@ -6,10 +6,9 @@ One append with a key goes the same way for a decision and for every report abou
     settled = settle(entries, caller, Proposal(claim, prepare))      # Created, or Used by an earlier request
     entry = entry_of(entries, scope_id, DECIDE, used)      # what a used key stands for, or a conflict
 
-Whether a key was used is decided in the transaction that appends, so that of two requests with one key the second finds
-the first. A request that fails before that claims nothing; but a key that was used answers before anything that is
-wrong with the request, or else a retry after a change of its rulebook would be refused, and its caller would not learn
-that the action was decided.
+The transaction that appends also decides whether a key was used, so of two requests with one key the second finds the
+first. A request that fails before that claims nothing. A used key answers before any check of the request. Otherwise, a
+retry after a change of its rulebook would be refused, and the caller would never learn that the action was decided.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class Operation:
     Attributes:
         name: decide, execution, outcome, crm-sync or resolution.
         code: In its error codes: `SVC_<code>_IDEMPOTENCY_CONFLICT`.
-        id_member: What its errors call the id of the entry that a key stands for.
+        id_member: The name of the entry's id in errors.
         noun: What sentences call that entry.
     """
 
@@ -72,7 +71,7 @@ class Created(NamedTuple, Generic[Document]):
 
     Attributes:
         document: The document that was appended.
-        appended: What only the append could say of it.
+        appended: The fields that only the append can add.
     """
 
     document: Document
@@ -112,7 +111,7 @@ def read_claim(operation: Operation, decision_id: str, key: str | None, input_ha
     """The claim of an idempotency key, if one was sent.
 
     Args:
-        operation: What the key is used for.
+        operation: The operation that uses the key.
         decision_id: The decision it is used on; "" for decide.
         key: The key.
         input_hash: H of the payload it was sent with.
@@ -136,11 +135,11 @@ def is_usable_key(key: str) -> bool:
 
 
 def settle(entries: Entries, caller: Caller, proposal: Proposal[Document]) -> Settled[Document]:
-    """Appends what a request proposes, or finds what its key stands for.
+    """Appends the proposal of a request, or finds the entry of its key.
 
     Args:
         entries: Where entries are appended.
-        caller: Who asks.
+        caller: The caller.
         proposal: What is proposed.
 
     Raises:
@@ -202,7 +201,7 @@ def _prepared(entries: Entries, caller: Caller, proposal: Proposal[Document]) ->
 
 
 def used_before(entries: Entries, scope_id: str, claim: Claim | None) -> Used | None:
-    """What a key was used for before; None where it is new, or where there is none."""
+    """The earlier use of a key; None if the key is new or missing."""
     if claim is None:
         return None
     claimed = entries.claimed(scope_id, claim)
@@ -210,7 +209,7 @@ def used_before(entries: Entries, scope_id: str, claim: Claim | None) -> Used | 
 
 
 def entry_of(entries: Entries, scope_id: str, operation: Operation, used: Used) -> StoredEntry:
-    """The entry that a used key stands for, where it was made for the same payload.
+    """The entry of a used key, if it was made for the same payload.
 
     Whether it is still as it was made, the caller has to see; see `not_as_made`.
 
@@ -260,7 +259,7 @@ def is_answer_of(kind: Kind, report: Mapping[str, object], claim: Claim) -> bool
 
 
 def not_as_made(operation: Operation) -> ServiceUnavailable:
-    """The answer where a key stands for an entry that is no longer the one that was made for it."""
+    """The error if the entry of a key is no longer the one that was made for it."""
     return ServiceUnavailable(
         "SVC_STORAGE_UNAVAILABLE",
         f"The {operation.noun} of this idempotency key was changed after it was made. The operator must run "

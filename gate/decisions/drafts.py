@@ -1,4 +1,4 @@
-"""What people do with drafts of rulebooks, in the workbench and on the command line: the same acts and checks.
+"""The work on drafts of rulebooks. The workbench and the command line use the same acts and checks.
 
     acts.begin(scope, ada, "lower margin", "pricing_exception", "7")    a draft of a registered version
     acts.save(scope, ada, draft_id, text, after=3)
@@ -40,8 +40,8 @@ def case_of(
     expect: Mapping[str, Any] | None = None,
     name: str | None = None,
 ) -> Case:
-    """A case of a stored decision, with those of its facts that a rulebook reads: an erasure does not reach cases, and
-    whatever else is personal in a decision is not to be in them.
+    """Makes a case of a stored decision. It has only the facts that the rulebook reads: erasure does not reach cases,
+    so other personal data of the decision must not enter them.
 
     Args:
         rulebook: The rulebook.
@@ -63,7 +63,7 @@ def case_of(
 
 
 class DraftActs:
-    """What users do with the drafts of scopes.
+    """The acts of users on the drafts of scopes.
 
     Each act raises `AccessForbidden` `DRAFT_FORBIDDEN` if the user may not draft in the scope, `ServiceUnavailable`
     `SVC_STORAGE_UNAVAILABLE` if the ledger did not store it, and the errors that `gate.ledger.drafts` names.
@@ -149,7 +149,7 @@ class DraftActs:
         self._ledger.draft_cases.remove(scope, draft_id, name, by=user.name, now=self._clock())
 
     def registered_text(self, scope: Scope, rulebook_id: str, version: str) -> str:
-        """A registered version as an author goes on with it: in YAML, or in JSON where it is too large for that.
+        """The text of a registered version for further editing: YAML, or JSON if it is too large for YAML.
 
         Raises:
             NotFound: `RULEBOOK_VERSION_UNKNOWN`.

@@ -1,8 +1,8 @@
 """Erasure, a person's right and an operator's command: what a decision holds of its request and its facts leaves the
 ledger, and an entry of the chain says so.
 
-What stays is every hash, what the decision was, and what it was bound to. So the receipt, its signature and the chain
-hold as before, and somebody who kept the record or the request can still prove that it is the one.
+Every hash stays, and so do the outcome of the decision and its action binding. The receipt, its signature, and the
+chain therefore still verify. Somebody who kept the record or the request can still prove that it is the one.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def erase(ledger: Ledger, decision_id: str, reason: str, now: datetime) -> Erase
     Args:
         ledger: The ledger.
         decision_id: The decision, of whatever scope.
-        reason: Why, for whoever reads the chain; 1 to `MAX_REASON` characters. It stays, and should name nobody.
+        reason: The reason, for readers of the chain; 1 to `MAX_REASON` characters. It stays, so it should not identify
+            a person.
         now: The current moment.
 
     Raises:
@@ -207,7 +208,7 @@ def _note(erasure: Erasure) -> ErasureNote:
 
 
 def erasure_link(erasure: Erasure, record: Record) -> chain.Entry:
-    """What the chain link of an erasure is made of."""
+    """The parts of the chain link of an erasure."""
     return chain.Entry(
         entry_type=_ENTRY_TYPE,
         decision_id=erasure["decision_id"],
@@ -241,7 +242,7 @@ def is_leaf_of_erasure(leaf_hash: str, decision_id: str, erasure: Erasure) -> bo
 
 
 def is_confirmed(record: Mapping[str, object], erasure: Erasure | None) -> bool:
-    """Whether a record says that it was erased exactly where the chain does, and what the chain says of it."""
+    """Whether a record and the chain agree on whether the decision was erased, and how."""
     if erasure is None:
         return "erased" not in record
     cited = {"decision_record_hash": "record_hash", "decision_receipt_hash": "receipt_hash"}

@@ -1,6 +1,6 @@
-"""Exporting Decision Packets: record, reports and links from one moment of the ledger, none but as it was made.
+"""The export of Decision Packets. Record, reports, and links come from one moment of the ledger, and each is checked.
 
-What the outcomes of the policy say is read after them: it can count an outcome that the packet does not hold yet.
+The outcomes of the policy are read afterward, so their report can count an outcome that the packet lacks.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a packet is to hold.
+    """The parts that a packet should have.
 
     Attributes:
         executions: How many of the newest execution receipts.
@@ -102,7 +102,7 @@ class PacketExport:
         Args:
             scope_id: The decision's scope.
             decision_id: The decision.
-            parts: What the packet is to hold.
+            parts: The parts that the packet should have.
 
         Raises:
             NotFound: `SVC_DECISION_NOT_FOUND`.

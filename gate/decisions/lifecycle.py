@@ -1,4 +1,4 @@
-"""After the decision: what callers report of it is checked, hashed, and in the ledger before anyone hears of it."""
+"""Reports about decisions. Each is checked and hashed, and in the ledger before anyone learns of it."""
 
 from __future__ import annotations
 
@@ -124,10 +124,10 @@ class Lifecycle:
         """The reports of one kind about a decision, newest first, and the chain position to go on from, if any.
 
         Args:
-            authority: Who asks.
+            authority: The caller.
             kind: What is listed.
             decision_id: The decision.
-            limit: How many at most; fewer are given where they are very large.
+            limit: The maximum number. Fewer are returned if they are large.
             before: Only those at an earlier chain position; None for the newest.
 
         Raises:

@@ -41,13 +41,13 @@ class Signing:
         return signers, now
 
     def for_many(self) -> Signing:
-        """The same for many records that are made one after the other: what signs is looked up once a second, and not
-        before each record.
+        """The same for many records, one after the other. The signers are looked up once a second instead of before
+        each record.
         """
         return _SigningForMany(self._signers, self._clock)
 
     def now(self) -> datetime:
-        """The moment, whether or not anything can be signed."""
+        """The current moment, even if nothing can be signed."""
         return self._clock()
 
 

@@ -58,7 +58,7 @@ class Sources:
         Args:
             scope_id: The scope.
             request: The request.
-            route: Where the rulebook id leads that it refers to without a version; the route in force where None.
+            route: The route of a rulebook id without a version; None for the active route.
             root: What to call the request in the paths of errors; nothing where empty.
 
         Raises:
@@ -154,7 +154,7 @@ class Sources:
         return Facts(request.inputs, request.plain) if invocation is None else self.adapters.facts(invocation)
 
     def registered(self, scope_id: str, rulebook: Rulebook, dependency: AdapterDependency | None) -> Registered | None:
-        """What a rulebook is registered as in a scope; None where it is not.
+        """The registration of a rulebook in a scope; None if it is not registered.
 
         Args:
             scope_id: The scope.
@@ -224,7 +224,7 @@ class Sources:
     def register_file(
         self, scope: Scope, rulebook: Rulebook, annotations: Annotations, dependency: AdapterDependency | None
     ) -> RegisteredFile:
-        """Registers a rulebook that an operator has in a file, and keeps its annotations beside the registration.
+        """Registers a rulebook from an operator's file, and keeps its annotations with the registration.
 
         The rules are those of a request: the first body under an id and version stays. Both acts are logged.
 
@@ -299,7 +299,7 @@ _VERSIONS_TOLD: Final = 10
 def require_dependency(registered: Registered, dependency: AdapterDependency | None) -> None:
     """Requires that a rulebook's facts come from where they came from when it was registered.
 
-    A rulebook that was bound to an adapter would else decide over whatever a caller claims.
+    Otherwise, a rulebook that is bound to an adapter would decide over any facts that a caller sends.
 
     Args:
         registered: The registration.

@@ -36,7 +36,7 @@ def stored_record(entry: StoredEntry) -> Record:
     """The full record of a stored decision.
 
     Raises:
-        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: what is stored is not readable, or has fields that nothing
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the stored record is not readable, or has fields that no hash
             covers.
     """
     confidence = None if entry.confidence is None else read_object(entry.confidence, entry.entry_id)
@@ -48,11 +48,11 @@ def stored_record(entry: StoredEntry) -> Record:
 def require_covered(record: Mapping[str, object], what: str) -> None:
     """Requires that a record that was read from the ledger has no field that its hashes do not cover.
 
-    Such a field would be shown beside a signature that says nothing about it.
+    Such a field would be shown next to a signature that does not cover it.
 
     Args:
         record: The record.
-        what: What it is, for the error.
+        what: Its name in the error.
 
     Raises:
         ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
@@ -67,7 +67,7 @@ def require_as_made(record: Mapping[str, Any], what: str) -> None:
 
     Args:
         record: The record.
-        what: What it is, for the error.
+        what: Its name in the error.
 
     Raises:
         ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
@@ -95,8 +95,8 @@ def stored_report(kind: Kind, stored: StoredReport) -> Report:
     """A report as it was answered when it was made.
 
     Raises:
-        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: what is stored is not readable, not what was hashed and linked,
-            or has fields that nothing covers.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the stored report is not readable, differs from its hash or link,
+            or has fields that no hash covers.
     """
     what = f"the {kind.name} at chain position {stored.position}"
     report: Report = read_object(stored.body, what)
@@ -128,12 +128,12 @@ def _changed(what: str, how: str) -> ServiceUnavailable:
 
 
 def appended_record(record: Record, appended: Appended) -> Record:
-    """The full record of a decision that was just appended."""
+    """The full record of a new decision, after its append."""
     return whole_record(record, appended.confidence, appended.link)
 
 
 def whole_record(record: Record, confidence: DecisionConfidence | None, link: RecordLink) -> Record:
-    """A record with what only its append could say of it.
+    """A record with the fields that only its append could add.
 
     Args:
         record: The record in the entry's body.
@@ -151,10 +151,10 @@ def whole_record(record: Record, confidence: DecisionConfidence | None, link: Re
 def stored_request(ledger: Ledger, scope_id: str, entry: StoredEntry) -> DecisionBody | None:
     """The request of a stored decision as it was sent, or None where it is no longer kept.
 
-    A rulebook that was sent inline is kept once, with its registration, and put back here.
+    A rulebook that was sent inline is stored once, with its registration, and restored here.
 
     Raises:
-        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: what is stored is not readable.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the stored request is not readable.
     """
     if entry.request is None:
         return None
@@ -165,7 +165,7 @@ def stored_request(ledger: Ledger, scope_id: str, entry: StoredEntry) -> Decisio
 
 
 def found_by(record: Record) -> Decided:
-    """What a decision is found by in the ledger, and what its outcomes are counted under."""
+    """The values by which the ledger finds a decision and counts its outcomes."""
     return Decided(
         record["verdict"],
         record["action"],
@@ -183,8 +183,8 @@ def is_link_of(link: Mapping[str, object], record: Linked) -> bool:
 def is_as_made(ledger: Ledger, scope_id: str, entry: StoredEntry, record: Record, claim: Claim) -> bool:
     """Whether a stored record is still the one that was made for a key and payload.
 
-    A record whose facts were erased no longer hashes: then everything else that its receipt and its attestation were
-    made over must still follow, and the chain must say that it was erased.
+    A record with erased facts no longer matches its hash. Then everything else that its receipt and its attestation
+    cover must still match, and the chain must say that the decision was erased.
     """
     try:
         made = (

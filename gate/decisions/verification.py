@@ -18,13 +18,13 @@ def verify_decision(ledger: Ledger, trust: Trust, scope_id: str, decision_id: st
 
     Args:
         ledger: The ledger.
-        trust: What signatures are verified against.
+        trust: The keys that signatures are verified with.
         scope_id: The decision's scope.
         decision_id: The decision.
 
     Raises:
         NotFound: `SVC_DECISION_NOT_FOUND`.
-        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: what is stored is not readable, or has fields that nothing
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the stored decision is not readable, or has fields that no hash
             covers.
     """
     entry = ledger.entries.decision(scope_id, decision_id)

@@ -39,7 +39,7 @@ class TicketFields(TypedDict):
 
 
 class WorkflowAnswer(TypedDict):
-    """The answer to a ticket; `docs/policy-services.md` describes each member."""
+    """The answer to a ticket; `docs/guides/answer-refund-questions.md` describes each member."""
 
     workflow_version: str
     request_id: str

@@ -93,10 +93,11 @@ def add_rule(text: str, *, like: str | None = None) -> str:
 
 
 def add_test(text: str, path: str) -> str:
-    """The text with another test in a condition: in an `all` or `any`, or beside a test, which then are in an `all`.
+    """The text with another test in a condition: in an existing `all` or `any`, or with a single test, which then moves
+    into an `all`.
 
-    The new test repeats the one before it, so that it changes no decision until it is edited: in an `any`, a test that
-    most facts pass would make a rule match nearly all of them.
+    The new test repeats the one before it, so it changes no decision until it is edited. In an `any`, a test that most
+    facts pass would make a rule match nearly all of them.
 
     Args:
         text: The text.

@@ -1,4 +1,4 @@
-"""The facts at hand as a form: a line for each fact that a rulebook declares or tests, with what it is.
+"""The current facts as a form: a line for each fact that a rulebook declares or tests, with its value.
 
 fields = fields_of(body, facts)
 given = read_given(fields, {"amount": {"is": "value", "text": "12.5"}})
@@ -68,7 +68,7 @@ def fields_of(body: RulebookBody, facts: Mapping[str, object]) -> list[FactField
 
     Args:
         body: A valid rulebook.
-        facts: The facts at hand.
+        facts: The current facts.
     """
     schema = body["input_schema"]
     names = [*schema["properties"], *schema["required"], *(node.condition["field"] for _, node in tests_of(body))]
@@ -97,8 +97,8 @@ def read_given(fields: Sequence[FactField], lines: Mapping[str, Any], beside: Ma
 
     Args:
         fields: The facts of the form.
-        lines: What each line has, by field: `{"is": "absent" | "null" | "value", "text": ...}`.
-        beside: The facts at hand before, of which those that no line stands for stay.
+        lines: The content of each line, by field: `{"is": "absent" | "null" | "value", "text": ...}`.
+        beside: The earlier facts. Those without a line stay.
     """
     facts: JsonObject = {name: cast("Json", value) for name, value in beside.items() if not _is_shown(name, fields)}
     faults: dict[str, str] = {}

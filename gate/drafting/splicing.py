@@ -3,8 +3,8 @@
     text = replace(text, ("rules", 0, "priority"), 20)
     text = remove(text, ("rules",), 2)
 
-Each change is made on the text and on its value. Where the new text does not read as the new value, or would lose a
-comment that does not belong to what is taken out, nothing is changed: the author edits the text themselves then.
+Each change is made on the text and on its value. The new text must read as the new value, and must not lose a comment
+outside the removed part. Otherwise, nothing is changed, and the author edits the text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Backups of an instance: one file, made while the instance works, from which it can be laid out anew.
+"""Backups of an instance. A backup is one file, made while the instance runs, from which the instance can be restored.
 
-The file is a SQLite database: the ledger's tables as of one moment, the instance's settings and keys in the table
-`instance_files`, and the files of imported histories in `history_files`. It holds private keys, so it is made with mode
-0600 and has to be kept as they are.
+The file is one SQLite database. It contains the ledger's tables as of one moment, and the files of imported histories
+in the table `history_files`. The settings and keys of the instance are in `instance_files`. It contains private keys,
+so its mode is 0600. Keep it as safe as the keys.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ def restore_backup(file: Path, home: Path, database_url: str | None, now: dateti
     Args:
         file: The backup.
         home: The directory of the new instance.
-        database_url: Where its ledger is to be, if not in `ledger.db` in the directory: a SQLite file that is not
-            there, or an empty PostgreSQL database.
+        database_url: The location of its ledger, if it is not `ledger.db` in the directory: the path of a new SQLite
+            file, or an empty PostgreSQL database.
         now: The current moment.
 
     Raises:

@@ -3,9 +3,9 @@
     {"chain_id":"chain_01k...","chain_size":412,"checkpoint_version":"decision_checkpoint_v1", ...}
     {"begun_at":"2026-06-11T12:00:00.000Z","checkpoint_epoch_version":"decision_checkpoint_epoch_v1", ...}
 
-The log lies outside the database, so that an attacker who can write one cannot quietly fit the other to it. Lines are
-only added. A file that has grown large is set aside as `<name>.<date>`, and the new one begins with the last epoch and
-the last checkpoint of each chain: the current file alone says what the next checkpoint has to agree with.
+The log lies outside the database, so that an attacker who can write to only one of them cannot adapt the other. Lines
+are only appended. A file that has grown large is renamed to `<name>.<date>`. The new file begins with the last epoch
+and the last checkpoint of each chain, so the current file alone shows what the next checkpoint must agree with.
 """
 
 from __future__ import annotations
@@ -169,8 +169,8 @@ class CheckpointLog:
 
         Raises:
             ServiceUnavailable: `SVC_CHECKPOINT_UNAVAILABLE`: the file cannot be read, a line is neither a checkpoint
-                nor an epoch, or was changed; an epoch lacks its own checkpoints, or is older than one before it; or
-                checkpoints that were read before are gone.
+                nor an epoch, or a line was changed. Also if an epoch lacks its own checkpoints or is older than an
+                earlier epoch, or if checkpoints that were read before are gone.
         """
         with self._lock:
             try:

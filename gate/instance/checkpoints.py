@@ -1,8 +1,8 @@
 """Keeping signed checkpoints of every chain, and signing none over a history that contradicts a kept one.
 
-An attacker who can write the database can rewrite it and recompute every unsigned hash. The kept checkpoints show
-that: before a new one is signed, the chain must still contain the last one. `docs/threat-model.md` says how far this
-reaches.
+An attacker who can write the database can rewrite it and recompute every unsigned hash. The kept checkpoints detect
+that: before a new one is signed, the chain must still contain the last one. `docs/explanation/threat-model.md` states
+the limits.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Instance:
 
     @cached_property
     def adapters(self) -> TrustedAdapters:
-        """The trusted adapters of this release; what runs them is started when the first is called."""
+        """The trusted adapters of this release. Their workers start at the first call."""
         workers = Workers(registered(), required=self.settings.adapter_isolation)
         return TrustedAdapters(registered(), workers, damaged=damaged())
 
@@ -79,7 +79,7 @@ class Instance:
 
     @cached_property
     def policy_tables(self) -> TablesInForce:
-        """The policy tables in force, as this process sees them."""
+        """The active policy tables, as this process sees them."""
         return TablesInForce(self.settings.policy_tables_directory, self.ledger.policy_tables, utc_now)
 
     def signers(self) -> Signers:
@@ -94,7 +94,7 @@ class Instance:
         )
 
     def trust(self) -> Trust:
-        """What this instance trusts when it verifies: its own keys, active and past, and its own secret.
+        """The trust of this instance when it verifies: all of its own keys, and its own secret.
 
         Raises:
             ServiceUnavailable: `SVC_SIGNING_UNAVAILABLE`.
@@ -145,13 +145,13 @@ class Instance:
         return Migrations(self.ledger, self.gate().sources, corpus_hash(), max_new_share)
 
     def migration_acts(self, clock: Callable[[], datetime] = utc_now) -> MigrationActs:
-        """What users do with the migrations of this instance's scopes."""
+        """The acts of users on the migrations of this instance's scopes."""
         self_approval = self.settings.migration_approval == "author"
         sources = self.gate(clock).sources
         return MigrationActs(self.ledger, sources, clock, self.migrations(), self_approval=self_approval)
 
     def draft_acts(self, clock: Callable[[], datetime] = utc_now) -> DraftActs:
-        """What users do with the drafts of this instance's scopes."""
+        """The acts of users on the drafts of this instance's scopes."""
         return DraftActs(self.ledger, clock)
 
     def resolutions(self, clock: Callable[[], datetime] = utc_now) -> Resolutions:
@@ -239,7 +239,7 @@ def upgrade_ledger(settings: Settings, now: datetime) -> str:
 def create_instance(
     home: Path, *, base_url: str = DEFAULT_BASE_URL, database_url: str | None = None, now: datetime | None = None
 ) -> bool:
-    """Lays out an instance in a directory: signing keys, the ledger, settings. What is there already stays as it is.
+    """Creates an instance in a directory: signing keys, the ledger, and settings. It does not change existing files.
 
     Only a new instance gets a new ledger: one that is missing later was lost, and an empty one in its place would hide
     that.

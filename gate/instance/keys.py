@@ -248,7 +248,7 @@ class KeyRing:
 
 
 def hmac_signer(secret_file: Path | None) -> HmacSigner:
-    """The signer of hmac-sha256 receipts, its key_id derived from the secret so that a changed secret shows.
+    """The signer of `hmac-sha256` receipts. Its `key_id` is derived from the secret, so that a changed secret shows.
 
     Raises:
         OperatorError: `HMAC_SECRET_UNUSABLE`: no file is set, it cannot be read, or its secret is too short.

@@ -4,8 +4,8 @@
     token = instance.pilots.token(pilot_id)      # the operator sends it to the person
     instance.pilots.confirm({"pilot_id": pilot_id, "token": token}, now)
 
-A token is the HMAC of the submission's id under a secret of the instance, 256 bits in a file of mode 0600: it can be
-shown to the operator whenever it is asked for, and the ledger, its backups on other hosts included, holds none.
+A token is the HMAC of the submission's id under a secret of the instance: 256 bits in a file of mode 0600. The operator
+can therefore see it at any time. The ledger and its backups, also on other hosts, contain no tokens.
 """
 
 from __future__ import annotations

@@ -27,7 +27,8 @@ LOG_NAME: Final = "checkpoints.jsonl"
 DEFAULT_BASE_URL: Final = "http://127.0.0.1:8080"
 
 INITIAL_FILE: Final = """\
-# Settings of this instance; docs/operating.md lists them all. GATE_<NAME> in the environment wins over this file.
+# Settings of this instance; docs/reference/settings.md lists all settings.
+# GATE_<NAME> in the environment overrides this file.
 
 # The address under which callers reach the service; records cite the rulebook schema beneath it.
 base_url = "{base_url}"
@@ -92,10 +93,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             it: set the public address before the first real decision.
         receipt_signing: How receipts are signed. With `ed25519`, anyone can verify records with the public keys. With
             `hmac-sha256`, only holders of the secret can. With `off`, records are unsigned and verify as
-            `RECORD_UNSIGNED`, and there are no checkpoints. The instance keeps no past HMAC secrets: after a change of
-            the secret or of this setting, the service answers `SIGNING_KEY_UNKNOWN` for records signed with the old
-            secret, `gate chain check` cannot check their signatures, and checkpoints signed with it are refused.
-            `gate verify --hmac-secret-file` with the old secret still verifies the records.
+            `RECORD_UNSIGNED`, and there are no checkpoints. The instance keeps no past HMAC secrets. After a change of
+            the secret or of this setting, the service answers `SIGNING_KEY_UNKNOWN` for records with old signatures.
+            `gate chain check` cannot check these signatures, and rejects old checkpoints. `gate verify
+            --hmac-secret-file` with the old secret still verifies the records.
         receipt_hmac_secret_file: A file with the secret for `hmac-sha256`: at least 32 bytes. Surrounding white space
             is ignored. Default: none; required for `hmac-sha256`.
         registry_signing: How rulebook attestations and registrations are signed. With `off`, new ones have the status
@@ -114,8 +115,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             folder in the lake.
         adapter_isolation: Isolation measures without which no trusted adapter runs, in addition to the baseline, which
             is always required.
-        migration_approval: Who may approve a migration: with `another_user`, never its author; with `author`, its
-            author too.
+        migration_approval: The users who may approve a migration. With `another_user`, its author never may. With
+            `author`, the author may, too.
         migration_stale_percent: The growth in a rulebook's decisions, in percent, after which the evidence of an open
             migration is stale.
         trusted_proxies: The addresses of proxies whose header `X-Forwarded-For` identifies the client. The limits for
@@ -133,9 +134,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         policy_max_age_days: The number of days after its last verification for which an entry of a policy table is
             used.
         advisory_url: The base URL of the server that answers the advisory modes. The gate posts OpenAI chat completions
-            to `<advisory_url>/chat/completions`, follows no redirect and uses no proxy. The URL has no user, no query,
-            no fragment and no slash at its end. Use `http://` only in a network that you trust. Default: none; the
-            advisory modes answer 503.
+            to `<advisory_url>/chat/completions`. It follows no redirect and uses no proxy. The URL must not have a
+            user, a query, a fragment, or a slash at its end. Use `http://` only in a network that you trust. Default:
+            none; the advisory modes answer 503.
         advisory_model: The model to ask for, as the server calls it. Required with `advisory_url`. Default: none.
         advisory_key_file: A file with the API key of that server: up to 4,096 printable ASCII characters without
             spaces. Surrounding white space is ignored. Give the file mode 0600: the gate refuses a key that other users
@@ -174,7 +175,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ledger_url(self) -> str:
-        """The database URL in force."""
+        """The current database URL."""
         return self.database_url or f"sqlite:///{self.home / 'ledger.db'}"
 
     @property

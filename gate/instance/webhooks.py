@@ -1,4 +1,4 @@
-"""The webhooks of an instance: the key file that secrets are made of, endpoints, a test, and what is told once.
+"""The webhooks of an instance: the key file that secrets are derived from, endpoints, a test, and one-time events.
 
     endpoint = instance.webhooks.add(scope, url, types, now)
     instance.webhooks.secrets(endpoint, now)          # the newest first; two during a rotation
@@ -96,7 +96,7 @@ class Webhooks:
         return self._ledger.endpoints.rotate(endpoint, ROTATION, now)
 
     def test(self, endpoint: Endpoint, now: datetime) -> Answer:
-        """Sends an endpoint a webhook.test at once, beside all that waits for it, and even where it is disabled.
+        """Sends an endpoint a `webhook.test` at once, before waiting events, even if the endpoint is disabled.
 
         It changes nothing in the ledger: an endpoint that answers 410 stays as it is.
 

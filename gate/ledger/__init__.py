@@ -6,18 +6,18 @@
 `open_ledger` is the one way in for the server, the command line and tests.
 
     tables, packing            every table, scope first; how bodies lie in them
-    schema                     the version that this release reads (`HEAD`), and those it upgrades (`OLDER`)
+    schema                     the version of this release (`HEAD`), and those that it upgrades (`OLDER`)
     schema_versions            one step up each
     rulebooks                  the registry of each scope
-    review_owners              who owns the held decisions of a scope
-    reviews                    where reviews stand
-    routes                     where rulebook ids lead, as a process remembers it
-    shadows                    migrations whose candidates decide new decisions anew
-    policy_tables              the policy tables that were in force
-    drafts                     rulebooks that authors write in the workbench, with everything they were before
-    stores                     SQLite and PostgreSQL as the same few verbs
+    review_owners              the owners of the held decisions of a scope
+    reviews                    the states of reviews
+    routes                     the routes of rulebook ids, as a process remembers them
+    shadows                    migrations whose candidates decide new decisions again
+    policy_tables              the policy tables that were active
+    drafts                     rulebooks that authors write in the workbench, with their history
+    stores                     SQLite and PostgreSQL behind the same methods
     chain                      the only writer: claims, caps, links and rows in one transaction
-    webhooks                   the endpoints of webhooks, and what was not delivered to them
+    webhooks                   the endpoints of webhooks, and their undelivered events
     access                     scopes, keys, limits, users, the operator log
     reads                      search, following a chain, checks of derived rows
 """
@@ -69,27 +69,27 @@ class Ledger:
         directory: Scopes and API keys.
         rulebooks: Registered rulebooks.
         entries: The chains' entries.
-        decisions: What decisions are searched by.
+        decisions: The rows for searches of decisions.
         erasures: What takes personal data out of decisions.
         reviews: Who owns held decisions, and where their reviews stand.
-        changes: The chains' entries about migrations and routes, and the routes in force.
-        shadows: The migrations whose candidates decide new decisions anew.
+        changes: The entries of the chains about migrations and routes, and the active routes.
+        shadows: The migrations whose candidates decide new decisions again.
         audited: The ledger as its audit reads it.
         outcomes: The counts of latest outcomes.
         reservations: The idempotency keys in use.
-        tail: The chains, for whoever follows them.
+        tail: The chains, for readers that follow them.
         operator_log: What operators did.
         benchmarks: Which scopes take part in benchmarks.
         users: The people who sign in to the workbench, and their roles in scopes.
         dismissals: The anomalies that they dismissed and reopened.
         drafts: The rulebooks that they draft.
         draft_cases: The cases that they hold their drafts to.
-        policy_tables: The policy tables that were in force.
+        policy_tables: The policy tables that were active.
         pilots: Those who ask for a pilot.
         endpoints: The endpoints of webhooks.
         deliveries: What is sent to them.
         dead_letters: What was not delivered to them.
-        tidings: What is told once, of things that are in no transaction of the ledger.
+        tidings: One-time events about things outside the ledger's transactions.
         store: The database beneath them.
     """
 

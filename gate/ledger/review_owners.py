@@ -33,8 +33,8 @@ class Ownership:
     """Who owns which reviews of a scope.
 
     Attributes:
-        rulebook_id: Of which rulebook; "" for all that no other setting names.
-        action: Of which action; "" for every other action of the rulebook.
+        rulebook_id: The rulebook; "" for all rulebooks without a setting of their own.
+        action: The action; "" for every other action of the rulebook.
         terms: The owner, their time limit, and how long their grant opens the action.
         set_at: UTC timestamp.
     """
@@ -57,8 +57,8 @@ class ReviewOwners:
 
         Args:
             scope: The scope.
-            rulebook_id: Of which rulebook; "" for all that no other setting names.
-            action: Of which action; "" for every other action of the rulebook.
+            rulebook_id: The rulebook; "" for all rulebooks without a setting of their own.
+            action: The action; "" for every other action of the rulebook.
             terms: The owner, their time limit, and how long their grant opens the action.
             now: The current moment.
 
@@ -109,9 +109,9 @@ class ReviewOwners:
     def reassign(self, scope: Scope, rulebook_id: str, action: str, now: datetime) -> int:
         """Gives the held reviews that a setting is about the owner and the time limit that are set now.
 
-        The time limit counts from `now`: from the decision on, it might be over before the new owner hears of it. A
-        review that has this owner and limit already keeps its time. It goes on in steps, between which others append;
-        a review that is resolved meanwhile keeps its owner.
+        The time limit counts from `now`. Counted from the decision, it might be over before the new owner learns of it.
+        A review that already has this owner and limit keeps its time. The change runs in steps, and others can append
+        in between. A review that is resolved meanwhile keeps its owner.
 
         Returns:
             How many reviews changed hands.

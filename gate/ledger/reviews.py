@@ -31,7 +31,7 @@ class ReviewRow:
         decision_id: The decision that is held.
         position: Its chain position.
         state: One of `chain.reviews.STATES`.
-        owner: Who has to answer; "" where nobody was named.
+        owner: The owner who must answer; "" if the review has no owner.
         policy_id: The policy that held it.
         action: The action label of the decision.
         created_at: When the decision was made.
@@ -161,7 +161,7 @@ class Reviews:
         Args:
             scope_id: The scope.
             state: One of `chain.reviews.STATES`.
-            owner: Who has to answer; "" for those that have no owner, None for all.
+            owner: The owner who must answer; "" for reviews without an owner, None for all.
             oldest: Whether the oldest come first, and not the newest.
             beyond: The chain position after which, or, newest first, before which the page begins; None for the first.
             created_before: Only those whose decision was made before this UTC timestamp; None for all.

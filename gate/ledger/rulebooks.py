@@ -1,8 +1,8 @@
 """The rulebook registry: (scope, rulebook_id, version) is bound for good to one hash and evaluator.
 
-Registration is a transaction of its own that commits before any record cites it. The first writer wins, and every
-record cites what was stored. The annotations beside a registration are comments: no hash covers them, and the operator
-may replace them.
+A registration has its own transaction, which commits before any record cites it. The first writer wins, and every
+record cites the stored registration. The annotations of a registration are comments: no hash covers them, and the
+operator may replace them.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class RulebookRegistry:
         return found
 
     def annotate(self, scope_id: str, rulebook: Rulebook, annotations: Annotations, act: OperatorAct) -> bool:
-        """Puts annotations beside a registered rulebook, in place of those that are there.
+        """Stores annotations for a registered rulebook, and replaces existing ones.
 
         Args:
             scope_id: The scope.

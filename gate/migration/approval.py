@@ -1,7 +1,7 @@
 """What an approval rests on: evidence that is still of today, and a gate that it passes.
 
-Evidence is about a base, a candidate, a corpus and a stretch of history. Once one of them has changed, the person who
-approves would approve something that nobody has seen, so the approval is void.
+Evidence is about a base, a candidate, a corpus, and a stretch of history. If one of them has changed, an approver would
+approve something that nobody has seen, so the approval is void.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_NEW_SHARE: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Today:
-    """What evidence is held against.
+    """The current state to compare evidence with.
 
     Attributes:
         active: The version that each rulebook id of the evidence leads to; None where there is no route.
@@ -36,7 +36,7 @@ def find_staleness(evidence: Mapping[str, Any], today: Today, share: float = MAX
 
     Args:
         evidence: The evidence.
-        today: What it is held against.
+        today: The state to compare it with.
         share: As `MAX_NEW_SHARE`.
     """
     return list(_staleness(evidence, today, share))
@@ -66,7 +66,7 @@ def _named(version: Version | None) -> str:
 
 
 def find_gate_faults(evidence: Mapping[str, Any]) -> list[str]:
-    """Why a migration cannot pass the gate, whoever approves it, as sentences; empty where it can.
+    """Why a migration cannot pass the gate, as sentences; empty if it can. An approval does not change that.
 
     Args:
         evidence: Its evidence.
@@ -101,8 +101,8 @@ def _is_in_force(of: Mapping[str, Any]) -> bool:
 def needs_approval(manifest: Mapping[str, Any], evidence: Mapping[str, Any]) -> bool:
     """Whether a person has to approve a migration before it is applied.
 
-    Nobody has to only where the manifest says so and the evidence proves that nothing changes: each candidate has the
-    result of its base for all facts, and no fixture drifts.
+    No approval is needed only if the manifest says so and the evidence proves that nothing changes. That is, each
+    candidate has the result of its base for all facts, and no fixture drifts.
     """
     if manifest["approval"]["status"] != "not_required":
         return True

@@ -3,10 +3,10 @@
     corpus = published_corpus()                          # the one that the product publishes
     corpus = read_corpus(index, {"deals.json": {...}})   # any other in its format
 
-The format is that of `schemas/golden-replay-index.schema.json` and golden-replay-cases.schema.json. These promise
-readers our own corpus, so they say its label and that the ids of its rulebooks begin with `golden.`; other corpora have
-a label and ids of their own. A corpus states hashes of its files, rulebooks, facts and bundles, and the numbers of its
-cases; where one is wrong, a case no longer says what it was frozen to say, and no drift would mean anything.
+The format is that of `schemas/golden-replay-index.schema.json` and `golden-replay-cases.schema.json`. These schemas
+describe our own corpus, so they fix its label and the prefix `golden.` of its rulebook ids. Other corpora have their
+own label and ids. A corpus states hashes of its files, rulebooks, facts, and bundles, and the numbers of its cases. If
+one is wrong, a case no longer says what was frozen, and drift would mean nothing.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def read_corpus(index: Index, documents: Mapping[str, object]) -> Corpus:
 
 
 def frozen_bundle_hash(case: GoldenCaseBody, reference: RulebookReference, evaluator_version: str) -> str:
-    """The bundle_hash of a case: H of the bundle that binds its rulebook, its facts and its expected outcome.
+    """The `bundle_hash` of a case: H of the bundle that binds its rulebook, its facts, and its expected outcome.
 
     Args:
         case: The case.

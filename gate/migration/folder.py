@@ -3,9 +3,9 @@
     migration = read_migration(Path("migrations/margin.yaml"))
     migration.candidate, migration.corpus
 
-A manifest comes from whoever proposes it, so what it names is not trusted: each name of a path is opened in the folder
-that was opened before it, and no symbolic link is followed. Only the manifest itself, and an index that the user names,
-may be reached by any path. This is the edge of the room: all else in it is pure.
+A manifest comes from its author, so its file names are not trusted. Each part of a path is opened in the folder that
+was opened before it, and no symbolic link is followed. Only the manifest itself, and an index that the user gives, may
+have any path. This module is the edge: the other modules are pure.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def read_rulebook(path: Path) -> Rulebook:
 
 
 def read_corpus_at(path: Path) -> Corpus:
-    """Reads a corpus whose index the user names; its files lie beside the index.
+    """Reads a corpus whose index the user gives. Its files are in the folder of the index.
 
     Raises:
         OperatorError: `FILE_UNREADABLE`: the index cannot be read.

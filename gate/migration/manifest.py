@@ -4,8 +4,8 @@
     manifest.rulebooks        # (NamedRulebook("pricing_exception", "rulebooks/pricing_exception.json"),)
     manifest.expected.fields  # {"rulebook", "attestation_hash"}
 
-The shape stands in `schemas/rulebook-migration-v1.schema.json`; what a schema cannot say is added here. The files that
-a manifest names are read by `folder`.
+`schemas/rulebook-migration-v1.schema.json` has the shape. This module adds the rules that a schema cannot express.
+`folder` reads the files that a manifest lists.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from gate.records.changes import RouteEntry
 
 
 def applied(routes: Sequence[RouteEntry]) -> list[RouteEntry]:
-    """The applies that no rollback has taken back, oldest first; the last one is in force.
+    """The applies that were not rolled back, oldest first. The last one is active.
 
     Args:
         routes: All route entries of one rulebook id, in the order of the chain.
@@ -27,7 +27,7 @@ def applied(routes: Sequence[RouteEntry]) -> list[RouteEntry]:
 
 
 def rollback_target(routes: Sequence[RouteEntry]) -> RouteEntry | None:
-    """The apply that a rollback goes back to; None where there is none before the one in force."""
+    """The apply that a rollback returns to; None if there is none before the active one."""
     stack = applied(routes)
     return stack[-2] if len(stack) > 1 else None
 

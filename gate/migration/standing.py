@@ -71,7 +71,7 @@ class Standing:
         return self.decided if self.status == "approved" else None
 
     def instead_of_another_apply(self) -> str:
-        """What to do for a person who wants to apply it once more."""
+        """The advice for a person who wants to apply it once more."""
         if self.rolled_back is not None:
             return "To apply its candidates again, propose them in a migration with another id."
         return "To change something else, propose another migration."

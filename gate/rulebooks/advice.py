@@ -28,7 +28,7 @@ from gate.rulebooks.explanation import shown
 
 
 def find_warnings(body: RulebookBody, adapter_facts: JsonObject | None = None) -> list[FieldError]:
-    """The warnings about a valid rulebook, at most `MAX_ERRORS`; `docs/rulebooks.md` lists their codes.
+    """The warnings about a valid rulebook, at most `MAX_ERRORS`; `docs/reference/rulebook-codes.md` lists their codes.
 
     Args:
         body: The rulebook.
@@ -134,9 +134,9 @@ _MAX_COMPARISONS: Final = 2_000
 
 
 class ClosestName:
-    """Finds the names that misspelt ones were probably meant for.
+    """Finds the names that misspelled names were probably meant to be.
 
-    A hostile document names any number of things, and each comparison takes some time: after some 2,000 comparisons it
+    A hostile document can have any number of names, and each comparison takes time. After about 2,000 comparisons, it
     finds no more.
     """
 

@@ -44,7 +44,7 @@ class Authored:
 
 
 def read_authored(document: object) -> Authored:
-    """Reads a rulebook in its authoring form, of which Rulebook v1 is a part."""
+    """Reads a rulebook in its authoring form. Rulebook v1 is a part of that form."""
     body = cast("RulebookBody", _stripped(document))
     errors = shape("rulebook-authoring-v1").errors(document) or find_errors(body)
     if isinstance(document, dict) and "cases" in document and "rules" not in document:

@@ -1,4 +1,4 @@
-"""What the codes of errors, warnings and analysis findings about rulebooks mean, and what an author does about each.
+"""The meanings of the codes of rulebook errors, warnings, and analysis findings, and what an author does about each.
 
 `docs/reference/rulebook-codes.md` is made from this.
 """
@@ -14,7 +14,7 @@ class Code(NamedTuple):
 
     Attributes:
         meaning: What it says, in sentences.
-        action: What its author does about it, in sentences; "" where the meaning says it.
+        action: The author's next step, in sentences; "" if the meaning says it.
         severity: How severe a finding is, in sentences; "" for errors and warnings.
     """
 

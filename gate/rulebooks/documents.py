@@ -133,7 +133,7 @@ class AbsentTest(NamedTest):
 
 @final
 class ObservedTest(NamedTest):
-    """A test of a field that was there; a long value is observed as {sha256, bytes}."""
+    """A test of a field that was present. A long value is observed as `{sha256, bytes}`."""
 
     observed: object
     passed: bool

@@ -74,7 +74,7 @@ class Rulebook:
 
     @property
     def policy_bundle(self) -> PolicyBundle:
-        """{id, version, hash, hash_algorithm, canonicalization}: the rulebook as a policy."""
+        """The rulebook as a policy, `{id, version, hash, hash_algorithm, canonicalization}`."""
         return {
             "id": self.rulebook_id,
             "version": self.version,

@@ -37,7 +37,7 @@ class Scenario:
 
     Attributes:
         scenario_id: The caller's id for it, unique in the request.
-        label: What it stands for, for people; its id where the caller gives none.
+        label: A name for people; the id of the scenario if the caller gives none.
         context_patch: An RFC 7396 merge patch over the stored context.
         adapter_input_patch: One over the stored input of the adapter; None where there is none.
     """

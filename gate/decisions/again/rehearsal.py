@@ -1,4 +1,4 @@
-"""Stored decisions, made again beside the ledger: replay, diff and counterfactuals. Nothing here writes."""
+"""Replays stored decisions without an effect on the ledger: replay, diff, and counterfactuals. Nothing here writes."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Rehearsal:
 
         Raises:
             NotFound: `SVC_DECISION_NOT_FOUND`.
-            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: what is stored is not readable.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the stored decision is not readable.
         """
         entry = self._ledger.entries.decision(scope_id, decision_id)
         if entry is None:

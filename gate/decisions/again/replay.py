@@ -3,9 +3,9 @@
     historical    by the rulebook, the request and the registration that the record cites, and the evaluator it names
     current       over the same facts, or another request, by what the scope has registered by now
 
-A replayed record is made by the function that makes every record, with the ids, dates and attestation of the stored
-one, so that its hashes compare. It bears no receipt signature, no place in the chain and no confidence: it proves and
-authorizes nothing.
+The function that makes every record also makes a replayed one, with the ids, dates, and attestation of the stored
+record, so that its hashes compare. A replayed record has no receipt signature, no place in the chain, and no
+confidence. It proves and authorizes nothing.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def read_replay(body: object, modes: Sequence[str] = REPLAY_MODES) -> ReplayRequ
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """What a stored record says it was made from.
+    """The sources that a stored record cites.
 
     Attributes:
         identity: Its ids and date.
@@ -128,7 +128,7 @@ class Lineage:
 
 
 def lineage_of(record: Record) -> Lineage:
-    """What a record says it was made from.
+    """Returns the sources that a record cites.
 
     Raises:
         LineageMismatch: The record is not as it was made.
@@ -273,7 +273,7 @@ def summary(stored: Record, replayed: Record, mode: str, view: str) -> ReplaySum
         stored: The stored record.
         replayed: The record as `decide_again` made it.
         mode: historical or current.
-        view: minimal, standard or full.
+        view: `minimal`, `standard`, or `full`.
     """
     contract: _Contract = {"replay_contract": HISTORICAL_REPLAY} if mode == HISTORICAL else {}
     drift = differences(stored, replayed, COMPARED_FIELDS, "replayed")

@@ -1,5 +1,5 @@
-"""What people do with migrations: propose, approve, reject, apply and roll back; each is an entry of the scope's chain.
-Shadows are none: they change nothing.
+"""The acts on migrations: propose, approve, reject, apply, and roll back. Each appends an entry to the scope's chain. A
+shadow changes nothing, so it has no entry.
 
     acts.propose(scope, ada, proposal, note)               the evidence, under the author's name
     acts.approve(scope, ben, migration_id, evidence_hash)  somebody else, against that very evidence
@@ -65,7 +65,7 @@ from gate.rulebooks.rulebook import Rulebook
 
 
 class MigrationActs:
-    """What users do with the migrations of scopes."""
+    """The acts of users on the migrations of scopes."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class MigrationActs:
         Args:
             scope: The scope.
             user: The author, who is signed in.
-            proposal: The proposal; its evidence was just made.
+            proposal: The proposal; its evidence is new.
             note: What the author says about it; may be empty.
 
         Raises:
@@ -151,11 +151,11 @@ class MigrationActs:
     def require_proposable(
         self, scope: Scope, user: User, manifest: Mapping[str, Any], rulebooks: Sequence[Rulebook], note: str
     ) -> None:
-        """Requires what a proposal needs besides evidence, so that nobody makes evidence in vain.
+        """Requires everything that a proposal needs, except evidence. Call it before the evidence is computed.
 
         Args:
             scope: The scope.
-            user: Who wants to propose, and is signed in.
+            user: The user who wants to propose, signed in.
             manifest: The manifest.
             rulebooks: Its candidates.
             note: What they say about it; may be empty.
@@ -205,8 +205,8 @@ class MigrationActs:
     def apply(self, scope: Scope, user: User, migration_id: str, note: str) -> list[RouteEntry]:
         """Routes the migration's rulebook ids to its candidates, all of them at one moment.
 
-        Other open migrations of the same rulebook ids are superseded: their evidence compares with a version that is
-        no longer in force.
+        Other open migrations of the same rulebook ids are superseded, because their evidence compares with a version
+        that is no longer active.
 
         Args:
             scope: The scope.
@@ -260,15 +260,14 @@ class MigrationActs:
     def rollback(
         self, scope: Scope, user: User, rulebook_id: str, note: str, *, active: str | None = None
     ) -> RouteEntry:
-        """Routes a rulebook id back to the version that was applied before the one in force.
+        """Routes a rulebook id back to the version that was applied before the active one.
 
         Args:
             scope: The scope.
             user: Who rolls back: anyone who may draft or approve in the scope.
             rulebook_id: The rulebook id.
             note: What they say about it; may be empty.
-            active: The version that has to be in force, so that a rollback that is made twice goes back once; None for
-                any.
+            active: The version that must be active, so that a repeated rollback goes back only once; None for any.
 
         Raises:
             AccessForbidden: `MIGRATION_FORBIDDEN`.
@@ -316,7 +315,8 @@ class MigrationActs:
         return entry
 
     def start_shadow(self, scope: Scope, user: User, migration_id: str) -> Shadow:
-        """Starts the shadow of a migration: from the next decision on, the analytics process decides each anew.
+        """Starts the shadow of a migration. From then on, the analytics process decides each new decision again with
+        the candidate.
 
         Args:
             scope: The scope.

@@ -129,7 +129,7 @@ def migration_document(stored: StoredMigration, stale: Sequence[str]) -> dict[st
 
 
 def routes_document(routes: Mapping[str, Sequence[RouteEntry]]) -> dict[str, Any]:
-    """{count, routes}: the route of each rulebook id that is in force, by rulebook id."""
+    """The active route of each rulebook id, by id: `{count, routes}`."""
     return {"count": len(routes), "routes": [of[-1] for of in routes.values()]}
 
 

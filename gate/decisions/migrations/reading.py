@@ -38,7 +38,7 @@ _LOOKED_THROUGH: Final = 200
 
 
 class InScope(Protocol):
-    """Whoever reads in a scope: the scope itself, or a caller's authority."""
+    """The reader: a scope itself, or a caller's authority."""
 
     @property
     def scope_id(self) -> str:
@@ -68,7 +68,8 @@ class Migrations:
     def shadows(self, scope: InScope) -> dict[str, Shadow]:
         """The shadows that run in a scope, by the ids of their migrations.
 
-        What one found before its migration was proposed anew is left out: it is about other candidates.
+        The results of a shadow from before its migration was proposed again are left out, because they are about other
+        candidates.
 
         Raises:
             ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
@@ -164,9 +165,9 @@ class Migrations:
     ) -> dict[str, AdapterDependency | None]:
         """The adapters that make the facts of candidates, by rulebook id; None where callers send them.
 
-        A version that is registered keeps its adapter, or has none. Any other has that of the version in force or,
-        without one, the adapter that was registered last for its rulebook id, in the version of it that the migration
-        names. A rulebook of which nothing is registered has the one adapter that the migration names.
+        A registered version keeps its adapter, or has none. Another version has the adapter of the active version.
+        Without an active version, it has the adapter that was registered last for its rulebook id, in the version that
+        the migration lists. A rulebook without any registered version has the only adapter of the migration.
 
         Args:
             scope: The scope.

@@ -1,7 +1,7 @@
 """Held decisions are resolved here: an owner grants or refuses the action, or the service lets the review expire.
 
-A resolution is final, and there is one for a decision. It is checked, hashed, signed and in the ledger before anyone
-hears of it. The record's verdict stays `review`: what opens the held action is the signed grant.
+A resolution is final, and a decision has at most one. It is checked, hashed, and signed, and in the ledger before
+anyone learns of it. The record's verdict stays `review`; only the signed grant allows the held action.
 """
 
 from __future__ import annotations

@@ -22,10 +22,10 @@ _RECEIPTS_BYTES: Final = 4 * 1024 * 1024
 
 
 class ReviewStanding(TypedDict):
-    """Where the review of a decision stands; what an owner has to do with is null where it is not held for one.
+    """The state of the review of a decision. The fields about an owner are null if the decision is not held for one.
 
-    `executed_at` is when a receipt said that the action was executed on its target, whether that was in order or not;
-    null where none does, or a later one says that it was reverted.
+    `executed_at` is when a receipt said that the action was executed on its target, permitted or not. It is null
+    without such a receipt, or if a later receipt says that the action was reverted.
     """
 
     decision_id: str

@@ -1,7 +1,7 @@
-"""The rows beside a chain whose entries are whole: rows of no entry, rows beyond the chain's end, and counts.
+"""The rows of other tables about a chain whose entries are whole: rows of no entry, rows past the end, and counts.
 
-A row that names a position beyond the chain's end is damage as well: an append writes all its rows in one transaction,
-and nothing is ever taken back. Either the row was added, or entries were cut off the chain's end and it was left.
+A row for a position past the end of the chain is damage, too. An append writes all its rows in one transaction, and no
+entry is ever removed. Either the row was added, or entries were cut off the end of the chain.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PAGE: Final = 256
 
 
 def check_beside(ledger: AuditedLedger, scope_id: str, size: int, rows: Rows) -> Finding | None:
-    """The first row beside a chain that does not follow from it.
+    """The first row in another table that does not follow from the chain.
 
     Args:
         ledger: The ledger.

@@ -1,6 +1,6 @@
 """Migrations and routes under audit: each entry, the index that finds it, the documents it cites, and what it rests on.
 
-A decision that refers to a rulebook by its id alone is held against the route that was in force at its position.
+A decision that cites a rulebook by its id alone is compared with the route that was active at its position.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def routed_fault(record: Record, request: Any, position: int, material: Material
 
 
 def check_changes(ledger: AuditedLedger, scope_id: str, size: int) -> Finding | None:
-    """The first migration, route or document of a scope that does not follow from what is before it in the chain.
+    """The first migration, route, or document of a scope that does not follow from the entries before it in the chain.
 
     Args:
         ledger: The ledger.

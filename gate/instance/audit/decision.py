@@ -1,4 +1,4 @@
-"""A decision under audit: its record, its request, its registration and the row that it is searched by."""
+"""The audit of a decision: its record, its request, its registration, and the row for searches."""
 
 from __future__ import annotations
 

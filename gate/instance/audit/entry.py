@@ -26,7 +26,7 @@ def entry_finding(entry: Entry, before: Head, material: Material) -> Finding | N
     Args:
         entry: The entry.
         before: The end of the chain before it.
-        material: What it is held against.
+        material: The material to compare it with.
     """
     row = entry.row
     if row.position != before.size + 1:

@@ -1,4 +1,4 @@
-"""What an audit finds: which row of which table is not as it has to be, why, and what an operator does about it."""
+"""The findings of an audit: the table and row that are wrong, why, and what an operator does about it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def tampered(position: int | None, what: str, row: object, *, table: str = "entr
 
 
 def beside(position: int | None, what: str, row: object, *, table: str) -> Finding:
-    """A row beside the chain is not what the chain's entries give; the arguments are those of `tampered`."""
+    """A row in another table differs from the entries of the chain. The arguments are those of `tampered`."""
     return Finding(position, f"{what} {BESIDE}", table, str(row))
 
 

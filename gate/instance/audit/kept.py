@@ -1,7 +1,9 @@
-"""Comparing kept checkpoints with the chains: truncation, rollback and rewritten history show here.
+"""The comparison of kept checkpoints with the chains. It detects truncation, rollbacks, and rewritten history.
 
-check_checkpoint(instance, scope_id, document)           # one that somebody else kept
-compare(instance, CheckpointLog(path)).contradictions    # every one of a log
+For example:
+
+    check_checkpoint(instance, scope_id, document)           # one that somebody kept elsewhere
+    compare(instance, CheckpointLog(path)).contradictions    # all of a log
 """
 
 from __future__ import annotations
@@ -115,8 +117,8 @@ def check_checkpoint(instance: Instance, scope_id: str, document: object) -> str
 def compare(instance: Instance, log: CheckpointLog, scope_ids: Collection[str] | None = None) -> Comparison:
     """Compares every checkpoint of a log with the ledger's chains.
 
-    A chain must contain each of its checkpoints, except where a later epoch of the log accounts for a shorter chain:
-    then the entries beyond the restored chain are reported as cut.
+    A chain must contain each of its checkpoints, except where a later epoch of the log explains a shorter chain. Then
+    the entries past the end of the restored chain are reported as cut.
 
     Args:
         instance: The instance.

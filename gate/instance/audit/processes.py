@@ -1,4 +1,4 @@
-"""Stretches judged in several processes, each with a ledger, a memory and an interpreter of its own."""
+"""Stretches judged in several processes. Each process has its own ledger, memory, and interpreter."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def judge_in_processes(
 
     Args:
         ledger_url: The ledger.
-        trust: What signatures are verified against.
+        trust: The keys that signatures are verified with.
         tasks: The stretches; asked for as processes become free.
         processes: How many.
 

@@ -1,7 +1,7 @@
 """A stretch of a chain under audit: read a page at a time, in the order of the chain, and judged entry by entry.
 
-Stretches know nothing of each other, so that they may be judged in any order and in several processes: each begins with
-the root that the entry before it has, and says which root it ends with.
+A stretch does not depend on other stretches, so they can be judged in any order and in several processes. Each begins
+with the root of the entry before it, and returns the root that it ends with.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HELD_OVERHEAD: Final = 700
 
 
 class Rows(NamedTuple):
-    """How many rows beside the chain entries have: those of their idempotency keys, and those of held decisions."""
+    """The number of rows in other tables that belong to the entries: of idempotency keys, and of held decisions."""
 
     claims: int = 0
     reviews: int = 0
@@ -53,7 +53,7 @@ class Judged:
         start: The end of the chain before it, as the entry there says; None where there is no such entry.
         end: The end of the chain behind it.
         read: How many of its entries were judged.
-        rows: How many rows beside the chain they have.
+        rows: The number of their rows in other tables.
         finding: The first thing in it that is wrong, with which it ends.
     """
 

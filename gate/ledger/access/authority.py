@@ -1,4 +1,4 @@
-"""What callers may do: plans, accounts, keys, and the authority that a request acts with."""
+"""The permissions of callers: plans, accounts, keys, and the authority of a request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gate.ids import timestamp
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a scope may do.
+    """The permissions of a scope.
 
     Attributes:
         requests_per_minute: Decide requests a key in a sliding minute; None for no limit.
@@ -40,7 +40,7 @@ class Scope:
     Attributes:
         scope_id: Internal random id.
         name: The operator's name for it.
-        plan: starter, team or unlimited.
+        plan: `starter`, `team`, or `unlimited`.
         monthly_cap: Records it may make in a UTC month; None for no cap.
         chain_id: Its audit chain.
         created_at: UTC timestamp.
@@ -91,7 +91,7 @@ class Authority:
         key_id: The key.
         plan: The scope's plan.
         monthly_cap: Records the scope may make in a UTC month; None for no cap.
-        access: What the key may do.
+        access: The permissions of the key.
         access_epoch: Moves on with every change of the scope's keys and plan.
     """
 

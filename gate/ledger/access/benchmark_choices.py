@@ -1,4 +1,4 @@
-"""Which scopes take part in benchmarks: what operators chose, and when. Nothing of it is ever changed or taken out."""
+"""The scopes that take part in benchmarks: the choices of operators, with dates. Rows are never changed or deleted."""
 
 from __future__ import annotations
 

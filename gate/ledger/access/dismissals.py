@@ -30,7 +30,7 @@ class FlaggedAnomaly:
     Attributes:
         anomaly_id: Its id.
         policy_id: The policy of the report.
-        severity: high, medium or low.
+        severity: `high`, `medium`, or `low`.
         score: Its score, 0 to 1.
     """
 

@@ -28,7 +28,7 @@ class Pilot:
         name: The person's name.
         email: The person's e-mail address.
         company: The company's name.
-        use: What the service is to be used for.
+        use: The planned use of the service.
         submitted_at: When it came.
         confirmed_at: When it was confirmed; None where it was not.
     """

@@ -1,8 +1,8 @@
 """Scopes (accounts) and their API keys.
 
-A key is `dgk_<key id>_<secret>`. The key's id begins with the id of its scope, so that finding it names the scope; the
-secret is stored only as a SHA-256 hash (it has 256 random bits, so a slow hash would add nothing), compared in constant
-time, and shown once.
+A key is `dgk_<key id>_<secret>`. The key's id begins with the id of its scope, so a leaked key shows its scope. The
+secret is stored only as its SHA-256 hash, compared in constant time, and shown once. It has 256 random bits, so a slow
+hash would add nothing.
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ class Directory:
     def recognize(self, key: str, now: datetime) -> Authority:
         """Who a key belongs to, as this process remembers it or else as `authenticate` says.
 
-        What is done with it has to be confirmed: by the append, which compares the access epoch, or by `confirm`.
+        Every use of it must be confirmed, either by the append, which compares the access epoch, or by `confirm`.
 
         Raises:
             AccessRefused, AccessForbidden: As `authenticate`.

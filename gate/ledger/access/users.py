@@ -103,8 +103,8 @@ class User:
 class Users:
     """The users of a ledger.
 
-    Where a change takes `by`, it is the name of a user who makes it in the workbench; without, it is logged as done by
-    the operator who runs this process.
+    `by` is the name of the user who makes a change in the workbench. Without it, the log attributes the change to the
+    operator who runs this process.
     """
 
     def __init__(self, store: Store) -> None:
@@ -113,7 +113,7 @@ class Users:
         self._unlogged = _Unlogged()
 
     def require_addable(self, name: str, role: str, expires_at: datetime | None, now: datetime) -> None:
-        """Requires all that `add` does but a password, so that none is asked for in vain.
+        """Requires everything that `add` does, except a password. Call it before you prompt for one.
 
         Raises:
             OperatorError: `USER_NAME_INVALID`, `ROLE_UNKNOWN`, `USER_EXPIRY_PAST` or `USER_EXISTS`.
@@ -282,8 +282,9 @@ class Users:
     def sign_in(self, name: str, password: str, now: datetime) -> User:
         """The user of a name and a password.
 
-        The refusal and its cost are the same whether the name is unknown, disabled or expired, or the password wrong;
-        the operator log has the reason, at most once a minute for each name, and how many came in between.
+        The refusal and its cost are the same for every cause: an unknown, disabled, or expired name, or a wrong
+        password. The operator log has the cause, at most once a minute for each name, and the number of refusals in
+        between.
 
         Raises:
             AccessRefused: `SIGN_IN_REFUSED`.
@@ -311,7 +312,7 @@ class Users:
         raise _refused()
 
     def log_lockout(self, name: str, address: str, limits: Collection[str], now: datetime) -> None:
-        """Logs that sign-ins are refused untried for some time, at most once a minute for each name.
+        """Logs that sign-in attempts are refused for some time without a check, at most once a minute for each name.
 
         Args:
             name: The name that was tried last, which is logged where a user has it: it may be a mistyped password.
@@ -343,7 +344,7 @@ class Users:
             return _signed_in(connection, found, now, self._unlogged.take(name))
 
     def begin_session(self, user: User, lifetime: timedelta, now: datetime) -> tuple[str, str]:
-        """Begins a session of the command line for a user who just signed in.
+        """Begins a session of the command line for a user after sign-in.
 
         Args:
             user: The user.

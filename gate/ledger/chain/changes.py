@@ -137,7 +137,7 @@ class Change(ChangeReader):
         return link["chain_position"]
 
     def store(self, kind: str, hash_: str, body: bytes) -> None:
-        """Keeps a document under its hash; one that is there stays."""
+        """Keeps a document under its hash, unless it is already there."""
         row = {"scope_id": self._scope_id, "hash": hash_, "kind": kind, "body": pack(body)}
         insert_absent(self._connection, migration_documents, {**row, "stored_at": timestamp(self._now)})
 

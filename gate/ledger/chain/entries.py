@@ -82,7 +82,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """How much a ledger holds, over all scopes."""
+    """The size of a ledger, across all scopes."""
 
     scopes: int
     entries: int

@@ -26,7 +26,7 @@ class PlannedErasure:
 
     Attributes:
         entry_id: Its id.
-        link: What its chain link is made of.
+        link: The parts of its chain link.
         body: Its JSON bytes.
         left: The JSON bytes that it leaves of the decision's body; the decision's request goes altogether.
         left_of_outcome: What it leaves of the body of an outcome whose request is kept; that request goes as well.
@@ -65,7 +65,7 @@ class Erasures:
 
         Args:
             decision_id: The decision, of whatever scope.
-            plan: What to do to the decision as it is; while it runs, nothing is appended to the chain.
+            plan: The change of the decision. While it runs, nothing is appended to the chain.
             now: The current moment.
 
         Returns:
@@ -77,7 +77,7 @@ class Erasures:
         if unheard_of(decision_id):
             return None
         # One transaction for all of it: data that is gone without an entry in the chain would look like tampering, and
-        # so would an entry whose data is still there (docs/wire-format.md, "Erasure").
+        # so would an entry whose data is still there (docs/reference/wire-format/chain.md, "Erasure").
         with self._store.write() as connection:
             # Read before the lock, since no decision ever changes its scope.
             scope = connection.execute(_SCOPE_OF, {"id": decision_id}).one_or_none()

@@ -1,11 +1,12 @@
 """Group commit: many requests, one transaction, one sync of the disk.
 
-Each request thread queues its item in a lane. The first to find nobody leading its lane leads: once it has its turn to
-write, it commits everything queued, hands the lead to the next one waiting, and wakes those whose items it committed.
-There is no writer thread, so that an idle service pays no hand-over and a busy one batches by itself.
+Each request thread queues its item in a lane. The first thread to find no leader in its lane leads. When it gets its
+turn to write, it commits everything queued, hands the lead to the next waiting thread, and wakes the threads whose
+items it committed. There is no writer thread, so an idle service has no hand-over, and a busy one batches on its own.
 
-A leader first gives as many items as came together last time a moment to come again: callers that were answered by one
-commit send their next requests at the same time, and would otherwise fall into two groups that wait for each other.
+Before its commit, a leader waits a moment for as many items as came together last time. Callers that one commit
+answered send their next requests at the same time. Without the wait, they would split into two groups that wait for
+each other.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class GroupCommit(Generic[Item, Result]):
     """Runs `commit` over batches of what threads submit.
 
     Attributes:
-        waiting: What a thread does its waiting in, for others to go on meanwhile.
+        waiting: A context that a thread waits in, so that other threads can continue.
     """
 
     def __init__(self, commit: Callable[[Take[Item]], Sequence[Result | GateError]]) -> None:

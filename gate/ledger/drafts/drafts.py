@@ -3,9 +3,9 @@
     draft = ledger.drafts.create(scope, "lower margin", text, Origin("registered", "refunds", "7"), "ada", now)
     draft = ledger.drafts.save(scope, draft.draft_id, text, after=draft.edition, by="ada", now=now)
 
-A save names the edition that it builds on. If somebody else saved in the meantime, nothing is saved, and the error
-holds the text as it is now: an author never overwrites a text that they have not seen. What one author saves within a
-few minutes is one revision, so that a revision is a sitting and not a keystroke. A draft decides nothing.
+A save states the edition that it is based on. If somebody else saved in the meantime, nothing is saved, and the error
+contains the current text. An author therefore never overwrites an unseen text. All saves of one author within a few
+minutes form one revision, so a revision is a sitting instead of a keystroke. A draft decides nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Made: TypeAlias = Literal["empty", "registered", "draft", "file"]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a draft was made from.
+    """The origin of a draft.
 
     Attributes:
         made: Nothing, a registered version, another draft, or a file.
@@ -67,7 +67,7 @@ class DraftSummary:
     Attributes:
         draft_id: Opaque; sorts by time.
         name: What its authors call it.
-        origin: What it was made from.
+        origin: Its origin.
         edition: How often it was saved.
         revision: The number of its latest revision.
         created_by: The user who made it.
@@ -126,7 +126,7 @@ class Revision:
 
 
 class DraftChanged(OperatorError):
-    """`DRAFT_CHANGED`: somebody saved a draft since the edition that an author went on from.
+    """`DRAFT_CHANGED`: somebody saved the draft after the edition that an author started from.
 
     Attributes:
         latest: The draft as it is now.
@@ -156,7 +156,7 @@ class Drafts:
             scope: The scope.
             name: What to call it, 1 to `MAX_NAME` characters; white space around them is dropped.
             text: Its first text.
-            origin: What it is made from.
+            origin: Its origin.
             by: The user.
             now: The current moment.
 
@@ -191,7 +191,7 @@ class Drafts:
             scope: The scope.
             draft_id: The draft.
             text: The text, valid or not.
-            after: The edition that the author went on from.
+            after: The edition that the author started from.
             by: The user.
             now: The current moment.
 
@@ -252,7 +252,7 @@ class Drafts:
         return replace(draft, name=name)
 
     def close(self, scope: Scope, draft_id: str, by: str, now: datetime) -> Draft:
-        """Takes a draft out of the list of open ones; nothing of it is lost, and nothing happens to a closed one.
+        """Removes a draft from the list of open ones. Its content stays. Closing a closed draft has no effect.
 
         Raises:
             NotFound: `DRAFT_UNKNOWN`.

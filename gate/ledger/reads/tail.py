@@ -1,4 +1,4 @@
-"""Chains read from a position on, for whoever follows them: in the order of the chain, a bounded page at a time."""
+"""Chains read from a position on: in the order of the chain, one bounded page at a time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FollowedScope(NamedTuple):
 
 
 class FollowedEntry(NamedTuple):
-    """An entry as it is stored; its body, request and confidence packed as `packing.pack` leaves them."""
+    """An entry as it is stored. Its body, request, and confidence are packed with `packing.pack`."""
 
     position: int
     entry_type: str

@@ -50,7 +50,7 @@ def copy_rows(source: Store, target: Store) -> None:
 
 
 def copy_pages(source: Path, target: Path) -> None:
-    """Copies a SQLite database, as of one moment, over another file.
+    """Copies a database in SQLite, as of one moment, over another file.
 
     Raises:
         sqlite3.Error: One cannot be read, or the other not written.

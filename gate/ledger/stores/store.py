@@ -1,9 +1,9 @@
-"""One database, seen as a few verbs. Everything foreign stays in here, in `sqlite` and in `postgres`.
+"""One database behind a few methods. Code for a particular database is only here, in `sqlite`, and in `postgres`.
 
-with store.read() as connection: ...            statements that all see one snapshot
-with store.write() as connection: ...           a transaction, durable when the block has ended
-store.run(work)                                 the same for appends: statements compiled once, sent together, and
-                                                tried again after what passes
+- `with store.read() as connection`: statements that all see one snapshot
+- `with store.write() as connection`: a transaction, durable at the end of the block
+- `store.run(work)`: a transaction for appends, with statements that are compiled once and sent together. It is tried
+  again after a temporary failure.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _in_order(names: Sequence[str]) -> Parameters:
 
 
 class Transaction(ABC):
-    """A transaction for appends. What was not committed in the end is undone."""
+    """A transaction for appends. It rolls back everything that was not committed at the end."""
 
     @abstractmethod
     def ask(self, queries: Sequence[tuple[Statement, Sequence[Mapping[str, object]]]]) -> list[list[Row]]:
@@ -285,21 +285,21 @@ def insert_absent(connection: Connection, table: Table, values: Mapping[str, obj
 
 
 def driver_error(error: GateError) -> BaseException | None:
-    """What the database's driver said, where an error of the product stands for it."""
+    """The message of the database's driver behind an error of the product."""
     cause = error.__cause__
     return getattr(cause, "orig", None) or cause
 
 
 def unheard_of(name: str) -> bool:
-    """Whether no id, hash or name can be what was sent: PostgreSQL's text refuses to be asked for U+0000, and no
-    database can be asked for what has no UTF-8.
+    """Whether no stored id, hash, or name can equal a text. Text in PostgreSQL cannot contain U+0000, and no database
+    accepts text without a UTF-8 form.
     """
     return "\0" in name or not has_utf8(name)
 
 
 def has_utf8(text: str) -> bool:
-    """Whether a text has UTF-8: not where it has half of a surrogate pair, which in an argument of a command stands
-    for a byte that is no text.
+    """Whether a text has a UTF-8 form. It has none if it contains half of a surrogate pair. In an argument of a
+    command, such a half represents a byte that is not text.
     """
     try:
         text.encode()
@@ -313,7 +313,7 @@ def read_object(stored: bytes, what: str) -> Any:
 
     Args:
         stored: The bytes.
-        what: What they are, for the error.
+        what: Its name in the error.
 
     Returns:
         The object, as a dict. Its type is left open: the caller knows which document is stored there.

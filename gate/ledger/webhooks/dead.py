@@ -22,7 +22,7 @@ _AT_ONCE: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What an endpoint has not taken.
+    """The events that an endpoint has not accepted.
 
     Attributes:
         new: How many events of its scope were not looked at yet.
@@ -67,11 +67,11 @@ class DeadLetters:
     def replay(
         self, endpoint: Endpoint, now: datetime, *, event_id: str | None = None, since: str | None = None
     ) -> int:
-        """Sends an endpoint what is dead, and at once what waits for another try; or one event, or every one since a
-        moment, delivered or not.
+        """Sends an endpoint its dead events, and retries waiting events at once. Or it sends one event, or all events
+        since a moment, delivered or not.
 
-        Only events since the endpoint was added, that the outbox still has, and of types that it subscribes to. What
-        is new is sent without a replay.
+        Only events that the outbox still has, since the endpoint was added, and of types that it subscribes to. New
+        events need no replay.
 
         Args:
             endpoint: The endpoint.

@@ -1,7 +1,8 @@
 """The endpoints of webhooks.
 
-An endpoint hears of what happens after it was added. Its scope's head has the types of all its endpoints, disabled ones
-included: once one is enabled again, it is sent what happened meanwhile, as far as the outbox still has it.
+An endpoint gets the events that happen after it was added. The head of its scope has the types of all its endpoints,
+including disabled ones. When an endpoint is enabled again, it gets the events of the meantime, if the outbox still has
+them.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Absences:
         self.undecided: Final[list[str]] = []
 
     def findings(self) -> Iterator[Finding]:
-        """The findings; what could not be decided is then in `undecided`."""
+        """The findings. Undecided questions are then in `undecided`."""
         silent = set()
         for rule in self._encoded.rules:
             if rule.rule["outcome"]["decision"] != "yes":

@@ -62,7 +62,7 @@ class Analysis:
 def analyse(
     body: RulebookBody, against: RulebookBody | None = None, adapter_facts: JsonObject | None = None
 ) -> Analysis:
-    """Analyses a valid rulebook over all facts, within the bounds of `solver`.
+    """Analyzes a valid rulebook over every possible fact, within the bounds of `solver`.
 
     Args:
         body: The rulebook.

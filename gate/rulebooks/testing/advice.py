@@ -1,7 +1,7 @@
 """Advice to the author of cases: facts that the rulebook does not know, and expectations that can never hold.
 
-A warning makes no file of cases invalid. But a misspelt fact is absent to the rulebook, so that the case tests another
-situation than its author believes.
+A warning does not make a file of cases invalid. But a misspelled fact is absent for the rulebook, so the case tests
+another situation than its author believes.
 """
 
 from __future__ import annotations

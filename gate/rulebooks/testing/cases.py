@@ -48,7 +48,7 @@ class Case:
     Attributes:
         name: Its name, unique in its file.
         facts: The facts.
-        expect: What the rulebook must answer.
+        expect: The expected answer of the rulebook.
     """
 
     name: str

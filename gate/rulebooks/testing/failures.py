@@ -5,8 +5,8 @@
         reason.text      # "approve_standard_exception did not match (priority 50)"
         reason.tree      # its condition, without the parts that did not matter
 
-A part of a condition made the difference where it has the result that its rule has: in a rule that matched, the parts
-that support the match; in a rule that did not, the parts that oppose it.
+A part of a condition made the difference if it has the result that its rule has. In a rule that matched, these are the
+parts that support the match. In a rule that did not, these are the parts that oppose it.
 """
 
 from __future__ import annotations

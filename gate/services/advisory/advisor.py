@@ -1,4 +1,4 @@
-"""Advice: a request of an advisory mode becomes the upstream's answer, a few at a time."""
+"""Advice: a request of an advisory mode becomes the answer of the upstream, a few at a time."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Advisor:
         self._closed = False
 
     def advise(self, request: DecisionRequest, *, root: str = "") -> Advice:
-        """The upstream's answer to a request of an advisory mode.
+        """The answer of the upstream to a request of an advisory mode.
 
         Args:
             request: The request.

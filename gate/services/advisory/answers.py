@@ -1,4 +1,6 @@
-"""The upstream's answer, read strictly: one JSON object that fits the template's schema and the request's options."""
+"""The strict reader of answers from the upstream: one JSON object that fits the template's schema and the request's
+options.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Question:
     """A question for the upstream.
 
     Attributes:
-        mode: single, multi or runtime.
+        mode: `single`, `multi`, or `runtime`.
         options: The options; none in mode single.
         text: The user's message: canonical JSON of {question, context, options?}, masked.
     """

@@ -1,7 +1,7 @@
 """The call to the upstream: one request within one deadline, one answer within one size.
 
-The call runs in a thread of its own, so that its caller waits no longer than the deadline for anything: the name
-service, the handshake, a header that never ends. The thread ends when its connection does.
+The call runs in its own thread, so its caller never waits longer than the deadline: for the name service, the
+handshake, or a header that never ends. The thread ends when its connection does.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Upstream:
     """A server that speaks OpenAI's chat completions.
 
     Attributes:
-        url: Its base URL; requests go to {url}/chat/completions.
+        url: Its base URL; requests go to `{url}/chat/completions`.
         model: The model to ask.
         seconds: How long a whole call may take.
         key: The secret of the header Authorization; None where the server needs none.

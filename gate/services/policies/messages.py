@@ -15,7 +15,7 @@ _LONGEST: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a message can tell of.
+    """The values that a message can contain.
 
     Attributes:
         question: The question.
@@ -56,7 +56,7 @@ class Told:
 
     @property
     def penalties(self) -> str:
-        """What the entry says that cancelling costs."""
+        """The costs of canceling, from the entry."""
         return "" if isinstance(self.found, Unfound) else " ".join(self.found.get("penalties", []))
 
     @property

@@ -1,6 +1,7 @@
-"""The four policy questions: what callers ask and what they can hear.
+"""The four policy questions, and their possible answers.
 
-Each has a tool's name, a rulebook of this release that decides it, and the verdicts of `docs/policy-services.md`.
+Each question has the name of a tool, a rulebook of this release that decides it, and the verdicts that
+`docs/guides/answer-refund-questions.md` explains.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Question:
     """One policy question.
 
     Attributes:
-        service: The service that answers it, and its policy table: refund, cancel, return or trial.
+        service: The service that answers it, and its policy table: `refund`, `cancel`, `return`, or `trial`.
         tool: Its name as a tool, and the id of the rulebook that decides it.
         title: For readers.
         description: What it answers, for an agent that chooses among tools.

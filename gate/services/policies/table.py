@@ -3,7 +3,7 @@
     table = read_table(path.read_bytes(), "refund", today)
     table.find("Example Store", "US", "standard")     # the entry, or what is unknown
 
-The shape stands in `schemas/policy-table-v1.schema.json`; what a schema cannot say is added here.
+`schemas/policy-table-v1.schema.json` has the shape. This module adds the rules that a schema cannot express.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Offer(TypedDict):
 
 
 class Condition(TypedDict):
-    """What a caller must confirm before a favourable verdict."""
+    """The condition that a caller must confirm before a favorable verdict."""
 
     name: str
     text: str
@@ -76,10 +76,11 @@ class Entry(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Unfound:
-    """Why a table has no entry for what was asked.
+    """Why a table has no entry for a question.
 
     Attributes:
-        what: The argument at fault: vendor, region or plan; argument where one has a name that the question lacks.
+        what: The argument at fault: `vendor`, `region`, or `plan`; `argument` if one has a name that the question
+            lacks.
         why: unknown; missing, where it was left out; no_text, where it is no text that a table can have; or no_country.
         known: Some that the table has instead, sorted.
         rest: Whether an entry for every other plan is there, which answers where the plan is left out.
@@ -97,7 +98,7 @@ class PolicyTable:
     """A valid policy table.
 
     Attributes:
-        service: refund, cancel, return or trial.
+        service: `refund`, `cancel`, `return`, or `trial`.
         body: The table as its file has it.
         hash: H(body).
     """
@@ -118,11 +119,11 @@ class PolicyTable:
         return cast("list[Entry]", self.body["entries"])
 
     def find(self, vendor: str, region: str | None, plan: str | None) -> Entry | Unfound:
-        """The entry for a vendor, a region and a plan.
+        """The entry for a vendor, a region, and a plan.
 
-        The region decides first: a subdivision, then its country, then every region; and in each of them this plan
-        before every plan. A region or plan that is not named finds only an entry for every one: a table never guesses.
-        For the same reason a plan that no entry names finds nothing where entries name others.
+        The region decides first: a subdivision, then its country, then every region. Within each, this plan comes
+        before the entry for every plan. A missing region or plan finds only an entry that is for all of them, because a
+        table never guesses. For the same reason, an unknown plan finds nothing if there are entries for other plans.
         """
         entries = self._vendors.get(_slug(vendor))
         if entries is None:

@@ -3,8 +3,8 @@
     target = read_url("https://hooks.example.com/gate", rules)      # where to, or a sentence that says why not
     refused_address("10.0.0.7", rules)                              # why no connection goes there; None where one may
 
-A URL's name says nothing about its address. So an address is judged when it is connected to, and the connection goes to
-the very address that was judged.
+A URL's name says nothing about its address. So the gate checks an address when it connects, and the connection goes to
+exactly that address.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Rules:
     """What the settings allow.
 
     Attributes:
-        allow_http: Whether endpoints may do without TLS.
+        allow_http: Whether endpoints may omit TLS.
         networks: Networks that endpoints may be in though they are not public.
     """
 
@@ -46,7 +46,7 @@ class Target:
     """Where a delivery goes.
 
     Attributes:
-        scheme: https or http.
+        scheme: `https` or `http`.
         host: The name or the address, without brackets.
         port: The port.
         authority: Host and port as the header Host has them.

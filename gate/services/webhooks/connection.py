@@ -97,8 +97,8 @@ class Connection:
 
 
 async def connect(target: Target, rules: Rules, resolve: Resolve, context: ssl.SSLContext) -> Connection:
-    """Opens a connection. The name is resolved once; every address that it has must be allowed; and the connection goes
-    to one of these very addresses, with TLS for the name.
+    """Opens a connection. The name is resolved once, and every address of it must be allowed. The connection goes to
+    one of these addresses, with TLS for the name.
 
     Args:
         target: Where to.

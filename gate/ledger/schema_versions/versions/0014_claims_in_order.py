@@ -32,7 +32,7 @@ def upgrade() -> None:
     """Puts the beginning in front of every digest.
 
     Raises:
-        OperatorError: `LEDGER_DAMAGED`: what a claim is about cannot be told.
+        OperatorError: `LEDGER_DAMAGED`: the entry of a claim cannot be determined.
     """
     of_row = (_claims.c.scope_id == sa.bindparam("scope")) & (_claims.c.claim == sa.bindparam("digest"))
     move = sa.update(_claims).where(of_row).values(claim=sa.bindparam("key"))
