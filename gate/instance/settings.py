@@ -27,7 +27,8 @@ LOG_NAME: Final = "checkpoints.jsonl"
 DEFAULT_BASE_URL: Final = "http://127.0.0.1:8080"
 
 INITIAL_FILE: Final = """\
-# Settings of this instance; docs/operating.md lists them all. GATE_<NAME> in the environment wins over this file.
+# Settings of this instance; docs/reference/settings.md lists all settings.
+# GATE_<NAME> in the environment overrides this file.
 
 # The address under which callers reach the service; records cite the rulebook schema beneath it.
 base_url = "{base_url}"
@@ -79,7 +80,8 @@ TAKES: Final[Mapping[str, tuple[str, str | int | list[str]]]] = {
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of one instance.
 
-    A default that is computed ends its setting's text, behind `Default:`; docs/reference/settings.md is made from this.
+    A default that is computed ends its setting's text, behind `Default:`; `docs/reference/settings.md` is made from
+    this.
 
     Attributes:
         home: The directory of the instance. Set it with `--home` or `GATE_HOME`, not in the file. Default: `var`.
@@ -114,8 +116,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             folder in the lake.
         adapter_isolation: Isolation measures without which no trusted adapter runs, in addition to the baseline, which
             is always required.
-        migration_approval: The users that may approve a migration. With `another_user`, never its author. With
-            `author`, its author too.
+        migration_approval: The users who may approve a migration. With `another_user`, its author never may. With
+            `author`, the author may, too.
         migration_stale_percent: The growth in a rulebook's decisions, in percent, after which the evidence of an open
             migration is stale.
         trusted_proxies: The addresses of proxies whose header `X-Forwarded-For` identifies the client. The limits for
@@ -176,7 +178,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ledger_url(self) -> str:
-        """The database URL in force."""
+        """The current database URL."""
         return self.database_url or f"sqlite:///{self.home / 'ledger.db'}"
 
     @property
@@ -213,7 +215,7 @@ def load_settings(home: Path, *, database_url: str | None = None) -> Settings:
         database_url: A ledger to use instead of the one set.
 
     Raises:
-        OperatorError: SETTINGS_INVALID, naming each setting at fault.
+        OperatorError: `SETTINGS_INVALID`, naming each setting at fault.
     """
     file = home / FILE_NAME
     try:
@@ -238,7 +240,8 @@ def load_settings(home: Path, *, database_url: str | None = None) -> Settings:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise OperatorError("SETTINGS_INVALID", f"{file} cannot be read: {error}.") from error
     faults += [
-        f"{file} has the unknown setting {name}; remove it, or check its spelling in docs/operating.md."
+        f"{file} has the unknown setting {name}. Remove it, or correct its spelling (docs/reference/settings.md "
+        "lists all settings)."
         for name in in_file
         if name not in TAKES and name != "home"
     ]
@@ -268,7 +271,7 @@ def _read(name: str, kind: Any, value: object, *, is_text: bool) -> object:
             raise ValueError(f"must {_unfit_part(value)}") from error
         raise ValueError(f"{_is(value)}must be {takes}" if is_list else f"must be {takes}") from error
     if name == "adapter_isolation" and (unknown := [measure for measure in found if measure not in MEASURES]):
-        raise ValueError(f"names unknown measures: {', '.join(unknown)}. The measures are {', '.join(MEASURES)}")
+        raise ValueError(f"lists unknown measures: {', '.join(unknown)}. The measures are {', '.join(MEASURES)}")
     if name in _TEXTS:
         _require_texts(found, _TEXTS[name])
     return tuple(dict.fromkeys(found)) if is_list else found
@@ -291,9 +294,12 @@ def _unfit_part(url: str) -> str:
 
 # Lists whose texts have a form of their own, and what to call it.
 _TEXTS: Final[Mapping[str, tuple[Callable[[str], bool], str]]] = {
-    "trusted_proxies": (is_address, "is no IP address"),
-    "webhook_networks": (is_network, "is no network, such as 10.0.0.0/8"),
-    "allowed_origins": (lambda text: bool(_ORIGIN.fullmatch(text)), "is no origin, such as https://agents.example.com"),
+    "trusted_proxies": (is_address, "is not an IP address"),
+    "webhook_networks": (is_network, "is not a network, such as 10.0.0.0/8"),
+    "allowed_origins": (
+        lambda text: bool(_ORIGIN.fullmatch(text)),
+        "is not an origin, such as https://agents.example.com",
+    ),
 }
 
 
@@ -301,7 +307,7 @@ def _require_texts(texts: Iterable[str], form: tuple[Callable[[str], bool], str]
     has_form, wrong = form
     for text in texts:
         if not has_form(text):
-            raise ValueError(f"holds {text[:80]!r}, which {wrong}")
+            raise ValueError(f"contains {text[:80]!r}, which {wrong}")
 
 
 def _path(kind: type, value: object) -> Path:
@@ -313,8 +319,8 @@ def _path(kind: type, value: object) -> Path:
 def _is(value: object) -> str:
     """What was given for a list of strings instead, as the beginning of a sentence; of several the first is enough."""
     if not isinstance(value, list):
-        return f"is {_called(value)}, and "
-    return next(f"holds {_called(item)}, and " for item in value if not isinstance(item, str))
+        return f"is {_called(value)}, but "
+    return next(f"contains {_called(item)}, but " for item in value if not isinstance(item, str))
 
 
 def _fault(file: Path, name: str, wrong: str) -> str:

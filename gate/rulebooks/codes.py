@@ -1,6 +1,6 @@
-"""What the codes of errors, warnings, and analysis findings about rulebooks mean, and what an author does about each.
+"""The meanings of the codes of rulebook errors, warnings, and analysis findings, and what an author does about each.
 
-docs/reference/rulebook-codes.md is made from this.
+`docs/reference/rulebook-codes.md` is made from this.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ class Code(NamedTuple):
 
     Attributes:
         meaning: What it says, in sentences.
-        action: What its author does about it, in sentences; "" where the meaning says it.
+        action: The author's next step, in sentences; "" if the meaning says it.
         severity: How severe a finding is, in sentences; "" for errors and warnings.
     """
 
@@ -59,7 +59,7 @@ WARNINGS: Final[Mapping[str, Code]] = {
         "Correct the name, or declare the field in `input_schema.properties`.",
     ),
     "not_made_by_adapter": Code(
-        "The trusted adapter never makes a field that the rulebook requires or tests.",
+        "The trusted adapter never returns a field that the rulebook requires or tests.",
         "Use a field that `gate adapters show` lists.",
     ),
     "approves_without_facts": Code(

@@ -93,7 +93,8 @@ def test_what_erasing_removes_names_the_answer() -> None:
         ('advisory_url = "http://127.0.0.1:9/v1"\nadvisory_model = "model-1"\n', "ready"),
         (
             'advisory_url = "http://127.0.0.1:9/v1"\n',
-            "unavailable: advisory_url is set without advisory_model; set it to a model that the server has.",
+            "unavailable: advisory_url is set without advisory_model. Set advisory_model to a model that the "
+            "server has.",
         ),
     ],
 )

@@ -177,8 +177,8 @@ class TestRefusals:
     ) -> None:
         key, made = instance.ledger.directory.create_key(scope, frozenset({"decide"}), None, utc_now())
         assert message(client, key, "decide", {"request": sample_request()}) == (
-            f"The key {made.key_id} lacks the access 'register' and may not register rulebooks; name a registered one "
-            "in rulebook_ref, or ask the operator."
+            f"The key {made.key_id} lacks the access 'register' and may not register rulebooks; cite a "
+            "registered one in rulebook_ref, or ask the operator."
         )
 
     @pytest.mark.parametrize(

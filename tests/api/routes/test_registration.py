@@ -91,7 +91,7 @@ class TestUnknownReferences:
         body = refused(decide(client, key, unknown), 422, "RULEBOOK_REF_UNKNOWN")
         assert len(body["registered_versions"]) == 10
         assert set(body["registered_versions"]) <= {f"v{number}" for number in range(12)}
-        assert f"{', '.join(body['registered_versions'])}, and older ones." in body["message"]
+        assert f"{', '.join(body['registered_versions'])}, and older versions." in body["message"]
         assert "gate rulebook register" in body["message"]
 
     def test_it_says_so_of_a_hash(self, client: FlaskClient, key: str) -> None:
