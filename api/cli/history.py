@@ -1,4 +1,4 @@
-"""`gate history`: import a team's past cases as a named history of a scope, list and remove histories, and erase rows."""
+"""`gate history`: import, list, and remove histories (a team's past cases) of a scope, and erase their rows."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def rotate(
             return
         if overlap_hours == 0 and old.status(utc_now()) == "active":
             confirm(
-                f"Disables the key {key_id} (scope {owner.name}) at once; with --overlap-hours it keeps working for a while.",
+                f"Disables the key {key_id} (scope {owner.name}) at once; --overlap-hours keeps it working longer.",
                 yes=yes,
             )
         key, made = directory.rotate_key(key_id, timedelta(hours=overlap_hours), utc_now())

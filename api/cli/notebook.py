@@ -142,9 +142,7 @@ def _policy(snapshot: Snapshot, name: str | None) -> str:
 def _candidate(notebook: Notebook, snapshot: Snapshot, policy: str, named: str) -> str:
     """A version of the policy, or the whole path of a rulebook file of it."""
     if not notebook.takes("CANDIDATE"):
-        raise OperatorError(
-            "USAGE_INVALID", f"The notebook {notebook.name} has no --candidate; migration_dry_run has."
-        )
+        raise OperatorError("USAGE_INVALID", f"The notebook {notebook.name} has no --candidate; migration_dry_run has.")
     # The engine is loaded for the notebook that needs it.
     from gate.migration.folder import read_rulebook
     from workbench.migration.asked import versions

@@ -32,7 +32,7 @@ _SECONDS_BETWEEN_LINES: Final = 5
 
 
 def show_everything() -> None:
-    """Makes stdout and stderr print an escape for a character that the terminal's encoding lacks, instead of failing."""
+    """Makes stdout and stderr print an escape for a character that the terminal's encoding lacks."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -107,7 +107,7 @@ def counted(number: int, one: str, many: str = "") -> str:
     Args:
         number: The number.
         one: The singular.
-        many: The plural; by default the singular with a final "s".
+        many: The plural; by default the singular with a final `s`.
     """
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 

@@ -15,7 +15,7 @@ Weights: TypeAlias = dict[str, float]
 
 
 class Calendar(TypedDict):
-    """The times and policies of a scope's decisions. Lists hold weights, from Monday, from January, or from midnight."""
+    """The times and policies of a scope's decisions. Lists have weights from Monday, from January, or from midnight."""
 
     policies: Weights
     weekdays: list[float]

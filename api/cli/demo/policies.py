@@ -102,7 +102,7 @@ class Policy:
 
         Args:
             random: The source of random numbers.
-            kinds_vary: The spread of a normal number x for each kind, whose weight is multiplied by e to the power x.
+            kinds_vary: The standard deviation of a normal number for each kind, whose exponential multiplies the weight.
             success_varies: The same for the odds of success, with one number for all kinds.
         """
         odds = math.exp(random.gauss(0, success_varies))
@@ -142,7 +142,7 @@ class Policy:
         return load(varied(newest, told["version"], told["conditions"]))
 
     def since(self, day: int) -> list[tuple[int, Rulebook]]:
-        """The versions that decide on a day or later, each with the first day, from this day on, on which it decides."""
+        """The versions that decide on a day or later, each with its first day from then on."""
         last = max(since for since, _ in self.versions if since <= day)
         return [(max(since, day), rulebook) for since, rulebook in self.versions if since >= last]
 

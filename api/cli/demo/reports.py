@@ -1,4 +1,4 @@
-"""The events after a decision of the demo, each with its time: the owner's answer, executions, outcomes, and CRM syncs."""
+"""The events after a decision of the demo with their times: the owner's answer, executions, outcomes, and CRM syncs."""
 
 from __future__ import annotations
 

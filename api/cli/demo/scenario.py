@@ -121,7 +121,7 @@ class DemoScenario:
         }
 
     def versions(self, policy_id: str) -> list[Rulebook]:
-        """The versions of a policy, oldest first. The version of the bad rollout, if it is of this policy, comes last."""
+        """The versions of a policy, oldest first. The version of the bad rollout comes last, if the policy has it."""
         rollout = [self._rollout] if policy_id == self._rollout.rulebook_id else []
         return [rulebook for _, rulebook in self._policies[policy_id].versions] + rollout
 
@@ -130,7 +130,7 @@ class DemoScenario:
         return self._owners.get(scope, ())
 
     def decisions(self, scope: str, decisions: int) -> int:
-        """The number of decisions of a scope, out of a total. A peer always makes the same number, on top of the total."""
+        """The number of decisions of a scope out of a total. Each peer makes the same number, on top of the total."""
         if scope in self.peers:
             return self._parameters["peers"]["decisions"]
         shares = [settings["share"] for settings in self._parameters["scopes"].values()]

@@ -1,4 +1,4 @@
-"""`gate drafts new`, `save`, `set`, `add`, `remove`, `fork`, `merge`, `rename`, `close`, and `reopen`: change drafts."""
+"""`gate drafts new`, `save`, `set`, `add`, `remove`, `fork`, `merge`, `rename`, `close`, `reopen`: change drafts."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def close(
     """Close a draft, which removes it from the list of open drafts. Its text, revisions, and cases stay stored."""
     with drafting(home, database_url, scope, user, token_file) as (_, of, who, acts):
         closed = acts.close(of, who, draft)
-    _told(closed, f"Closed {closed.name}. `gate drafts reopen {draft} --scope {scope}` opens it again.", as_json=as_json)
+    _told(closed, f"Closed {closed.name}. To undo this: `gate drafts reopen {draft} --scope {scope}`.", as_json=as_json)
 
 
 def reopen(

@@ -1,4 +1,4 @@
-"""`gate migrate shadow start`, `stop`, `show`: an open migration decides new decisions too, next to the active version."""
+"""`gate migrate shadow start`, `stop`, `show`: an open migration decides new decisions too, without any effect."""
 
 from __future__ import annotations
 

@@ -78,9 +78,7 @@ def analyse(
     from gate.rulebooks.analysis import analyse as analysed
 
     if scope is not None and against is None:
-        raise OperatorError(
-            "USAGE_INVALID", "--scope needs --against with a version that is registered in the scope."
-        )
+        raise OperatorError("USAGE_INVALID", "--scope needs --against with a version that is registered in the scope.")
     read = read_rulebook(file)
     rulebook = read.valid(as_json=as_json)
     other = None if against is None else _other(against, scope, rulebook, home, database_url, as_json=as_json)

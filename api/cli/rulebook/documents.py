@@ -75,7 +75,7 @@ class DocumentFile:
         return self.yaml_lines is not None
 
     def lines(self, paths: Sequence[str]) -> dict[str, int]:
-        """The line of each path, from 1. A path that does not exist has the line of the nearest object or array around it."""
+        """The line of each path, from 1. A path that does not exist has the line of the nearest object around it."""
         lines = self.yaml_lines
         if lines is None:
             return lines_of(self.text, paths)

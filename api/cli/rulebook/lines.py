@@ -20,8 +20,9 @@ def nodes(tree: Tree, depth: int = 0) -> Iterator[tuple[int, Tree]]:
 
 
 def tree_lines(tree: Tree) -> Iterator[str]:
-    """The lines of a tree over facts, with sign, result, and reason, such as `+ margin_percent gte 15: true, the fact is
-    22`.
+    """The lines of a tree over facts, with sign, result, and reason.
+
+    An example is `+ margin_percent gte 15: true, the fact is 22`.
     """
     for depth, node in nodes(tree):
         sign, result = "+" if node.supports else "-", "true" if node.holds else "false"

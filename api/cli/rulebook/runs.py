@@ -80,7 +80,7 @@ class UnusableFile:
 
 
 def run_file(path: Path) -> FileRun | UnusableFile:
-    """Runs the cases in a file, or from stdin for `-`. On stdin, the rulebook's path is relative to the current folder."""
+    """Runs the cases in a file, or from stdin for `-`, where paths of rulebooks are relative to the current folder."""
     name = "stdin" if str(path) == "-" else str(path)
     try:
         document = read_document(path, max_depth=MAX_DEPTH, max_values=MAX_VALUES)
