@@ -102,7 +102,7 @@ class Policy:
 
         Args:
             random: The source of random numbers.
-            kinds_vary: The standard deviation of a normal number for each kind, whose exponential multiplies the weight.
+            kinds_vary: The standard deviation of a normal number per kind, whose exponential multiplies its weight.
             success_varies: The same for the odds of success, with one number for all kinds.
         """
         odds = math.exp(random.gauss(0, success_varies))
