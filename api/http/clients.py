@@ -1,8 +1,8 @@
-"""The rate limit of clients without a key: a number of requests per address and minute, counted by all workers together.
+"""The rate limit of clients without a key: a number of requests per address and minute, counted by all workers.
 
 The workers share a small file of fixed size with the counts. So many addresses take no memory, and a flood of requests
-never reaches the ledger. Two addresses that share a place in the file share its count. Outsiders cannot find such pairs,
-because the places come from a keyed hash. Workers that count one address at the same moment may lose a count.
+never reaches the ledger. Two addresses that share a place in the file share its count. Outsiders cannot find such
+pairs, because the places come from a keyed hash. Workers that count one address at the same moment may lose a count.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ GAUGES: Final[Mapping[str, str]] = {
     "gate_ledger_bytes": "Size of the ledger on disk, in bytes.",
     "gate_ledger_disk_free_bytes": "Free space on the ledger's disk, in bytes. Absent for PostgreSQL.",
 }
-"""The metrics that are measured on each read, by name, with their meanings. A name with the ending `_total` is a counter."""
+"""The metrics that are measured on each read, with their meanings. Names with the ending `_total` are counters."""
 
 
 def exposition(counted: Sequence[Counted], gauges: Mapping[str, float]) -> bytes:

@@ -3,8 +3,8 @@
     {"request_id":"req_01a1...","method":"POST","route":"/api/decide","status":200,"scope":"8f7f47779ccb4ee4",
      "latency_ms":4.812,"event":"request","level":"info","time":"2026-11-21T11:38:35.200Z"}
 
-No line has a key, a secret, a body, a header's value (except a harmless `x-request-id`), or the message of an unexpected
-exception, which could quote one of them. For the same reason, the log has the templates of routes.
+No line has a key, a secret, a body, a header's value (except a harmless `x-request-id`), or the message of an
+unexpected exception, which could quote one of them. For the same reason, the log has the templates of routes.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class AdaptersPart(Part):
 
 
 class CheckpointsPart(Part):
-    """Whether checkpoints are kept, when all chains were last checked, and how many contradict their last checkpoint."""
+    """Whether checkpoints are kept, when all chains were last checked, and how many contradict a checkpoint."""
 
     kept: bool
     looked_at: str | None

@@ -35,7 +35,7 @@ class _NoReports:
 
 
 NO_REPORTS: Final[Reports] = _NoReports()
-"""Says of every report that it cannot be made."""
+"""Refuses every report."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Reads the headers of a request: the version, the method and name of the message, and the origin."""
+"""Reads the headers of a request: the protocol version, the message's method, its name, and the origin."""
 
 from __future__ import annotations
 

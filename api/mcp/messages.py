@@ -65,17 +65,19 @@ def read_message(value: Json) -> Request | None:
         return None
     method = value.get("method")
     if not isinstance(method, str):
-        raise _invalid("The message has no method, or a method that is not a string; send the name of the method.", value)
+        raise _invalid("The message has no method, or it is not a string; send the method's name.", value)
     if "id" not in value:
         return None
     id_ = _id(value)
     if id_ is None:
-        raise _invalid("The id must be a string or an integer within 2^53-1; a notification has no id.", value)
+        raise _invalid("The id must be a string or an integer within 2^53-1; leave it out in a notification.", value)
     params = value.get("params", _ABSENT)
     if params is _ABSENT:
         return Request(id_, method, {})
     if not isinstance(params, dict):
-        raise ProtocolError(Code.INVALID_PARAMS, "The params must be an object; send one, or leave params out.", id_=id_)
+        raise ProtocolError(
+            Code.INVALID_PARAMS, "The params must be an object; send one, or leave params out.", id_=id_
+        )
     return Request(id_, method, params)
 
 

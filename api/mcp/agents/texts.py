@@ -59,9 +59,10 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "replay": (
         "Replay a stored decision",
-        "Decides a stored decision again and returns the differences. replay_mode historical uses the rulebook of the "
-        "decision; current uses what the scope has registered now. It uses the stored request, or another input. "
-        "Nothing is stored or signed, and a replayed verdict never allows the action, even if it is yes. " + _ONLY,
+        "Decides a stored decision again and returns the differences. replay_mode historical repeats the original "
+        "decision; current uses the version of the rulebook that the scope registered last, with the stored request or "
+        "your own input. Nothing is stored or signed, and a replayed verdict never allows the action, even if it is "
+        "yes. " + _ONLY,
     ),
     "list_rulebooks": (
         "List the registered rulebooks",
@@ -83,7 +84,10 @@ MEMBERS: Final[Mapping[str, str]] = {
     "record": "A full Decision Record, as exported.",
     "input": "The Decision Request.",
     "public_key": "A public key in PEM, for diagnosis. It never makes a record verified.",
-    "replay_mode": "historical (default) uses the rulebook of the decision; current uses what is registered now.",
+    "replay_mode": (
+        "historical (default) repeats the original decision; current uses the version of the rulebook that the scope "
+        "registered last."
+    ),
     "limit": "The maximum number of rulebooks. Default: 100.",
 }
 """The description of each argument."""
