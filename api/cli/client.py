@@ -1,4 +1,4 @@
-"""gate client: inspect a guard's intent store, deliver its reports, and settle actions with an unknown end."""
+"""`gate client`: inspect a guard's intent store, deliver its reports, and settle actions with an unknown end."""
 
 from __future__ import annotations
 
@@ -163,11 +163,11 @@ def settle_intent(
 
     First make sure that no process is still executing the action: an unknown end does not mean that it ended.
 
-    With --not-executed the action may start again: the next retry of the guard asks the gate again. THE ACTION HAPPENS
-    TWICE if it was executed after all, or if a process is still executing it. This command cannot stop that process.
-    Its report is then recorded in addition to this one.
+    With `--not-executed` the action may start again: the next retry of the guard asks the gate again. THE ACTION
+    HAPPENS TWICE if it was executed after all, or if a process is still executing it. This command cannot stop that
+    process. Its report is then recorded in addition to this one.
 
-    With --executed on an action that was reported as failed, such as a payment that timed out, the command adds a
+    With `--executed` on an action that was reported as failed, such as a payment that timed out, the command adds a
     second receipt, and the action does not start again.
 
     The report is stored for delivery. It is delivered at once if you give the address of the service and a key.
@@ -428,7 +428,7 @@ def _say_unknown(intents: Sequence[Intent]) -> None:
 def _say_in_review(intents: Sequence[Intent]) -> None:
     if not intents:
         return
-    say(f"Actions held for review: {len(intents)}. Once granted, each goes on with client.resume(intent).")
+    say(f"Actions held for review: {len(intents)}. After a grant, continue each with client.resume(intent).")
     rows = [[*_in_cells(intent), intent.asked_at] for intent in intents]
     records(["intent", "decision", "action", "target", "asked"], rows)
 

@@ -1,4 +1,4 @@
-"""gate keys: the API keys of scopes."""
+"""`gate keys`: the API keys of scopes."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def rotate(
             return
         if overlap_hours == 0 and old.status(utc_now()) == "active":
             confirm(
-                f"Disables the key {key_id} (scope {owner.name}) at once; --overlap-hours lets it work on.",
+                f"Disables the key {key_id} (scope {owner.name}) at once; --overlap-hours keeps it working longer.",
                 yes=yes,
             )
         key, made = directory.rotate_key(key_id, timedelta(hours=overlap_hours), utc_now())
@@ -225,7 +225,7 @@ def moment(text: str | None) -> datetime | None:
     """The date and time that an option gives, or None.
 
     Raises:
-        OperatorError: DATE_INVALID.
+        OperatorError: `DATE_INVALID`.
     """
     if text is None:
         return None

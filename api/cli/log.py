@@ -1,4 +1,4 @@
-"""gate log: the operator log."""
+"""`gate log`: show the operator log."""
 
 from __future__ import annotations
 

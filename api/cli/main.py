@@ -1,7 +1,7 @@
 """The `gate` command.
 
-Exit codes, the same for every subcommand: 0 done, or the answer is good (verified, whole, valid); 1 the answer is not
-good (not verified, broken, invalid); 2 the command failed (unusable input, unknown name, no instance).
+All subcommands have the same exit codes. 0: done, or the answer is good (verified, whole, valid). 1: the answer is not
+good (not verified, broken, invalid). 2: the command failed (unusable input, unknown name, no instance).
 """
 
 from __future__ import annotations

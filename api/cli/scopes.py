@@ -1,4 +1,4 @@
-"""gate scopes: the accounts that records belong to."""
+"""`gate scopes`: the accounts that own records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gate serve: the HTTP service."""
+"""`gate serve`: run the HTTP service."""
 
 from __future__ import annotations
 
@@ -194,9 +194,8 @@ def _check_port(host: str, port: int) -> None:
             raise _no_address(host, error.strerror) from error
         raise OperatorError(
             "ADDRESS_UNAVAILABLE",
-            f"The service cannot listen on {host}:{port} ({error.strerror}). Stop the process that uses the "
-            "port, or choose "
-            f"another --port (with make: make run PORT=8081).",
+            f"The service cannot listen on {host}:{port} ({error.strerror}). Stop the process that uses the port, or "
+            f"choose another --port (with make: make run PORT=8081).",
         ) from error
 
 

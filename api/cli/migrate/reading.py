@@ -1,4 +1,4 @@
-"""gate migrate list, show, status: what a scope's migrations and routes are."""
+"""`gate migrate list`, `show`, `report`, and `status`: read the migrations and routes of a scope."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def status(
         ]
         table(["rulebook", "version", "by", "migration", "who", "since (UTC)"], rows)
     else:
-        say(f"The scope {scope} has no route yet: requests name a version of each rulebook.")
+        say(f"The scope {scope} has no route yet, so each request states the version of its rulebook.")
     for found in waiting:
         then = "to be applied" if found.migration_id in ready else "for an approver"
         say(f"{found.migration_id} was {found.sentence()}, and waits {then}.")

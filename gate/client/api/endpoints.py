@@ -1,8 +1,8 @@
 # Generated from the OpenAPI document by `make client`. Do not edit: change the document, in schemas/, or the
 # generator, in api/description/client.
-"""Every endpoint as a method: the operations of `gate.client.operations`, sent and awaited.
+"""Every endpoint as a method, which sends the operation of `gate.client.operations` and returns the answer.
 
-Each operation is described once: its signature, types and description hold for both clients.
+Each operation is described once. Its signature, types, and description are the same for both clients.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 # Generated from the OpenAPI document by `make client`. Do not edit: change the document, in schemas/, or the
 # generator, in api/description/client.
-"""Every operation of the service as a function that gives its `Call`, named as in the OpenAPI document. Pure.
+"""Every operation of the service as a function that returns its `Call`, with the names of the OpenAPI document. Pure.
 
     call = decide(request, idempotency_key="order-77")
     call.body       # the canonical JSON of the request
 
-What an operation needs is positional, and what it takes besides goes by name; what is None is left out, and the service
-chooses. Arguments that no service could be sent, or that would lead to another endpoint, are refused here with
-RequestRefused, SVC_API_REQUEST_INVALID; bodies that are no I-JSON with MaterialRefused, SVC_API_JSON_INVALID. All else
-the service judges.
+Required arguments are positional, and optional ones are keywords. An argument of None is not sent, and the service uses
+its default. A function raises `RequestRefused` (`SVC_API_REQUEST_INVALID`) for an argument that cannot be sent, or that
+would lead to another endpoint. It raises `MaterialRefused` (`SVC_API_JSON_INVALID`) for a body that is not I-JSON. The
+service checks everything else.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ __all__ = [
     "verify_supplied_record",
 ]
 
-# These words lead to other endpoints where a decision_id stands in a path.
+# In the place of a decision_id in a path, these words lead to other endpoints.
 _NO_DECISION_ID: Final = frozenset(
     {
         "adapters",
@@ -207,7 +207,7 @@ def decide(
         idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
             another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
             Send one with every write, and the same one with every retry. Without a key, the client makes one for
-            this call and its own retries; only a key of yours makes a retry after a crash safe.
+            this call and its own retries. Only your own key makes a retry after a crash safe.
         view: The view of the record; `full` by default. It overrides `Prefer`, and `response_view` in a body
             overrides both.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
@@ -217,8 +217,8 @@ def decide(
         A decision. Read `verdict`, not only the status.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "decide",
@@ -254,8 +254,8 @@ def try_decide(
         What a decision would look like.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "tryDecide", "POST", "/api/sandbox/decide", body=request, view=view, request_id=request_id, credential=None
@@ -309,8 +309,8 @@ def find_decisions(
         state: Only reviews in this state.
         owner: Only reviews of this owner. Needs `state`.
         min_age: Only decisions made at least this many seconds ago.
-        order: The order. Send the same one with a cursor. `oldest` needs `state`. None leaves it at newest.
-        limit: The largest number of results. None leaves it at 20.
+        order: The order. Send the same one with a cursor. `oldest` needs `state`. None means newest.
+        limit: The largest number of results. None means 20.
         cursor: The `next_cursor` of the previous page, with the same order.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
             of its own.
@@ -319,7 +319,7 @@ def find_decisions(
         A page of decisions.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "findDecisions",
@@ -363,7 +363,7 @@ def get_decision(decision_id: str, *, view: View | None = None, request_id: str 
         The stored record.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}"
     return call("getDecision", "GET", path, view=view, request_id=request_id)
@@ -396,7 +396,7 @@ def report_execution(
         idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
             another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
             Send one with every write, and the same one with every retry. Without a key, the client makes one for
-            this call and its own retries; only a key of yours makes a retry after a crash safe.
+            this call and its own retries. Only your own key makes a retry after a crash safe.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
             of its own.
 
@@ -404,8 +404,8 @@ def report_execution(
         The idempotency key was used before with the same payload. This is the earlier receipt.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/execution"
     return call(
@@ -429,7 +429,7 @@ def list_executions(
 
     Args:
         decision_id: `decision_id` of a record in your scope.
-        limit: The largest number of results. None leaves it at 20.
+        limit: The largest number of results. None means 20.
         cursor: `next_cursor` of the previous page.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
             of its own.
@@ -438,7 +438,7 @@ def list_executions(
         The receipts; an empty list if there are none.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/execution"
     return call("listExecutions", "GET", path, query={"limit": limit, "cursor": cursor}, request_id=request_id)
@@ -466,7 +466,7 @@ def report_outcome(
         idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
             another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
             Send one with every write, and the same one with every retry. Without a key, the client makes one for
-            this call and its own retries; only a key of yours makes a retry after a crash safe.
+            this call and its own retries. Only your own key makes a retry after a crash safe.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
             of its own.
 
@@ -474,8 +474,8 @@ def report_outcome(
         The idempotency key was used before with the same payload. This is the earlier outcome.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/outcome"
     return call(
@@ -499,7 +499,7 @@ def list_outcomes(
 
     Args:
         decision_id: `decision_id` of a record in your scope.
-        limit: The largest number of results. None leaves it at 20.
+        limit: The largest number of results. None means 20.
         cursor: `next_cursor` of the previous page.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
             of its own.
@@ -508,7 +508,7 @@ def list_outcomes(
         The outcomes; an empty list if there are none.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/outcome"
     return call("listOutcomes", "GET", path, query={"limit": limit, "cursor": cursor}, request_id=request_id)
@@ -540,7 +540,7 @@ def resolve_decision(
         idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
             another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
             Send one with every write, and the same one with every retry. Without a key, the client makes one for
-            this call and its own retries; only a key of yours makes a retry after a crash safe.
+            this call and its own retries. Only your own key makes a retry after a crash safe.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
             of its own.
 
@@ -548,8 +548,8 @@ def resolve_decision(
         The idempotency key was used before with the same payload. This is the earlier resolution.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/resolution"
     return call(
@@ -583,7 +583,7 @@ def get_resolution(decision_id: str, *, request_id: str | None = None) -> Call[R
         The state of the review; `state` is null if the decision was never held for an owner.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/resolution"
     return call("getResolution", "GET", path, request_id=request_id)
@@ -609,7 +609,7 @@ def report_crm_sync(
         idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
             another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
             Send one with every write, and the same one with every retry. Without a key, the client makes one for
-            this call and its own retries; only a key of yours makes a retry after a crash safe.
+            this call and its own retries. Only your own key makes a retry after a crash safe.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
             of its own.
 
@@ -617,8 +617,8 @@ def report_crm_sync(
         The idempotency key was used before with the same payload. This is the earlier report.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/crm-sync"
     return call(
@@ -642,7 +642,7 @@ def list_crm_syncs(
 
     Args:
         decision_id: `decision_id` of a record in your scope.
-        limit: The largest number of results. None leaves it at 20.
+        limit: The largest number of results. None means 20.
         cursor: `next_cursor` of the previous page.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
             of its own.
@@ -651,7 +651,7 @@ def list_crm_syncs(
         The CRM syncs; an empty list if there are none.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/crm-sync"
     return call("listCrmSyncs", "GET", path, query={"limit": limit, "cursor": cursor}, request_id=request_id)
@@ -676,7 +676,7 @@ def verify_stored_decision(decision_id: str, *, request_id: str | None = None) -
         The result. The status is 200 even if the record is not verified.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/verify"
     return call("verifyStoredDecision", "GET", path, request_id=request_id)
@@ -704,8 +704,8 @@ def verify_supplied_record(
         The result. The status is 200 even if the record is not verified.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/verify"
     return call("verifySuppliedRecord", "POST", path, body=material, request_id=request_id)
@@ -724,7 +724,7 @@ def describe_verification(*, request_id: str | None = None) -> Call[Verification
         The description.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("describeVerification", "GET", "/api/decision/verify", request_id=request_id, credential=None)
 
@@ -747,8 +747,8 @@ def verify_exported_record(
         The result. The status is 200 even if the record is not verified.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "verifyExportedRecord", "POST", "/api/decision/verify", body=material, request_id=request_id, credential=None
@@ -768,7 +768,7 @@ def describe_packet_verification(*, request_id: str | None = None) -> Call[Verif
         The description.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "describePacketVerification", "GET", "/api/decision/packet/verify", request_id=request_id, credential=None
@@ -794,8 +794,8 @@ def verify_exported_packet(
         The result. The status is 200 even if the packet is not verified.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "verifyExportedPacket",
@@ -830,12 +830,12 @@ def export_packet(
 
     Args:
         decision_id: `decision_id` of a record in your scope.
-        include_input: Whether to include `input`, the Decision Request. None leaves it at false.
-        include_chain: Whether to include `audit_chain`. None leaves it at true.
-        include_intelligence: Whether to include `policy_intelligence`. None leaves it at true.
-        execution_limit: The largest number of execution receipts, newest first. None leaves it at 20.
-        outcome_limit: The largest number of outcome records, newest first. None leaves it at 20.
-        chain_limit: The largest number of chain links, starting with the decision's own. None leaves it at 20.
+        include_input: Whether to include `input`, the Decision Request. None means false.
+        include_chain: Whether to include `audit_chain`. None means true.
+        include_intelligence: Whether to include `policy_intelligence`. None means true.
+        execution_limit: The largest number of execution receipts, newest first. None means 20.
+        outcome_limit: The largest number of outcome records, newest first. None means 20.
+        chain_limit: The largest number of chain links, starting with the decision's own. None means 20.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
             of its own.
 
@@ -843,7 +843,7 @@ def export_packet(
         The packet.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/packet"
     return call(
@@ -895,8 +895,8 @@ def replay_decision(
         The result. The status is 200 whether it matched or drifted.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/replay"
     return call("replayDecision", "POST", path, body=request, view=view, request_id=request_id)
@@ -927,8 +927,8 @@ def diff_decision(
         The result. The status is 200 whether it matched or drifted.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/diff"
     return call("diffDecision", "POST", path, body=request, view=view, request_id=request_id)
@@ -963,8 +963,8 @@ def simulate_counterfactuals(
         The result of each scenario.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/counterfactuals"
     return call("simulateCounterfactuals", "POST", path, body=request, view=view, request_id=request_id)
@@ -1002,10 +1002,10 @@ def get_policy_confidence(
         since: Only decisions from this time on. Include the time zone.
         until: Only decisions before this time. Include the time zone.
         clock: Which date counts. `recorded`: when the gate recorded the decision. `occurred`: when it happened
-            according to the caller, or when it was recorded if the caller did not say. None leaves it at recorded.
+            according to the caller, or when it was recorded if the caller did not say. None means recorded.
         action: Only decisions with this action.
         limit: Count only this many decisions, those with the latest outcomes; all by default.
-        min_sample: How many terminal outcomes a level needs, and a version to be compared. None leaves it at 20.
+        min_sample: How many terminal outcomes a level needs, and a version to be compared. None means 20.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
             of its own.
 
@@ -1013,7 +1013,7 @@ def get_policy_confidence(
         The report.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/policies/{member('policy_id', policy_id)}/confidence"
     return call(
@@ -1063,10 +1063,10 @@ def get_policy_effectiveness(
         since: Only decisions from this time on. Include the time zone.
         until: Only decisions before this time. Include the time zone.
         clock: Which date counts. `recorded`: when the gate recorded the decision. `occurred`: when it happened
-            according to the caller, or when it was recorded if the caller did not say. None leaves it at recorded.
+            according to the caller, or when it was recorded if the caller did not say. None means recorded.
         limit: Count only this many decisions, the latest in the chain; all by default.
         min_sample: How many terminal outcomes are needed for a judgment, and for comparing a version with the
-            others. None leaves it at 20.
+            others. None means 20.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
             of its own.
 
@@ -1074,7 +1074,7 @@ def get_policy_effectiveness(
         The report.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/policies/{member('policy_id', policy_id)}/effectiveness"
     return call(
@@ -1127,12 +1127,12 @@ def get_policy_anomalies(
         since: Only decisions from this time on. Include the time zone.
         until: Only decisions before this time. Include the time zone.
         clock: Which date counts. `recorded`: when the gate recorded the decision. `occurred`: when it happened
-            according to the caller, or when it was recorded if the caller did not say. None leaves it at recorded.
+            according to the caller, or when it was recorded if the caller did not say. None means recorded.
         limit: Count only this many decisions, the latest in the chain; all by default.
         min_sample: How many cases are needed in a window, in the period it is compared with, and for a metric. None
-            leaves it at 20.
-        threshold: The lowest score that is listed and counted, with at most six decimals. None leaves it at 0.35.
-        max_items: The largest number of anomalies listed, the costliest first. None leaves it at 20.
+            means 20.
+        threshold: The lowest score that is listed and counted, with at most six decimals. None means 0.35.
+        max_items: The largest number of anomalies listed, the costliest first. None means 20.
         value: The observed metric in which effects are estimated; none by default.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
             of its own.
@@ -1141,7 +1141,7 @@ def get_policy_anomalies(
         The report.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/policies/{member('policy_id', policy_id)}/anomalies"
     return call(
@@ -1175,7 +1175,7 @@ def get_policy_alerts(*, open_days: int | None = None, request_id: str | None = 
 
     Args:
         open_days: How many days an anomaly stays open after its window, counted to the date of the chain's last
-            entry. None leaves it at 90.
+            entry. None means 90.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
             of its own.
 
@@ -1183,7 +1183,7 @@ def get_policy_alerts(*, open_days: int | None = None, request_id: str | None = 
         The alerts.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("getPolicyAlerts", "GET", "/api/policy-alerts", query={"open_days": open_days}, request_id=request_id)
 
@@ -1196,7 +1196,7 @@ def get_policy_alerts_feed(*, open_days: int | None = None, request_id: str | No
 
     Args:
         open_days: How many days an anomaly stays open after its window, counted to the date of the chain's last
-            entry. None leaves it at 90.
+            entry. None means 90.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
             of its own.
 
@@ -1204,7 +1204,7 @@ def get_policy_alerts_feed(*, open_days: int | None = None, request_id: str | No
         The feed.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "getPolicyAlertsFeed",
@@ -1247,12 +1247,12 @@ def get_policy_benchmarks(
         verdict: Of your own decisions, only those with this verdict.
         since: Only decisions from this time on. Include the time zone.
         until: Only decisions before this time. Include the time zone.
-        clock: Only `recorded`: months are frozen by the date of the record. None leaves it at recorded.
+        clock: Only `recorded`: months are frozen by the date of the record. None means recorded.
         limit: Count only this many of your own decisions, the latest in the chain; all of the month by default.
         min_cohort_scopes: How many other scopes a comparison needs. Their number is rounded down to a step of 1, 2
-            or 5 first. None leaves it at 5.
+            or 5 first. None means 5.
         min_cohort_decisions: How many decisions of theirs a comparison needs. Their number is rounded down in the
-            same way. None leaves it at 50.
+            same way. None means 50.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
             of its own.
 
@@ -1260,7 +1260,7 @@ def get_policy_benchmarks(
         The report.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/policies/{member('policy_id', policy_id)}/benchmarks"
     return call(
@@ -1307,7 +1307,7 @@ def ask_refund_workflow(
         idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
             another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
             Send one with every write, and the same one with every retry. Without a key, the client makes one for
-            this call and its own retries; only a key of yours makes a retry after a crash safe.
+            this call and its own retries. Only your own key makes a retry after a crash safe.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
             of its own.
 
@@ -1315,8 +1315,8 @@ def ask_refund_workflow(
         The answer. Read `execution_allowed`, not only the status.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/v1/workflows/{member('ticketing_system', ticketing_system)}/refund"
     return call(
@@ -1340,7 +1340,7 @@ def get_chain(chain_id: str, *, limit: int | None = None, request_id: str | None
 
     Args:
         chain_id: `audit_chain.chain_id` of a record in your scope.
-        limit: The largest number of links. None leaves it at 20.
+        limit: The largest number of links. None means 20.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
             of its own.
 
@@ -1348,7 +1348,7 @@ def get_chain(chain_id: str, *, limit: int | None = None, request_id: str | None
         The chain.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/chains/{member('chain_id', chain_id)}"
     return call("getChain", "GET", path, query={"limit": limit}, request_id=request_id)
@@ -1369,7 +1369,7 @@ def get_checkpoint(chain_id: str, *, request_id: str | None = None) -> Call[Chec
         The checkpoint.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/chains/{member('chain_id', chain_id)}/checkpoint"
     return call("getCheckpoint", "GET", path, request_id=request_id)
@@ -1396,7 +1396,7 @@ def get_status(*, request_id: str | None = None) -> Call[Status]:
         Ready.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "getStatus",
@@ -1422,7 +1422,7 @@ def get_livez(*, request_id: str | None = None) -> Call[Probe]:
         The process is alive.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("getLivez", "GET", "/livez", request_id=request_id, credential=None)
 
@@ -1440,7 +1440,7 @@ def get_readyz(*, request_id: str | None = None) -> Call[Probe]:
         Ready.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "getReadyz", "GET", "/readyz", request_id=request_id, credential=None, accepts=(200, 503), read=readiness
@@ -1460,7 +1460,7 @@ def get_metrics(*, request_id: str | None = None) -> Call[str]:
         The metrics.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "getMetrics", "GET", "/metrics", request_id=request_id, credential="metrics", read=text, media_type="text/plain"
@@ -1481,7 +1481,7 @@ def get_runtime_config(*, request_id: str | None = None) -> Call[RuntimeConfig]:
         The settings.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("getRuntimeConfig", "GET", "/api/runtime-config", request_id=request_id, credential=None)
 
@@ -1499,7 +1499,7 @@ def get_proof_metrics(*, request_id: str | None = None) -> Call[ProofMetrics]:
         The counts.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("getProofMetrics", "GET", "/api/proof-metrics", request_id=request_id, credential="metrics")
 
@@ -1522,8 +1522,8 @@ def submit_pilot(
         The request is stored and waits for confirmation.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "submitPilot", "POST", "/api/pilot", body=request, request_id=request_id, credential=None, accepts=(202,)
@@ -1548,8 +1548,8 @@ def confirm_pilot(
         The request is confirmed.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("confirmPilot", "POST", "/api/pilot/confirm", body=request, request_id=request_id, credential=None)
 
@@ -1569,7 +1569,7 @@ def export_pilots(*, request_id: str | None = None) -> Call[str]:
         The pilot requests.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "exportPilots",
@@ -1604,7 +1604,7 @@ def list_routes(
         The routes.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "listRoutes",
@@ -1628,7 +1628,7 @@ def list_migrations(
 
     Args:
         state: Only migrations in this state.
-        limit: The largest number of results. None leaves it at 20.
+        limit: The largest number of results. None means 20.
         cursor: The `next_cursor` of the previous page.
         request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
             of its own.
@@ -1637,7 +1637,7 @@ def list_migrations(
         A page of migrations.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "listMigrations",
@@ -1664,7 +1664,7 @@ def get_migration(migration_id: str, *, request_id: str | None = None) -> Call[M
         The migration.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/migrations/{member('migration_id', migration_id)}"
     return call("getMigration", "GET", path, request_id=request_id)
@@ -1688,7 +1688,7 @@ def get_migration_report(migration_id: str, *, request_id: str | None = None) ->
         The evidence in the requested form.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/migrations/{member('migration_id', migration_id)}/report"
     return call("getMigrationReport", "GET", path, request_id=request_id)
@@ -1712,7 +1712,7 @@ def get_migration_report_markdown(migration_id: str, *, request_id: str | None =
         A page in Markdown.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/migrations/{member('migration_id', migration_id)}/report"
     return call("getMigrationReport", "GET", path, request_id=request_id, read=text, media_type="text/markdown")
@@ -1736,7 +1736,7 @@ def get_migration_report_html(migration_id: str, *, request_id: str | None = Non
         A page in HTML.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/migrations/{member('migration_id', migration_id)}/report"
     return call("getMigrationReport", "GET", path, request_id=request_id, read=text, media_type="text/html")
@@ -1758,7 +1758,7 @@ def list_receipt_keys(*, request_id: str | None = None) -> Call[KeyRegistryDocum
         The keys.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("listReceiptKeys", "GET", "/api/decision/receipt-keys", request_id=request_id, credential=None)
 
@@ -1776,7 +1776,7 @@ def list_attestation_keys(*, request_id: str | None = None) -> Call[KeyRegistryD
         The keys.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "listAttestationKeys",
@@ -1813,7 +1813,7 @@ def list_policy_bundles(
         The bundles, or the one bundle.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "listPolicyBundles",
@@ -1849,7 +1849,7 @@ def get_rulebook(
         The registration.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "getRulebook",
@@ -1874,7 +1874,7 @@ def list_trusted_adapters(*, request_id: str | None = None) -> Call[TrustedAdapt
         The manifests.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("listTrustedAdapters", "GET", "/api/decision/adapters", request_id=request_id, credential=None)
 
@@ -1909,7 +1909,7 @@ def list_policy_patterns(
         The patterns, or the one pattern.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "listPolicyPatterns",
@@ -1935,7 +1935,7 @@ def list_policy_sources(*, request_id: str | None = None) -> Call[PolicySources]
         The policies.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("listPolicySources", "GET", "/rules/policy-sources.json", request_id=request_id, credential=None)
 
@@ -1956,7 +1956,7 @@ def get_policy_table(
         The table.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/rules/policy-tables/{member('service', service)}.json"
     return call("getPolicyTable", "GET", path, request_id=request_id, credential=None)
@@ -1977,7 +1977,7 @@ def get_policy_source(policy_id: str, version: str, *, request_id: str | None = 
         The rulebook.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/rules/{member('policy_id', policy_id)}/{member('version', version)}.json"
     return call("getPolicySource", "GET", path, request_id=request_id, credential=None)
@@ -2001,7 +2001,7 @@ def list_schemas(*, request_id: str | None = None) -> Call[ContractIndex]:
         The index.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("listSchemas", "GET", "/schemas/", request_id=request_id, credential=None)
 
@@ -2020,7 +2020,7 @@ def get_schema(name: str, *, request_id: str | None = None) -> Call[dict[str, Js
         The schema.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/schemas/{member('name', name)}.schema.json"
     return call("getSchema", "GET", path, request_id=request_id, credential=None)
@@ -2039,7 +2039,7 @@ def list_conformance_fixtures(*, request_id: str | None = None) -> Call[Conforma
         The index.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("listConformanceFixtures", "GET", "/conformance/", request_id=request_id, credential=None)
 
@@ -2058,7 +2058,7 @@ def get_conformance_fixture(fixture_id: str, *, request_id: str | None = None) -
         The fixture.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/conformance/{member('fixture_id', fixture_id)}.json"
     return call("getConformanceFixture", "GET", path, request_id=request_id, credential=None)
@@ -2078,7 +2078,7 @@ def list_golden_replays(*, request_id: str | None = None) -> Call[GoldenReplayIn
         The index.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("listGoldenReplays", "GET", "/replay/", request_id=request_id, credential=None)
 
@@ -2097,7 +2097,7 @@ def get_golden_replays(file: str, *, request_id: str | None = None) -> Call[Gold
         The cases.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/replay/{member('file', file)}.json"
     return call("getGoldenReplays", "GET", path, request_id=request_id, credential=None)
@@ -2119,7 +2119,7 @@ def get_openapi(*, request_id: str | None = None) -> Call[dict[str, Json]]:
         The document.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("getOpenapi", "GET", "/openapi.json", request_id=request_id, credential=None)
 
@@ -2137,7 +2137,7 @@ def get_docs(*, request_id: str | None = None) -> Call[str]:
         The page.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("getDocs", "GET", "/docs", request_id=request_id, credential=None, read=text, media_type="text/html")
 
@@ -2156,6 +2156,6 @@ def get_docs_metadata(*, request_id: str | None = None) -> Call[DocsMetadata]:
         The summary.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("getDocsMetadata", "GET", "/docs.json", request_id=request_id, credential=None)

@@ -1,9 +1,10 @@
 # Generated from the OpenAPI document by `make client`. Do not edit: change the document, in schemas/, or the
 # generator, in api/description/client.
-"""The shapes of what is sent and answered, for editors and type checkers. Nothing is checked when a program runs.
+"""The types of requests and responses, for editors and type checkers. Nothing is checked at runtime.
 
-Answers may gain members, and words may be added to those listed here: read them tolerantly. Hashes are lower-case hex
-SHA-256, times are UTC timestamps `2026-01-31T12:00:00.000Z`, cursors and ids are opaque.
+Responses may have new fields, and enums may have new words in later releases. Programs must ignore unknown fields, and
+handle unknown words. Hashes are SHA-256 in lower-case hex. Times are UTC timestamps such as `2026-01-31T12:00:00.000Z`.
+Cursors and ids are opaque.
 """
 
 # Annotations are evaluated here, as they are written: as texts, TypedDict would not see which members are NotRequired.
@@ -12,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 Json: TypeAlias = Any
-"""A JSON value that the document says no more of, as `json.loads` gives it: look at it before you use it."""
+"""Any JSON value, as from `json.loads`. The document does not describe it further, so check it before use."""
 
 ActorType = Literal["key", "user", "service"]
 ConfidenceLevel = Literal["high", "medium", "low", "insufficient"]
@@ -35,7 +36,7 @@ Verdict = Literal["yes", "no", "review"]
 View = Literal["minimal", "standard", "full"]
 
 
-# What is sent: Decide.
+# Requests: Decide.
 
 
 class RulebookRef(TypedDict):
@@ -122,7 +123,7 @@ class DecisionRequest(TypedDict):
     """The view of the answer. It is not part of the input hash."""
 
 
-# What is sent: Lifecycle.
+# Requests: Lifecycle.
 
 
 class Executor(TypedDict):
@@ -264,7 +265,7 @@ class CrmSyncReport(TypedDict):
     """The record's `policy_version`. If sent, it must equal that of the stored record."""
 
 
-# What is sent: Verify.
+# Requests: Verify.
 
 
 class RecordVerificationRequest(TypedDict):
@@ -293,7 +294,7 @@ class PacketVerificationRequest(TypedDict):
     """A checkpoint of the chain that you kept. The packet must agree with it, and its links must reach it."""
 
 
-# What is sent: Replay.
+# Requests: Replay.
 
 
 class ReplayRequest(TypedDict):
@@ -336,7 +337,7 @@ class CounterfactualsRequest(TypedDict):
     """How much each scenario of the answer shows: `standard` adds the evidence, `full` the evaluation as well."""
 
 
-# What is sent: Policy services.
+# Requests: Policy services.
 
 
 class RefundWorkflowRequest(TypedDict):
@@ -356,7 +357,7 @@ class RefundWorkflowRequest(TypedDict):
     """The names of the vendor's conditions that are met, as an earlier answer listed them."""
 
 
-# What is sent: Operations.
+# Requests: Operations.
 
 
 class PilotRequest(TypedDict):
@@ -383,7 +384,7 @@ class PilotConfirmationRequest(TypedDict):
     """The token that the operator sent to the person."""
 
 
-# What is answered: Decide.
+# Responses: Decide.
 
 
 class ActionBinding(TypedDict):
@@ -805,7 +806,7 @@ class DecisionRecordDecisionContract(TypedDict):
 
 
 class DecisionRecord(TypedDict):
-    """The full Decision Record. Only this view can be verified. Callers may be answered with less: members that only
+    """The full Decision Record. Only this view can be verified. Views may have fewer fields, so fields that only
     some views have are not required.
     """
 
@@ -970,7 +971,7 @@ class SandboxAnswer(TypedDict):
     """When it was evaluated, UTC with milliseconds."""
 
 
-# What is answered: Records.
+# Responses: Records.
 
 
 class FoundDecisionDecisionContract(TypedDict):
@@ -1040,7 +1041,7 @@ class DecisionSearch(TypedDict):
     """The `cursor` of the next page; null at the end."""
 
 
-# What is answered: Lifecycle.
+# Responses: Lifecycle.
 
 
 class ExecutionReceipt(TypedDict):
@@ -1403,7 +1404,7 @@ class CrmSyncList(TypedDict):
     """Send it as `cursor` to get earlier ones; null if there are none."""
 
 
-# What is answered: Verify.
+# Responses: Verify.
 
 
 class VerificationResult(TypedDict):
@@ -3090,7 +3091,7 @@ class DecisionPacket(TypedDict):
     """Hash of the packet without this field."""
 
 
-# What is answered: Replay.
+# Responses: Replay.
 
 
 class ReplayDifference(TypedDict):
@@ -3236,7 +3237,7 @@ class CounterfactualsResult(TypedDict):
     """Hash of this answer without this field, in the view in which it was returned."""
 
 
-# What is answered: Reports.
+# Responses: Reports.
 
 
 class PolicyAlert(TypedDict):
@@ -3326,7 +3327,7 @@ class PolicyAlerts(TypedDict):
     """Hash of the answer without this field."""
 
 
-# What is answered: Policy services.
+# Responses: Policy services.
 
 
 class RefundWorkflowAnswerTicket(TypedDict):
@@ -3392,7 +3393,7 @@ class RefundWorkflowAnswer(TypedDict):
     """The Decision Record in short; only with a key."""
 
 
-# What is answered: Audit chain.
+# Responses: Audit chain.
 
 
 class ChainVerification(TypedDict):
@@ -3429,7 +3430,7 @@ class Chain(TypedDict):
     """Whether the links fit together and lead to the head."""
 
 
-# What is answered: Operations.
+# Responses: Operations.
 
 
 class StatusPart(TypedDict):
@@ -3593,7 +3594,7 @@ class PilotConfirmation(TypedDict):
     """The request is confirmed, now or earlier."""
 
 
-# What is answered: Migrations.
+# Responses: Migrations.
 
 
 class RulebookVersion(TypedDict):
@@ -4632,7 +4633,7 @@ class MigrationEvidence(TypedDict):
     """Hash of the evidence without this field."""
 
 
-# What is answered: Registries.
+# Responses: Registries.
 
 
 class PublicKeyEntry(TypedDict):
@@ -4980,7 +4981,7 @@ class PolicyTable(TypedDict):
     """One entry for each vendor, region and plan. Their order does not matter."""
 
 
-# What is answered: Contract.
+# Responses: Contract.
 
 
 class SchemaEntry(TypedDict):
@@ -5203,7 +5204,7 @@ class GoldenReplays(TypedDict):
     """The cases."""
 
 
-# What is answered: Documentation.
+# Responses: Documentation.
 
 
 class EndpointEntry(TypedDict):

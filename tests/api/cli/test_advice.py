@@ -14,7 +14,7 @@ from tests.support.advice import NAMESAKE, Advice
 from tests.support.command_line import run_gate
 from tests.workbench.support import Shared, advised
 
-TOLD = "ADVISORY: a model answered a question. Whatever its verdict, this authorizes nothing."
+TOLD = "ADVISORY: a model gave this answer. It authorizes nothing, with any verdict."
 
 
 @dataclass
