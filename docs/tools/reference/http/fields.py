@@ -110,7 +110,7 @@ def formats() -> tuple[Format, ...]:
 
 def title_of(file: str, pointer: str = "") -> str:
     """What a schema or a definition is called in a link."""
-    title = str(read(file)["title"])
+    title = _title(read(file))
     named = pointer.rpartition("/")[2]
     return f"{title}: {_spaced(named)}" if named and not _is_root(file, pointer) else title
 
@@ -154,7 +154,7 @@ class _Reader:
             name = self._named(pointer)
             if pointer in self._sections or (name not in self._shown and name != root):
                 tables.append(self._table(_label(written, pointer), name))
-        return Format(self._name, written["title"], tuple(tables))
+        return Format(self._name, _title(written), tuple(tables))
 
     def inline(self, schema: Schema) -> tuple[Field, ...]:
         """The fields of a schema without a name."""
@@ -254,6 +254,11 @@ class _Reader:
         if name in self._shown:
             return f"object with the fields of {self._shown[name]}"
         return self.type({key: value for key, value in schema.items() if key != "description"})
+
+
+def _title(written: Schema) -> str:
+    """The title of a schema. It names a component of the contract, and so has `Mcp` where people write MCP."""
+    return str(written["title"]).replace("Mcp ", "MCP ")
 
 
 def _references(node: Any) -> Iterator[str]:

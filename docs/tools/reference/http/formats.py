@@ -38,11 +38,11 @@ def _index() -> str:
     listed = [
         block
         for group, found in groups.items()
-        for block in (f"## {group}", table(("format", "what it is"), map(_listed, found)))
+        for block in (f"## {group}", table(("format", "description"), map(_listed, found)))
     ]
     return page(
         "# JSON formats",
-        "These pages list the fields of every JSON document that Decision Gate takes, returns or stores. "
+        "These pages list the fields of every JSON document that Decision Gate takes, returns, or stores. "
         "Each page comes from the JSON Schema that the service publishes at `/schemas/`.",
         "In the tables, `a.b` is field `b` of the object `a`, `a[].b` is that field in each item of the array `a`, and "
         "`*` is any name. A field that is not required can be absent. Later releases may add fields to responses: "
@@ -74,7 +74,7 @@ def _page(each: Format) -> str:
         linked(first.meaning, api="../api/"),
         f"This format has more pages: {choice(further, 'and')}." if further else "",
         _used(each.name),
-        f"Schema: [{each.name}.schema.json](../../../schemas/{each.name}.schema.json).",
+        f"Schema: [`{each.name}.schema.json`](../../../schemas/{each.name}.schema.json).",
         "## Fields" if first.fields else "",
         _fields(each.name, each.name, first),
         *_sections(each.name, each.name, own),
@@ -188,10 +188,10 @@ def _example(name: str) -> tuple[str, ...]:
     file = _EXAMPLES.get(name) or _examples().get(f"{name}.schema.json")
     if file is None:
         return ()
-    told = link(file.rpartition("/")[2], f"../../../schemas/{file}")
+    told = link(code(file.rpartition("/")[2]), f"../../../schemas/{file}")
     value = fields.read(file)
     short = shortened(value)
-    left_out = f"Some fields, items and text are left out. In full: {told}." if short != value else ""
+    left_out = f"Some fields, items, and text are left out. In full: {told}." if short != value else ""
     return "## Example", left_out, fence("json", example(short))
 
 
