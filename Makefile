@@ -9,7 +9,7 @@ OWN := env -u GATE_LAKE -u GATE_DATABASE_URL
 # Tests start hundreds of processes: what one of them compiled serves the next, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run demo notebooks check test mcp browser screenshots torture install lint format contract client reference docs diagrams bench lock clean
+.PHONY: run demo notebooks check test mcp browser screenshots torture install lint format contract client reference docs diagrams bench lock dist release-check clean
 
 run: install
 	@echo "Starting Decision Gate."
@@ -130,7 +130,7 @@ format: install
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-# Freezes the OpenAPI document anew, unless that would break its callers.
+# Freezes the OpenAPI document and the promised names anew, unless that would break callers.
 contract: install
 	@$(BIN)/python -m tests.contract
 
@@ -157,7 +157,15 @@ bench: install
 # Refreshes requirements.lock.
 lock: install
 	@$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --upgrade --quiet \
-	  --no-header --extra authoring --extra server --extra workbench --extra notebooks --group test --group bench --group docs --group build --output-file requirements.lock
+	  --no-header --extra authoring --extra server --extra workbench --extra notebooks --group test --group bench --group docs --group release --group build --output-file requirements.lock
+
+# The wheel, the source distribution and the bill of materials of a release, in dist; fails where a license or a file is wrong.
+dist: install
+	@$(BIN)/python -m tests.release
+
+# Installs what dist holds for each Python from 3.11 to 3.14 on this machine, and uses it as a user would. PYTHONS names others.
+release-check: dist
+	@$(BIN)/python -m tests.release.installs $(addprefix --python ,$(PYTHONS))
 
 clean:
 	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -32,9 +32,9 @@ _LINK: Final = re.compile(r"(!?\[[^\]]*\])\(([^)#\s]*)(#[^)\s]*)?\)")
 _FENCE: Final = re.compile(r"^```.*?^```", flags=re.MULTILINE | re.DOTALL)
 
 
-def main() -> int:
-    """Builds the site in build/site; the exit code."""
-    return build(ROOT / "build" / "site-sources", ROOT / "build" / "site")
+def main(folder: Path = ROOT / "build" / "site") -> int:
+    """Builds the site in a folder; the exit code."""
+    return build(folder.with_name(f"{folder.name}-sources"), folder)
 
 
 def build(sources: Path, folder: Path) -> int:
@@ -125,4 +125,4 @@ def _contents(pages: Iterable[Path], page: Path, caption: str = "") -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*map(Path, sys.argv[1:2])))

@@ -1,7 +1,6 @@
-"""Every check and every result code of a verification, in words.
+"""Descriptions of every check and every result code of a verification.
 
-The dashboard names the checks of a record by this, and docs/reference/checks.md is made from it. No verification reads
-it.
+The dashboard shows them, and the page `docs/reference/checks.md` is generated from them. No verification reads them.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ class Check(NamedTuple):
 
     Attributes:
         name: Its name in a result.
-        holds: What is so where it holds, as a sentence without its full stop.
-        skipped: Why it can be skipped, likewise; "" where it cannot.
-        advice: `holds` of an advisory record, where that is something else.
-        more: What else a reader of its result needs, as sentences.
+        holds: What is true if it holds, as a sentence without its period.
+        skipped: Why it can be skipped, as a sentence without its period; "" if it cannot.
+        advice: `holds` for an advisory record, if it differs.
+        more: Other facts that a reader of the result needs, as sentences.
     """
 
     name: str
@@ -32,8 +31,8 @@ class Group(NamedTuple):
     """Checks of one kind.
 
     Attributes:
-        title: What they have in common.
-        about: Where they are made, and the codes of records that fail them, as sentences.
+        title: The subject of the checks.
+        about: Sentences about where they apply, and about the codes of records that fail them.
         checks: The checks.
     """
 
@@ -517,9 +516,7 @@ CODES: Final[Mapping[str, str]] = {
     "RESOLUTION_UNSIGNED": "The resolution has no signature.",
     "RESOLUTION_SIGNATURE_INVALID": "The signature is not the key's signature of this resolution.",
 }
-"""What a verification finds, by its one code: those of records in the order in which they win, then those of packets
-and of resolutions.
-"""
+"""The meaning of each result code: those of records by priority, then those of packets and of resolutions."""
 
 CHAIN: Final[tuple[tuple[str, str], ...]] = (
     (

@@ -59,6 +59,10 @@ class TestStyle:
         assert found("Word. " * 1499 + "\n") == []
         assert found("Word. " * 1500 + "\n") == [(1, "page")]
 
+    def test_a_generated_page_has_no_more_either(self) -> None:
+        text = Text("docs/reference/example.md", "generated", "Word. " * 1500 + "\n")
+        assert [each.rule for each in style.check(text)] == ["page"]
+
     def test_all_pages_together_have_at_most_60000_words(self) -> None:
         at_most = [page("word " * 1000) for _ in range(60)]
         assert list(style.check_total(at_most)) == []
@@ -87,6 +91,11 @@ class TestCounts:
             "Five six seven.",
         ]
         assert count([text]).mean == pytest.approx(8 / 3)
+
+    def test_a_word_has_a_letter_or_a_digit(self) -> None:
+        text = page("# Title\n\n| a | b |\n|---|---|\n| `c` | 4 |\n\n- Five.\n\n```text\nx = 1\n```\n")
+        # Title, a, b, c, 4, Five, the language of the block, x, 1.
+        assert text.words == 9
 
     def test_shares_are_of_all_sentences(self) -> None:
         text = page(f"The gate decides. {'Word ' * 31}. The record is signed. The gate signs it.\n")

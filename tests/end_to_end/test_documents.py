@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from docs.tools.reference.operations import operations
+from docs.tools.reference.http.operations import operations
 from gate.policy.confidence import Counts, Coverage
 from gate.policy.questions import ConfidenceQuestion
 from gate.policy.reports import confidence_report

@@ -36,7 +36,7 @@ class Counts:
     """What was counted of some texts.
 
     Attributes:
-        words: Words between white space, code and tables included.
+        words: Pieces between white space with a letter or a digit, code and tables included.
         sentences: Sentences of paragraphs and lists.
         mean: Words of a sentence, at the mean; inline code is one word.
         long: The share of sentences with more than 30 words, 0 to 1.

@@ -69,7 +69,7 @@ QUESTIONS: Final = (
         "cancel",
         "cancellation_penalty",
         "Cancellation penalty",
-        "What a vendor's published policy asks for when a subscription is cancelled so many days after its start.",
+        "What a vendor's published policy asks for when a subscription is canceled so many days after its start.",
         {
             "FREE_CANCEL": "Cancelling costs nothing.",
             "PENALTY": "Cancelling is possible and costs something; the customer has to accept it first.",

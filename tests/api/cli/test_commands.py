@@ -896,16 +896,16 @@ class TestVerifyPacket:
     @pytest.mark.parametrize(
         ("command", "document", "told"),
         [
-            ("verify-packet", "record", "This is a Decision Record and not a Decision Packet; use `gate verify` or"),
-            ("verify", "packet", "This is a Decision Packet and not a Decision Record; use `gate verify-packet` or"),
+            ("verify-packet", "record", "This is a Decision Record, not a Decision Packet; use `gate verify` or"),
+            ("verify", "packet", "This is a Decision Packet, not a Decision Record; use `gate verify-packet` or"),
             (
                 "verify-packet",
                 "wrapped_record",
-                "This is a Decision Record and not a Decision Packet; use `gate verify`",
+                "This is a Decision Record, not a Decision Packet; use `gate verify`",
             ),
-            ("verify", "wrapped", "This is a Decision Packet and not a Decision Record; use `gate verify-packet`"),
-            ("verify", "answer", "This is an answer that tells of an error and not a Decision Record"),
-            ("verify-packet", "answer", "This is an answer that tells of an error and not a Decision Packet"),
+            ("verify", "wrapped", "This is a Decision Packet, not a Decision Record; use `gate verify-packet`"),
+            ("verify", "answer", "This is an error response, not a Decision Record"),
+            ("verify-packet", "answer", "This is an error response, not a Decision Packet"),
             ("verify-packet", "request", "this one lacks decision_id, decision_packet_version, decision_record, "),
         ],
     )
@@ -1101,7 +1101,7 @@ class TestChain:
         checkpoint = tmp_path / "checkpoint.json"
         checkpoint.write_text(json.dumps(document))
         shown = printed(gate("chain", "check", "--checkpoint", str(checkpoint), "--json"), code=1)
-        faults = {"issued_at": "no timestamp", "key_id": "is not a receipt key of this instance"}
+        faults = {"issued_at": "not a timestamp", "key_id": "is not a receipt key of this instance"}
         assert faults.get(name, "signature does not hold") in shown["chains"][-1]["reason"]
 
     def test_a_dead_key_speaks_for_no_checkpoint(self, gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:
