@@ -136,7 +136,7 @@ class Executor(TypedDict):
 
 
 class ExecutionReport(TypedDict):
-    """What happened to the action."""
+    """A report of what happened to the action."""
 
     execution_status: ExecutionStatus
     """What happened to the action."""
@@ -179,7 +179,7 @@ class ExecutionReport(TypedDict):
 
 
 class OutcomeReport(TypedDict):
-    """What the action led to."""
+    """A report of what the action led to."""
 
     outcome_status: OutcomeStatus
     """What the action led to. Use `pending` and `review` while the result is not clear; the others are final until
@@ -5006,8 +5006,8 @@ class PolicyTableEntry(TypedDict):
     notes: NotRequired[str]
     """A remark for readers."""
     last_verified: str | None
-    """The day on which somebody last compared the entry with the source; null if nobody did, with `review_only`
-    alone. A day later than tomorrow (UTC) is rejected.
+    """The day on which somebody last compared the entry with the source; null if nobody did, which only
+    `review_only` allows. A day later than tomorrow (UTC) is rejected.
     """
 
 
