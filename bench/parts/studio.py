@@ -334,7 +334,7 @@ def _dry_runs(
             for _ in range(runs):
                 first = tab.page.evaluate(_UNTIL, [make, part, "Deciding anew", 0])
                 count = tab.page.evaluate(_UNTIL, [None, part, "Deciding anew", 1])
-                rest = tab.page.evaluate(_UNTIL, [None, part, "The dry run of", 0])
+                rest = tab.page.evaluate(_UNTIL, [None, part, "Dry run of", 0])
                 taken["first progress"].append(first)
                 taken["first count"].append(first + count)
                 taken["whole"].append(first + count + rest)

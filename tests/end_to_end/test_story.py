@@ -197,7 +197,7 @@ def test_a_change_is_drafted_proved_approved_applied_and_undone(story: Story, ch
     has(page, "#saved", "Saved as revision")
     author.follow(page.get_by_role("link", name="Dry run and proposal"))
     page.get_by_role("button", name="Start the dry run").click()
-    has(page, "#part-proof", "The dry run of")
+    has(page, "#part-proof", "Dry run of")
     has(page, "#part-proof", "danger")
     assert page.locator("#part-proof a[href*='/decision?']").count() > 0
 

@@ -164,7 +164,7 @@ def test_a_case_that_is_changed_keeps_what_the_form_shows_of_it(site: Site, acme
     cases.take(acme, draft.draft_id, [read_case({"name": "a", "facts": {}, "expect": expect})], by="cem", now=utc_now())
     typed = {**expect, "matched_rule_id": "none", "missing_fields": "a, b", "invalid_fields": "none"}
     more = {"draft": draft.draft_id, "name": "b", "facts": '{"x": 1}', "instead_of": "a", **typed}
-    assert act(site, "cem", "keep_case", **more)["say"] == "Kept the case b."
+    assert act(site, "cem", "keep_case", **more)["say"] == "Saved the case b."
     (kept,) = cases.of(acme.scope_id, draft.draft_id)
     assert (kept.case.name, kept.case.facts, dict(kept.case.expect)) == ("b", {"x": 1}, expect)
     with site.browser("cem").open("/drafts?scope=acme") as channel:
@@ -183,7 +183,7 @@ def test_a_dry_run_is_stale_once_the_cases_are_others_and_gone_once_it_is_propos
 
         def proved() -> str:
             channel.act("dry_run", **of, migration_id="acts.proved")
-            return channel.part("proof", "The dry run of")
+            return channel.part("proof", "Dry run of")
 
         assert "Propose it" in proved()
         channel.act("keep_case", **of, name="late", facts="{}", verdict="review")
@@ -242,7 +242,7 @@ def test_a_slice_is_decided_anew_with_what_moves(site: Site, acme: Scope) -> Non
     assert told["faults"] == {"discount_percent": "This is not a number."}
     assert "would get another verdict" in told["parts"]["many"]
     assert re.search(r'data-label="Was">yes</td><td data-label="Would be">no</td>', told["parts"]["many"])
-    assert re.search(r'data-label="Have the value" class="n">[1-9]', told["parts"]["many"])
+    assert re.search(r'data-label="With a value" class="n">[1-9]', told["parts"]["many"])
 
 
 def test_a_save_under_way_is_answered_whole_though_its_author_goes_on(

@@ -35,10 +35,10 @@ class Seat:
     """What one page of a browser keeps. All of it can be made again.
 
     Attributes:
-        tell: Tells the browser what it did not just ask for; from any thread.
+        tell: Sends the browser a message that it did not request; from any thread.
         desk: The draft that is written; None before anything was typed.
         found: What is known of its text.
-        given: The facts at hand.
+        given: The test facts.
         rows: What the page's table of rules shows; None before any were sent.
         examined: The hash of the rulebook that is examined, or was.
         works: What is being done for the page, by name.
@@ -71,7 +71,7 @@ class Seat:
         self.upload = self.rehearsed = None
 
     def leave(self) -> None:
-        """Ends what is being done for the page, whose reader goes on."""
+        """Ends the work for the page, because its reader has left it."""
         for work in list(self.works.values()):
             work.cancel()
         self.works.clear()
@@ -113,22 +113,22 @@ class Turn:
         """The rulebook of the draft that is written, or that the message names.
 
         Raises:
-            NotFound: DRAFT_UNKNOWN.
-            OperatorError: DRAFT_NOT_VALID.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `DRAFT_UNKNOWN`.
+            OperatorError: `DRAFT_NOT_VALID`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         found = self.seat.found
         if found is None:
             found = diagnose(self.store.drafts.draft(self.who.scope_id, self.text("draft")).text)
         if found.rulebook is None:
-            raise OperatorError("DRAFT_NOT_VALID", "The draft is not valid yet, so it decides nothing; mend it first.")
+            raise OperatorError("DRAFT_NOT_VALID", "The draft is not valid yet, so it decides nothing. Fix it first.")
         return found.rulebook
 
     def text(self, name: str) -> str:
         """A text of the message.
 
         Raises:
-            OperatorError: ACT_INVALID.
+            OperatorError: `ACT_INVALID`.
         """
         found = self.message.get(name)
         if not isinstance(found, str):
@@ -144,7 +144,7 @@ class Turn:
         """An object of the message.
 
         Raises:
-            OperatorError: ACT_INVALID.
+            OperatorError: `ACT_INVALID`.
         """
         found = self.message.get(name)
         if not isinstance(found, dict):

@@ -31,7 +31,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """What charts of a page are drawn on, without the titles that the page writes.
+    """The canvas for charts of a page, without the titles that the page writes.
 
     Attributes:
         width: How wide they are, in pixels.

@@ -59,8 +59,8 @@ class Headline:
         tone: bad, warn or good.
         text: The sentence.
         url: Where to look.
-        about: What it is about; of several about one thing, the first in rank is shown.
-        rank: What goes before what: less matters more.
+        about: Its subject; of several about one subject, the page shows the first in rank.
+        rank: Its place; lower ranks matter more.
     """
 
     tone: str
@@ -89,7 +89,7 @@ def view(
         found: The policies.
         flagged: The anomalies of each policy that was looked at, the strongest first.
         effectiveness: How well each policy that was looked at does.
-        health: How ledger, chain, lake and checkpoints are.
+        health: The health of ledger, chain, lake, and checkpoints.
         as_of: When the ledger was read.
         now: The moment.
         not_looked: How many policies were not looked at for anomalies.
@@ -151,7 +151,9 @@ def _headlines(
     for headline in sorted(filter(None, ranked), key=lambda of: of.rank):
         said.setdefault(headline.about, headline)
     if not said and found.frame.height:
-        text = "No open anomaly, no version or time that does worse, nothing held, and the proof is whole."
+        text = (
+            "No open anomalies, no version that does worse, no falling rates, nothing held, and all proof checks pass."
+        )
         return [Headline("good", text, "#health", "", (0, 0.0))]
     return list(said.values())[:HEADLINES]
 
@@ -206,7 +208,7 @@ def _of_versions(location: Location, found: Glance, policy_id: str, report: Effe
 def _falling(location: Location, found: Glance) -> Iterator[Headline]:
     for row in found.frame.filter(found.frame["trend"] == "falling").iter_rows(named=True):
         text = (
-            f"{cut(row['policy_id'])} succeeded less often in its last 28 days than before; over all, "
+            f"{cut(row['policy_id'])} succeeded less often in its last 28 days than before. Overall, "
             f"{whole_percent(row['success_rate'])} of its cases succeeded."
         )
         url = links.policy(location, row["policy_id"])
@@ -231,7 +233,7 @@ def _waits(waiting: Sequence[Waiting], now: datetime) -> str:
     """How many reviews wait, the oldest for how long, and how many of them are due soon."""
     number, due = sum(each.number for each in waiting), sum(each.due for each in waiting)
     if not number:
-        return "No review waits for an answer"
+        return "No review is waiting for an answer"
     oldest = waits(min(each.oldest_at for each in waiting), now)
     soon = f"; {due:,} {'is' if due == 1 else 'are'} overdue or due within an hour" if due else ""
     since = f"for {oldest}" if number == 1 else f"the oldest for {oldest}"

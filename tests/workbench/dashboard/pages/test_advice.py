@@ -67,7 +67,7 @@ def test_a_story_says_first_that_it_authorizes_nothing(told: Told, name: str, ti
     assert "ask for a binding decision in mode rulebook" in page.text
     assert f"The verdict is {told.given.advisory[name]['verdict']} and authorizes nothing" in page.text
     assert "May be acted onfalse" in page.text
-    for of_binding in ("rule matched", "The rules", "Matched rule", "fact", "Confidence then", "Evaluation"):
+    for of_binding in ("rule matched", "The rules", "Matched rule", "fact", "Confidence at that time", "Evaluation"):
         assert of_binding not in page.text, of_binding
 
 
@@ -120,14 +120,14 @@ def test_every_check_has_words_that_fit_advice(told: Told, name: str) -> None:
     }
     assert not any(re.search("rule|facts", row[0]) for row in checks.values())
     assert f"Verified: {len(checks) - len(skipped)} checks hold, none fails" in page.text
-    assert "The signature over it holds" in page.text
+    assert "The signature holds" in page.text
     assert "policy reports" not in page.text
 
 
 def test_an_erased_one_shows_nothing_of_question_and_answer(told: Told) -> None:
     _, page = told.story("erased")
     assert "Lovelace" not in page.text
-    assert "The verdict, its date and the prompt template remain." in page.text
+    assert "The verdict, its date, and the prompt template remain." in page.text
     assert "Material erased. The record keeps the hash of the answer." in page.text
     skipped = {row[2]: row[1] for row in page.rows if len(row) == 3 and row[1].startswith("skipped")}
     assert skipped["evaluation"].split(maxsplit=1)[1] == "The model's answer was erased"
@@ -136,7 +136,7 @@ def test_an_erased_one_shows_nothing_of_question_and_answer(told: Told) -> None:
 
 def test_what_was_reported_about_it_is_no_approval(told: Told) -> None:
     _, page = told.story("runtime")
-    assert "DECISION_NOT_APPROVED: The decision is advisory, and approves nothing." in page.text
+    assert "DECISION_NOT_APPROVED: The decision is advisory and approves nothing." in page.text
     assert "1 receipt contradicts the decision" in page.text
     _, page = told.story("refused")
     assert "Nothing was reported about it, and nothing has to be" in page.text

@@ -84,7 +84,7 @@ def test_a_period_keeps_those_whose_window_overlaps_it(
     assert len(listed(store, scope, url)) == number
     page = anomalies.load(store, visit(scope, url))
     assert page.title.endswith(" in this period")
-    assert ("Look at all of the time" in page.html) == (number == 0)
+    assert ("Show all dates" in page.html) == (number == 0)
 
 
 def test_dismissed_ones_are_hidden_and_counted_until_they_are_asked_for(store: MadeUpStore, scope: Scope) -> None:
@@ -107,7 +107,7 @@ def test_open_ones_alone_are_listed_and_counted_where_that_is_asked_for(store: M
     page = anomalies.load(store, visit(scope, "/anomalies?scope=acme&show=open"))
     assert page.title.startswith("5 anomalies in 1 policy: ")
     assert page.title.endswith("; all are open")
-    assert "Open (5) Open and past (6) All, dismissed ones as well (6)" in read(page).text
+    assert "Open (5) Open and past (6) All, with dismissed (6)" in read(page).text
     opened = listed(store, scope, "/anomalies?scope=acme&show=open")
     store.dismissals.dismiss(scope, FlaggedAnomaly(opened[0], "refunds", "high", 0.9), "A test.", "ben", NOW)
     assert listed(store, scope, "/anomalies?scope=acme&show=open") == opened[1:]
@@ -117,7 +117,7 @@ def test_where_every_anomaly_was_dismissed_the_page_says_so(store: MadeUpStore, 
     for anomaly_id in ids(store, scope):
         store.dismissals.dismiss(scope, FlaggedAnomaly(anomaly_id, "refunds", "high", 0.9), "A test.", "ben", NOW)
     page = anomalies.load(store, visit(scope, "/anomalies?scope=acme&policy=refunds"))
-    assert page.title == "No anomalies in refunds, besides those dismissed"
+    assert page.title == "No anomalies in refunds, except dismissed ones"
     assert "Every anomaly was dismissed." in read(page).text
 
 
@@ -214,7 +214,7 @@ def test_the_filters_go_along_to_the_page_of_one_anomaly_and_its_decisions(costl
     found = Location.read(first)
     assert (found.verdict, found.clock, found.value) == ("yes", "occurred", "loss_eur")
     one = read(anomaly.load(costly, visit(scope, first)))
-    assert "Looked at only decisions with the verdict yes, dated as they happened" in one.text
+    assert "Covers only decisions with the verdict yes, dated as they happened" in one.text
     assert " of Loss (EUR)" in one.text
     back = next(link for link in one.links if link.startswith("/anomalies?"))
     assert Location.read(back).value == "loss_eur"
@@ -244,6 +244,6 @@ def test_a_verdict_and_the_dates_of_events_choose_what_is_looked_at(costly: Made
 
 
 def test_a_metric_that_no_outcome_measured_is_said_to_have_no_value(costly: MadeUpStore, scope: Scope) -> None:
-    told = "No outcome of these anomalies measured Gain (EUR), so no effect has a value."
+    told = "No outcome of these anomalies reports Gain (EUR), so no effect has a value."
     assert told in effects(costly, scope, "&value=gain_eur")
     assert told.replace("Gain", "Loss") not in effects(costly, scope, "&value=loss_eur")

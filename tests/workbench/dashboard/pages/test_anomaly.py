@@ -143,7 +143,7 @@ def test_a_page_says_what_going_back_would_have_changed_where_a_new_version_came
     )
     assert "What 2 changed" in told.text
     assert f"/policy?scope=acme&policy={POLICY}&version=2" in told.links
-    assert "Dry run of going back to 1: a notebook" in told.text
+    assert "Dry run of a return to 1: a notebook" in told.text
     (dry_run,) = [link for link in told.links if link.startswith("/download/dry-run?")]
     assert dry_run == f"/download/dry-run?scope=acme&policy={POLICY}&anomaly={id_}"
     access = visit(scope, "/anomaly").access

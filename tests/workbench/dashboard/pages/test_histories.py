@@ -66,7 +66,7 @@ def shown(of: Site, url: str, role: str = "author") -> Read:
 def test_without_a_history_the_page_says_how_to_import_one(of: Site) -> None:
     page = load(of.store, visit(of.of.scope, "/histories?scope=acme", "viewer"))
     found = read(page)
-    assert "No history was imported yet." in found.text
+    assert "No history has been imported yet." in found.text
     assert "gate history import FILE... --map MAP.yaml --scope acme --name NAME --check" in found.text
     assert "form" not in found.tags
     for role in ("author", "approver"):
@@ -130,7 +130,7 @@ def test_the_policy_page_says_where_no_verdict_is_known_and_why(of: Site, tmp_pa
     put(of, "untold", WITHOUT_VERDICT, file)
     put(of, "unfilled", f"{WITHOUT_VERDICT}verdict: {{column: handled, values: {{paid: yes}}}}\n", file)
     for name, sentence in {
-        "untold": "The map of these cases names no verdict.",
+        "untold": "The map of these cases has no verdict.",
         "unfilled": "None of these cases has a verdict.",
     }.items():
         page = shown(of, f"/policy?scope=acme&history={name}")

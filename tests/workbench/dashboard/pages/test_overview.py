@@ -47,7 +47,7 @@ def test_each_policy_has_a_row_that_leads_to_its_page_and_its_decisions(usual: R
     assert list(rows)[1:] == ["refunds", "trials"]
     assert rows["refunds"][1] == "320"
     assert "66.7% (60.5-72.3%)" in rows["refunds"][3]
-    assert rows["trials"][3] == "no case yet"
+    assert rows["trials"][3] == "no cases yet"
     links = [(text, url) for url, text in usual.links]
     assert ("refunds", "/policy?scope=acme&policy=refunds") in links
     assert ("320", "/decisions?scope=acme&policy=refunds") in links
@@ -114,7 +114,7 @@ def test_a_high_anomaly_that_is_past_is_told_with_its_days(tmp_path: Path) -> No
     found = read(page)
     assert "1 high" not in found.text
     assert "No anomaly of high severity is open. The last one was: refunds: " in found.text
-    assert ", in the week of 4 May 2026. Look at that anomaly" in found.text
+    assert ", in the week of 4 May 2026. Open that anomaly" in found.text
     assert found.text.count("May 2026") == 1
 
 

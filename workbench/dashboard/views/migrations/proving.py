@@ -25,7 +25,7 @@ MAX_SUMMARY = 500
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What a dry run can be over.
+    """The sources of past cases for a dry run.
 
     Attributes:
         values: What can be summed over past decisions.
@@ -54,7 +54,7 @@ def proposing(
         found: What is known of its text.
         run: Its dry run; None where there is none.
         in_force: The version that its rulebook id leads to; None where it has no route.
-        past: What its dry run can be over.
+        past: The sources of past cases for its dry run.
         may_draft: Whether the user may propose.
     """
     rulebook = found.rulebook
