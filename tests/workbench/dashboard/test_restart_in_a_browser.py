@@ -105,7 +105,7 @@ def test_a_dashboard_that_is_killed_in_a_dry_run_leaves_no_half_evidence(
             window.page.get_by_role("button", name="Start the dry run").click()
             expect(proof).to_contain_text(re.compile("Dry run of"), timeout=SECONDS * 1000)
             assert ledger.entries.head(scope.scope_id) == head
-            window.page.get_by_role("button", name="Propose it").click()
+            window.page.get_by_role("button", name="Propose").click()
             window.page.locator("dialog button").first.click()
             window.shows("/migration?")
         window.close()

@@ -86,7 +86,7 @@ def test_an_approver_works_through_the_queue_with_the_keyboard_alone(
     dialog = page.locator("dialog")
     assert "You are about to grant this action: Approve discount on deal-0" in dialog.inner_text()
     keyboard.press("Enter")
-    window.focuses("p: Your answer was not recorded. Somebody else answered first.")
+    window.focuses("p: Your answer was not recorded. The review already has an answer.")
     assert window.title().startswith("Refused: Approve discount on deal-0")
     assert page.get_by_role("heading", name="The review was refused by the user ben").is_visible()
     assert page.get_by_role("button", name="Grant").count() == 0

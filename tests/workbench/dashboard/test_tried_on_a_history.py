@@ -141,7 +141,7 @@ def test_the_what_if_decides_imported_cases_by_the_registered_version(
     assert "/decision?" not in found
     listed = page.go(linked[0].replace("&amp;", "&")).html
     assert "Imported cases of past: not in the chain." in listed
-    assert "1 decision with the id row:" in listed
+    assert "1 decision with the ID row:" in listed
 
 
 def test_other_facts_of_imported_cases_are_those_of_the_form(page: Channel, rulebook: Rulebook, past: str) -> None:
@@ -224,14 +224,14 @@ def test_a_draft_is_proved_on_imported_cases_which_are_no_evidence(
         assert "over imported cases" in found
         assert "imported cases of the history past" in found
         assert "240 past decisions" in found
-        assert "Propose it" not in found
+        assert ">Propose</button>" not in found
         assert "/decision?" not in found
         head = site.instance.ledger.entries.head(acme.scope_id)
-        assert "no evidence" in channel.act("propose", **of)["fault"]
+        assert "cannot be evidence" in channel.act("propose", **of)["fault"]
         assert site.instance.ledger.entries.head(acme.scope_id) == head
         # Over the decisions here it can be proposed.
         channel.act("dry_run", **of, migration_id="refunds.tried")
-        assert "Propose it" in channel.part("proof", "Dry run of")
+        assert ">Propose</button>" in channel.part("proof", "Dry run of")
 
 
 def test_a_dry_run_on_a_history_that_is_gone_names_those_that_are_there(site: Site, draft: Draft, past: str) -> None:

@@ -92,7 +92,7 @@ def _chain(instance: Instance, scope_id: str) -> tuple[bool, str]:
     if broken is not None or links[-1]["link_hash"] != head.link_hash:
         return False, "A link does not match the link before it. The operator must run `gate chain check`."
     return True, (
-        f"Each of its last {counted(len(links), 'link')} of {head.size:,} matches the link before it. `gate chain "
+        f"Each of its last {counted(len(links), 'link')}, of {head.size:,}, matches the link before it. `gate chain "
         f"check` recomputes all of them."
     )
 

@@ -224,8 +224,8 @@ def _held(location: Location, found: Glance, waiting: Sequence[Waiting], now: da
     held = found.frame.filter(found.frame["held"] > 0)
     if held.height:
         number, oldest = int(held["held"].sum()), min(held["oldest_held_at"].to_list())
-        verb = "waits" if number == 1 else "wait"
-        text = f"{counted(number, 'decision')} {verb} for review, the oldest for {ago(oldest, now)}."
+        verb = "is" if number == 1 else "are"
+        text = f"{counted(number, 'decision')} {verb} waiting for review, the oldest for {ago(oldest, now)}."
         yield Headline("warn", text, location.to("held").url, "held decisions", (_WAITING, 0.0))
 
 
@@ -237,7 +237,7 @@ def _waits(waiting: Sequence[Waiting], now: datetime) -> str:
     oldest = waits(min(each.oldest_at for each in waiting), now)
     soon = f"; {due:,} {'is' if due == 1 else 'are'} overdue or due within an hour" if due else ""
     since = f"for {oldest}" if number == 1 else f"the oldest for {oldest}"
-    return f"{counted(number, 'review')} {'waits' if number == 1 else 'wait'} for an answer, {since}{soon}"
+    return f"{counted(number, 'review')} {'is' if number == 1 else 'are'} waiting for an answer, {since}{soon}"
 
 
 def _lowered(sentence: str) -> str:

@@ -47,7 +47,7 @@ def test_all_kinds_of_a_scope_are_listed_with_their_severity_state_and_policy(st
         "Outcomes shifted The share of outcomes that failed rose from 0.0% to 100.0%.",
         "13 April 2026 to 19 April 2026",
         "high 0.97",
-        "among 672 decisions",
+        "Found in 672 decisions",
         "1 shows it 1 decision past",
     ):
         assert sentence in told.text
@@ -135,7 +135,7 @@ def test_decisions_without_anomalies_are_good_news(instance: Instance, scope: Sc
         chain.decide(MONDAY + number * DAY)
     store = MadeUpStore(instance, chain.snapshot(tmp_path), Memo(9))
     found = read(anomalies.load(store, visit(scope, "/anomalies?scope=acme&policy=elsewhere")))
-    assert "Nothing stands out." in found.text
+    assert "Nothing stands out, and you have nothing to do." in found.text
 
 
 def test_a_scope_of_many_policies_is_bounded_to_those_with_the_most_decisions(
@@ -149,7 +149,7 @@ def test_a_scope_of_many_policies_is_bounded_to_those_with_the_most_decisions(
     chain.receipt(chain.decide(MONDAY, verdict="no", policy_id="policy_07"), MONDAY + DAY)
     store = MadeUpStore(instance, chain.snapshot(tmp_path), Memo(99))
     page = anomalies.load(store, visit(scope, "/anomalies?scope=acme"))
-    assert "2 more policies are left out" in read(page).text
+    assert "leaves out 2 more policies" in read(page).text
     assert "in 20 policies" in page.title
 
 
@@ -195,7 +195,7 @@ def test_a_metric_says_what_each_anomaly_comes_to_and_orders_them_by_it(costly: 
     assert " of Loss (EUR)" not in effects(costly, scope, "")
     page = anomalies.load(costly, visit(scope, "/anomalies?scope=acme&policy=refunds&value=loss_eur"))
     told = read(page).text
-    assert "then by what they come to in Loss (EUR), either sign, then by how many" in told
+    assert "then by the size of the effect in Loss (EUR), then by number of decisions" in told
     report = costly.reports(visit(scope, "/anomalies").access).anomalies("refunds", value="loss_eur").body
     worth = [each["effect"]["value"] for each in report["anomalies"]]
     assert any(value is not None and value > 10_000 for value in worth)

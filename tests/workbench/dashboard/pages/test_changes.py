@@ -58,5 +58,5 @@ def test_each_version_leads_to_what_it_changed(told: Site) -> None:
     policy = asked("v1", 1)["rulebook"]["rulebook_id"]
     found = read(told.visit(f"/policy?scope=acme&policy={policy}"))
     assert "From version" not in found.text
-    assert found.text.count("What changed") == 3
-    assert found.links["What changed"].startswith(f"/policy?scope=acme&policy={policy}&version=")
+    assert found.text.count("Changes") == 3
+    assert found.links["Changes"].startswith(f"/policy?scope=acme&policy={policy}&version=")

@@ -147,7 +147,7 @@ def test_what_was_erased_is_named_in_the_place_of_its_values(told: Site, body: d
     assert "Material erased." in page.text
     assert "The facts were erased" in page.text
     assert "The evaluation of the rules was erased" in page.text
-    assert "The erasure stands in the chain" in page.text
+    assert "The chain confirms the erasure" in page.text
     assert "asked for" in page.text
     assert "61" not in [row[1] for row in page.rows if len(row) == 2]
     assert rows_of(page, "does not hold") == []

@@ -139,7 +139,7 @@ def test_a_decision_that_the_list_does_not_show_yet_is_found_by_its_id(
 
 def test_an_empty_list_says_which_filter_to_remove(filled: Site) -> None:
     found = read(filled.visit(url(policy="other", verdict="no", target="deal-0")))
-    assert "No decision meets all of these filters" in found.text
+    assert "No decision matches all of these filters" in found.text
     assert "Without the verdict: 2 decisions" in found.text
     wider = filled.visit(found.links["Without the verdict"])
     assert wider.title == "2 decisions of other about deal-0"
@@ -158,8 +158,8 @@ def test_without_targets_in_the_lake_the_page_says_so(tmp_path_factory: pytest.T
     with site(tmp_path_factory.mktemp("personal") / "home", Personal.of(["target_object_id"])) as made:
         made.chain.decide()
         told = read(made.visit(url(target="deal-1042"))).text
-        assert "leaves out targets" in told
-        assert "no search by target finds anything" in told
+        assert "marked targets as personal" in told
+        assert "a search by target finds nothing" in told
         assert "deal-1042" not in read(made.visit(url())).text
 
 

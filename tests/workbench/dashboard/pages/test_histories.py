@@ -89,7 +89,7 @@ def test_a_set_that_cannot_be_read_leaves_the_others_in_the_list(of: Site, impor
     place = sets.directory_of(of.of.lake, imported.scope_id, "broken")
     (place / "manifest.json").write_text("{}")
     page = shown(of, "/histories?scope=acme")
-    assert "cannot be read" in page.text
+    assert "unreadable" in page.text
     assert "two_years" in page.text
 
 
@@ -160,8 +160,8 @@ def test_answers_follow_an_erasure(of: Site, imported: Scope) -> None:
 def test_a_page_by_event_time_says_so_and_its_links_keep_to_it(of: Site, page: str) -> None:
     url = f"/{page}?scope=acme&policy=pricing_exception"
     recorded, occurred = shown(of, url), shown(of, f"{url}&clock=occurred")
-    assert "Dates say when it happened" in occurred.text
-    assert "Dates say when it happened" not in recorded.text
+    assert "Dates show when something happened" in occurred.text
+    assert "Dates show when something happened" not in recorded.text
     kept = [link for link in occurred.links if link.startswith("/decisions?") and "clock=occurred" in link]
     assert kept
     assert load(of.store, visit(of.of.scope, f"{url}&clock=recorded")).location.clock is None

@@ -32,7 +32,7 @@ def looked(instance: Instance, scope: Scope) -> dict[str, Part]:
 def test_an_empty_scope_is_well(instance: Instance, scope: Scope) -> None:
     parts = looked(instance, scope)
     assert [part.well for part in parts.values()] == [True, True, True, None]
-    assert "no entry" in parts["Ledger"].told
+    assert "no entries" in parts["Ledger"].told
     assert "no link" in parts["Chain"].told
 
 

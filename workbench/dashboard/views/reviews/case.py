@@ -109,7 +109,7 @@ def view(
 
 def _late(review: ReviewRow) -> str:
     """Why the user's answer came too late."""
-    return "The review expired before your answer." if review.state == EXPIRED else "Somebody else answered first."
+    return "The review expired before your answer." if review.state == EXPIRED else "The review already has an answer."
 
 
 def _unmatched(record: Mapping[str, Any], number: int) -> str:
