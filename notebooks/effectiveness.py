@@ -501,7 +501,7 @@ alt.Chart(points).mark_point(filled=True, opacity=0.7, size=40).encode(
     ),
 ).properties(
     title=alt.Title(
-        f"The median {FACT} is {middles[0] or 0:.4g} where the action succeeded, {middles[1] or 0:.4g} where it went wrong",
+        f"The median {FACT} is {middles[0] or 0:.4g} after success and {middles[1] or 0:.4g} after failure",
         subtitle=f"Approved decisions of {REFUNDS} in {SHOP}.",
         anchor="start",
     ),

@@ -50,8 +50,8 @@ _ABOUT: Final = """\
     policy  {policy!r}
     lake    {lake!r}{more}
 
-**Its text describes the demo ledger.** The numbers, names, and incidents in the text are not from this lake. Use the text
-as a guide; the outputs of the cells are yours."""
+**Its text describes the demo ledger.** The numbers, names, and incidents in the text are not from this lake. Use the
+text as a guide; the outputs of the cells are yours."""
 
 
 HISTORY_NOTEBOOKS: Final = ("migration_dry_run",)

@@ -188,7 +188,7 @@ def test_a_dry_run_is_stale_once_the_cases_are_others_and_gone_once_it_is_propos
         assert ">Propose</button>" in proved()
         channel.act("keep_case", **of, name="late", facts="{}", verdict="review")
         assert "or its cases have changed" in channel.act("watch_proof", **of)["parts"]["proof"]
-        assert "cases were changed" in channel.act("propose", **of)["fault"]
+        assert "cases have changed" in channel.act("propose", **of)["fault"]
         proved()
         assert channel.act("propose", **of)["go"].startswith("/migration?")
         assert channel.act("watch_proof", **of).get("parts") is None

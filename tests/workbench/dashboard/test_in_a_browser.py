@@ -223,7 +223,7 @@ def test_the_keyboard_alone_is_enough(window: Window) -> None:
     assert window.focused() == "a: Skip to the page"
     page.keyboard.press("Enter")
     assert window.focused().startswith("main")
-    tab_to(window, "^a: Look")
+    tab_to(window, "^a: Open")
     window.go(f"/decisions?{POLICY}")
     tab_to(window, "^a: Overview$")
     tab_to(window, "^a: Held$")
@@ -266,7 +266,7 @@ def test_a_file_is_rehearsed_and_imported(chromium: Browser, shown: Demo, width:
     expect(page.get_by_role("heading", name="How the file was read")).to_be_visible()
     assert window.violations() == []
     page.get_by_role("button", name=f"as {history}").click()
-    imported = page.get_by_text(f"Imported the history {history}")
+    imported = page.get_by_text(f"rows into the history {history}")
     expect(imported).to_be_visible()
     expect(imported).to_have_class("notice good")
     assert window.violations() == []

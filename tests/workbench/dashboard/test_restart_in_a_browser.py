@@ -86,7 +86,7 @@ def test_a_dashboard_that_is_killed_in_a_dry_run_leaves_no_half_evidence(
             window.go(page_of_it)
             before = set(children_of(process.pid))
             window.page.get_by_role("button", name="Start the dry run").click()
-            expect(proof).to_contain_text("Deciding anew", timeout=SECONDS * 1000)
+            expect(proof).to_contain_text("Repeating decisions", timeout=SECONDS * 1000)
             assert eventually(lambda: set(children_of(process.pid)) > before)
             workers = children_of(process.pid)
             process.kill()

@@ -157,7 +157,7 @@ def test_the_table_follows_rules_that_come_go_and_change_places(
     priority = page.get_by_label(f"Priority of {kept[0]}", exact=True)
     priority.fill("1")
     priority.press("Enter")
-    has(page, ".act-fault", "Mend the text first.")
+    has(page, ".act-fault", "Fix the text first.")
     operator = page.get_by_label(re.compile("^Operator of ")).first
     before = operator.input_value()
     operator.select_option("exists")
@@ -231,7 +231,7 @@ def test_cases_at_the_edges_are_added_one_by_one(
     # A case of which nothing is expected is refused with what to do.
     page.get_by_role("textbox", name="Name").fill("nothing")
     page.get_by_role("button", name="Add the case").click()
-    has(page, ".act-fault", "Say what you expect")
+    has(page, ".act-fault", "Choose the expected verdict")
     assert len(site.instance.ledger.draft_cases.of(scope.scope_id, draft.draft_id)) == 1
 
 

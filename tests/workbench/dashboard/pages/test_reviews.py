@@ -219,7 +219,8 @@ def test_a_receipt_that_breaks_the_grant_is_told_though_the_state_is_executed(de
     desk.site.chain.now += timedelta(days=2)
     desk.site.chain.execution(late)
     found = read(desk.visit(url("review", id=late))).text
-    assert re.search(r"violated the grant\. A receipt is dated [-0-9: ]+ UTC, more than 5 minutes after the grant ended \(", found)
+    told = r"violated the grant\. A receipt is dated [-0-9: ]+ UTC, more than 5 minutes after the grant ended \("
+    assert re.search(told, found)
     assert "another action" not in found
     # The page of the decision says the same, and does not call such a receipt in order.
     for decision_id in (late, other):
@@ -370,7 +371,8 @@ def test_the_overview_says_who_has_to_answer_and_leads_to_the_queue(desk: Review
     desk.hold("one")
     desk.hold("two")
     found = read(desk.visit("/?scope=acme"))
-    assert "2 reviews are waiting for an answer, the oldest for 1 hour; 1 is overdue or due within an hour" in found.text
+    told = "2 reviews are waiting for an answer, the oldest for 1 hour; 1 is overdue or due within an hour"
+    assert told in found.text
     assert ["sales", "2", "1 hour", "1 due"] in found.rows
     assert found.links["sales"] == url(owner="sales")
     assert found.links["Show all reviews"] == url()
@@ -412,7 +414,8 @@ def test_with_receipt_signing_off_a_grant_is_refused_and_a_refusal_is_not_verifi
         assert "The decision is not verified. The record carries no receipt signature." in text
         assert "Do not answer it" not in text
         desk.answer(decision_id, "refused")
-        assert "It is not signed, so it does not allow the action." in read(desk.visit(url("review", id=decision_id))).text
+        shown = read(desk.visit(url("review", id=decision_id))).text
+        assert "It is not signed, so it does not allow the action." in shown
 
 
 def test_where_a_key_is_compromised_the_page_says_that_a_grant_opens_nothing(desk: Reviewers) -> None:
