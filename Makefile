@@ -16,19 +16,19 @@ run: install
 	@$(BIN)/gate serve --demo --workbench --workbench-port $(WORKBENCH_PORT) --host $(HOST) --port $(PORT)
 
 # A new instance in var-demo with a year of made-up decisions, 20,000 unless DECISIONS says how many, until today or the day
-# that UNTIL names, those of PEERS small companies, and its lake; what is there already is kept. docs/demo.md tells what is
-# in it. A ledger or a lake that the environment names for another instance has no part in it.
+# that UNTIL names, those of PEERS small companies, and its lake; what is there already is kept. docs/guides/make-a-demo.md
+# describes it. A ledger or a lake that the environment names for another instance has no part in it.
 demo: install
 	@if test -e var-demo/demo.json; \
-	  then echo "var-demo is there already, and is kept (demo.json says what it holds); remove it for a new one."; \
+	  then echo "var-demo already exists and is kept (demo.json describes it). Remove it to create a new demo."; \
 	  elif test -e var-demo; \
-	  then echo "var-demo is no whole demo: making it was interrupted. Remove it, and run this again."; exit 1; \
+	  then echo "var-demo is incomplete: its creation was interrupted. Remove it, and run this again."; exit 1; \
 	  else $(OWN) $(BIN)/gate demo --home var-demo --peers $(PEERS) $(if $(DECISIONS),--decisions $(DECISIONS)) \
 	    $(if $(UNTIL),--until $(UNTIL)); fi
 	@if $(OWN) $(BIN)/gate lake status --home var-demo > /dev/null; \
-	  then echo "Its lake, var-demo/lake, is up to its ledger already."; \
+	  then echo "Its lake, var-demo/lake, is up to date."; \
 	  else $(OWN) $(BIN)/gate lake export --home var-demo; fi
-	@echo "Next: 'make notebooks' looks at it, '$(BIN)/gate serve --port 8081 --home var-demo' serves it."
+	@echo "Next: explore it with 'make notebooks', or serve it with '$(BIN)/gate serve --port 8081 --home var-demo'."
 
 # Opens the notebooks on the demo, or on another lake: make notebooks GATE_LAKE=var/lake. On this machine alone, with the
 # token in the address that it opens, and without asking the network for news. JUPYTER takes more flags.

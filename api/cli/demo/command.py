@@ -1,7 +1,7 @@
 """gate demo: a new instance with a year of made-up decisions.
 
-And the demo scope of a first `gate serve --demo`: plan unlimited, a key in the home directory, and the product's own
-rulebooks.
+It also makes the demo scope of a first `gate serve --demo`: plan `unlimited`, a key in the home directory, and the
+product's own rulebooks.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def demo(
 def _planted(plan: DemoPlan) -> str:
     if plan.clean:
         return "It contains no incident."
-    told = "docs/demo.md describes the three planted incidents."
-    return told if plan.decisions >= _SHOWING else f"{told} In so small a ledger, chance may hide them."
+    told = "docs/guides/make-a-demo.md describes the three planted incidents."
+    return told if plan.decisions >= _SHOWING else f"{told} In a ledger this small, chance can hide them."
 
 
 def _program() -> str:
@@ -155,7 +155,7 @@ def _end(until: str | None) -> datetime:
 
 
 def demo_key_file(instance: Instance) -> Path:
-    """The file with a working key of the demo scope; scope, key and rulebooks are made where they are missing."""
+    """The file with a working key of the demo scope. Creates the scope, key, and rulebooks if missing."""
     scope = _scope(instance)
     for rulebook in bundles.active_rulebooks():
         instance.gate().sources.register(scope.scope_id, rulebook)

@@ -1,4 +1,4 @@
-"""When the decisions of the demo are asked for: how many there are on a day, and at what time."""
+"""The times of the demo's decisions: their number on each day, and their time of day."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HOUR_MS: Final = 60 * 60 * 1000
 
 
 def day_weights(random: Random, calendar: Calendar, dates: Sequence[datetime], noise: float) -> list[float]:
-    """How much of a year's decisions comes on each of its days: by weekday, month and chance."""
+    """The share of each day in a year's decisions: by weekday, month, and chance."""
     weights = [
         calendar["weekdays"][date.weekday()] * calendar["months"][date.month - 1] * math.exp(random.gauss(0, noise))
         for date in dates
@@ -30,7 +30,7 @@ def time_of_day(random: Random, hours: Sequence[float]) -> int:
 
 
 def spread(total: int, weights: Sequence[float]) -> list[int]:
-    """A number in whole parts after weights; their sum is the number, whatever the rounding."""
+    """Splits a number into whole parts by weights; their sum is always the number."""
     whole = math.fsum(weights)
     ends = [0, *(round(total * part / whole) for part in accumulate(weights))]
     # The last sum may differ from the whole by a rounding.

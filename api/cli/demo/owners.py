@@ -1,4 +1,4 @@
-"""The owners of the demo's held decisions, and their answers: grants, refusals, and time limits that nobody kept."""
+"""The owners of the demo's held decisions, and their answers: grants, refusals, and expired reviews."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _EXPIRES_AFTER: Final = timedelta(milliseconds=500)
 
 @dataclass(frozen=True, slots=True)
 class Resolve:
-    """A held decision is resolved.
+    """The resolution of a held decision.
 
     Attributes:
-        moment: When.
+        moment: Its moment.
         number: The decision's number in its scope.
-        resolution: granted, refused or expired.
-        body: The owner's request; None where the service lets the review expire.
+        resolution: `granted`, `refused`, or `expired`.
+        body: The owner's request; None if the review expires.
     """
 
     moment: datetime
@@ -41,13 +41,13 @@ class Owner:
 
     Attributes:
         policy_id: The policy whose reviews it owns.
-        action: Of which action; "" for all actions that no other owner has.
-        terms: Its name, its time limit, and how long its grants open an action.
-        people: Who answers for it.
-        unanswered: How often nobody answers.
-        answer_hours: After how many hours somebody else answers.
-        answers: How often each answer is given.
-        notes: The notes by answer; None stands for an answer without one.
+        action: The action of these reviews; "" for all actions without another owner.
+        terms: Its name, its time limit, and the duration of its grants.
+        people: The members who answer.
+        unanswered: The share without an answer.
+        answer_hours: The hours until an answer.
+        answers: The weight of each answer.
+        notes: The notes by answer; None is an answer without a note.
     """
 
     policy_id: str
@@ -60,13 +60,13 @@ class Owner:
     notes: Mapping[str, Sequence[str | None]]
 
     def answer(self, random: Random, number: int, held: datetime, values: Values) -> Resolve | None:
-        """What becomes of a review; None where it stays held.
+        """The resolution of a review; None if it stays held.
 
         Args:
-            random: Where chance comes from.
+            random: The source of random numbers.
             number: The decision's number in its scope.
-            held: When it was made.
-            values: All that was drawn for it.
+            held: The moment of the decision.
+            values: All values drawn for it.
         """
         silent = random.random() < self.unanswered
         moment = held + timedelta(hours=self.answer_hours.number(random, values))
@@ -86,7 +86,7 @@ def read_owner(told: OwnerParameters, people: Mapping[str, Sequence[str]]) -> Ow
     """Reads the parameters of an owner, for a scope with these people by team.
 
     Raises:
-        KeyError: The scope has nobody in the team.
+        KeyError: The team has no members in the scope.
     """
     within = told.get("within_hours")
     terms = Terms(

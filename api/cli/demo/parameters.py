@@ -1,6 +1,6 @@
-"""The parameters of the demo, as data/demo/scenario.json holds them and data/demo/README.md explains them.
+"""The parameters of the demo, from `data/demo/scenario.json`. `data/demo/README.md` explains them.
 
-A `JsonObject` describes values to be drawn: `drawing` reads it.
+A `JsonObject` describes values to draw: `drawing` reads it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Weights: TypeAlias = dict[str, float]
 
 
 class Calendar(TypedDict):
-    """When a scope decides, and what about; lists hold weights, from Monday, January and midnight."""
+    """The times and policies of a scope's decisions. Lists contain weights, from Monday, January, and midnight."""
 
     policies: Weights
     weekdays: list[float]
@@ -40,7 +40,7 @@ class ScopeParameters(Company):
 
 
 class PeersParameters(Calendar):
-    """The small companies, which differ in their names alone, and in what is drawn for these."""
+    """The small companies. They differ only in their names and in the values drawn for these."""
 
     decisions: int
     kinds_vary: float
@@ -49,7 +49,7 @@ class PeersParameters(Calendar):
 
 
 class ReportRates(TypedDict):
-    """How often something is reported, and when."""
+    """The frequency and the times of reports."""
 
     executed: float
     executions: Weights
@@ -69,7 +69,7 @@ class ReportRates(TypedDict):
 class OwnerParameters(TypedDict):
     """The team that owns the reviews of a policy, or of one of its actions, and how it answers.
 
-    Without `within_hours` there is no time limit. A note that is null is left out.
+    Without `within_hours` there is no time limit. A null note is left out.
     """
 
     policy: str
@@ -84,7 +84,7 @@ class OwnerParameters(TypedDict):
 
 
 class VersionParameters(TypedDict):
-    """A version of a policy; without `conditions` it travels with the product."""
+    """A version of a policy; without `conditions` it is one of the product's own versions."""
 
     version: str
     from_day: int
@@ -93,7 +93,7 @@ class VersionParameters(TypedDict):
 
 
 class OutcomeTimes(TypedDict):
-    """How often an outcome is reported, how often pending before it, and after how many hours."""
+    """The frequency of outcomes, of `pending` before them, and the hours until they come."""
 
     reported: float
     pending: float
@@ -101,13 +101,13 @@ class OutcomeTimes(TypedDict):
 
 
 class OutcomeParameters(OutcomeTimes):
-    """The outcomes of a policy; a metric is described by status, and else by `any`."""
+    """The outcomes of a policy; a metric is described by status, or by `any` for other statuses."""
 
     metrics: dict[str, JsonObject]
 
 
 class KindParts(TypedDict):
-    """What a kind of request says instead of its policy."""
+    """The values of a kind that replace those of its policy."""
 
     values: NotRequired[JsonObject]
     facts: NotRequired[JsonObject]
@@ -123,16 +123,16 @@ class KindParameters(KindParts):
 
 
 class ExecutionParameters(TypedDict):
-    """Who executes, and how soon."""
+    """The executor, and the time until execution."""
 
     executor: JsonObject
     after_minutes: JsonObject
 
 
 class PolicyParameters(TypedDict):
-    """A policy: its versions, what its requests are drawn from, and what is reported of them.
+    """A policy with its versions, the descriptions of its requests, and their reports.
 
-    `crm_sync` says under `reported` how often, and describes the members of the report.
+    `crm_sync` has the frequency under `reported`, and describes the fields of the report.
     """
 
     workflow: str
@@ -149,7 +149,7 @@ class PolicyParameters(TypedDict):
 
 
 class BadRollout(VersionParameters):
-    """A version that one scope has for some weeks; it ends before `until_day`."""
+    """A version that decides in one scope for some weeks, until the day before `until_day`."""
 
     scope: str
     policy: str
@@ -169,7 +169,7 @@ class FraudBurst(TypedDict):
 
 
 class HastyWorker(TypedDict):
-    """A few actions of one scope that are executed though a policy holds them: the next ones from a day on."""
+    """Some actions of one scope that are executed although a policy holds them: the next ones from a day on."""
 
     scope: str
     policy: str
@@ -179,7 +179,7 @@ class HastyWorker(TypedDict):
 
 
 class Incidents(TypedDict):
-    """What is planted."""
+    """The planted incidents."""
 
     bad_rollout: BadRollout
     hasty_worker: HastyWorker
@@ -187,7 +187,7 @@ class Incidents(TypedDict):
 
 
 class Parameters(TypedDict):
-    """All of scenario.json."""
+    """The content of `scenario.json`."""
 
     days: int
     day_noise: float

@@ -1,4 +1,4 @@
-"""Policies of the demo: their versions, compiled, and the kinds of requests that are drawn for each."""
+"""Policies of the demo: their compiled versions, and the kinds of requests to draw for each."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ Bodies: TypeAlias = Mapping[tuple[str, str], RulebookBody]
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a kind of request is drawn from: the policy's own parts, and what the kind says instead.
+    """The descriptions of a kind of request: the policy's own, and those of the kind that replace them.
 
     Attributes:
         name: The kind.
-        values: What is drawn first, for other drawings to use.
-        facts: The facts; one that is drawn as null is absent.
-        missing_fact: How often a required fact is missing.
-        ends: How often an executed action ends in each status.
-        reported: How often its outcome is reported.
-        pending: How often word that it is pending comes first.
-        after_hours: After how many hours it ends.
+        values: Values drawn first, for other drawings to use.
+        facts: The facts; a fact drawn as null is absent.
+        missing_fact: The probability that a required fact is missing.
+        ends: The weight of each final status of an executed action.
+        reported: The probability that its outcome is reported.
+        pending: The probability that a pending outcome comes first.
+        after_hours: The hours until it ends.
     """
 
     name: str
@@ -46,11 +46,11 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """What is written into a CRM.
+    """A write into a CRM.
 
     Attributes:
-        reported: How often it is.
-        members: The members of the report besides its status.
+        reported: Its probability.
+        members: The fields of the report, except its status.
     """
 
     reported: float
@@ -58,19 +58,19 @@ class Sync:
 
 
 class Policy:
-    """A policy with its versions, compiled, and its kinds of requests.
+    """A policy with its compiled versions and its kinds of requests.
 
     Attributes:
-        workflow: The workflow that asks.
-        question: What it asks.
+        workflow: The workflow of its requests.
+        question: The question of its requests.
         versions: The versions, each with the day from which it decides.
-        context: What a request's context is drawn from.
-        executor: Who executes.
-        after_minutes: After how many minutes.
-        metrics: What is observed of an outcome, by its status, and else by `any`.
-        sync: What is written into a CRM; None where nothing is.
+        context: The description of a request's context.
+        executor: The executor.
+        after_minutes: The minutes until execution.
+        metrics: The metrics of an outcome, by its status, or `any` for other statuses.
+        sync: The write into a CRM; None if there is none.
         kinds: The weights of its kinds.
-        of_kind: What each is drawn from.
+        of_kind: The descriptions of each kind.
     """
 
     def __init__(self, policy_id: str, parameters: PolicyParameters, bodies: Bodies) -> None:
@@ -98,12 +98,12 @@ class Policy:
         self.of_kind = {name: self.parts(name, kind) for name, kind in kinds.items()}
 
     def varied(self, random: Random, kinds_vary: float, success_varies: float) -> Policy:
-        """The policy with other shares of its kinds, and other odds that what it lets pass succeeds.
+        """The policy with other weights of its kinds, and other odds of success.
 
         Args:
-            random: Where chance comes from.
-            kinds_vary: By how much: each kind's weight is multiplied by e to a normal number of this spread.
-            success_varies: The odds of success likewise, by the same number for all kinds.
+            random: The source of random numbers.
+            kinds_vary: The weight of each kind is multiplied by e to the power of a normal number with this spread.
+            success_varies: The same for the odds of success, with one number for all kinds.
         """
         odds = math.exp(random.gauss(0, success_varies))
         kinds: dict[str, KindParameters] = {}
@@ -115,7 +115,7 @@ class Policy:
         return made
 
     def parts(self, name: str, kind: KindParts) -> Parts:
-        """What a kind of request is drawn from."""
+        """The descriptions of a kind of request."""
         own = self._parameters
         outcome = kind.get("outcome", own["outcome"])
         return Parts(
@@ -130,11 +130,11 @@ class Policy:
         )
 
     def version(self, told: VersionParameters) -> Rulebook:
-        """A version that travels with the product, or the newest of these under other conditions.
+        """One of the product's own versions, or the newest of them with other conditions.
 
         Raises:
-            KeyError: There is no such version, or no such rule in the newest.
-            RulebookRefused: The version is no rulebook.
+            KeyError: The version does not exist, or the newest version has no such rule.
+            RulebookRefused: The version is not a valid rulebook.
         """
         if "conditions" not in told:
             return load(self._bodies[self._policy_id, told["version"]])
@@ -142,7 +142,7 @@ class Policy:
         return load(varied(newest, told["version"], told["conditions"]))
 
     def since(self, day: int) -> list[tuple[int, Rulebook]]:
-        """The versions that decide from a day on, each with the day from which it does."""
+        """The versions that decide from a day on, each with its first day."""
         last = max(since for since, _ in self.versions if since <= day)
         return [(max(since, day), rulebook) for since, rulebook in self.versions if since >= last]
 
@@ -152,15 +152,15 @@ class Policy:
 
 
 def varied(body: RulebookBody, version: str, conditions: Mapping[str, Condition]) -> RulebookBody:
-    """A rulebook's body as another version, in which some rules have other conditions.
+    """A rulebook's body as another version, with other conditions in some rules.
 
     Args:
         body: The body.
         version: The name of the other version.
-        conditions: The other conditions, by the ids of the rules that have them.
+        conditions: The other conditions, by rule ID.
 
     Raises:
-        KeyError: There is no such rule.
+        KeyError: The rule does not exist.
     """
     rules = {rule["rule_id"]: rule for rule in body["rules"]}
     for rule_id, condition in conditions.items():

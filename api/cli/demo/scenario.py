@@ -1,12 +1,11 @@
-"""A year of a few companies' decisions, made up from parameters and a seed: what a demo ledger is made of.
+"""A year of made-up decisions of some companies, from parameters and a seed. The demo ledger consists of it.
 
     scenario = DemoScenario(parameters, rulebooks, registered())
     for event in scenario.events("harbor-supply", decisions=20_000, seed=1, start=start): ...
 
-The same parameters, seed and start give the same events, in the same order, wherever they are made. Each decision has
-random numbers of its own, drawn by its number; so what a planted incident changes, it changes alone, and a ledger
-without incidents has every other decision as it is. The same goes for scopes: what happens in one depends on no other.
-data/demo/README.md says what the parameters mean.
+The same parameters, seed, and start give the same events in the same order on every machine. Each decision has its own
+random numbers, which depend on its number. So a planted incident changes no other decision: these are the same in a
+ledger without incidents. Scopes do not depend on each other either. `data/demo/README.md` explains the parameters.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ from gate.rulebooks.rulebook import Rulebook
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A rulebook comes into a scope.
+    """The registration of a rulebook in a scope.
 
     Attributes:
-        moment: When.
+        moment: Its moment.
         rulebook: The rulebook.
-        dependency: The adapter that makes its facts there, as `DecisionGate.register` takes it.
+        dependency: The adapter that makes its facts, as `DecisionGate.register` takes it.
     """
 
     moment: datetime
@@ -49,17 +48,17 @@ class Register:
 
 @dataclass(frozen=True, slots=True)
 class Decide:
-    """A request is decided.
+    """The decision of a request.
 
     Attributes:
-        moment: When.
+        moment: Its moment.
         number: Its number in its scope, from 0.
         request: The Decision Request.
-        facts: The facts: those that it sends, or that its adapter is to make.
+        facts: The facts: those that it sends, or those that its adapter makes.
         rulebook: The rulebook that it refers to.
-        kind: The kind of request it is, by the parameters; `fraud_burst` for those that are planted.
-        verdict: What the rulebook will say: yes, no or review.
-        reports: How many reports and resolutions of it follow.
+        kind: Its kind, from the parameters; `fraud_burst` for planted requests.
+        verdict: The verdict of the rulebook: `yes`, `no`, or `review`.
+        reports: The number of later reports and resolutions.
     """
 
     moment: datetime
@@ -76,16 +75,16 @@ Event: TypeAlias = Register | Decide | Resolve | Report
 
 
 class DemoScenario:
-    """The companies, their policies and what becomes of their decisions.
+    """The companies, their policies, and the events after their decisions.
 
     Attributes:
-        days: How many days it lasts.
+        days: Its length in days.
         scopes: The companies' scopes.
-        peers: The scopes of further, smaller companies, which join late in the year.
+        peers: The scopes of additional small companies, which join late in the year.
     """
 
     def __init__(self, parameters: Parameters, rulebooks: Iterable[RulebookBody], adapters: Iterable[Adapter]) -> None:
-        """Takes the parameters, as in data/demo/scenario.json, and the rulebooks' bodies and adapters that they name.
+        """Takes the parameters, as in `data/demo/scenario.json`, and the rulebooks' bodies and adapters that they name.
 
         Raises:
             KeyError: They name an adapter that is not among these.
@@ -121,27 +120,27 @@ class DemoScenario:
         }
 
     def versions(self, policy_id: str) -> list[Rulebook]:
-        """The versions of a policy, the oldest first; the one of the bad rollout, if it is this policy's, last."""
+        """The versions of a policy, oldest first. If the policy has the bad rollout, its version is the last."""
         rollout = [self._rollout] if policy_id == self._rollout.rulebook_id else []
         return [rulebook for _, rulebook in self._policies[policy_id].versions] + rollout
 
     def owners(self, scope: str) -> tuple[Owner, ...]:
-        """Who owns the held decisions of a scope; nobody does in that of a peer."""
+        """The owners of the held decisions of a scope; the scope of a peer has none."""
         return self._owners.get(scope, ())
 
     def decisions(self, scope: str, decisions: int) -> int:
-        """How many of so many decisions are of a scope; a peer makes its own on top of them, always as many."""
+        """The number of decisions of a scope, out of all decisions. A peer adds a fixed number of its own."""
         if scope in self.peers:
             return self._parameters["peers"]["decisions"]
         shares = [settings["share"] for settings in self._parameters["scopes"].values()]
         return spread(decisions, shares)[self.scopes.index(scope)]
 
     def events(self, scope: str, *, decisions: int, seed: int, start: datetime, clean: bool = False) -> Iterator[Event]:
-        """What happens in a scope, in the order of time. What would be reported after the last day is not.
+        """The events of a scope, in the order of time, without reports after the last day.
 
         Args:
             scope: One of `scopes` or `peers`.
-            decisions: How many decisions all `scopes` make together.
+            decisions: The number of decisions of all `scopes` together.
             seed: Another seed gives another year.
             start: Midnight of the first day, in UTC.
             clean: Whether the incidents are left out.

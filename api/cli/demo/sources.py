@@ -1,4 +1,4 @@
-"""The input of adapters in the demo: sources of which an adapter makes the facts that were drawn."""
+"""The input of adapters in the demo: sources from which an adapter makes the drawn facts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Given(NamedTuple):
 
 
 def by_adapter(decided: Decided, adapter: Adapter, day: date) -> Decided:
-    """The same decision, whose request says of what an adapter makes the facts; those that it does not make go."""
+    """The same decision with the adapter's input in its request, without facts that the adapter does not make."""
     made = adapter.manifest["output_schema"]["properties"]
     facts = {name: value for name, value in decided.facts.items() if name in made}
     given, more = _SOURCES[adapter.name](facts, decided.values, day)

@@ -158,8 +158,8 @@ def test_a_value_that_would_change_is_shown_as_it_is_and_as_it_is_proposed(desk:
     found = read(desk.visit(url("review", id=desk.hold("company-1", **change))))
     assert ["industry", "retail", "wholesale"] in found.rows
     unchanged = read(desk.visit(url("review", id=desk.hold("company-2"))))
-    assert ["Value", "Old", "Proposed"] in found.rows
-    assert ["Value", "Old", "Proposed"] not in unchanged.rows
+    assert ["Value", "Current", "Proposed"] in found.rows
+    assert ["Value", "Current", "Proposed"] not in unchanged.rows
 
 
 def test_the_granted_ones_say_until_when_they_are_open_and_which_ended(desk: Reviewers) -> None:
