@@ -192,7 +192,7 @@ def test_a_dry_run_is_stale_once_the_cases_are_others_and_gone_once_it_is_propos
         proved()
         assert channel.act("propose", **of)["go"].startswith("/migration?")
         assert channel.act("watch_proof", **of).get("parts") is None
-        assert "no dry run" in channel.act("propose", **of)["fault"]
+        assert "no longer exists" in channel.act("propose", **of)["fault"]
 
 
 def test_closed_drafts_are_found_again(site: Site, acme: Scope, draft: Draft) -> None:

@@ -275,7 +275,7 @@ def test_a_file_is_rehearsed_and_imported(chromium: Browser, shown: Demo, width:
     assert window.violations() == []
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width
     # What comes of it is there before any fact is changed, and after one was.
-    window.follow(page.get_by_role("link", name="What would a registered version decide of these cases?"))
+    window.follow(page.get_by_role("link", name="What would a registered version decide in these cases?"))
     expect(page.locator("#part-many")).to_contain_text("of 240 imported cases would get another verdict")
     assert f"Imported cases of {history}: not in the chain." in page.locator("main").inner_text()
     page.get_by_label("fraud_flag is").select_option("value")
