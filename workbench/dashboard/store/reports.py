@@ -274,7 +274,7 @@ def unknown_anomaly() -> NotFound:
     """The refusal of an anomaly that no report lists."""
     return NotFound(
         "DASHBOARD_ANOMALY_UNKNOWN",
-        "No report lists this anomaly any more: later decisions changed what is usual. Begin at the list of anomalies.",
+        "This anomaly is no longer listed: later decisions changed the usual values. Go to the list of anomalies.",
     )
 
 

@@ -165,7 +165,7 @@ class Location(_Parameters):
         for name, value in parse_qsl(query, keep_blank_values=True):
             if name not in PAGES[page]:
                 takes = ", ".join(PAGES[page])
-                raise _invalid(f"The page {page} has no filter {_shown(name)}; it takes {takes}.")
+                raise _invalid(f"The page {page} has no filter {_shown(name)}; it accepts {takes}.")
             if name in given:
                 raise _invalid(f"The filter {name} is given twice; remove one of them.")
             if len(value) > LONGEST:
@@ -241,7 +241,7 @@ def _split(url: str) -> tuple[str, str]:
 def _checked(name: str, value: str) -> str:
     allowed = _CHOICES.get(name)
     if allowed is not None and value not in allowed:
-        raise _invalid(f"The filter {name} cannot be {_shown(value)}; it is one of {', '.join(allowed)}.")
+        raise _invalid(f"The filter {name} cannot be {_shown(value)}; it must be one of {', '.join(allowed)}.")
     if name in _PERIOD:
         try:
             begin(value)

@@ -178,7 +178,7 @@ def test_the_decisions_of_an_anomaly_are_listed_alone(tmp_path_factory: pytest.T
 
 
 def test_an_anomaly_that_no_report_lists_is_an_error_in_a_sentence(filled: Site) -> None:
-    with pytest.raises(NotFound, match="No report lists this anomaly"):
+    with pytest.raises(NotFound, match="This anomaly is no longer listed"):
         filled.visit(url(policy="other", anomaly="ano_none"))
 
 

@@ -377,7 +377,7 @@ def _outliers(location: Location, anomaly: AnomalyDocument) -> Table:
     ]
     by = "as ratios" if numbers["scale"] == "ratio" else "as differences"
     caption = (
-        f"The farthest values, measured {by} to the median of their kind. The median of all is "
+        f"The values farthest from the median of their kind, measured {by}. The median of all is "
         f"{number(numbers['median'])}; a value stands out from {numbers['required_z']:.1f} robust standard deviations."
     )
     return table("Farthest values", caption, ("Decision", f"#{unit}", "#Usual", "#Distance"), rows)
