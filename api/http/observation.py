@@ -1,4 +1,4 @@
-"""What is counted and logged of each request, once it is answered."""
+"""Counts and logs each request after its answer."""
 
 from __future__ import annotations
 

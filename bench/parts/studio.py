@@ -267,7 +267,7 @@ def _keystrokes(
     """Milliseconds until the answer to a key that breaks the draft, and to one that mends it; and seconds from a mended
     draft of another meaning until its findings.
     """
-    taken: dict[str, list[float]] = {"that breaks the draft": [], "that mends it": []}
+    taken: dict[str, list[float]] = {"that breaks the draft": [], "that fixes it": []}
     findings = []
     with _serving(subject, directory) as dashboard:
         tab = _open(browser, dashboard, "draft", id=subject.typed)
@@ -280,7 +280,7 @@ def _keystrokes(
                 page.keyboard.press(key)
             for name, key, state in (
                 ("that breaks the draft", "x", "Not valid"),
-                ("that mends it", "Backspace", "Valid"),
+                ("that fixes it", "Backspace", "Valid"),
             ):
                 time.sleep(_LOOKS_SECONDS)
                 ms = tab.press(key, "#part-state", state)

@@ -152,8 +152,8 @@ class Containment:
     """Contains this process and those that it forks; made before anything is applied.
 
     Attributes:
-        in_force: The measures that are in force, as far as `enclose` could apply them; `zygote` adds those of workers
-            once it has seen that they hold.
+        in_force: The active measures that `enclose` could apply. `zygote` adds those of workers after checking that
+            they hold.
     """
 
     def __init__(self) -> None:
@@ -164,7 +164,7 @@ class Containment:
         """
         if not _SUPPORTED:
             where = f"{platform.system()} on {platform.machine()}"
-            raise OSError(0, f"workers can be contained only on Linux on x86_64 or aarch64, and this is {where}")
+            raise OSError(0, f"workers can be contained only on Linux on x86_64 or aarch64, but this is {where}")
         self.in_force: list[str] = []
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._instructions = _filter(platform.machine())
@@ -285,7 +285,7 @@ class Containment:
         # Where a filter of the service's own forbids it, there may be none to drop.
         self._call("capget", self._libc.capget(header, held))
         if any(held.raw):
-            raise OSError(errno.EPERM, "capabilities are left")
+            raise OSError(errno.EPERM, "capabilities remain")
 
     def _stop_clocks(self) -> None:
         """Puts zeros where the kernel keeps its clocks.

@@ -1,8 +1,10 @@
-"""An invocation of an adapter, from what a request sends to the facts and what a record says of them.
+"""An invocation of an adapter, from the request to the facts and their description in the record.
 
-adapters = TrustedAdapters(registered(), workers)
-invocation = adapters.invocation(request["adapter"])     # checked; nothing has run
-facts = adapters.facts(invocation)                       # one call, in a worker of its own
+For example:
+
+    adapters = TrustedAdapters(registered(), workers)
+    invocation = adapters.invocation(request["adapter"])     # checked; nothing has run
+    facts = adapters.facts(invocation)                       # one call, in a worker of its own
 """
 
 from __future__ import annotations
@@ -86,12 +88,14 @@ class TrustedAdapters:
             root: What to call that member in the paths of errors.
 
         Raises:
-            AdapterRefused: TRUSTED_ADAPTER_INVALID, TRUSTED_ADAPTER_NOT_REGISTERED,
-                TRUSTED_ADAPTER_MANIFEST_MISMATCH or TRUSTED_ADAPTER_INPUT_INVALID, whichever comes first.
-            AdapterFailed: TRUSTED_ADAPTER_EXECUTION_FAILED: its files are damaged.
+            AdapterRefused: `TRUSTED_ADAPTER_INVALID`, `TRUSTED_ADAPTER_NOT_REGISTERED`,
+                `TRUSTED_ADAPTER_MANIFEST_MISMATCH` or `TRUSTED_ADAPTER_INPUT_INVALID`, whichever comes first.
+            AdapterFailed: `TRUSTED_ADAPTER_EXECUTION_FAILED`: its files are damaged.
         """
         if errors := shape("trusted-adapter-invocation").errors(sent, root=root):
-            raise AdapterRefused("TRUSTED_ADAPTER_INVALID", to_mend(f"{root} is no invocation", errors), errors)
+            raise AdapterRefused(
+                "TRUSTED_ADAPTER_INVALID", to_mend(f"{root} is not a valid invocation", errors), errors
+            )
         asked = cast("AdapterInvocation", sent)
         adapter = self._find(asked["adapter_id"], asked["version"])
         if adapter is None:
@@ -104,8 +108,8 @@ class TrustedAdapters:
         if asked["manifest_hash"] != adapter.manifest_hash:
             raise AdapterRefused(
                 "TRUSTED_ADAPTER_MANIFEST_MISMATCH",
-                f"{root}.manifest_hash is not the registered hash of {adapter.name}; GET "
-                "/api/decision/adapters shows it.",
+                f"{root}.manifest_hash is not the registered hash of {adapter.name}. GET /api/decision/adapters "
+                "shows it.",
                 details={"manifest_hash": asked["manifest_hash"], "registered_manifest_hash": adapter.manifest_hash},
             )
         return accepted_invocation(adapter, asked["input"], root=root)
@@ -114,8 +118,8 @@ class TrustedAdapters:
         """The invocation that a record tells of, over the input of its request; None where there is no such adapter.
 
         Raises:
-            AdapterRefused: TRUSTED_ADAPTER_INPUT_INVALID.
-            AdapterFailed: TRUSTED_ADAPTER_EXECUTION_FAILED: its files are damaged.
+            AdapterRefused: `TRUSTED_ADAPTER_INPUT_INVALID`.
+            AdapterFailed: `TRUSTED_ADAPTER_EXECUTION_FAILED`: its files are damaged.
         """
         adapter = self._find(str(trusted_adapter.get("adapter_id")), str(trusted_adapter.get("version")))
         if adapter is None or any(trusted_adapter.get(name) != value for name, value in adapter.dependency.items()):
@@ -126,7 +130,7 @@ class TrustedAdapters:
         """The facts that an adapter makes, in one call.
 
         Raises:
-            AdapterFailed: TRUSTED_ADAPTER_OUTPUT_INVALID, or what `Workers.run` raises.
+            AdapterFailed: `TRUSTED_ADAPTER_OUTPUT_INVALID`, or what `Workers.run` raises.
         """
         adapter = invocation.adapter
         with self.waiting():
@@ -142,12 +146,12 @@ class TrustedAdapters:
         return Facts(facts, is_plain(facts), trusted_adapter(invocation, facts))
 
     def rehearsed(self, invocations: Sequence[Invocation]) -> list[Facts]:
-        """The facts of what is decided beside the ledger, made in one call after another.
+        """The facts of decisions that are not recorded, made in one call after another.
 
         What is only asked what would be leaves workers to what is to be done: `REHEARSALS` of these run at a time.
 
         Raises:
-            AdapterFailed: As `facts`; TRUSTED_ADAPTER_EXECUTION_TIMEOUT also where all of them take too long.
+            AdapterFailed: As `facts`; `TRUSTED_ADAPTER_EXECUTION_TIMEOUT` also where all of them take too long.
         """
         if not invocations:
             return []
@@ -174,7 +178,7 @@ class TrustedAdapters:
             if time.monotonic() >= deadline:
                 why = f"{len(made)} of {len(invocations)} calls took {self._rehearsal_seconds:g} seconds"
                 name = invocation.adapter.name
-                raise failed(name, "EXECUTION_TIMEOUT", f"{why}; send fewer scenarios at a time")
+                raise failed(name, "EXECUTION_TIMEOUT", f"{why}. Send fewer scenarios at a time")
             made.append(self.facts(invocation))
         return made
 
@@ -197,7 +201,7 @@ class TrustedAdapters:
     def _find(self, adapter_id: str, version: str) -> Adapter | None:
         name = f"{adapter_id}@{version}"
         if name in self.damaged:
-            why = "its files differ from the release; install the release again"
+            why = "its files differ from the release. Install the release again"
             raise failed(name, "EXECUTION_FAILED", why)
         return find_adapter(self.adapters, adapter_id, version)
 
@@ -209,7 +213,7 @@ def accepted_invocation(adapter: Adapter, given: object, *, root: str = "adapter
     """An invocation of an adapter.
 
     Raises:
-        AdapterRefused: TRUSTED_ADAPTER_INPUT_INVALID: it takes no such input.
+        AdapterRefused: `TRUSTED_ADAPTER_INPUT_INVALID`: it takes no such input.
     """
     at = member(root, "input")
     if errors := adapter.input_shape.errors(given, root=at):
@@ -220,14 +224,14 @@ def accepted_invocation(adapter: Adapter, given: object, *, root: str = "adapter
 def input_refused(adapter: Adapter, at: str, errors: list[FieldError]) -> AdapterRefused:
     """The refusal of an input that stands at a path."""
     return AdapterRefused(
-        "TRUSTED_ADAPTER_INPUT_INVALID", to_mend(f"{at} is not an input of {adapter.name}", errors), errors
+        "TRUSTED_ADAPTER_INPUT_INVALID", to_mend(f"{at} is not a valid input of {adapter.name}", errors), errors
     )
 
 
 def trusted_adapter(invocation: Invocation, facts: Mapping[str, object]) -> TrustedAdapter:
     """What a record and its attestation say of an invocation.
 
-    Nothing in it is of the machine that it ran on: what contained the worker there is told by the status alone.
+    It says nothing about the machine that it ran on. Only the status shows how the worker was contained there.
     """
     manifest = invocation.adapter.manifest
     return {

@@ -1,4 +1,4 @@
-"""What an adapter is: its manifest, and the source that the manifest is the manifest of.
+"""An adapter: its manifest, and the source that the manifest describes.
 
     builtin/<adapter_id>-<version>.json      the manifest, with manifest_hash
     builtin/<adapter_id>-<version>.py        the implementation: a function `facts` from the input to the facts
@@ -26,7 +26,7 @@ from gate.rulebooks.facts import dependency_of
 
 
 class Limits(TypedDict):
-    """What a call of an adapter may take."""
+    """The limits of a call of an adapter."""
 
     timeout_ms: int
     memory_bytes: int
@@ -41,7 +41,7 @@ class FactsSchema(TypedDict):
 
 
 class Manifest(TypedDict):
-    """An adapter's manifest; schemas/trusted-adapter-manifest.schema.json."""
+    """An adapter's manifest; `schemas/trusted-adapter-manifest.schema.json`."""
 
     manifest_version: str
     adapter_id: str
@@ -124,7 +124,7 @@ class Adapter:
 
     @property
     def dependency(self) -> AdapterDependency:
-        """{adapter_id, version, manifest_hash, implementation_hash}: what a rulebook is bound to."""
+        """The dependency of a rulebook, `{adapter_id, version, manifest_hash, implementation_hash}`."""
         return dependency_of(self.manifest)
 
 
@@ -141,7 +141,7 @@ def load_adapter(folder: Path, name: str) -> Adapter:
         name: `adapter_id@version`.
 
     Raises:
-        OperatorError: ADAPTER_DAMAGED: a file is missing, or is not the one that was released.
+        OperatorError: `ADAPTER_DAMAGED`: a file is missing, or is not the one that was released.
     """
     file = folder / name.replace("@", "-")
     try:

@@ -4,9 +4,8 @@
     workers.run(adapter, canonical(input))      # the JSON text of its facts
     workers.measures()                          # what holds a worker on this machine
 
-A process that calls adapters starts a zygote for them, which ends with it, and starts another where that one is gone.
-That a start takes long holds up nothing but the calls of adapters.
-What is given to a worker is canonical JSON, so that equal inputs are the same to it.
+A process that calls adapters starts a zygote for them. The zygote ends with the process, and is replaced if it dies. A
+slow start delays only calls of adapters. The input of a worker is canonical JSON, so that equal inputs are equal bytes.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class Measures:
     """What holds a worker on this machine.
 
     Attributes:
-        in_force: The measures in force, of `containment.MEASURES`; empty where no worker can run.
+        in_force: The active measures, of `containment.MEASURES`; empty if no worker can run.
         reason: Why none can run, as a clause; None where one can.
         known: Whether that was found out; not where a start is still under way.
     """
@@ -107,8 +106,8 @@ class Workers:
         self._zygote: _Zygote | None = None
 
     def begin_in_child(self) -> None:
-        """Begins anew in a forked copy of the process: a lock may be held by a thread that is not there, and what forks
-        workers is not the copy's own.
+        """Resets the state in a forked copy of the process. A lock may be held by a thread that the copy lacks, and the
+        zygote does not belong to the copy.
         """
         if (zygote := self._zygote) is not None:
             zygote.end()
@@ -127,8 +126,8 @@ class Workers:
             given: Its input, as canonical JSON.
 
         Raises:
-            AdapterFailed: TRUSTED_ADAPTER_CAPABILITY_DENIED, TRUSTED_ADAPTER_EXECUTION_TIMEOUT,
-                TRUSTED_ADAPTER_EXECUTION_FAILED, or TRUSTED_ADAPTER_OUTPUT_INVALID where it is too much or no JSON.
+            AdapterFailed: `TRUSTED_ADAPTER_CAPABILITY_DENIED`, `TRUSTED_ADAPTER_EXECUTION_TIMEOUT`,
+                `TRUSTED_ADAPTER_EXECUTION_FAILED`, or `TRUSTED_ADAPTER_OUTPUT_INVALID` where it is too much or no JSON.
         """
         if not self._calls.acquire(blocking=False):
             raise failed(adapter.name, "EXECUTION_TIMEOUT", f"{_CALLS} other calls are waiting for a worker")
@@ -197,7 +196,7 @@ class Workers:
         """The zygote, ready or not, or one that failed to start and is not to be tried again yet."""
         with self._lock:
             if self._closed:
-                raise OSError(errno.ESHUTDOWN, "The service is ending")
+                raise OSError(errno.ESHUTDOWN, "The service is stopping")
             zygote, failed_before = self._zygote, None
             if zygote is not None:
                 if not zygote.ready.is_set() or zygote.is_alive():
@@ -272,7 +271,7 @@ class _Zygote:
             threading.Thread(target=self._prepare, args=(setup,), daemon=True).start()
         except RuntimeError as error:
             self.end()
-            raise OSError(errno.EAGAIN, "There is no room for one more thread") from error
+            raise OSError(errno.EAGAIN, "There is no capacity for one more thread") from error
 
     def _prepare(self, setup: bytes) -> None:
         late = threading.Event()
@@ -467,5 +466,5 @@ def failed(name: str, code: str, why: str) -> AdapterFailed:
     """The error of a call of the adapter of that name; `code` without its prefix, `why` as a clause."""
     return AdapterFailed(
         f"TRUSTED_ADAPTER_{code}",
-        f"The trusted adapter {name} produced no facts: {why}. Nothing was recorded, and nothing is approved.",
+        f"The trusted adapter {name} returned no facts: {why}. Nothing was recorded, and nothing is approved.",
     )

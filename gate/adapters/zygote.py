@@ -1,8 +1,8 @@
 """`python -m gate.adapters.zygote`: forks one worker for each call of an adapter, and says how each of them ended.
 
-It is started clean, with no key, no environment and no descriptor but its own, reads what it may run from stdin (see
-`worker`), encloses itself, and then never runs an adapter's code: that is executed in the workers, anew in each. A call
-comes over the control socket as the number of an adapter and two descriptors:
+It starts clean: no key, no environment, and no descriptor but its own. It reads the code that it may run from standard
+input (see `worker`), and encloses itself. It never runs an adapter's code itself. A new worker does so for each call. A
+call arrives over the control socket as the number of an adapter and two descriptors:
 
     the call's socket    the worker reads the input from it, to its end; the zygote writes to it how the worker ended
     a pipe               the worker writes its answer to it
@@ -175,7 +175,7 @@ class _Zygote:
         if self._ends_by(lambda: os.getppid(), signal.SIGSYS):
             found += ["seccomp", "rlimits"]
         if missing := [name for name in BASELINE if name not in found]:
-            raise OSError(0, f"a worker was not held by {', '.join(missing)}")
+            raise OSError(0, f"a worker was not restricted by {', '.join(missing)}")
         self._clock = True
         if self._ends_by(_tell_time, signal.SIGSYS):
             found.append("clock_stopped")
@@ -372,7 +372,7 @@ def _plain(value: object) -> object:
         return [_plain(item) for item in value]
     if value is None or type(value) in (str, int, float, bool):
         return value
-    raise TypeError(f"a fact is a {type(value).__name__}, which JSON does not have")
+    raise TypeError(f"a fact is a {type(value).__name__}, which is not a JSON type")
 
 
 def _fault(error: BaseException, file: str) -> str:

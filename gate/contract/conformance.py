@@ -6,9 +6,9 @@
 
     document_deviations(name, document, answer)       # the same for what a service publishes
 
-An expectation names the members that count. An object must hold at least those, an array as many items, each as named,
-and anything else must have equal canonical JSON; so a service may add members (compatibility rule 4), and change or
-drop none.
+An expectation lists the fields that count. An object must have at least those fields, an array must have as many items,
+each as listed, and any other value must have equal canonical JSON. So a service may add fields (compatibility rule 4),
+but not change or remove them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Deviation:
         check: What was checked, for example `replay/operators.eq.absent`.
         member: The member of the answer, as a dotted path; or `status`, `body`, `hash`, `verification`.
         expected: What it should be; ABSENT where it should not be there.
-        actual: What it is; ABSENT where it is not there.
+        actual: Its value; ABSENT if it is missing.
     """
 
     check: str
@@ -67,10 +67,10 @@ class Deviation:
 
     def sentence(self) -> str:
         """The deviation for a person."""
-        return f"{self.check}: {self.member} should be {_shown(self.expected)} and is {_shown(self.actual)}."
+        return f"{self.check}: {self.member} should be {_shown(self.expected)}, but is {_shown(self.actual)}."
 
     def to_dict(self) -> dict[str, object]:
-        """{check, member, expected?, actual?}; what is absent is left out."""
+        """The deviation as `{check, member, expected?, actual?}`, without absent values."""
         values = {"expected": self.expected, "actual": self.actual}
         shown = {name: value for name, value in values.items() if value is not ABSENT}
         return {"check": self.check, "member": self.member, **shown}
@@ -108,7 +108,7 @@ class Check:
     Attributes:
         name: `conformance/<fixture_id>` or `replay/<case_id>`.
         request: {method, path, headers, body}.
-        expected: {status, body, absent}, as in conformance-fixture.schema.json.
+        expected: The expectation `{status, body, absent}`, as in `conformance-fixture.schema.json`.
         bundle_hash: What the bundle of the record's attestation must hash to; None where that is not frozen.
     """
 
@@ -163,7 +163,7 @@ def document_deviations(name: str, document: Published, answer: Answer) -> list[
     """Whether a service publishes a document of the contract as it is here.
 
     Args:
-        name: What the document is called in a deviation.
+        name: The name of the document in a deviation.
         document: The document as it is here.
         answer: What the service answered where it should publish it.
     """

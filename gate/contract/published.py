@@ -66,7 +66,7 @@ class FixtureExpectation(TypedDict):
 
 
 class Fixture(TypedDict):
-    """A conformance fixture; schemas/conformance-fixture.schema.json."""
+    """A conformance fixture; `schemas/conformance-fixture.schema.json`."""
 
     fixture_id: str
     title: str
@@ -82,7 +82,7 @@ class NamedRulebook(TypedDict):
 
 
 class GoldenExpectation(TypedDict):
-    """What a golden case must be decided as."""
+    """The expected decision of a golden case."""
 
     verdict: str
     application_verdict: str
@@ -104,7 +104,7 @@ class Frozen(TypedDict):
 
 
 class GoldenCaseBody(TypedDict):
-    """A golden case as its file holds it; schemas/golden-replay-cases.schema.json."""
+    """A golden case as its file holds it; `schemas/golden-replay-cases.schema.json`."""
 
     case_id: str
     title: str
@@ -169,7 +169,7 @@ class GoldenCase:
 
     @property
     def facts(self) -> Facts:
-        """The facts of the case: those that it sends, or those that its adapter makes."""
+        """The facts of the case, either sent or computed by its adapter."""
         values = self.case.get("adapter_facts", self.case.get("inputs", {}))
         return Facts(values, plain=False, trusted_adapter=self.case["frozen"].get("trusted_adapter"))
 
@@ -189,7 +189,7 @@ def published() -> Mapping[str, Published]:
 
 
 def contract_index() -> ContractIndex:
-    """What `GET /schemas/` answers. Nothing in it depends on the service that answers."""
+    """The answer of `GET /schemas/`. It does not depend on the service that answers."""
     return {
         "ok": True,
         "interface_version": INTERFACE_VERSION,

@@ -1,21 +1,22 @@
-"""What a caller can ask of the gate, each composed from documents, proof and the ledger.
+"""The operations of the gate. Each is composed of documents, proof, and the ledger.
 
-    decide             a request becomes a signed record that is in the ledger before anyone hears of it
-    claims             idempotency keys: what a used key stands for, or a conflict
+    decide             a request becomes a signed record that is in the ledger before it is answered
+    claims             idempotency keys: the entry of a used key, or a conflict
     batches            many requests at once, in one commit
     sources            where a decision's rulebook and facts come from
     signing            the moment, and the keys that sign at it
     stored             the record and the request of a stored decision
-    cited              the decisions that reports and resolutions are about, as far as these cite them
+    cited              the parts of decisions that reports and resolutions cite
     lifecycle          reports about a decision: execution receipts, outcomes, CRM syncs
     reviews            held decisions granted or refused by their owners, or expired
-    verification       whether a stored decision is as it was made
+    verification       whether a stored decision is unchanged
     again              stored decisions made again: replay, diff, counterfactuals
-    workflows          refund questions of help desks, as a decision where a key is sent
+    workflows          refund questions of help desks, as a decision if a key is sent
     export             the packet of a decision
-    drafts             what people do with drafts of rulebooks
-    migrations         what people do with migrations: propose, approve, reject, apply, roll back
-    erasure            what is personal leaves a decision
+    drafts             the work on drafts of rulebooks
+    migrations         the acts on migrations: propose, approve, reject, apply, roll back
+    erasure            removes personal data from a decision
 
-The clock and the signers are handed in; fresh ids come from `gate.clock`, storage is `ledger`. Nothing here knows HTTP.
+Callers pass the clock and the signers. New ids come from `gate.clock`, and storage is `ledger`. This package does not
+know HTTP.
 """

@@ -29,15 +29,15 @@ def attempted(work: Callable[[], Done], unforeseen: Unforeseen) -> Done | GateEr
 def settle_all(
     entries: Entries, caller: Caller, readers: Sequence[Callable[[], Proposal[Document]]], unforeseen: Unforeseen
 ) -> list[Settled[Document] | GateError]:
-    """Appends what requests propose, in order and in one commit, or finds what their keys stand for.
+    """Appends the proposals of requests, in order and in one commit, or finds the entries of their keys.
 
     Equal keys may meet: the first creates, and the others find what it made.
 
     Args:
         entries: Where entries are appended.
-        caller: Who asks.
-        readers: Makes each proposal; raises GateError where there can be none.
-        unforeseen: What callers hear of a failure that is no GateError.
+        caller: The caller.
+        readers: Makes each proposal; raises `GateError` where there can be none.
+        unforeseen: The error that callers get for a failure that is not a `GateError`.
 
     Returns:
         What became of each, or the error that `settle` would raise.

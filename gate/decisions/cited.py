@@ -34,8 +34,8 @@ class CitedRecords:
         """The members of a decision's record that are cited.
 
         Raises:
-            NotFound: SVC_DECISION_NOT_FOUND.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be read, or is not as it was made.
+            NotFound: `SVC_DECISION_NOT_FOUND`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: it cannot be read, or is not as it was made.
         """
         with self._lock:
             cited = self._known.get((scope_id, decision_id))
@@ -70,7 +70,7 @@ def _read_cited(stored: LinkedBody, decision_id: str) -> Cited:
         fault = error
     raise ServiceUnavailable(
         "SVC_STORAGE_UNAVAILABLE",
-        f"The stored record of {decision_id} {what}; the operator must run `gate chain check`.",
+        f"The stored record of {decision_id} {what}. The operator must run `gate chain check`.",
     ) from fault
 
 

@@ -6,10 +6,9 @@ One append with a key goes the same way for a decision and for every report abou
     settled = settle(entries, caller, Proposal(claim, prepare))      # Created, or Used by an earlier request
     entry = entry_of(entries, scope_id, DECIDE, used)      # what a used key stands for, or a conflict
 
-Whether a key was used is decided in the transaction that appends, so that of two requests with one key the second finds
-the first. A request that fails before that claims nothing; but a key that was used answers before anything that is
-wrong with the request, or else a retry after a change of its rulebook would be refused, and its caller would not learn
-that the action was decided.
+The transaction that appends also decides whether a key was used, so of two requests with one key the second finds the
+first. A request that fails before that claims nothing. A used key answers before any check of the request. Otherwise, a
+retry after a change of its rulebook would be refused, and the caller would never learn that the action was decided.
 """
 
 from __future__ import annotations
@@ -48,8 +47,8 @@ class Operation:
 
     Attributes:
         name: decide, execution, outcome, crm-sync or resolution.
-        code: In its error codes: SVC_<code>_IDEMPOTENCY_CONFLICT.
-        id_member: What its errors call the id of the entry that a key stands for.
+        code: In its error codes: `SVC_<code>_IDEMPOTENCY_CONFLICT`.
+        id_member: The name of the entry's id in errors.
         noun: What sentences call that entry.
     """
 
@@ -72,7 +71,7 @@ class Created(NamedTuple, Generic[Document]):
 
     Attributes:
         document: The document that was appended.
-        appended: What only the append could say of it.
+        appended: The fields that only the append can add.
     """
 
     document: Document
@@ -100,7 +99,7 @@ class Proposal(NamedTuple, Generic[Document]):
 
     Attributes:
         claim: The request's key.
-        prepare: Makes the entry, and the document in it; raises GateError where the request cannot be answered. It is
+        prepare: Makes the entry, and the document in it; raises `GateError` where the request cannot be answered. It is
             called again where a route that it went by has moved, or a review was resolved.
     """
 
@@ -112,20 +111,20 @@ def read_claim(operation: Operation, decision_id: str, key: str | None, input_ha
     """The claim of an idempotency key, if one was sent.
 
     Args:
-        operation: What the key is used for.
+        operation: The operation that uses the key.
         decision_id: The decision it is used on; "" for decide.
         key: The key.
         input_hash: H of the payload it was sent with.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: it is too long, or no printable ASCII.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: it is too long, or no printable ASCII.
     """
     if key is None:
         return None
     if not is_usable_key(key):
         raise RequestRefused(
             "SVC_API_REQUEST_INVALID",
-            f"An idempotency key must be 1 to {MAX_IDEMPOTENCY_KEY} printable ASCII characters; use a simpler one.",
+            f"An idempotency key must be 1 to {MAX_IDEMPOTENCY_KEY} printable ASCII characters. Use a simpler key.",
         )
     return Claim(operation.name, decision_id, key, input_hash)
 
@@ -136,18 +135,18 @@ def is_usable_key(key: str) -> bool:
 
 
 def settle(entries: Entries, caller: Caller, proposal: Proposal[Document]) -> Settled[Document]:
-    """Appends what a request proposes, or finds what its key stands for.
+    """Appends the proposal of a request, or finds the entry of its key.
 
     Args:
         entries: Where entries are appended.
-        caller: Who asks.
+        caller: The caller.
         proposal: What is proposed.
 
     Raises:
         AccessForbidden: The key may no longer do this.
         GateError: As the proposal's `prepare`, where the idempotency key is new.
-        LimitReached: SVC_API_MONTHLY_CAP_EXCEEDED.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was acknowledged.
+        LimitReached: `SVC_API_MONTHLY_CAP_EXCEEDED`.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was acknowledged.
     """
     claim = proposal.claim
     prepared = _prepared(entries, caller, proposal)
@@ -179,7 +178,7 @@ def outcome_of(
         outcome: What the append said.
 
     Raises:
-        LimitReached: SVC_API_MONTHLY_CAP_EXCEEDED.
+        LimitReached: `SVC_API_MONTHLY_CAP_EXCEEDED`.
     """
     if isinstance(outcome, Appended):
         return Created(document, outcome)
@@ -202,7 +201,7 @@ def _prepared(entries: Entries, caller: Caller, proposal: Proposal[Document]) ->
 
 
 def used_before(entries: Entries, scope_id: str, claim: Claim | None) -> Used | None:
-    """What a key was used for before; None where it is new, or where there is none."""
+    """The earlier use of a key; None if the key is new or missing."""
     if claim is None:
         return None
     claimed = entries.claimed(scope_id, claim)
@@ -210,24 +209,24 @@ def used_before(entries: Entries, scope_id: str, claim: Claim | None) -> Used | 
 
 
 def entry_of(entries: Entries, scope_id: str, operation: Operation, used: Used) -> StoredEntry:
-    """The entry that a used key stands for, where it was made for the same payload.
+    """The entry of a used key, if it was made for the same payload.
 
     Whether it is still as it was made, the caller has to see; see `not_as_made`.
 
     Raises:
-        IdempotencyConflict: SVC_<code>_IDEMPOTENCY_CONFLICT: it was made for another payload.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be read.
+        IdempotencyConflict: `SVC_<code>_IDEMPOTENCY_CONFLICT`: it was made for another payload.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: it cannot be read.
     """
     entry = entries.at(scope_id, used.claimed.position)
     if entry is None:
         raise ServiceUnavailable(
             "SVC_STORAGE_UNAVAILABLE",
-            f"The {operation.noun} of this idempotency key cannot be read; retry with the same key.",
+            f"The {operation.noun} of this idempotency key cannot be read. Retry with the same key.",
         )
     if used.claimed.input_hash != used.claim.input_hash:
         raise IdempotencyConflict(
             f"SVC_{operation.code}_IDEMPOTENCY_CONFLICT",
-            "The idempotency key was used before with a different payload; send that payload, or use a new key.",
+            "The idempotency key was used before with a different payload. Send that payload, or use a new key.",
             details={
                 "idempotency_key": used.claim.key,
                 operation.id_member: entry.entry_id,
@@ -242,13 +241,13 @@ def require_free(kind: Kind, idempotency_key: str | None, *, free: bool) -> None
     """Requires that no other request with a key is in progress.
 
     Raises:
-        IdempotencyConflict: SVC_<kind>_IDEMPOTENCY_IN_PROGRESS.
+        IdempotencyConflict: `SVC_<kind>_IDEMPOTENCY_IN_PROGRESS`.
     """
     if not free:
         raise IdempotencyConflict(
             f"SVC_{kind.code}_IDEMPOTENCY_IN_PROGRESS",
-            "Another request with this idempotency key is in progress; wait a moment, and send the "
-            "same request again for its answer.",
+            "Another request with this idempotency key is in progress. Wait a moment, and send the same request "
+            "again to get its answer.",
             details={"idempotency_key": idempotency_key},
         )
 
@@ -260,11 +259,11 @@ def is_answer_of(kind: Kind, report: Mapping[str, object], claim: Claim) -> bool
 
 
 def not_as_made(operation: Operation) -> ServiceUnavailable:
-    """The answer where a key stands for an entry that is no longer the one that was made for it."""
+    """The error if the entry of a key is no longer the one that was made for it."""
     return ServiceUnavailable(
         "SVC_STORAGE_UNAVAILABLE",
-        f"The {operation.noun} of this idempotency key was changed after it was made; the operator"
-        " must run `gate chain check`.",
+        f"The {operation.noun} of this idempotency key was changed after it was made. The operator must run "
+        "`gate chain check`.",
     )
 
 
@@ -272,7 +271,7 @@ def cap_reached(cap: int, now: datetime) -> LimitReached:
     """The refusal of a record that the plan of its scope does not allow in this UTC month."""
     return LimitReached(
         "SVC_API_MONTHLY_CAP_EXCEEDED",
-        f"The scope has used up the {cap} records of its plan in this UTC month; hold the action, "
-        "and ask the operator for a higher cap.",
+        f"The scope has used all {cap} records of its plan for this UTC month. Hold the action, and ask the "
+        "operator for a higher cap.",
         details={"retry_after": max(1, math.ceil((month_end(now) - now).total_seconds())), "monthly_remaining": 0},
     )

@@ -91,7 +91,7 @@ class DecisionGate:
 
         Args:
             ledger: Where records are kept.
-            signers: What signs a record made now; raises ServiceUnavailable where that cannot be said.
+            signers: What signs a record made now; raises `ServiceUnavailable` where that cannot be said.
             clock: The current moment, in UTC.
             schema_url: Where the Rulebook v1 schema is published.
             adapters: The adapters that requests may invoke.
@@ -116,20 +116,21 @@ class DecisionGate:
         """Answers a Decision Request with a record that is durably stored.
 
         Args:
-            authority: Who asks; may be as this process remembers it, for it is confirmed before anything rests on it.
+            authority: The caller's authority. It may come from this process's memory, because it is confirmed before it
+                matters.
             body: The parsed request body.
             request_id: The handle under which logs know this request.
             idempotency_key: The caller's retry handle.
-            refusal: What is wrong with the request beside its body; a used key still replays.
+            refusal: An error of the request outside its body. A used key still replays.
 
         Raises:
             RequestRefused, RulebookRefused, AdapterRefused: The request cannot be decided.
             AdapterFailed: The adapter made no facts. Nothing was recorded.
             AdvisoryFailed: The advisory upstream gave no answer. Nothing was recorded.
-            IdempotencyConflict: SVC_API_IDEMPOTENCY_CONFLICT.
+            IdempotencyConflict: `SVC_API_IDEMPOTENCY_CONFLICT`.
             AccessForbidden: The key may no longer decide, or may not register the rulebook it sent.
-            LimitReached: SVC_API_MONTHLY_CAP_EXCEEDED.
-            ServiceUnavailable: Storage, signing or an upstream is not available. Nothing was recorded.
+            LimitReached: `SVC_API_MONTHLY_CAP_EXCEEDED`.
+            ServiceUnavailable: Storage, signing, or an upstream is not available. Nothing was recorded.
         """
         caller = Caller(self._ledger.directory, authority, "decide", self._clock)
         with caller.confirming():
@@ -153,7 +154,7 @@ class DecisionGate:
             authority: As `decide` takes it.
             questions: The requests.
             request_id: The handle under which logs know all of them.
-            unforeseen: What callers hear of a failure that is no GateError; the other requests go on.
+            unforeseen: The error that callers get for a failure that is not a `GateError`; the other requests continue.
         """
         caller = Caller(self._ledger.directory, authority, "decide", self._clock)
         signing = self.signing.for_many()

@@ -1,4 +1,4 @@
-"""What people do with drafts of rulebooks, in the workbench and on the command line: the same acts and checks.
+"""The work on drafts of rulebooks. The workbench and the command line use the same acts and checks.
 
     acts.begin(scope, ada, "lower margin", "pricing_exception", "7")    a draft of a registered version
     acts.save(scope, ada, draft_id, text, after=3)
@@ -40,8 +40,8 @@ def case_of(
     expect: Mapping[str, Any] | None = None,
     name: str | None = None,
 ) -> Case:
-    """A case of a stored decision, with those of its facts that a rulebook reads: an erasure does not reach cases, and
-    whatever else is personal in a decision is not to be in them.
+    """Makes a case of a stored decision. It has only the facts that the rulebook reads: erasure does not reach cases,
+    so other personal data of the decision must not enter them.
 
     Args:
         rulebook: The rulebook.
@@ -51,7 +51,7 @@ def case_of(
         name: The case's name; one made of the decision's id and the verdict where None.
 
     Raises:
-        MaterialRefused: CASE_INVALID.
+        MaterialRefused: `CASE_INVALID`.
     """
     expected = {name: record[name] for name in ("verdict", "reason_code")} if expect is None else dict(expect)
     called = name or f"{record['decision_id']} is {expected['verdict']}"
@@ -63,10 +63,10 @@ def case_of(
 
 
 class DraftActs:
-    """What users do with the drafts of scopes.
+    """The acts of users on the drafts of scopes.
 
-    Each act raises AccessForbidden DRAFT_FORBIDDEN if the user may not draft in the scope, ServiceUnavailable
-    SVC_STORAGE_UNAVAILABLE if the ledger did not store it, and the errors that `gate.ledger.drafts` names.
+    Each act raises `AccessForbidden` `DRAFT_FORBIDDEN` if the user may not draft in the scope, `ServiceUnavailable`
+    `SVC_STORAGE_UNAVAILABLE` if the ledger did not store it, and the errors that `gate.ledger.drafts` names.
     """
 
     def __init__(self, ledger: Ledger, clock: Callable[[], datetime]) -> None:
@@ -93,7 +93,7 @@ class DraftActs:
         """Makes a draft of a registered version, with the cases of the last draft that began with the same rulebook.
 
         Raises:
-            NotFound: RULEBOOK_VERSION_UNKNOWN.
+            NotFound: `RULEBOOK_VERSION_UNKNOWN`.
         """
         self._require(user, scope)
         origin = Origin("registered", rulebook_id, version)
@@ -149,11 +149,11 @@ class DraftActs:
         self._ledger.draft_cases.remove(scope, draft_id, name, by=user.name, now=self._clock())
 
     def registered_text(self, scope: Scope, rulebook_id: str, version: str) -> str:
-        """A registered version as an author goes on with it: in YAML, or in JSON where it is too large for that.
+        """The text of a registered version for further editing: YAML, or JSON if it is too large for YAML.
 
         Raises:
-            NotFound: RULEBOOK_VERSION_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE, also where the stored rulebook is not the registered one.
+            NotFound: `RULEBOOK_VERSION_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`, also where the stored rulebook is not the registered one.
         """
         registry = self._ledger.rulebooks
         found = registry.find_version(scope.scope_id, rulebook_id, version)
@@ -161,12 +161,13 @@ class DraftActs:
             raise NotFound(
                 "RULEBOOK_VERSION_UNKNOWN",
                 f"The scope {scope.name} has no version {version} of {rulebook_id}. `gate rulebook list --scope "
-                f"{scope.name}` shows what is registered.",
+                f"{scope.name}` shows the registered versions.",
             )
         body = registry.body(scope.scope_id, found.hash)
         if body is None or content_hash(body) != found.hash:
             raise ServiceUnavailable(
-                "SVC_STORAGE_UNAVAILABLE", f"{rulebook_id} {version} is not stored as it was registered."
+                "SVC_STORAGE_UNAVAILABLE",
+                f"The stored copy of {rulebook_id} {version} differs from the registered rulebook.",
             )
         value = cast("Json", annotated(body, registry.annotations(scope.scope_id, found.hash)))
         try:

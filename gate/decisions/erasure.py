@@ -1,8 +1,8 @@
 """Erasure, a person's right and an operator's command: what a decision holds of its request and its facts leaves the
 ledger, and an entry of the chain says so.
 
-What stays is every hash, what the decision was, and what it was bound to. So the receipt, its signature and the chain
-hold as before, and somebody who kept the record or the request can still prove that it is the one.
+Every hash stays, and so do the outcome of the decision and its action binding. The receipt, its signature, and the
+chain therefore still verify. Somebody who kept the record or the request can still prove that it is the one.
 """
 
 from __future__ import annotations
@@ -68,13 +68,14 @@ def erase(ledger: Ledger, decision_id: str, reason: str, now: datetime) -> Erase
     Args:
         ledger: The ledger.
         decision_id: The decision, of whatever scope.
-        reason: Why, for whoever reads the chain; 1 to `MAX_REASON` characters. It stays, and should name nobody.
+        reason: The reason, for readers of the chain; 1 to `MAX_REASON` characters. It stays, so it should not identify
+            a person.
         now: The current moment.
 
     Raises:
-        OperatorError: ERASURE_REASON_INVALID, DECISION_NOT_FOUND, DECISION_ALREADY_ERASED, or ERASURE_UNFINISHED
-            where it is erased, and the ledger's own files still hold a copy.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        OperatorError: `ERASURE_REASON_INVALID`, `DECISION_NOT_FOUND`, `DECISION_ALREADY_ERASED`, or
+            `ERASURE_UNFINISHED` where it is erased, and the ledger's own files still hold a copy.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     require_reason(reason)
     erasures: list[Erasure] = []
@@ -110,12 +111,12 @@ def require_reason(reason: str) -> None:
     """Requires that a reason can stand in the chain.
 
     Raises:
-        OperatorError: ERASURE_REASON_INVALID.
+        OperatorError: `ERASURE_REASON_INVALID`.
     """
     if not reason.strip() or len(reason) > MAX_REASON or not has_utf8(reason):
         raise OperatorError(
             "ERASURE_REASON_INVALID",
-            f"The reason must have 1 to {MAX_REASON} characters in UTF-8; give a reason that names nobody.",
+            f"The reason must have 1 to {MAX_REASON} characters in UTF-8. Do not name a person in it.",
         )
 
 
@@ -123,8 +124,8 @@ def erasable(ledger: Ledger, decision_id: str) -> tuple[str, list[str]]:
     """The scope of a decision, and the parts of it that `erase` would erase; none where it was erased before.
 
     Raises:
-        OperatorError: DECISION_NOT_FOUND.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        OperatorError: `DECISION_NOT_FOUND`.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     found = ledger.erasures.find(decision_id)
     if found is None:
@@ -135,7 +136,7 @@ def erasable(ledger: Ledger, decision_id: str) -> tuple[str, list[str]]:
 
 
 def _not_found(decision_id: str) -> OperatorError:
-    return OperatorError("DECISION_NOT_FOUND", f"No scope has a decision {decision_id}; check the id.")
+    return OperatorError("DECISION_NOT_FOUND", f"No scope has a decision {decision_id}. Check the id.")
 
 
 def _parts(record: Mapping[str, object], has_input: bool) -> list[str]:
@@ -147,9 +148,9 @@ def _overwrite(ledger: Ledger, decision_id: str) -> None:
     if not ledger.store.overwrite():
         raise OperatorError(
             "ERASURE_UNFINISHED",
-            f"The decision {decision_id} is erased, but the ledger's write-ahead log still holds a "
-            "copy that another process is reading. Wait until running backups and checks have ended, "
-            "and run the command again.",
+            f"The decision {decision_id} is erased, but the write-ahead log of the ledger still holds a copy, "
+            "because another process is reading it. Wait until running backups and checks have ended, and run "
+            "the command again.",
         )
 
 
@@ -207,7 +208,7 @@ def _note(erasure: Erasure) -> ErasureNote:
 
 
 def erasure_link(erasure: Erasure, record: Record) -> chain.Entry:
-    """What the chain link of an erasure is made of."""
+    """The parts of the chain link of an erasure."""
     return chain.Entry(
         entry_type=_ENTRY_TYPE,
         decision_id=erasure["decision_id"],
@@ -223,7 +224,7 @@ def stored_erasure(ledger: Ledger, scope_id: str, decision_id: str) -> Erasure |
     """The chain's entry about the erasure of a decision, where it is as it was made; None where there is none such.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be read.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: it cannot be read.
     """
     for stored in ledger.entries.reports(scope_id, decision_id, _ENTRY_TYPE, limit=1, room=0)[0]:
         erasure: Erasure = read_object(stored.body, f"the erasure at chain position {stored.position}")
@@ -241,7 +242,7 @@ def is_leaf_of_erasure(leaf_hash: str, decision_id: str, erasure: Erasure) -> bo
 
 
 def is_confirmed(record: Mapping[str, object], erasure: Erasure | None) -> bool:
-    """Whether a record says that it was erased exactly where the chain does, and what the chain says of it."""
+    """Whether a record and the chain agree on whether the decision was erased, and how."""
     if erasure is None:
         return "erased" not in record
     cited = {"decision_record_hash": "record_hash", "decision_receipt_hash": "receipt_hash"}

@@ -1,6 +1,6 @@
-"""Exporting Decision Packets: record, reports and links from one moment of the ledger, none but as it was made.
+"""The export of Decision Packets. Record, reports, and links come from one moment of the ledger, and each is checked.
 
-What the outcomes of the policy say is read after them: it can count an outcome that the packet does not hold yet.
+The outcomes of the policy are read afterward, so their report can count an outcome that the packet lacks.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a packet is to hold.
+    """The parts that a packet should have.
 
     Attributes:
         executions: How many of the newest execution receipts.
@@ -85,7 +85,7 @@ class PacketExport:
 
         Args:
             ledger: Where records are kept.
-            signing: What signs now, and the moment; raises ServiceUnavailable where that cannot be said.
+            signing: What signs now, and the moment; raises `ServiceUnavailable` where that cannot be said.
             trust: What the instance trusts when it verifies.
             reports: Answers what is counted elsewhere.
             checkpoints: Signs the checkpoint of the retained links.
@@ -102,13 +102,13 @@ class PacketExport:
         Args:
             scope_id: The decision's scope.
             decision_id: The decision.
-            parts: What the packet is to hold.
+            parts: The parts that the packet should have.
 
         Raises:
-            NotFound: SVC_DECISION_NOT_FOUND.
-            RequestRefused: SVC_API_QUERY_INVALID: the reports are larger than `MAX_BYTES`, or hold too many values.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: a part cannot be read, or is not as it was made; or
-                SVC_SIGNING_UNAVAILABLE, or SVC_REPORT_UNAVAILABLE. There is no partial proof.
+            NotFound: `SVC_DECISION_NOT_FOUND`.
+            RequestRefused: `SVC_API_QUERY_INVALID`: the reports are larger than `MAX_BYTES`, or hold too many values.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: a part cannot be read, or is not as it was made; or
+                `SVC_SIGNING_UNAVAILABLE`, or `SVC_REPORT_UNAVAILABLE`. There is no partial proof.
         """
         history = self._ledger.entries.history(
             scope_id,
@@ -125,7 +125,7 @@ class PacketExport:
         try:
             packet = self._built(scope_id, history, parts)
         except (KeyError, TypeError, AttributeError) as error:
-            raise _damaged("its members are not those of a record") from error
+            raise _damaged("its fields are not those of a record") from error
         self._require_sound(packet)
         return packet
 
@@ -197,14 +197,14 @@ def _questions(
             BenchmarksQuestion(policy_id),
         )
     except OperatorError as error:
-        raise _damaged("its members are not those of a record") from error
+        raise _damaged("its fields are not those of a record") from error
 
 
 def require_verifiable(text: bytes) -> None:
     """Requires that a packet, as it is sent, can be verified at once, as every verifier here reads it.
 
     Raises:
-        RequestRefused: SVC_API_QUERY_INVALID: it is larger than `MAX_BYTES`, or holds more commas and brackets than
+        RequestRefused: `SVC_API_QUERY_INVALID`: it is larger than `MAX_BYTES`, or holds more commas and brackets than
             `strict_json.MAX_VALUES`.
     """
     if len(text) > MAX_BYTES or exceeds_values(text):
@@ -214,14 +214,14 @@ def require_verifiable(text: bytes) -> None:
 def _too_large() -> RequestRefused:
     return RequestRefused(
         "SVC_API_QUERY_INVALID",
-        f"The packet is larger than the verify endpoint accepts, {MAX_BYTES} bytes with "
-        f"{MAX_VALUES} commas and brackets; ask for fewer receipts, outcomes or links.",
+        f"The packet is larger than the verify endpoint accepts ({MAX_BYTES} bytes with {MAX_VALUES} commas and "
+        "brackets). Request fewer receipts, outcomes or links.",
     )
 
 
 def _damaged(where: str) -> ServiceUnavailable:
     return ServiceUnavailable(
         "SVC_STORAGE_UNAVAILABLE",
-        f"The stored decision was changed after it was made ({where}), so no packet is made; the "
-        "operator must run `gate chain check`.",
+        f"The stored decision was changed after it was made ({where}), so it cannot be exported. The operator "
+        "must run `gate chain check`.",
     )

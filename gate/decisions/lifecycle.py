@@ -1,4 +1,4 @@
-"""After the decision: what callers report of it is checked, hashed, and in the ledger before anyone hears of it."""
+"""Reports about decisions. Each is checked and hashed, and in the ledger before anyone learns of it."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ class Lifecycle:
             idempotency_key: The caller's retry handle, unique for one kind and decision.
 
         Raises:
-            NotFound: SVC_DECISION_NOT_FOUND.
-            IdempotencyConflict: SVC_<kind>_IDEMPOTENCY_CONFLICT, or SVC_<kind>_IDEMPOTENCY_IN_PROGRESS while another
-                request with the key is unfinished.
+            NotFound: `SVC_DECISION_NOT_FOUND`.
+            IdempotencyConflict: `SVC_<kind>_IDEMPOTENCY_CONFLICT`, or `SVC_<kind>_IDEMPOTENCY_IN_PROGRESS` while
+                another request with the key is unfinished.
             RequestRefused: The body is no report of its kind, or cites another record.
             AccessForbidden: The key may no longer report.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was acknowledged.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was acknowledged.
         """
         caller = Caller(self._ledger.directory, authority, "report", self._clock)
         operation = operation_of(kind)
@@ -124,15 +124,15 @@ class Lifecycle:
         """The reports of one kind about a decision, newest first, and the chain position to go on from, if any.
 
         Args:
-            authority: Who asks.
+            authority: The caller.
             kind: What is listed.
             decision_id: The decision.
-            limit: How many at most; fewer are given where they are very large.
+            limit: The maximum number. Fewer are returned if they are large.
             before: Only those at an earlier chain position; None for the newest.
 
         Raises:
-            NotFound: SVC_DECISION_NOT_FOUND.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `SVC_DECISION_NOT_FOUND`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         self._decisions.find(authority.scope_id, decision_id)
         found, more = self._ledger.entries.reports(

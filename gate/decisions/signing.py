@@ -17,7 +17,7 @@ class Signing:
     """Says what signs now, and when now is: `signers, now = signing()`."""
 
     def __init__(self, signers: Callable[[], Signers], clock: Callable[[], datetime]) -> None:
-        """Takes the source of signers, which raises ServiceUnavailable where it has none, and the clock, in UTC."""
+        """Takes the source of signers, which raises `ServiceUnavailable` where it has none, and the clock, in UTC."""
         self._signers = signers
         self._clock = clock
 
@@ -25,7 +25,7 @@ class Signing:
         """What signs now, and the moment.
 
         Raises:
-            ServiceUnavailable: SVC_SIGNING_UNAVAILABLE.
+            ServiceUnavailable: `SVC_SIGNING_UNAVAILABLE`.
         """
         # The moment is read second, so that no record is older than the key that signed it.
         signers = self._signers()
@@ -35,19 +35,19 @@ class Signing:
             if signer is not None and signer.not_before is not None and moment < signer.not_before:
                 raise ServiceUnavailable(
                     "SVC_SIGNING_UNAVAILABLE",
-                    f"The server's clock says {moment}, which is before its key {signer.key_id} became"
-                    f" valid ({signer.not_before}). Nothing is decided until the operator corrects the clock.",
+                    f"The server's clock says {moment}, which is before its key {signer.key_id} became valid "
+                    f"({signer.not_before}). The gate decides nothing until the operator corrects the clock.",
                 )
         return signers, now
 
     def for_many(self) -> Signing:
-        """The same for many records that are made one after the other: what signs is looked up once a second, and not
-        before each record.
+        """The same for many records, one after the other. The signers are looked up once a second instead of before
+        each record.
         """
         return _SigningForMany(self._signers, self._clock)
 
     def now(self) -> datetime:
-        """The moment, whether or not anything can be signed."""
+        """The current moment, even if nothing can be signed."""
         return self._clock()
 
 

@@ -58,11 +58,11 @@ class Sources:
         Args:
             scope_id: The scope.
             request: The request.
-            route: Where the rulebook id leads that it refers to without a version; the route in force where None.
+            route: The route of a rulebook id without a version; None for the active route.
             root: What to call the request in the paths of errors; nothing where empty.
 
         Raises:
-            RulebookRefused: RULEBOOK_INVALID or RULEBOOK_REF_UNKNOWN.
+            RulebookRefused: `RULEBOOK_INVALID` or `RULEBOOK_REF_UNKNOWN`.
             ServiceUnavailable: As `registered_rulebook`.
         """
         if request.rulebook_ref is None:
@@ -79,7 +79,7 @@ class Sources:
             route: As `rulebook` takes it.
 
         Raises:
-            RulebookRefused: RULEBOOK_REF_UNKNOWN.
+            RulebookRefused: `RULEBOOK_REF_UNKNOWN`.
             ServiceUnavailable: As `registered_rulebook`.
         """
         if "hash" in reference:
@@ -94,7 +94,7 @@ class Sources:
         return self.registered_rulebook(scope_id, registered.hash)
 
     def _unknown(self, scope_id: str, reference: RulebookPointer) -> RulebookRefused:
-        """RULEBOOK_REF_UNKNOWN, with the versions that a caller may have meant."""
+        """`RULEBOOK_REF_UNKNOWN`, with the versions that a caller may have meant."""
         if "hash" in reference:
             return _unknown_reference(f"No rulebook with the hash {reference['hash']} is registered in this scope.")
         rulebook_id, version = reference["rulebook_id"], reference.get("version")
@@ -104,13 +104,13 @@ class Sources:
                 f"No version of {rulebook_id} is registered in this scope.", registered_versions=[]
             )
         told = versions[:_VERSIONS_TOLD]
-        older = ", and older ones" if len(versions) > len(told) else ""
+        older = ", and older versions" if len(versions) > len(told) else ""
         there = f"Registered versions, newest first: {', '.join(told)}{older}."
         if version is None:
             return RulebookRefused(
                 "RULEBOOK_REF_UNKNOWN",
-                f"{rulebook_id} has no route in this scope, so that its id alone names no version. {there} Name a "
-                f"version in rulebook_ref, or have the operator apply a migration with `gate migrate`.",
+                f"{rulebook_id} has no route in this scope, so its id alone does not identify a version. {there} "
+                "Add a version to rulebook_ref, or have the operator apply a migration with `gate migrate`.",
                 details={"registered_versions": told},
             )
         return _unknown_reference(
@@ -121,7 +121,7 @@ class Sources:
         """A rulebook that is registered in a scope, by its hash.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it is not stored as it was registered.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: it is not stored as it was registered.
         """
         rulebook = self.cache.get(hash_)
         if rulebook is None:
@@ -129,7 +129,8 @@ class Sources:
             if body is None or content_hash(body) != hash_:
                 raise ServiceUnavailable(
                     "SVC_STORAGE_UNAVAILABLE",
-                    f"What is stored of rulebook {hash_} is not what was registered; send it whole.",
+                    f"The stored copy of rulebook {hash_} differs from the registered rulebook. Send the whole "
+                    "rulebook in the request, and have the operator run `gate chain check`.",
                 )
             rulebook = self.cache.load(body)
         return rulebook
@@ -153,7 +154,7 @@ class Sources:
         return Facts(request.inputs, request.plain) if invocation is None else self.adapters.facts(invocation)
 
     def registered(self, scope_id: str, rulebook: Rulebook, dependency: AdapterDependency | None) -> Registered | None:
-        """What a rulebook is registered as in a scope; None where it is not.
+        """The registration of a rulebook in a scope; None if it is not registered.
 
         Args:
             scope_id: The scope.
@@ -161,7 +162,7 @@ class Sources:
             dependency: The adapter that makes its facts now, as `register` takes it.
 
         Raises:
-            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
+            RulebookRefused: `RULEBOOK_VERSION_CONFLICT`.
         """
         registered = self._registry.find(scope_id, rulebook.hash)
         if registered is not None:
@@ -173,7 +174,7 @@ class Sources:
 
         Raises:
             AccessForbidden: The key may not, or not any more.
-            RulebookRefused: RULEBOOK_VERSION_CONFLICT: its version names another rulebook.
+            RulebookRefused: `RULEBOOK_VERSION_CONFLICT`: its version names another rulebook.
         """
         caller.confirm().require("register")
         another = self._registry.find_version(caller.scope_id, rulebook.rulebook_id, rulebook.version)
@@ -197,7 +198,7 @@ class Sources:
             act: What to log of a first registration; None where a request registers.
 
         Raises:
-            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
+            RulebookRefused: `RULEBOOK_VERSION_CONFLICT`.
         """
         metadata, _ = self._registration(scope_id, rulebook, dependency)
         registered = self._registry.register(scope_id, rulebook, metadata, act)
@@ -210,8 +211,8 @@ class Sources:
         """Registers a rulebook as `register`, for a record to be made now.
 
         Raises:
-            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
-            LimitReached: SVC_API_MONTHLY_CAP_EXCEEDED: the scope may make no more records, and nothing is registered.
+            RulebookRefused: `RULEBOOK_VERSION_CONFLICT`.
+            LimitReached: `SVC_API_MONTHLY_CAP_EXCEEDED`: the scope may make no more records, and nothing is registered.
         """
         metadata, now = self._registration(scope_id, rulebook, dependency)
         registered = self._registry.register_for_record(scope_id, rulebook, metadata, timestamp(now)[:7])
@@ -223,7 +224,7 @@ class Sources:
     def register_file(
         self, scope: Scope, rulebook: Rulebook, annotations: Annotations, dependency: AdapterDependency | None
     ) -> RegisteredFile:
-        """Registers a rulebook that an operator has in a file, and keeps its annotations beside the registration.
+        """Registers a rulebook from an operator's file, and keeps its annotations with the registration.
 
         The rules are those of a request: the first body under an id and version stays. Both acts are logged.
 
@@ -234,7 +235,7 @@ class Sources:
             dependency: The adapter that makes its facts, as `register` takes it.
 
         Raises:
-            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
+            RulebookRefused: `RULEBOOK_VERSION_CONFLICT`.
             ServiceUnavailable: Storage or signing is not available.
         """
         _, now = self._signing()
@@ -286,8 +287,8 @@ class RegisteredFile:
 def _unknown_reference(what: str, **details: list[str]) -> RulebookRefused:
     return RulebookRefused(
         "RULEBOOK_REF_UNKNOWN",
-        f"{what} Correct rulebook_ref, or register the rulebook: send it once as rulebook, with a key that has the "
-        f"access register, or have the operator run `gate rulebook register`.",
+        f"{what} Correct rulebook_ref, or register the rulebook: send it once as rulebook with a key that has "
+        "the access register, or have the operator run `gate rulebook register`.",
         details=details,
     )
 
@@ -298,21 +299,21 @@ _VERSIONS_TOLD: Final = 10
 def require_dependency(registered: Registered, dependency: AdapterDependency | None) -> None:
     """Requires that a rulebook's facts come from where they came from when it was registered.
 
-    A rulebook that was bound to an adapter would else decide over whatever a caller claims.
+    Otherwise, a rulebook that is bound to an adapter would decide over any facts that a caller sends.
 
     Args:
         registered: The registration.
         dependency: The adapter that makes the facts now, as `register` takes it.
 
     Raises:
-        RulebookRefused: RULEBOOK_VERSION_CONFLICT.
+        RulebookRefused: `RULEBOOK_VERSION_CONFLICT`.
     """
     bound = registered.metadata.get("adapter_dependency")
     if bound != dependency:
         raise RulebookRefused(
             "RULEBOOK_VERSION_CONFLICT",
-            f"{registered.rulebook_id} {registered.version} is registered with {_source(bound)}, and this request has "
-            f"{_source(dependency)}; keep to it, or give the rulebook a version of its own.",
+            f"{registered.rulebook_id} {registered.version} is registered with {_source(bound)}, but this "
+            f"request has {_source(dependency)}. Use the registered source, or give the rulebook a new version.",
             details={"adapter_dependency": dependency, "registered_adapter_dependency": bound},
         )
 

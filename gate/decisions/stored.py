@@ -28,7 +28,7 @@ def decision_not_found() -> NotFound:
     """The answer for an id that is unknown, or not of the caller's scope: nobody can tell the two apart."""
     return NotFound(
         "SVC_DECISION_NOT_FOUND",
-        "This scope has no decision with that id; check the id, and the API key or the scope that was named.",
+        "This scope has no decision with that id. Check the id, and the scope or its API key.",
     )
 
 
@@ -36,7 +36,8 @@ def stored_record(entry: StoredEntry) -> Record:
     """The full record of a stored decision.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what is stored is not readable, or has fields that nothing covers.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the stored record is not readable, or has fields that no hash
+            covers.
     """
     confidence = None if entry.confidence is None else read_object(entry.confidence, entry.entry_id)
     record: Record = read_object(entry.body, entry.entry_id)
@@ -47,14 +48,14 @@ def stored_record(entry: StoredEntry) -> Record:
 def require_covered(record: Mapping[str, object], what: str) -> None:
     """Requires that a record that was read from the ledger has no field that its hashes do not cover.
 
-    Such a field would be shown beside a signature that says nothing about it.
+    Such a field would be shown next to a signature that does not cover it.
 
     Args:
         record: The record.
-        what: What it is, for the error.
+        what: Its name in the error.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     _require_none(uncovered_members(record), what)
 
@@ -66,10 +67,10 @@ def require_as_made(record: Mapping[str, Any], what: str) -> None:
 
     Args:
         record: The record.
-        what: What it is, for the error.
+        what: Its name in the error.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     require_covered(record, what)
     try:
@@ -94,8 +95,8 @@ def stored_report(kind: Kind, stored: StoredReport) -> Report:
     """A report as it was answered when it was made.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what is stored is not readable, not what was hashed and linked, or
-            has fields that nothing covers.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the stored report is not readable, differs from its hash or link,
+            or has fields that no hash covers.
     """
     what = f"the {kind.name} at chain position {stored.position}"
     report: Report = read_object(stored.body, what)
@@ -106,7 +107,7 @@ def stored_report(kind: Kind, stored: StoredReport) -> Report:
     _require_none(uncovered_members_of_report(kind, report), what)
     request = None if stored.request is None else read_object(stored.request, what)
     if kind is OUTCOMES and event_time_fault(report, request) is not None:
-        raise _changed(what, "has another occurred_at than its request")
+        raise _changed(what, "has a different occurred_at than its request")
     return {**report, "audit_chain": stored.link}
 
 
@@ -122,17 +123,17 @@ _SHOWN: Final = 80
 
 def _changed(what: str, how: str) -> ServiceUnavailable:
     return ServiceUnavailable(
-        "SVC_STORAGE_UNAVAILABLE", f"In the ledger, {what} {how}; the operator must run `gate chain check`."
+        "SVC_STORAGE_UNAVAILABLE", f"In the ledger, {what} {how}. The operator must run `gate chain check`."
     )
 
 
 def appended_record(record: Record, appended: Appended) -> Record:
-    """The full record of a decision that was just appended."""
+    """The full record of a new decision, after its append."""
     return whole_record(record, appended.confidence, appended.link)
 
 
 def whole_record(record: Record, confidence: DecisionConfidence | None, link: RecordLink) -> Record:
-    """A record with what only its append could say of it.
+    """A record with the fields that only its append could add.
 
     Args:
         record: The record in the entry's body.
@@ -150,10 +151,10 @@ def whole_record(record: Record, confidence: DecisionConfidence | None, link: Re
 def stored_request(ledger: Ledger, scope_id: str, entry: StoredEntry) -> DecisionBody | None:
     """The request of a stored decision as it was sent, or None where it is no longer kept.
 
-    A rulebook that was sent inline is kept once, with its registration, and put back here.
+    A rulebook that was sent inline is stored once, with its registration, and restored here.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what is stored is not readable.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the stored request is not readable.
     """
     if entry.request is None:
         return None
@@ -164,7 +165,7 @@ def stored_request(ledger: Ledger, scope_id: str, entry: StoredEntry) -> Decisio
 
 
 def found_by(record: Record) -> Decided:
-    """What a decision is found by in the ledger, and what its outcomes are counted under."""
+    """The values by which the ledger finds a decision and counts its outcomes."""
     return Decided(
         record["verdict"],
         record["action"],
@@ -182,8 +183,8 @@ def is_link_of(link: Mapping[str, object], record: Linked) -> bool:
 def is_as_made(ledger: Ledger, scope_id: str, entry: StoredEntry, record: Record, claim: Claim) -> bool:
     """Whether a stored record is still the one that was made for a key and payload.
 
-    A record whose facts were erased no longer hashes: then everything else that its receipt and its attestation were
-    made over must still follow, and the chain must say that it was erased.
+    A record with erased facts no longer matches its hash. Then everything else that its receipt and its attestation
+    cover must still match, and the chain must say that the decision was erased.
     """
     try:
         made = (
@@ -238,9 +239,9 @@ def record_and_facts(ledger: Ledger, scope_id: str, decision_id: str) -> tuple[R
     """The record of a decision, and the facts that it was made over; None where they were erased.
 
     Raises:
-        NotFound: SVC_DECISION_NOT_FOUND.
-        OperatorError: DECISION_ADVISORY: it was made over no facts.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be read, or is not as it was made.
+        NotFound: `SVC_DECISION_NOT_FOUND`.
+        OperatorError: `DECISION_ADVISORY`: it was made over no facts.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: it cannot be read, or is not as it was made.
     """
     entry = ledger.entries.decision(scope_id, decision_id)
     if entry is None:
@@ -249,7 +250,7 @@ def record_and_facts(ledger: Ledger, scope_id: str, decision_id: str) -> tuple[R
     if is_advisory(record):
         raise OperatorError(
             "DECISION_ADVISORY",
-            f"{decision_id} is advisory: a model answered it, and no rulebook can decide it anew. Choose a binding "
-            f"decision.",
+            f"{decision_id} is advisory: a model answered it, so no rulebook can decide it again. Choose a "
+            "binding decision.",
         )
     return record, stored_facts(record, stored_request(ledger, scope_id, entry))

@@ -18,13 +18,14 @@ def verify_decision(ledger: Ledger, trust: Trust, scope_id: str, decision_id: st
 
     Args:
         ledger: The ledger.
-        trust: What signatures are verified against.
+        trust: The keys that signatures are verified with.
         scope_id: The decision's scope.
         decision_id: The decision.
 
     Raises:
-        NotFound: SVC_DECISION_NOT_FOUND.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what is stored is not readable, or has fields that nothing covers.
+        NotFound: `SVC_DECISION_NOT_FOUND`.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the stored decision is not readable, or has fields that no hash
+            covers.
     """
     entry = ledger.entries.decision(scope_id, decision_id)
     if entry is None:
@@ -32,7 +33,7 @@ def verify_decision(ledger: Ledger, trust: Trust, scope_id: str, decision_id: st
     record = stored_record(entry)
     result = verify_record(record, trust, request_body=stored_request(ledger, scope_id, entry))
     if result.error == "INPUT_MISMATCH":
-        result.message = "The stored request does not match the record; the operator must run `gate chain check`."
+        result.message = "The stored request does not match the record. The operator must run `gate chain check`."
     result.require("audit_chain.link_hash", is_linked(entry, record))
     require_erasure(result, ledger, scope_id, decision_id, record)
     return result

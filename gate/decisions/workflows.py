@@ -39,7 +39,7 @@ class TicketFields(TypedDict):
 
 
 class WorkflowAnswer(TypedDict):
-    """The answer to a ticket; docs/policy-services.md describes each member."""
+    """The answer to a ticket; `docs/guides/answer-refund-questions.md` describes each member."""
 
     workflow_version: str
     request_id: str
@@ -81,7 +81,7 @@ def read_ticket(system: str, body: object, table: PolicyTable, now: datetime, *,
         max_age_days: How long after its last verification an entry answers.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID.
+        RequestRefused: `SVC_API_REQUEST_INVALID`.
     """
     errors = shape("workflow-request").errors(body)
     if errors:
@@ -192,8 +192,8 @@ def _tag(*words: str) -> str:
 
 
 _RECOMMENDED: Final[Mapping[str, str]] = {
-    "ALLOWED": "Refund the purchase only after the system that pays has a binding yes.",
-    "DENIED": "Decline the refund, and name the policy.",
+    "ALLOWED": "Refund the purchase only after the payment system has a binding yes.",
+    "DENIED": "Decline the refund, and cite the policy.",
     "UNKNOWN": "Have a person read the source and decide.",
 }
 
@@ -207,7 +207,7 @@ def _note(policy: PolicyAnswer, request_id: str, *, allowed: bool) -> str:
     lines.append(
         "A signed Decision Record says yes: the refund may be made once."
         if allowed
-        else "This authorizes nothing. Do not refund on this note alone."
+        else "This authorizes nothing. Do not refund because of this note alone."
     )
     lines.append(f"Request: {request_id}")
     return "\n".join(lines)

@@ -51,7 +51,7 @@ class Proposal:
 
     Attributes:
         label: What is shown, and put in.
-        detail: What it is: `member`, `field` or `value`.
+        detail: Its kind: `member`, `field`, or `value`.
         apply: What is put in.
     """
 

@@ -98,7 +98,7 @@ def _unchosen(text: str) -> Problem | None:
     start = 0
     for number, line in enumerate(text.splitlines(keepends=True), 1):
         if line.strip() in (MINE, THEIRS):
-            message = "Two authors changed these lines; keep what is meant, and delete the lines that mark the two."
+            message = "Two authors changed these lines. Keep the right ones, and delete the marker lines."
             return Problem("error", number, start, start + len(line.rstrip()), "", "DRAFT_UNMERGED", message)
         start += len(line)
     return None

@@ -43,7 +43,7 @@ def set_value(text: str, path: str, typed: str) -> str:
         typed: The value as an author types it: a word, a number, JSON, or `a, b` for a list of texts.
 
     Raises:
-        MaterialRefused: The text is none; DRAFT_EDIT_REFUSED; or DRAFT_VALUE_INVALID: the member cannot have it.
+        MaterialRefused: The text is none; `DRAFT_EDIT_REFUSED`; or `DRAFT_VALUE_INVALID`: the member cannot have it.
     """
     of = read(text)
     steps = _steps(of, path, may_lack_last=True)
@@ -93,10 +93,11 @@ def add_rule(text: str, *, like: str | None = None) -> str:
 
 
 def add_test(text: str, path: str) -> str:
-    """The text with another test in a condition: in an `all` or `any`, or beside a test, which then are in an `all`.
+    """The text with another test in a condition: in an existing `all` or `any`, or with a single test, which then moves
+    into an `all`.
 
-    The new test repeats the one before it, so that it changes no decision until it is edited: in an `any`, a test that
-    most facts pass would make a rule match nearly all of them.
+    The new test repeats the one before it, so it changes no decision until it is edited. In an `any`, a test that most
+    facts pass would make a rule match nearly all of them.
 
     Args:
         text: The text.
@@ -147,7 +148,7 @@ def _value(of: Text, steps: Steps, holder: Json, typed: str) -> Json:
         except MaterialRefused:
             priority = None
         if not isinstance(priority, int) or isinstance(priority, bool):
-            raise MaterialRefused("DRAFT_VALUE_INVALID", f"A priority is a whole number, and not {typed[:40]!r}.")
+            raise MaterialRefused("DRAFT_VALUE_INVALID", f"A priority must be a whole number, not {typed[:40]!r}.")
         return priority
     if name != "value" or not isinstance(holder, dict):
         return typed
@@ -199,7 +200,7 @@ def _steps(of: Text, path: str, *, may_lack_last: bool = False) -> Steps:
 
 def _unknown(what: str) -> MaterialRefused:
     return MaterialRefused(
-        "DRAFT_PATH_UNKNOWN", f"The draft has no {what[:200]}; somebody may have changed it meanwhile."
+        "DRAFT_PATH_UNKNOWN", f"The draft has no {what[:200]}. Somebody may have changed it meanwhile."
     )
 
 

@@ -1,4 +1,4 @@
-"""The facts at hand as a form: a line for each fact that a rulebook declares or tests, with what it is.
+"""The current facts as a form: a line for each fact that a rulebook declares or tests, with its value.
 
 fields = fields_of(body, facts)
 given = read_given(fields, {"amount": {"is": "value", "text": "12.5"}})
@@ -22,7 +22,12 @@ from gate.rulebooks.facts import set_value
 MAX_FACTS: Final = 256 * 1024
 """How many characters all facts at hand may take together."""
 
-_SAID: Final = {"integer": "an integer", "array": "a list, as [1, 2]", "object": "an object, as {}", "null": "null"}
+_SAID: Final = {
+    "integer": "an integer",
+    "array": "a list, such as [1, 2]",
+    "object": "an object, such as {}",
+    "null": "null",
+}
 _TRUTHS: Final = {"true": True, "false": False}
 
 
@@ -63,7 +68,7 @@ def fields_of(body: RulebookBody, facts: Mapping[str, object]) -> list[FactField
 
     Args:
         body: A valid rulebook.
-        facts: The facts at hand.
+        facts: The current facts.
     """
     schema = body["input_schema"]
     names = [*schema["properties"], *schema["required"], *(node.condition["field"] for _, node in tests_of(body))]
@@ -92,8 +97,8 @@ def read_given(fields: Sequence[FactField], lines: Mapping[str, Any], beside: Ma
 
     Args:
         fields: The facts of the form.
-        lines: What each line has, by field: `{"is": "absent" | "null" | "value", "text": ...}`.
-        beside: The facts at hand before, of which those that no line stands for stay.
+        lines: The content of each line, by field: `{"is": "absent" | "null" | "value", "text": ...}`.
+        beside: The earlier facts. Those without a line stay.
     """
     facts: JsonObject = {name: cast("Json", value) for name, value in beside.items() if not _is_shown(name, fields)}
     faults: dict[str, str] = {}
@@ -110,7 +115,7 @@ def read_given(fields: Sequence[FactField], lines: Mapping[str, Any], beside: Ma
         try:
             set_value(facts, field.name, value)
         except (AttributeError, TypeError):
-            faults[field.name] = "Another fact stands where this one belongs; leave one of the two out."
+            faults[field.name] = "Another fact conflicts with this one. Leave out one of the two."
     return Given(facts, faults)
 
 

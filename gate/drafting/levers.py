@@ -1,7 +1,9 @@
 """The levers of a rulebook's facts: the values that matter for it, for sliders and lists.
 
-for lever in levers(body, facts): lever.low, lever.high, lever.choices
-patch_of({"order.total": 5})            # {"order": {"total": 5}}
+For example:
+
+    for lever in levers(body, facts): lever.low, lever.high, lever.choices
+    patch_of({"order.total": 5})            # {"order": {"total": 5}}
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ class Lever:
         name: The fact.
         type: Its declared type; None where it is not declared.
         was: Its value as it is written; empty where it is not there, or no decision is looked at.
-        state: What it is: `absent`, `null` or `value`.
+        state: Its kind: `absent`, `null`, or `value`.
         low: Where its slider begins; None where it has none: numbers alone have one, up to `MAX_SLIDER`.
         high: Where its slider ends.
         step: How far it moves at a time.

@@ -27,7 +27,7 @@ class Measured:
     """What the cases of a rulebook cover, and which changes of it they notice.
 
     Attributes:
-        name: What the rulebook is called: its file, or its draft.
+        name: The name of the rulebook: its file, or its draft.
         rulebook: The rulebook.
         coverage: The coverage; None where it was not asked for.
         mutation: The mutants; None where they were not asked for.
@@ -56,7 +56,7 @@ def measured(name: str, rulebook: Rulebook, cases: Sequence[Case], *, coverage: 
     """Measures a rulebook by its cases.
 
     Args:
-        name: What the rulebook is called: its file, or its draft.
+        name: The name of the rulebook: its file, or its draft.
         rulebook: The rulebook.
         cases: Its cases.
         coverage: Whether to measure the coverage.

@@ -3,9 +3,9 @@
     merged = merge(base, mine, theirs)
     merged.text, merged.conflicts
 
-A stretch of lines that only one of them changed is taken as they changed it. Where both changed the same lines, each in
-another way, nobody can say which is meant: both stand in the text, each under a line that names whose it is, so that
-the text is no rulebook until its author has chosen.
+If only one author changed a stretch of lines, the merge takes the change. If both changed the same lines in different
+ways, the text contains both, each below a line with its author. Such a text is not a rulebook until its author has
+chosen.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     text = replace(text, ("rules", 0, "priority"), 20)
     text = remove(text, ("rules",), 2)
 
-Each change is made on the text and on its value. Where the new text does not read as the new value, or would lose a
-comment that does not belong to what is taken out, nothing is changed: the author edits the text themselves then.
+Each change is made on the text and on its value. The new text must read as the new value, and must not lose a comment
+outside the removed part. Otherwise, nothing is changed, and the author edits the text.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def read(text: str) -> Text:
     """Reads a text. The last line of YAML gets an end where it has none.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID or YAML_INVALID.
+        MaterialRefused: `SVC_API_JSON_INVALID` or `YAML_INVALID`.
     """
     if is_json(text):
         return Text(text, parse(text.encode()), spans_of(text), False, Counter())
@@ -66,7 +66,7 @@ def replace(text: str, steps: Steps, value: Json) -> str:
     """The text with another value in the place of one that is there.
 
     Raises:
-        MaterialRefused: The text is none, or DRAFT_EDIT_REFUSED.
+        MaterialRefused: The text is none, or `DRAFT_EDIT_REFUSED`.
     """
     return _replace(read(text), steps, value, emptied=False)
 
@@ -242,7 +242,7 @@ def _checked(before: Text, text: str, value: Json, gone: Span | None) -> str:
 def _refused() -> MaterialRefused:
     return MaterialRefused(
         "DRAFT_EDIT_REFUSED",
-        "This cannot be changed in the table without losing a comment or moving something else; change it in the text.",
+        "The table cannot change this without losing a comment or moving something else. Change it in the text.",
     )
 
 

@@ -15,5 +15,5 @@
     checkpoints         signing and keeping checkpoints of every chain
     checkpoint_log      the file that keeps them
 
-The edge of the domain: files, the environment and the clock come in here.
+The edge of the domain: files, the environment, and the clock enter here.
 """

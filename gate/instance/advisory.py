@@ -24,18 +24,18 @@ def open_advisor(settings: Settings) -> Advisor:
     """What answers the advisory modes of an instance; one that refuses all where no upstream is set.
 
     Raises:
-        OperatorError: ADVISORY_SETTINGS_INVALID: the settings are not complete, or cannot be used.
+        OperatorError: `ADVISORY_SETTINGS_INVALID`: the settings are not complete, or cannot be used.
     """
     if not settings.advisory_url:
         if settings.advisory_model or settings.advisory_key_file is not None:
-            raise _invalid("advisory_model and advisory_key_file need advisory_url; set it, or remove them.")
+            raise _invalid("advisory_model and advisory_key_file require advisory_url. Set it, or remove them.")
         return Advisor(None)
     if not settings.advisory_model:
-        raise _invalid("advisory_url is set without advisory_model; set it to a model that the server has.")
+        raise _invalid("advisory_url is set without advisory_model. Set advisory_model to a model that the server has.")
     if not settings.advisory_model.isprintable() or settings.advisory_model.strip() != settings.advisory_model:
         raise _invalid(
-            "advisory_model must be of printable characters, without a space at its beginning or end; "
-            "write it as the server spells it."
+            "advisory_model must consist of printable characters, without a space at its beginning or end. "
+            "Write it as the server spells it."
         )
     _require_address(settings.advisory_url)
     _require_authorities(settings.advisory_url)
@@ -59,7 +59,9 @@ def _require_address(url: str) -> None:
     """Requires that requests can be sent to an address of the form that the setting has."""
     example = "Write https://models.example.com/v1, for example."
     if not (url.isascii() and url.isprintable()):
-        raise _invalid(f"advisory_url must be of printable ASCII characters; write its host in Punycode. {example}")
+        raise _invalid(
+            f"advisory_url must consist of printable ASCII characters. Write its host in Punycode. {example}"
+        )
     # Shown nowhere: what stands in the place of a port may be a password.
     try:
         address = urlsplit(url)
@@ -67,10 +69,10 @@ def _require_address(url: str) -> None:
     except ValueError:
         usable = False
     if not usable:
-        raise _invalid(f"advisory_url must have a host, and as its port a number from 1 to 65535 or none. {example}")
+        raise _invalid(f"advisory_url must have a host, and either no port or one from 1 to 65535. {example}")
     if address.path.lower().endswith(_ENDPOINT):
         raise _invalid(
-            f"advisory_url must not end in {_ENDPOINT}, which the gate appends; leave {_ENDPOINT} out. {example}"
+            f"advisory_url must not end in {_ENDPOINT}, which the gate appends. Remove {_ENDPOINT}. {example}"
         )
 
 
@@ -85,13 +87,13 @@ def _require_authorities(url: str) -> None:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
     except ssl.SSLError as error:
         raise _invalid(
-            f"SSL_CERT_FILE names {file}, which holds no usable certificate in PEM. {_AUTHORITIES}"
+            f"SSL_CERT_FILE is {file}, which contains no usable certificate in PEM. {_AUTHORITIES}"
         ) from error
     except OSError as error:
-        raise _invalid(f"SSL_CERT_FILE names {file}, which cannot be read: {error.strerror}. {_AUTHORITIES}") from error
+        raise _invalid(f"SSL_CERT_FILE is {file}, which cannot be read: {error.strerror}. {_AUTHORITIES}") from error
 
 
-_AUTHORITIES: Final = "Name a file of authorities in PEM, or unset SSL_CERT_FILE."
+_AUTHORITIES: Final = "Set it to a PEM file of certificate authorities, or unset SSL_CERT_FILE."
 
 
 def _key(file: Path) -> str:
@@ -99,8 +101,8 @@ def _key(file: Path) -> str:
         with file.open("rb") as opened:
             if not _is_private(opened.fileno()):
                 raise _invalid(
-                    f"advisory_key_file {file} can be read by other users of this machine; run chmod 600 {file} as its "
-                    "owner, and make the user of the service its owner."
+                    f"advisory_key_file {file} can be read by other users of this machine. Make the user of the "
+                    f"service its owner, and run chmod 600 {file} as that user."
                 )
             key = opened.read().strip()
     except OSError as error:

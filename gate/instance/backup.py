@@ -1,8 +1,8 @@
-"""Backups of an instance: one file, made while the instance works, from which it can be laid out anew.
+"""Backups of an instance. A backup is one file, made while the instance runs, from which the instance can be restored.
 
-The file is a SQLite database: the ledger's tables as of one moment, the instance's settings and keys in the table
-`instance_files`, and the files of imported histories in `history_files`. It holds private keys, so it is made with mode
-0600 and has to be kept as they are.
+The file is one SQLite database. It contains the ledger's tables as of one moment, and the files of imported histories
+in the table `history_files`. The settings and keys of the instance are in `instance_files`. It contains private keys,
+so its mode is 0600. Keep it as safe as the keys.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ def make_backup(instance: Instance, file: Path, now: datetime) -> Backup:
     """Writes a backup of an instance; complete and on disk when it returns, and otherwise not there at all.
 
     Raises:
-        OperatorError: BACKUP_EXISTS or BACKUP_UNWRITABLE.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the ledger cannot be read.
+        OperatorError: `BACKUP_EXISTS` or `BACKUP_UNWRITABLE`.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the ledger cannot be read.
     """
     if file.exists():
-        raise OperatorError("BACKUP_EXISTS", f"{file} exists already; choose another file name.")
+        raise OperatorError("BACKUP_EXISTS", f"{file} already exists. Choose another file name.")
     if not file.parent.is_dir():
         raise OperatorError(
             "BACKUP_UNWRITABLE",
-            f"The backup {file} cannot be written: the directory {file.parent} does not exist; create it first.",
+            f"The backup {file} cannot be written: the directory {file.parent} does not exist. Create it first.",
         )
     try:
         with _scratch(file) as scratch:
@@ -95,19 +95,20 @@ def restore_backup(file: Path, home: Path, database_url: str | None, now: dateti
     Args:
         file: The backup.
         home: The directory of the new instance.
-        database_url: Where its ledger is to be, if not in `ledger.db` in the directory: a SQLite file that is not
-            there, or an empty PostgreSQL database.
+        database_url: The location of its ledger, if it is not `ledger.db` in the directory: the path of a new SQLite
+            file, or an empty PostgreSQL database.
         now: The current moment.
 
     Raises:
-        OperatorError: BACKUP_UNREADABLE, INSTANCE_EXISTS, LEDGER_EXISTS, INSTANCE_UNWRITABLE, HMAC_SECRET_UNUSABLE
-            where the instance signs with a secret that is not there, or what `open_ledger` raises.
-        ServiceUnavailable: SVC_CHECKPOINT_UNAVAILABLE: the instance is restored, and the log of its checkpoints cannot
-            be written; `gate chain epoch` does that later.
+        OperatorError: `BACKUP_UNREADABLE`, `INSTANCE_EXISTS`, `LEDGER_EXISTS`, `INSTANCE_UNWRITABLE`,
+            `HMAC_SECRET_UNUSABLE` where the instance signs with a secret that is not there, or what `open_ledger`
+            raises.
+        ServiceUnavailable: `SVC_CHECKPOINT_UNAVAILABLE`: the instance is restored, and the log of its checkpoints
+            cannot be written; `gate chain epoch` does that later.
     """
     if (home / FILE_NAME).exists():
         raise OperatorError(
-            "INSTANCE_EXISTS", f"The directory {home} already holds an instance; choose an empty directory."
+            "INSTANCE_EXISTS", f"The directory {home} already holds an instance. Choose an empty directory."
         )
     files = _files_in(file)
     ledger_url = _ledger_url(files[FILE_NAME], home, database_url)
@@ -195,8 +196,8 @@ def _new_store(ledger_url: str) -> Store:
         target.close()
         raise OperatorError(
             "LEDGER_EXISTS",
-            f"{target.location}, which the backup's settings or --database-url name, already holds a ledger; name an "
-            f"empty database with --database-url.",
+            f"{target.location}, set by the backup's settings or by --database-url, already holds a ledger. Give "
+            "an empty database with --database-url.",
         )
     return target
 
@@ -220,11 +221,11 @@ def _add_files(scratch: Path, home: Path, lake: Path) -> int:
 def _files_in(file: Path) -> dict[str, bytes]:
     if not file.is_file():
         raise OperatorError(
-            "BACKUP_UNREADABLE", f"There is no backup file {file}; name a file that `gate backup` wrote."
+            "BACKUP_UNREADABLE", f"There is no backup file {file}. Give a file that `gate backup` wrote."
         )
     if not _holds(file):
         raise OperatorError(
-            "BACKUP_UNREADABLE", f"{file} is damaged, or is not a backup of `gate backup`; use another backup."
+            "BACKUP_UNREADABLE", f"{file} is damaged, or was not written by `gate backup`. Use another backup."
         )
     try:
         with closing(sqlite3.connect(file)) as connection:
@@ -239,7 +240,7 @@ def _files_in(file: Path) -> dict[str, bytes]:
     )
     if damage != ["ok"] or not expected:
         raise OperatorError(
-            "BACKUP_UNREADABLE", f"{file} is damaged, or is not a backup of `gate backup`; use another backup."
+            "BACKUP_UNREADABLE", f"{file} is damaged, or was not written by `gate backup`. Use another backup."
         )
     return files
 

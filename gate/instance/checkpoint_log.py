@@ -3,9 +3,9 @@
     {"chain_id":"chain_01k...","chain_size":412,"checkpoint_version":"decision_checkpoint_v1", ...}
     {"begun_at":"2026-06-11T12:00:00.000Z","checkpoint_epoch_version":"decision_checkpoint_epoch_v1", ...}
 
-The log lies outside the database, so that an attacker who can write one cannot quietly fit the other to it. Lines are
-only added. A file that has grown large is set aside as `<name>.<date>`, and the new one begins with the last epoch and
-the last checkpoint of each chain: the current file alone says what the next checkpoint has to agree with.
+The log lies outside the database, so that an attacker who can write to only one of them cannot adapt the other. Lines
+are only appended. A file that has grown large is renamed to `<name>.<date>`. The new file begins with the last epoch
+and the last checkpoint of each chain, so the current file alone shows what the next checkpoint must agree with.
 """
 
 from __future__ import annotations
@@ -168,9 +168,9 @@ class CheckpointLog:
         """Reads the lines that were added since the last time.
 
         Raises:
-            ServiceUnavailable: SVC_CHECKPOINT_UNAVAILABLE: the file cannot be read, a line is neither a checkpoint nor
-                an epoch, or was changed; an epoch lacks its own checkpoints, or is older than one before it; or
-                checkpoints that were read before are gone.
+            ServiceUnavailable: `SVC_CHECKPOINT_UNAVAILABLE`: the file cannot be read, a line is neither a checkpoint
+                nor an epoch, or a line was changed. Also if an epoch lacks its own checkpoints or is older than an
+                earlier epoch, or if checkpoints that were read before are gone.
         """
         with self._lock:
             try:
@@ -196,13 +196,13 @@ class CheckpointLog:
             return
         for chain_id, (had, _) in before.kept.items():
             if current.kept.get(chain_id, (0, b""))[0] < had:
-                raise _unusable(f"{self.file} lost checkpoints that it had a moment ago; put it back")
+                raise _unusable(f"{self.file} no longer has checkpoints that it had a moment ago. Restore it")
 
     def lines(self) -> Iterator[Line]:
         """Every line of the log, oldest first, files that were set aside included.
 
         Raises:
-            ServiceUnavailable: SVC_CHECKPOINT_UNAVAILABLE: a file cannot be read.
+            ServiceUnavailable: `SVC_CHECKPOINT_UNAVAILABLE`: a file cannot be read.
         """
         for file in (*self._set_aside(), self.file):
             try:
@@ -219,7 +219,7 @@ class CheckpointLog:
         none.
 
         Raises:
-            ServiceUnavailable: SVC_CHECKPOINT_UNAVAILABLE.
+            ServiceUnavailable: `SVC_CHECKPOINT_UNAVAILABLE`.
         """
         try:
             self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -241,7 +241,7 @@ class CheckpointLog:
             now: The current moment, which names a file that is set aside.
 
         Raises:
-            ServiceUnavailable: SVC_CHECKPOINT_UNAVAILABLE: nothing, or not all, was kept.
+            ServiceUnavailable: `SVC_CHECKPOINT_UNAVAILABLE`: nothing, or not all, was kept.
         """
         if not documents:
             return
@@ -328,5 +328,5 @@ def _sync_directory(directory: Path) -> None:
 def _unusable(why: str) -> ServiceUnavailable:
     return ServiceUnavailable(
         "SVC_CHECKPOINT_UNAVAILABLE",
-        f"{why}. No checkpoint is signed until the operator mends the checkpoint log (the setting checkpoint_log).",
+        f"{why}. No checkpoint is signed until the operator restores the checkpoint log (the setting checkpoint_log).",
     )

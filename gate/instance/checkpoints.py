@@ -1,8 +1,8 @@
 """Keeping signed checkpoints of every chain, and signing none over a history that contradicts a kept one.
 
-An attacker who can write the database can rewrite it and recompute every unsigned hash. The kept checkpoints show
-that: before a new one is signed, the chain must still contain the last one. docs/threat-model.md says how far this
-reaches.
+An attacker who can write the database can rewrite it and recompute every unsigned hash. The kept checkpoints detect
+that: before a new one is signed, the chain must still contain the last one. `docs/explanation/threat-model.md` states
+the limits.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ class Checkpoints:
             issued_at: UTC timestamp.
 
         Raises:
-            ServiceUnavailable: SVC_CHECKPOINT_UNAVAILABLE: the chain does not contain its last kept checkpoint, or the
-                log cannot be read; SVC_SIGNING_UNAVAILABLE, or SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_CHECKPOINT_UNAVAILABLE`: the chain does not contain its last kept checkpoint, or
+                the log cannot be read; `SVC_SIGNING_UNAVAILABLE`, or `SVC_STORAGE_UNAVAILABLE`.
         """
         signer = self._signer()
         if signer is None:
@@ -94,7 +94,8 @@ class Checkpoints:
         if reason is not None:
             raise ServiceUnavailable(
                 "SVC_CHECKPOINT_UNAVAILABLE",
-                f"{reason} The service signs no checkpoint of it until the operator has run `gate chain check`.",
+                f"{reason} The service signs no checkpoint of this chain until the operator has run `gate chain "
+                "check`.",
             )
         return sign_checkpoint(head, issued_at, signer)
 
@@ -102,7 +103,7 @@ class Checkpoints:
         """Signs and keeps a checkpoint of every chain that grew since its last one; None where signing is off.
 
         Raises:
-            ServiceUnavailable: SVC_CHECKPOINT_UNAVAILABLE, SVC_SIGNING_UNAVAILABLE, or SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_CHECKPOINT_UNAVAILABLE`, `SVC_SIGNING_UNAVAILABLE`, or `SVC_STORAGE_UNAVAILABLE`.
         """
         signer = self._signer()
         if signer is None:
@@ -132,7 +133,7 @@ class Checkpoints:
             How many chains the epoch begins with.
 
         Raises:
-            OperatorError: SIGNING_OFF, or EPOCH_REASON_INVALID.
+            OperatorError: `SIGNING_OFF`, or `EPOCH_REASON_INVALID`.
             ServiceUnavailable: As `keep`.
         """
         signer = self._signer()
@@ -141,7 +142,7 @@ class Checkpoints:
         if not reason.strip() or len(reason) > MAX_REASON:
             raise OperatorError(
                 "EPOCH_REASON_INVALID",
-                f"The reason is empty or longer than {MAX_REASON} characters; write a shorter one.",
+                f"The reason must have 1 to {MAX_REASON} characters.",
             )
         heads = [scope.head for scope in self._ledger.tail.scopes() if scope.head.size]
         begun_at = timestamp(now)
@@ -173,7 +174,7 @@ class Checkpoints:
                 grown.append(scope.head)
             else:
                 refused.append(Refusal(scope.head.chain_id, scope.name, reason))
-        refused += [Refusal(name, None, f"The ledger has no chain {name} any more.") for name in sorted(lost)]
+        refused += [Refusal(name, None, f"The ledger no longer has a chain {name}.") for name in sorted(lost)]
         return grown, tuple(refused)
 
     def _contradiction(self, scope_id: str, head: Head) -> str | None:
@@ -182,7 +183,7 @@ class Checkpoints:
         sizes = {head.size} if kept is None else {head.size, kept["chain_size"]}
         found = self._ledger.entries.heads_at(scope_id, sizes)
         if head.size and found.get(head.size) != head:
-            return f"The entry at position {head.size} of chain {head.chain_id} is not the one that its head names."
+            return f"The entry at position {head.size} of chain {head.chain_id} does not match the chain's head."
         if kept is None:
             return None
         wrong = contradicts(kept, found.get(kept["chain_size"]))

@@ -27,8 +27,8 @@ def fixture_facts() -> Iterator[MakeFacts]:
         if not asked and (reason := adapters.measures().reason) is not None:
             raise OperatorError(
                 "ADAPTERS_UNAVAILABLE",
-                f"Adapters cannot run here, so fixtures with adapters cannot be decided: {reason}. "
-                f"docs/adapters.md says what a machine needs.",
+                f"Adapters cannot run on this machine, so cases with adapters cannot be evaluated: {reason}. "
+                "docs/guides/write-an-adapter.md lists the requirements.",
             )
         asked = True
         return adapters.facts(adapters.invocation({**adapter._asdict(), "input": given}))

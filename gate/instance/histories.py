@@ -71,7 +71,7 @@ def restore_histories(file: Path, lake: Path) -> None:
     """Lays out the sets of a backup in a lake; none where it has none, or is of an earlier release.
 
     Raises:
-        OperatorError: BACKUP_UNREADABLE: it names a file that is no set's.
+        OperatorError: `BACKUP_UNREADABLE`: it names a file that is no set's.
         OSError: A file cannot be written.
         sqlite3.Error: The backup cannot be read.
     """
@@ -83,7 +83,8 @@ def restore_histories(file: Path, lake: Path) -> None:
         for name in sorted(names, key=lambda each: (each.endswith(f"/{_MANIFEST}"), each)):
             if _NAME.fullmatch(name) is None:
                 raise OperatorError(
-                    "BACKUP_UNREADABLE", f"{file} names a file that no history has; use another backup."
+                    "BACKUP_UNREADABLE",
+                    f"{file} contains a file name that no history can have. Use another backup.",
                 )
             find = f"SELECT content FROM {TABLE} WHERE name = ?"  # noqa: S608
             target = lake / name

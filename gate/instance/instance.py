@@ -65,7 +65,7 @@ class Instance:
 
     @cached_property
     def adapters(self) -> TrustedAdapters:
-        """The trusted adapters of this release; what runs them is started when the first is called."""
+        """The trusted adapters of this release. Their workers start at the first call."""
         workers = Workers(registered(), required=self.settings.adapter_isolation)
         return TrustedAdapters(registered(), workers, damaged=damaged())
 
@@ -79,14 +79,14 @@ class Instance:
 
     @cached_property
     def policy_tables(self) -> TablesInForce:
-        """The policy tables in force, as this process sees them."""
+        """The active policy tables, as this process sees them."""
         return TablesInForce(self.settings.policy_tables_directory, self.ledger.policy_tables, utc_now)
 
     def signers(self) -> Signers:
         """What signs a record made now.
 
         Raises:
-            ServiceUnavailable: SVC_SIGNING_UNAVAILABLE.
+            ServiceUnavailable: `SVC_SIGNING_UNAVAILABLE`.
         """
         return Signers(
             receipt=self.receipt_keys.signer() if self.settings.receipt_signing == ED25519 else self._hmac,
@@ -94,10 +94,10 @@ class Instance:
         )
 
     def trust(self) -> Trust:
-        """What this instance trusts when it verifies: its own keys, active and past, and its own secret.
+        """The trust of this instance when it verifies: all of its own keys, and its own secret.
 
         Raises:
-            ServiceUnavailable: SVC_SIGNING_UNAVAILABLE.
+            ServiceUnavailable: `SVC_SIGNING_UNAVAILABLE`.
         """
         return Trust(
             receipt_keys=self.receipt_keys.registry(),
@@ -127,7 +127,7 @@ class Instance:
             now: The current moment.
 
         Raises:
-            ServiceUnavailable: SVC_SIGNING_UNAVAILABLE.
+            ServiceUnavailable: `SVC_SIGNING_UNAVAILABLE`.
         """
         receipts = purpose == "receipt"
         registry = (self.receipt_keys if receipts else self.registry_keys).registry()
@@ -145,13 +145,13 @@ class Instance:
         return Migrations(self.ledger, self.gate().sources, corpus_hash(), max_new_share)
 
     def migration_acts(self, clock: Callable[[], datetime] = utc_now) -> MigrationActs:
-        """What users do with the migrations of this instance's scopes."""
+        """The acts of users on the migrations of this instance's scopes."""
         self_approval = self.settings.migration_approval == "author"
         sources = self.gate(clock).sources
         return MigrationActs(self.ledger, sources, clock, self.migrations(), self_approval=self_approval)
 
     def draft_acts(self, clock: Callable[[], datetime] = utc_now) -> DraftActs:
-        """What users do with the drafts of this instance's scopes."""
+        """The acts of users on the drafts of this instance's scopes."""
         return DraftActs(self.ledger, clock)
 
     def resolutions(self, clock: Callable[[], datetime] = utc_now) -> Resolutions:
@@ -185,7 +185,7 @@ def open_instance(settings: Settings) -> Instance:
     """Opens the instance that the settings describe.
 
     Raises:
-        OperatorError: INSTANCE_MISSING where there is none, or what `open_ledger` and the HMAC secret raise.
+        OperatorError: `INSTANCE_MISSING` where there is none, or what `open_ledger` and the HMAC secret raise.
     """
     require_instance(settings.home)
     return Instance(settings, open_ledger(settings.ledger_url))
@@ -206,7 +206,7 @@ def require_instance(home: Path) -> None:
     """Requires that there is an instance in a directory.
 
     Raises:
-        OperatorError: INSTANCE_MISSING.
+        OperatorError: `INSTANCE_MISSING`.
     """
     if not (home / FILE_NAME).is_file():
         raise OperatorError(
@@ -220,7 +220,7 @@ def upgrade_ledger(settings: Settings, now: datetime) -> str:
     """Brings the tables of an instance's ledger to this release's; the schema that it had.
 
     Raises:
-        OperatorError: INSTANCE_MISSING, or what `open_ledger` raises.
+        OperatorError: `INSTANCE_MISSING`, or what `open_ledger` raises.
     """
     require_instance(settings.home)
     store = open_store(settings.ledger_url)
@@ -239,7 +239,7 @@ def upgrade_ledger(settings: Settings, now: datetime) -> str:
 def create_instance(
     home: Path, *, base_url: str = DEFAULT_BASE_URL, database_url: str | None = None, now: datetime | None = None
 ) -> bool:
-    """Lays out an instance in a directory: signing keys, the ledger, settings. What is there already stays as it is.
+    """Creates an instance in a directory: signing keys, the ledger, and settings. It does not change existing files.
 
     Only a new instance gets a new ledger: one that is missing later was lost, and an empty one in its place would hide
     that.
@@ -254,7 +254,7 @@ def create_instance(
         Whether an instance was laid out.
 
     Raises:
-        OperatorError: INSTANCE_UNWRITABLE, or what `open_ledger` raises.
+        OperatorError: `INSTANCE_UNWRITABLE`, or what `open_ledger` raises.
     """
     file = home / FILE_NAME
     if file.is_file():

@@ -74,7 +74,7 @@ class KeyRing:
         """The public keys, as they stand on disk now.
 
         Raises:
-            ServiceUnavailable: SVC_SIGNING_UNAVAILABLE: the registry file is missing or unusable.
+            ServiceUnavailable: `SVC_SIGNING_UNAVAILABLE`: the registry file is missing or unusable.
         """
         with self._lock:
             try:
@@ -93,7 +93,7 @@ class KeyRing:
         """Requires that the active private key can be loaded now; one that was loaded before stays in use without it.
 
         Raises:
-            ServiceUnavailable: SVC_SIGNING_UNAVAILABLE.
+            ServiceUnavailable: `SVC_SIGNING_UNAVAILABLE`.
         """
         with self._lock:
             try:
@@ -105,7 +105,7 @@ class KeyRing:
         """What signs now.
 
         Raises:
-            ServiceUnavailable: SVC_SIGNING_UNAVAILABLE: there is no active key, or its file is missing or unusable.
+            ServiceUnavailable: `SVC_SIGNING_UNAVAILABLE`: there is no active key, or its file is missing or unusable.
         """
         with self._lock:
             registry = self.registry()
@@ -120,7 +120,7 @@ class KeyRing:
         """The key of that id.
 
         Raises:
-            OperatorError: SIGNING_KEY_UNKNOWN.
+            OperatorError: `SIGNING_KEY_UNKNOWN`.
         """
         return self._known(self.registry(), key_id)
 
@@ -128,7 +128,7 @@ class KeyRing:
         """Makes a new key that signs from now on; the key that signed so far is retired.
 
         Raises:
-            OperatorError: INSTANCE_MISSING.
+            OperatorError: `INSTANCE_MISSING`.
         """
         with self._changed() as registry:
             rotated = self._with_new_key(self._retired(registry, registry.active_key_id, now + CLOCK_TOLERANCE), now)
@@ -139,12 +139,14 @@ class KeyRing:
         """Ends the validity of a key that no longer signs: what is dated later than `not_after` does not verify.
 
         Raises:
-            OperatorError: SIGNING_KEY_UNKNOWN, SIGNING_KEY_ACTIVE, SIGNING_KEY_COMPROMISED.
+            OperatorError: `SIGNING_KEY_UNKNOWN`, `SIGNING_KEY_ACTIVE`, `SIGNING_KEY_COMPROMISED`.
         """
         with self._changed() as registry:
             key = self._known(registry, key_id)
             if key_id == registry.active_key_id:
-                raise OperatorError("SIGNING_KEY_ACTIVE", f"The key {key_id} is active; rotate first, then retire it.")
+                raise OperatorError(
+                    "SIGNING_KEY_ACTIVE", (f"The key {key_id} is active. Rotate first, then retire it.")
+                )
             if key.status == "compromised":
                 raise OperatorError(
                     "SIGNING_KEY_COMPROMISED", f"The key {key_id} is compromised, and retiring it cannot undo that."
@@ -160,7 +162,7 @@ class KeyRing:
         A compromised key that was the active one is replaced at once by a new key.
 
         Raises:
-            OperatorError: SIGNING_KEY_UNKNOWN.
+            OperatorError: `SIGNING_KEY_UNKNOWN`.
         """
         with self._changed() as registry:
             known, since = self._known(registry, key_id), timestamp(moment)
@@ -214,7 +216,7 @@ class KeyRing:
     def _changed(self) -> Iterator[KeyRegistry]:
         if not self._file.exists():
             raise OperatorError(
-                "INSTANCE_MISSING", f"The directory {self._directory} holds no keys; restore them from a backup."
+                "INSTANCE_MISSING", f"The directory {self._directory} holds no keys. Restore them from a backup."
             )
         with self._locked():
             # Read anew under the lock: of two commands at once, the second must not undo the first.
@@ -240,16 +242,16 @@ class KeyRing:
         why = f"{Path(error.filename).name}: {error.strerror}" if isinstance(error, OSError) else error.message
         return ServiceUnavailable(
             "SVC_SIGNING_UNAVAILABLE",
-            f"The {self._purpose} signing keys cannot be used ({why.rstrip('.')}). "
-            f"Until the operator restores them, nothing is decided.",
+            f"The {self._purpose} signing keys cannot be used ({why.rstrip('.')}). The gate decides nothing "
+            "until the operator restores them.",
         )
 
 
 def hmac_signer(secret_file: Path | None) -> HmacSigner:
-    """The signer of hmac-sha256 receipts, its key_id derived from the secret so that a changed secret shows.
+    """The signer of `hmac-sha256` receipts. Its `key_id` is derived from the secret, so that a changed secret shows.
 
     Raises:
-        OperatorError: HMAC_SECRET_UNUSABLE: no file is set, it cannot be read, or its secret is too short.
+        OperatorError: `HMAC_SECRET_UNUSABLE`: no file is set, it cannot be read, or its secret is too short.
     """
     secret = read_hmac_secret(secret_file)
     # A MAC of a fixed text names the secret without giving any of it away.
@@ -261,11 +263,11 @@ def read_hmac_secret(secret_file: Path | None) -> bytes:
     """The secret in a file, without surrounding white space.
 
     Raises:
-        OperatorError: HMAC_SECRET_UNUSABLE.
+        OperatorError: `HMAC_SECRET_UNUSABLE`.
     """
     if secret_file is None:
         raise OperatorError(
-            "HMAC_SECRET_UNUSABLE", "The setting receipt_signing is hmac-sha256; set receipt_hmac_secret_file as well."
+            "HMAC_SECRET_UNUSABLE", "The setting receipt_signing is hmac-sha256. Set receipt_hmac_secret_file, too."
         )
     try:
         secret = secret_file.read_bytes().strip()
@@ -276,7 +278,7 @@ def read_hmac_secret(secret_file: Path | None) -> bytes:
     if len(secret) < MIN_HMAC_SECRET:
         raise OperatorError(
             "HMAC_SECRET_UNUSABLE",
-            f"The HMAC secret in {secret_file} has {len(secret)} bytes; at least {MIN_HMAC_SECRET} are needed.",
+            f"The HMAC secret in {secret_file} has {len(secret)} bytes, but needs at least {MIN_HMAC_SECRET}.",
         )
     return secret
 

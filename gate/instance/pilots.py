@@ -4,8 +4,8 @@
     token = instance.pilots.token(pilot_id)      # the operator sends it to the person
     instance.pilots.confirm({"pilot_id": pilot_id, "token": token}, now)
 
-A token is the HMAC of the submission's id under a secret of the instance, 256 bits in a file of mode 0600: it can be
-shown to the operator whenever it is asked for, and the ledger, its backups on other hosts included, holds none.
+A token is the HMAC of the submission's id under a secret of the instance: 256 bits in a file of mode 0600. The operator
+can therefore see it at any time. The ledger and its backups, also on other hosts, contain no tokens.
 """
 
 from __future__ import annotations
@@ -62,17 +62,17 @@ class PilotIntake:
             now: The current moment.
 
         Raises:
-            RequestRefused: SVC_API_REQUEST_INVALID.
-            LimitReached: SVC_PILOT_INTAKE_FULL.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            RequestRefused: `SVC_API_REQUEST_INVALID`.
+            LimitReached: `SVC_PILOT_INTAKE_FULL`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         texts = read_submission(body)
         pilot = Pilot(new_id("plt", now), submitted_at=timestamp(now), **texts)
         if not self._pilots.add(pilot, kept_since=now - timedelta(days=KEPT_DAYS), most=MAX_PENDING):
             raise LimitReached(
                 "SVC_PILOT_INTAKE_FULL",
-                f"{MAX_PENDING:,} submissions wait for the operator, and no more are kept. Nothing was stored; try "
-                "again another day, or write to the operator.",
+                f"{MAX_PENDING:,} submissions are waiting for the operator, which is the limit. Nothing was "
+                "stored. Try again another day, or write to the operator.",
                 details={"retry_after": _FULL_SECONDS},
             )
         return pilot.pilot_id
@@ -85,12 +85,12 @@ class PilotIntake:
             now: The current moment.
 
         Raises:
-            RequestRefused: SVC_API_REQUEST_INVALID.
-            NotFound: SVC_PILOT_NOT_FOUND: the token is wrong or at its end, or there is no such submission.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            RequestRefused: `SVC_API_REQUEST_INVALID`.
+            NotFound: `SVC_PILOT_NOT_FOUND`: the token is wrong or at its end, or there is no such submission.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         if errors := shape("pilot-confirmation-request").errors(body):
-            raise _invalid("The body does not confirm a pilot", errors)
+            raise _invalid("The body is not a valid confirmation of a pilot", errors)
         asked = cast("Mapping[str, str]", body)
         # Both are done for every request, so that the time tells nothing of either.
         pilot = self._pilots.find(asked["pilot_id"])
@@ -98,8 +98,8 @@ class PilotIntake:
         if not same or pilot is None or _ended(pilot, now) or not self._is_confirmed(pilot, now):
             raise NotFound(
                 "SVC_PILOT_NOT_FOUND",
-                "No submission waits for this token. Check pilot_id and token as the operator sent them; a token ends "
-                f"{TOKEN_DAYS} days after its submission, and a new one comes with a new submission.",
+                "No submission matches this token. Check pilot_id and token as the operator sent them. A token "
+                f"expires {TOKEN_DAYS} days after its submission; submit again to get a new one.",
             )
 
     def _is_confirmed(self, pilot: Pilot, now: datetime) -> bool:
@@ -110,7 +110,7 @@ class PilotIntake:
         """The token that confirms a submission.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the secret cannot be read.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the secret cannot be read.
         """
         try:
             secret = bytes.fromhex(self._secret_file.read_text("ascii").strip())
@@ -125,7 +125,7 @@ class PilotIntake:
         """All submissions, oldest first, some at a time; one page at least.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         return self._pilots.pages()
 
@@ -152,22 +152,22 @@ def read_submission(body: object) -> dict[str, str]:
     """The texts of a submission, without white space around them.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID.
+        RequestRefused: `SVC_API_REQUEST_INVALID`.
     """
     errors = shape("pilot-request").errors(body)
     if not errors:
         given = cast("Mapping[str, str]", body)
         errors = [fault for name in _TEXTS for fault in _faults(name, given[name])]
     if errors:
-        raise _invalid("The body does not ask for a pilot", errors)
+        raise _invalid("The body is not a valid request for a pilot", errors)
     return {name: given[name].strip() for name in _TEXTS}
 
 
 def _faults(name: str, text: str) -> Iterator[FieldError]:
     if not text.strip():
-        yield FieldError(name, "too_short", "It must have more than white space.")
+        yield FieldError(name, "too_short", "It must contain more than white space.")
     elif refused := next((each for each in text if _is_refused(each)), None):
-        message = f"It contains U+{ord(refused):04X}, a character that does not show; remove it."
+        message = f"It contains U+{ord(refused):04X}, an invisible character. Remove it."
         yield FieldError(name, "character", message)
     elif name == "email" and not is_email(text.strip()):
         yield FieldError(name, "format", f"It must be {FORMATS['email']}, such as ada@example.com.")
@@ -228,6 +228,6 @@ def _invalid(what: str, errors: list[FieldError]) -> RequestRefused:
 def _unreadable() -> ServiceUnavailable:
     return ServiceUnavailable(
         "SVC_STORAGE_UNAVAILABLE",
-        f"The service cannot read the secret of its pilots, {PILOT_FILE} in its directory; the operator must restore "
-        "the file, or remove it and start the service again, which makes another.",
+        f"The service cannot read the secret for pilots, {PILOT_FILE} in its directory. The operator must "
+        "restore the file, or remove it and restart the service, which then creates a new secret.",
     )

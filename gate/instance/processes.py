@@ -58,11 +58,11 @@ def starting() -> Iterator[None]:
 
 
 def begin_worker(begin: Callable[..., None] | None = None, arguments: tuple[Any, ...] = ()) -> None:
-    """What a process that works for a command does first: it ends with that, and leaves Ctrl-C to it.
+    """The first function that a process of a command calls. The process ends with the command, and leaves Ctrl-C to it.
 
     Args:
         begin: What it calls then; None for nothing.
-        arguments: What that is called with.
+        arguments: The arguments of that function.
     """
     # The first process of the command stops the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

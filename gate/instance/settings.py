@@ -27,7 +27,8 @@ LOG_NAME: Final = "checkpoints.jsonl"
 DEFAULT_BASE_URL: Final = "http://127.0.0.1:8080"
 
 INITIAL_FILE: Final = """\
-# Settings of this instance; docs/operating.md lists them all. GATE_<NAME> in the environment wins over this file.
+# Settings of this instance; docs/reference/settings.md lists all settings.
+# GATE_<NAME> in the environment overrides this file.
 
 # The address under which callers reach the service; records cite the rulebook schema beneath it.
 base_url = "{base_url}"
@@ -49,7 +50,7 @@ TAKES: Final[Mapping[str, tuple[str, str | int | list[str]]]] = {
     "receipt_hmac_secret_file": ("the path of a file", "/etc/decision-gate/receipt.secret"),
     "registry_signing": ("ed25519 or off", "ed25519"),
     "metrics_token_file": ("the path of a file", "/etc/decision-gate/metrics.token"),
-    "log_level": ("info, warning or error", "warning"),
+    "log_level": ("info, warning, or error", "warning"),
     "lake": ("the path of a directory", "/srv/gate/lake"),
     "checkpoint_log": ("the path of a file", "/srv/gate-checkpoints/checkpoints.jsonl"),
     "personal_fields": ("a list of strings", ["inputs.customer.email", "target_object_id"]),
@@ -79,7 +80,8 @@ TAKES: Final[Mapping[str, tuple[str, str | int | list[str]]]] = {
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of one instance.
 
-    A default that is computed ends its setting's text, behind `Default:`; docs/reference/settings.md is made from this.
+    A default that is computed ends its setting's text, behind `Default:`; `docs/reference/settings.md` is made from
+    this.
 
     Attributes:
         home: The directory of the instance. Set it with `--home` or `GATE_HOME`, not in the file. Default: `var`.
@@ -91,12 +93,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             it: set the public address before the first real decision.
         receipt_signing: How receipts are signed. With `ed25519`, anyone can verify records with the public keys. With
             `hmac-sha256`, only holders of the secret can. With `off`, records are unsigned and verify as
-            `RECORD_UNSIGNED`, and there are no checkpoints. The instance keeps no past HMAC secrets: after a change of
-            the secret or of this setting, the service answers `SIGNING_KEY_UNKNOWN` for records signed with the old
-            secret, `gate chain check` cannot check their signatures, and checkpoints signed with it are refused.
-            `gate verify --hmac-secret-file` with the old secret still verifies the records.
-        receipt_hmac_secret_file: A file with the secret for `hmac-sha256`: at least 32 bytes. Surrounding white space
-            is ignored. Default: none; required for `hmac-sha256`.
+            `RECORD_UNSIGNED`, and there are no checkpoints. The instance keeps no past HMAC
+            secrets. After a change of the secret or of this setting, the service answers `SIGNING_KEY_UNKNOWN` for
+            records signed with the old secret. `gate chain check` then cannot check their signatures, and the service
+            refuses checkpoints signed with it. `gate verify --hmac-secret-file` with the old secret still verifies the
+            records.
+        receipt_hmac_secret_file: A file with the secret for `hmac-sha256`, of at least 32 bytes. Surrounding white
+            space is ignored. Default: none; required for `hmac-sha256`.
         registry_signing: How rulebook attestations and registrations are signed. With `off`, new ones have the status
             `unsigned`.
         metrics_token_file: A file with the token that opens `/metrics`, `/api/proof-metrics` and `/api/pilot-export`.
@@ -113,8 +116,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             folder in the lake.
         adapter_isolation: Isolation measures without which no trusted adapter runs, in addition to the baseline, which
             is always required.
-        migration_approval: Who may approve a migration: with `another_user`, never its author; with `author`, its
-            author too.
+        migration_approval: The users who may approve a migration. With `another_user`, its author never may. With
+            `author`, the author may, too.
         migration_stale_percent: The growth in a rulebook's decisions, in percent, after which the evidence of an open
             migration is stale.
         trusted_proxies: The addresses of proxies whose header `X-Forwarded-For` identifies the client. The limits for
@@ -124,7 +127,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         sandbox_requests_per_minute: The number of requests that one address may send to the sandbox in a minute.
         webhook_http: Whether webhook endpoints may use `http://`. Use it only for receivers in a network that you
             trust.
-        webhook_networks: Networks in which webhook endpoints may be although their addresses are not public.
+        webhook_networks: Networks in which webhook endpoints may be although their addresses are not public. By
+            default, the service refuses private, loopback, link-local, carrier-grade NAT, multicast, and other special
+            addresses, also inside IPv6 addresses. It refuses a name if one of its addresses is refused.
         webhook_kept_days: The number of days for which the service keeps webhook events after delivery, and dead
             letters after it gave up on them.
         policy_tables: The directory of your policy tables. The service uses the release's own table for a file that is
@@ -133,8 +138,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             used.
         advisory_url: The base URL of the server that answers the advisory modes. The gate posts OpenAI chat completions
             to `<advisory_url>/chat/completions`, follows no redirect and uses no proxy. The URL has no user, no query,
-            no fragment and no slash at its end. Use `http://` only in a network that you trust. Default: none; the
-            advisory modes answer 503.
+            no fragment, and no slash at its end. Use `http://` only in a network that you trust. `gate serve` does not
+            start with incomplete advisory settings. Default: none; the advisory modes answer 503.
         advisory_model: The model to ask for, as the server calls it. Required with `advisory_url`. Default: none.
         advisory_key_file: A file with the API key of that server: up to 4,096 printable ASCII characters without
             spaces. Surrounding white space is ignored. Give the file mode 0600: the gate refuses a key that other users
@@ -173,7 +178,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ledger_url(self) -> str:
-        """The database URL in force."""
+        """The current database URL."""
         return self.database_url or f"sqlite:///{self.home / 'ledger.db'}"
 
     @property
@@ -210,7 +215,7 @@ def load_settings(home: Path, *, database_url: str | None = None) -> Settings:
         database_url: A ledger to use instead of the one set.
 
     Raises:
-        OperatorError: SETTINGS_INVALID, naming each setting at fault.
+        OperatorError: `SETTINGS_INVALID`, naming each setting at fault.
     """
     file = home / FILE_NAME
     try:
@@ -235,7 +240,8 @@ def load_settings(home: Path, *, database_url: str | None = None) -> Settings:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise OperatorError("SETTINGS_INVALID", f"{file} cannot be read: {error}.") from error
     faults += [
-        f"{file} has the unknown setting {name}; remove it, or check its spelling in docs/operating.md."
+        f"{file} has the unknown setting {name}. Remove it, or correct its spelling (docs/reference/settings.md "
+        "lists all settings)."
         for name in in_file
         if name not in TAKES and name != "home"
     ]
@@ -265,7 +271,7 @@ def _read(name: str, kind: Any, value: object, *, is_text: bool) -> object:
             raise ValueError(f"must {_unfit_part(value)}") from error
         raise ValueError(f"{_is(value)}must be {takes}" if is_list else f"must be {takes}") from error
     if name == "adapter_isolation" and (unknown := [measure for measure in found if measure not in MEASURES]):
-        raise ValueError(f"names unknown measures: {', '.join(unknown)}. The measures are {', '.join(MEASURES)}")
+        raise ValueError(f"lists unknown measures: {', '.join(unknown)}. The measures are {', '.join(MEASURES)}")
     if name in _TEXTS:
         _require_texts(found, _TEXTS[name])
     return tuple(dict.fromkeys(found)) if is_list else found
@@ -288,9 +294,12 @@ def _unfit_part(url: str) -> str:
 
 # Lists whose texts have a form of their own, and what to call it.
 _TEXTS: Final[Mapping[str, tuple[Callable[[str], bool], str]]] = {
-    "trusted_proxies": (is_address, "is no IP address"),
-    "webhook_networks": (is_network, "is no network, such as 10.0.0.0/8"),
-    "allowed_origins": (lambda text: bool(_ORIGIN.fullmatch(text)), "is no origin, such as https://agents.example.com"),
+    "trusted_proxies": (is_address, "is not an IP address"),
+    "webhook_networks": (is_network, "is not a network, such as 10.0.0.0/8"),
+    "allowed_origins": (
+        lambda text: bool(_ORIGIN.fullmatch(text)),
+        "is not an origin, such as https://agents.example.com",
+    ),
 }
 
 
@@ -298,7 +307,7 @@ def _require_texts(texts: Iterable[str], form: tuple[Callable[[str], bool], str]
     has_form, wrong = form
     for text in texts:
         if not has_form(text):
-            raise ValueError(f"holds {text[:80]!r}, which {wrong}")
+            raise ValueError(f"contains {text[:80]!r}, which {wrong}")
 
 
 def _path(kind: type, value: object) -> Path:
@@ -310,8 +319,8 @@ def _path(kind: type, value: object) -> Path:
 def _is(value: object) -> str:
     """What was given for a list of strings instead, as the beginning of a sentence; of several the first is enough."""
     if not isinstance(value, list):
-        return f"is {_called(value)}, and "
-    return next(f"holds {_called(item)}, and " for item in value if not isinstance(item, str))
+        return f"is {_called(value)}, but "
+    return next(f"contains {_called(item)}, but " for item in value if not isinstance(item, str))
 
 
 def _fault(file: Path, name: str, wrong: str) -> str:

@@ -1,4 +1,4 @@
-"""The webhooks of an instance: the key file that secrets are made of, endpoints, a test, and what is told once.
+"""The webhooks of an instance: the key file that secrets are derived from, endpoints, a test, and one-time events.
 
     endpoint = instance.webhooks.add(scope, url, types, now)
     instance.webhooks.secrets(endpoint, now)          # the newest first; two during a rotation
@@ -60,14 +60,15 @@ class Webhooks:
             now: The current moment.
 
         Raises:
-            OperatorError: WEBHOOK_URL_INVALID, WEBHOOK_ADDRESS_REFUSED, WEBHOOK_EVENTS_INVALID, WEBHOOK_KEY_UNUSABLE.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            OperatorError: `WEBHOOK_URL_INVALID`, `WEBHOOK_ADDRESS_REFUSED`, `WEBHOOK_EVENTS_INVALID`,
+                `WEBHOOK_KEY_UNUSABLE`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         read_url(url, self.rules)
         if unknown := [each for each in types if each not in EVENT_TYPES]:
-            raise _no_type(f"{unknown[0]!r} is no type of event")
+            raise _no_type(f"{unknown[0]!r} is not an event type")
         if not types:
-            raise _no_type("No type of event is named")
+            raise _no_type("No event type is given")
         if not (self._home / KEY_FILE).exists() and not self._ledger.endpoints.all():
             create_key(self._home)
         # Before there is an endpoint that nobody could verify.
@@ -78,7 +79,7 @@ class Webhooks:
         """The secrets of an endpoint that sign now, the newest first.
 
         Raises:
-            OperatorError: WEBHOOK_KEY_UNUSABLE.
+            OperatorError: `WEBHOOK_KEY_UNUSABLE`.
         """
         key = self._read_key()
         of = endpoint.scope_id, endpoint.endpoint_id
@@ -88,19 +89,19 @@ class Webhooks:
         """Gives an endpoint a new secret; the one before signs as well for a day.
 
         Raises:
-            OperatorError: WEBHOOK_KEY_UNUSABLE, WEBHOOK_ROTATION_OPEN, WEBHOOK_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            OperatorError: `WEBHOOK_KEY_UNUSABLE`, `WEBHOOK_ROTATION_OPEN`, `WEBHOOK_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         self._read_key()
         return self._ledger.endpoints.rotate(endpoint, ROTATION, now)
 
     def test(self, endpoint: Endpoint, now: datetime) -> Answer:
-        """Sends an endpoint a webhook.test at once, beside all that waits for it, and even where it is disabled.
+        """Sends an endpoint a `webhook.test` at once, before waiting events, even if the endpoint is disabled.
 
         It changes nothing in the ledger: an endpoint that answers 410 stays as it is.
 
         Raises:
-            OperatorError: WEBHOOK_KEY_UNUSABLE.
+            OperatorError: `WEBHOOK_KEY_UNUSABLE`.
         """
         body = event_body(webhook_test(endpoint.endpoint_id), timestamp(now))
         headers = signed_headers(self.secrets(endpoint, now), new_id("evt", now), body, now)
@@ -126,7 +127,7 @@ class Webhooks:
             now: The current moment.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         scopes = self._ledger.tidings.scopes(CHECKPOINT)
         for checkpoint in kept:
@@ -143,7 +144,7 @@ class Webhooks:
             now: The current moment.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         scopes = self._ledger.tidings.scopes(BROKEN)
         for chain_id, check, position in found:
@@ -179,7 +180,7 @@ def create_key(home: Path) -> None:
     """Makes the key where an instance has none.
 
     Raises:
-        OperatorError: INSTANCE_UNWRITABLE.
+        OperatorError: `INSTANCE_UNWRITABLE`.
     """
     file = home / KEY_FILE
     scratch = file.with_name(f".webhooks.{secrets.token_hex(4)}")
@@ -192,7 +193,7 @@ def create_key(home: Path) -> None:
         finally:
             scratch.unlink()
     except OSError as error:
-        raise OperatorError("INSTANCE_UNWRITABLE", f"The key {file} cannot be made: {error.strerror}.") from error
+        raise OperatorError("INSTANCE_UNWRITABLE", f"The key {file} cannot be created: {error.strerror}.") from error
 
 
 def _no_type(what: str) -> OperatorError:
@@ -202,6 +203,6 @@ def _no_type(what: str) -> OperatorError:
 def _unusable(file: Path) -> OperatorError:
     return OperatorError(
         "WEBHOOK_KEY_UNUSABLE",
-        f"The key of the webhooks, {file}, cannot be read. Restore it from a backup, or copy it from another host of "
-        "this instance: receivers know the secrets that are made of it.",
+        f"The key of the webhooks, {file}, cannot be read. Restore it from a backup, or copy it from another "
+        "host of this instance. The secrets that receivers have are derived from this key.",
     )

@@ -6,18 +6,18 @@
 `open_ledger` is the one way in for the server, the command line and tests.
 
     tables, packing            every table, scope first; how bodies lie in them
-    schema                     the version that this release reads (`HEAD`), and those it upgrades (`OLDER`)
+    schema                     the version of this release (`HEAD`), and those that it upgrades (`OLDER`)
     schema_versions            one step up each
     rulebooks                  the registry of each scope
-    review_owners              who owns the held decisions of a scope
-    reviews                    where reviews stand
-    routes                     where rulebook ids lead, as a process remembers it
-    shadows                    migrations whose candidates decide new decisions anew
-    policy_tables              the policy tables that were in force
-    drafts                     rulebooks that authors write in the workbench, with everything they were before
-    stores                     SQLite and PostgreSQL as the same few verbs
+    review_owners              the owners of the held decisions of a scope
+    reviews                    the states of reviews
+    routes                     the routes of rulebook ids, as a process remembers them
+    shadows                    migrations whose candidates decide new decisions again
+    policy_tables              the policy tables that were active
+    drafts                     rulebooks that authors write in the workbench, with their history
+    stores                     SQLite and PostgreSQL behind the same methods
     chain                      the only writer: claims, caps, links and rows in one transaction
-    webhooks                   the endpoints of webhooks, and what was not delivered to them
+    webhooks                   the endpoints of webhooks, and their undelivered events
     access                     scopes, keys, limits, users, the operator log
     reads                      search, following a chain, checks of derived rows
 """
@@ -69,27 +69,27 @@ class Ledger:
         directory: Scopes and API keys.
         rulebooks: Registered rulebooks.
         entries: The chains' entries.
-        decisions: What decisions are searched by.
+        decisions: The rows for searches of decisions.
         erasures: What takes personal data out of decisions.
         reviews: Who owns held decisions, and where their reviews stand.
-        changes: The chains' entries about migrations and routes, and the routes in force.
-        shadows: The migrations whose candidates decide new decisions anew.
+        changes: The entries of the chains about migrations and routes, and the active routes.
+        shadows: The migrations whose candidates decide new decisions again.
         audited: The ledger as its audit reads it.
         outcomes: The counts of latest outcomes.
         reservations: The idempotency keys in use.
-        tail: The chains, for whoever follows them.
+        tail: The chains, for readers that follow them.
         operator_log: What operators did.
         benchmarks: Which scopes take part in benchmarks.
         users: The people who sign in to the workbench, and their roles in scopes.
         dismissals: The anomalies that they dismissed and reopened.
         drafts: The rulebooks that they draft.
         draft_cases: The cases that they hold their drafts to.
-        policy_tables: The policy tables that were in force.
+        policy_tables: The policy tables that were active.
         pilots: Those who ask for a pilot.
         endpoints: The endpoints of webhooks.
         deliveries: What is sent to them.
         dead_letters: What was not delivered to them.
-        tidings: What is told once, of things that are in no transaction of the ledger.
+        tidings: One-time events about things outside the ledger's transactions.
         store: The database beneath them.
     """
 
@@ -136,8 +136,9 @@ def open_ledger(database_url: str, *, create: bool = False, upgrade: bool = Fals
         upgrade: Whether to bring older tables to those of this release.
 
     Raises:
-        OperatorError: DATABASE_URL_INVALID, DATABASE_UNREACHABLE, DATABASE_NOT_DURABLE, LEDGER_OUTDATED where the
-            tables are those of an older release, or LEDGER_SCHEMA_UNFIT where there are none or those of a newer one.
+        OperatorError: `DATABASE_URL_INVALID`, `DATABASE_UNREACHABLE`, `DATABASE_NOT_DURABLE`, `LEDGER_OUTDATED` where
+            the tables are those of an older release, or `LEDGER_SCHEMA_UNFIT` where there are none or those of a newer
+            one.
     """
     store = open_store(database_url, create=create)
     try:
@@ -148,8 +149,8 @@ def open_ledger(database_url: str, *, create: bool = False, upgrade: bool = Fals
         if found in schema.OLDER:
             raise OperatorError(
                 "LEDGER_OUTDATED",
-                f"The ledger {store.location} has schema {found} and this release needs {schema.HEAD}; stop the "
-                f"servers, make a backup with the release that made it, and run `gate db upgrade`.",
+                f"The ledger {store.location} has schema {found}, but this release needs {schema.HEAD}. Stop the "
+                "servers, make a backup with the release that created the ledger, and run `gate db upgrade`.",
             )
         if found != schema.HEAD:
             raise OperatorError("LEDGER_SCHEMA_UNFIT", _unfit(store, found))
@@ -165,7 +166,8 @@ def _revision(store: Store) -> str | None:
     except ServiceUnavailable as error:
         if isinstance(driver_error(error), sqlite3.DatabaseError) and "not a database" in str(driver_error(error)):
             raise OperatorError(
-                "LEDGER_SCHEMA_UNFIT", f"{store.location} is no SQLite database; name the ledger's own file."
+                "LEDGER_SCHEMA_UNFIT",
+                f"{store.location} is not a SQLite database. Give the path of the ledger's own file.",
             ) from error
         raise OperatorError(
             "DATABASE_UNREACHABLE",
@@ -176,12 +178,12 @@ def _revision(store: Store) -> str | None:
 def _unfit(store: Store, found: str | None) -> str:
     if found is None:
         return (
-            f"There is no ledger in {store.location}; name the database of the instance's ledger, or lay out a new "
-            f"instance there with `gate serve --home NEW --database-url URL`."
+            f"There is no ledger in {store.location}. Give the database of the instance's ledger, or create a "
+            "new instance there with `gate serve --home NEW --database-url URL`."
         )
     return (
-        f"The ledger {store.location} has schema {found}, which this release ({schema.HEAD}) does not know; use the "
-        f"release that made it, or a later one."
+        f"The ledger {store.location} has schema {found}, which this release ({schema.HEAD}) does not know. Use "
+        "the release that created it, or a later one."
     )
 
 
@@ -189,7 +191,7 @@ def open_store(database_url: str, *, create: bool = False) -> Store:
     """The store that a database URL names, whatever tables it has.
 
     Raises:
-        OperatorError: DATABASE_URL_INVALID, DATABASE_UNREACHABLE or DATABASE_NOT_DURABLE.
+        OperatorError: `DATABASE_URL_INVALID`, `DATABASE_UNREACHABLE` or `DATABASE_NOT_DURABLE`.
     """
     try:
         # A name with bytes that are not UTF-8 reaches no database.
@@ -199,7 +201,7 @@ def open_store(database_url: str, *, create: bool = False) -> Store:
         # Not the library's words: they repeat the URL, with a password that may be in it.
         raise OperatorError(
             "DATABASE_URL_INVALID",
-            "The database URL cannot be read; write sqlite:////absolute/path/ledger.db or "
+            "The database URL cannot be read. Write sqlite:////absolute/path/ledger.db or "
             "postgresql://user:password@host/database.",
         ) from error
     backend = url.get_backend_name()
@@ -213,8 +215,8 @@ def open_store(database_url: str, *, create: bool = False) -> Store:
     if backend != "sqlite" or not url.database or url.database == ":memory:":
         raise OperatorError(
             "DATABASE_URL_INVALID",
-            f"The database URL {url.render_as_string()} names neither a SQLite file nor a PostgreSQL database; write "
-            f"sqlite:////absolute/path/ledger.db or postgresql://user:password@host/database.",
+            f"The database URL {url.render_as_string()} is not for a SQLite file or a PostgreSQL database. Write "
+            "sqlite:////absolute/path/ledger.db or postgresql://user:password@host/database.",
         )
     try:
         return SqliteLedgerStore(Path(url.database), create=create)
@@ -222,6 +224,6 @@ def open_store(database_url: str, *, create: bool = False) -> Store:
         raise OperatorError(
             "DATABASE_UNREACHABLE",
             f"The ledger {url.database} cannot be opened: {error.strerror}. If the instance keeps its ledger "
-            f"elsewhere, name it with --database-url; if it was lost, restore it from a backup: an instance gets no "
-            f"second one.",
+            "elsewhere, give the location with --database-url. If the ledger was lost, restore it from a "
+            "backup; the gate never creates a second one for an instance.",
         ) from error

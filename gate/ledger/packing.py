@@ -1,9 +1,9 @@
 """How bodies lie in the ledger: JSON, compressed with a dictionary of what records have in common.
 
-A record of 7 KB takes 1.3, so that two decisions with their requests and links share a page of the database. That
-halves what is written under the ledger's lock, and the disk that a year takes; compressing happens before the lock and
-lets other threads run meanwhile. Which form it is shows in the first bytes: JSON objects begin with `{`, zstd frames
-with a number of their own, and zlib streams, as releases before 0018 (docs/adr) stored them, with neither.
+A record of 7 KB takes 1.3, so two decisions with their requests and links share a page of the database. This halves the
+bytes that are written under the ledger's lock, and the disk use of a year. Compression happens before the lock, and
+lets other threads run meanwhile. The first bytes show the form. JSON objects begin with `{`, and `zstd` frames with
+their own number. `zlib` streams, which releases before 0018 (`docs/adr`) stored, begin with neither.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def pack(body: bytes) -> bytes:
 
 
 def unpack(stored: bytes) -> bytes:
-    """The JSON that was stored; what is stored, where that is damaged, for whoever reads JSON from it to find."""
+    """The stored JSON. If it is damaged, the stored bytes, so that the reader of the JSON finds the damage."""
     if not isinstance(stored, bytes) or stored[:1] == b"{":
         return stored
     return _decompressed(stored) if stored[:4] == _FRAME else _inflated(stored)

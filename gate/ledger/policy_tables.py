@@ -1,5 +1,5 @@
-"""The policy tables that were in force, in their order: changes are found by comparing them, and the last one stays in
-force while the operator's file is broken. Nothing is ever taken out.
+"""The policy tables that were active, in order. Comparing them finds changes, and the last one stays active while the
+operator's file is broken. Rows are never deleted.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ RELEASE: Final = "release"
 
 @dataclass(frozen=True, slots=True)
 class KeptTable:
-    """A policy table that was in force.
+    """A policy table that was active.
 
     Attributes:
-        service: refund, cancel, return or trial.
+        service: `refund`, `cancel`, `return`, or `trial`.
         number: Its place among the tables of the service, from 1.
         table_hash: H of the table.
         body: Its file.
@@ -48,10 +48,10 @@ class PolicyTables:
         self._store = store
 
     def keep(self, service: str, table_hash: str, body: bytes, origin: str, now: datetime) -> None:
-        """Keeps the table that is in force from now on, unless it is the last one kept.
+        """Keeps the table that is active from now on, unless it is the last one kept.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.write() as connection:
             # Workers that read a new file at once come one after the other.
@@ -75,7 +75,7 @@ class PolicyTables:
         """The table that was kept last for a service, or None.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             return _last(connection, service)
@@ -87,7 +87,7 @@ class PolicyTables:
             most: How many.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         query = select(policy_tables).order_by(
             policy_tables.c.in_force_at.desc(), policy_tables.c.service, policy_tables.c.number.desc()
@@ -99,7 +99,7 @@ class PolicyTables:
         """The table that a table took the place of, or None.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         query = select(policy_tables).where(
             policy_tables.c.service == table.service, policy_tables.c.number == table.number - 1

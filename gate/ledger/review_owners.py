@@ -33,8 +33,8 @@ class Ownership:
     """Who owns which reviews of a scope.
 
     Attributes:
-        rulebook_id: Of which rulebook; "" for all that no other setting names.
-        action: Of which action; "" for every other action of the rulebook.
+        rulebook_id: The rulebook; "" for all rulebooks without a setting of their own.
+        action: The action; "" for every other action of the rulebook.
         terms: The owner, their time limit, and how long their grant opens the action.
         set_at: UTC timestamp.
     """
@@ -57,14 +57,14 @@ class ReviewOwners:
 
         Args:
             scope: The scope.
-            rulebook_id: Of which rulebook; "" for all that no other setting names.
-            action: Of which action; "" for every other action of the rulebook.
+            rulebook_id: The rulebook; "" for all rulebooks without a setting of their own.
+            action: The action; "" for every other action of the rulebook.
             terms: The owner, their time limit, and how long their grant opens the action.
             now: The current moment.
 
         Raises:
-            OperatorError: REVIEW_OWNER_INVALID.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            OperatorError: `REVIEW_OWNER_INVALID`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         _require_ownership(rulebook_id, action, terms)
         values = {"owner": terms.owner, "within_seconds": terms.within_seconds, "grant_seconds": terms.grant_seconds}
@@ -82,8 +82,8 @@ class ReviewOwners:
         """Removes a setting; reviews that are held keep their owner and time limit.
 
         Raises:
-            OperatorError: REVIEW_OWNER_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            OperatorError: `REVIEW_OWNER_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.write() as connection:
             known = not unheard_of(rulebook_id) and has_utf8(action)
@@ -92,8 +92,8 @@ class ReviewOwners:
                 named = f"{rulebook_id or 'every rulebook'}{f', action {action}' if action else ''}"
                 raise OperatorError(
                     "REVIEW_OWNER_UNKNOWN",
-                    f"The scope {scope.name} has no owner set for {named}; `gate review owners list --scope "
-                    f"{scope.name}` shows those that are set.",
+                    f"The scope {scope.name} has no owner set for {named}. `gate review owners list --scope "
+                    f"{scope.name}` shows the owners that are set.",
                 )
             record(connection, "review.owner_removed", rulebook_id or "*", {"scope": scope.name, "action": action}, now)
 
@@ -101,7 +101,7 @@ class ReviewOwners:
         """What is set for a scope, by rulebook and action.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             return _owners(connection, scope_id)
@@ -109,15 +109,15 @@ class ReviewOwners:
     def reassign(self, scope: Scope, rulebook_id: str, action: str, now: datetime) -> int:
         """Gives the held reviews that a setting is about the owner and the time limit that are set now.
 
-        The time limit counts from `now`: from the decision on, it might be over before the new owner hears of it. A
-        review that has this owner and limit already keeps its time. It goes on in steps, between which others append;
-        a review that is resolved meanwhile keeps its owner.
+        The time limit counts from `now`. Counted from the decision, it might be over before the new owner learns of it.
+        A review that already has this owner and limit keeps its time. The change runs in steps, and others can append
+        in between. A review that is resolved meanwhile keeps its owner.
 
         Returns:
             How many reviews changed hands.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         changed = 0
         after: int | None = 0
@@ -167,10 +167,10 @@ def _of(scope: Scope, rulebook_id: str, action: str) -> tuple[Any, ...]:
 
 def _require_ownership(rulebook_id: str, action: str, terms: Terms) -> None:
     if action and not rulebook_id:
-        raise _invalid("An action is one of a rulebook; name the rulebook as well.")
+        raise _invalid("An action belongs to a rulebook. Give the rulebook, too.")
     for name, text, longest in (("rulebook id", rulebook_id, 120), ("action", action, 140)):
         if len(text) > longest or unheard_of(text):
-            raise _invalid(f"The {name} must have at most {longest} characters of UTF-8.")
+            raise _invalid(f"The {name} must have at most {longest} characters in UTF-8.")
     owner = terms.owner
     if not owner.strip() or len(owner) > MAX_OWNER or not has_utf8(owner) or not owner.isprintable():
         raise _invalid(f"The owner must be 1 to {MAX_OWNER} printable characters, such as a team's name.")

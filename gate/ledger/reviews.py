@@ -31,7 +31,7 @@ class ReviewRow:
         decision_id: The decision that is held.
         position: Its chain position.
         state: One of `chain.reviews.STATES`.
-        owner: Who has to answer; "" where nobody was named.
+        owner: The owner who must answer; "" if the review has no owner.
         policy_id: The policy that held it.
         action: The action label of the decision.
         created_at: When the decision was made.
@@ -100,7 +100,7 @@ class Reviews:
         """The review of a decision; None where it is not held for an owner.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         if unheard_of(decision_id):
             return None
@@ -112,7 +112,7 @@ class Reviews:
         """The reviews of some decisions, by decision; without those that are not held for an owner.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             return reviews_of(connection, scope_id, decision_ids)
@@ -121,7 +121,7 @@ class Reviews:
         """The held reviews of all scopes whose time limit is over, the longest overdue first.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         query = (
             select(reviews)
@@ -136,7 +136,7 @@ class Reviews:
         """The grants of all scopes that have not ended and were not reported as executed.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         earliest = timestamp(now - timedelta(seconds=MAX_SECONDS))
         with self._store.read() as connection:
@@ -161,14 +161,14 @@ class Reviews:
         Args:
             scope_id: The scope.
             state: One of `chain.reviews.STATES`.
-            owner: Who has to answer; "" for those that have no owner, None for all.
+            owner: The owner who must answer; "" for reviews without an owner, None for all.
             oldest: Whether the oldest come first, and not the newest.
             beyond: The chain position after which, or, newest first, before which the page begins; None for the first.
             created_before: Only those whose decision was made before this UTC timestamp; None for all.
             limit: How many at most.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         if any(not has_utf8(text) for text in (state, owner or "")):
             return []
@@ -189,7 +189,7 @@ class Reviews:
             due_by: The moment up to which a time limit counts as due.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             asked = {"scope": scope_id, "by": timestamp(due_by)}

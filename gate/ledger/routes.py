@@ -1,8 +1,8 @@
 """Where rulebook ids lead, as a process remembers it: the append of a decision says whether it is still so.
 
-Looking a route up at every decision would cost more than the decision. So a decision is made by the route that its
-process remembers, and the ledger compares the scope's route epoch in the transaction that appends. Where that moved on,
-the decision is made again by the route in force. A refusal, which appends nothing, looks the route up before it counts.
+Looking up a route at every decision would cost more than the decision. So a decision uses the route that its process
+remembers, and the ledger compares the scope's route epoch in the transaction that appends. If the epoch changed, the
+decision is made again by the active route. A refusal, which appends nothing, looks up the route before it counts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Routes:
         """Where a rulebook id leads now; remembered from here on.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         found = self._changes.active(scope_id, rulebook_id)
         # What is not there is not remembered: callers choose the name.
@@ -51,7 +51,7 @@ class Routes:
 
 
 class Routing:
-    """The route of one request: at the first try the one that is remembered, from then on the one in force."""
+    """The route of one request: the remembered route at the first try, and the active route after that."""
 
     def __init__(self, routes: Routes, scope_id: str) -> None:
         """Takes the routes, and the caller's scope."""

@@ -1,8 +1,8 @@
 """The rulebook registry: (scope, rulebook_id, version) is bound for good to one hash and evaluator.
 
-Registration is a transaction of its own that commits before any record cites it. The first writer wins, and every
-record cites what was stored. The annotations beside a registration are comments: no hash covers them, and the operator
-may replace them.
+A registration has its own transaction, which commits before any record cites it. The first writer wins, and every
+record cites the stored registration. The annotations of a registration are comments: no hash covers them, and the
+operator may replace them.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class RulebookRegistry:
         return found
 
     def annotate(self, scope_id: str, rulebook: Rulebook, annotations: Annotations, act: OperatorAct) -> bool:
-        """Puts annotations beside a registered rulebook, in place of those that are there.
+        """Stores annotations for a registered rulebook, and replaces existing ones.
 
         Args:
             scope_id: The scope.
@@ -180,7 +180,7 @@ class RulebookRegistry:
         """Requires that registrations can be read.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         self.find_version("", "", "")
 
@@ -206,7 +206,7 @@ class RulebookRegistry:
             act: What to log of a first registration; None where a request registers.
 
         Raises:
-            RulebookRefused: RULEBOOK_VERSION_CONFLICT: the id and version are bound to another hash.
+            RulebookRefused: `RULEBOOK_VERSION_CONFLICT`: the id and version are bound to another hash.
         """
         with self._store.write() as connection:
             row = _bound(connection, scope_id, rulebook, metadata, act)
@@ -224,7 +224,7 @@ class RulebookRegistry:
             month: The UTC month (2026-11) of the record that it is registered for.
 
         Raises:
-            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
+            RulebookRefused: `RULEBOOK_VERSION_CONFLICT`.
         """
         with self._store.write() as connection:
             row = _by_version(connection, scope_id, rulebook.rulebook_id, rulebook.version)
@@ -246,7 +246,7 @@ class RulebookRegistry:
         attestation = metadata.get("registry_attestation")
         signed = attestation.get("attestation_hash") if isinstance(attestation, dict) else None
         if metadata.get("hash") != row.hash or registration_hash(metadata) != signed:
-            raise unavailable(f"the registration of rulebook {row.hash} is not as it was made")
+            raise unavailable(f"the registration of rulebook {row.hash} was changed after it was made")
         found = Registered(row.rulebook_id, row.version, row.hash, metadata)
         with self._lock:
             self._by_hash[scope_id, found.hash] = found
@@ -258,8 +258,8 @@ def version_conflict(rulebook: Rulebook, registered_hash: str | None) -> Ruleboo
     """The refusal of a rulebook whose id and version are bound to another hash."""
     return RulebookRefused(
         "RULEBOOK_VERSION_CONFLICT",
-        f"{rulebook.rulebook_id} {rulebook.version} is registered with another body; "
-        f"give the changed rulebook a version of its own.",
+        f"{rulebook.rulebook_id} {rulebook.version} is already registered with a different body. Give the "
+        "changed rulebook a new version.",
         details={"hash": rulebook.hash, "registered_hash": registered_hash},
     )
 

@@ -1,4 +1,4 @@
-"""The shadows that run: migrations whose candidates decide new decisions anew, and what that found so far.
+"""The running shadows: migrations whose candidates decide new decisions again, and their results so far.
 
     for shadow in ledger.shadows.running(): ...        what the analytics process has to look at
     ledger.shadows.keep(shadow, found, now)            what it found, for `gate migrate shadow show`
@@ -81,7 +81,7 @@ class Shadows:
         """All shadows that run, without what they found.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             return [_shadow(row) for row in connection.execute(_RUNNING)]
@@ -89,7 +89,8 @@ class Shadows:
     def keep(self, shadow: Shadow, found: Mapping[str, Any], now: datetime) -> None:
         """Keeps what a shadow found; nothing where it was stopped meanwhile, even if it was started again.
 
-        Several hosts have a lake each. What one found whose lake is further on is not replaced by what another found.
+        Several hosts have one lake each. The results of a host with a more recent lake are not replaced by those of
+        another.
 
         Args:
             shadow: The shadow, as it was when it looked.
@@ -97,7 +98,7 @@ class Shadows:
             now: The current moment.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.write() as connection:
             kept = connection.execute(select(shadows.c.found).where(*_itself(shadow)).with_for_update()).scalar()
@@ -108,10 +109,10 @@ class Shadows:
             connection.execute(update(shadows).where(*_itself(shadow)).values(**values))
 
     def fail(self, shadow: Shadow, failure: str) -> None:
-        """Keeps why a look failed, beside what was found before.
+        """Keeps why a look failed, in addition to the earlier results.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.write() as connection:
             connection.execute(update(shadows).where(*_itself(shadow)).values(failure=failure))
@@ -121,7 +122,7 @@ def read_shadows(connection: Connection, scope_id: str) -> list[Shadow]:
     """The shadows that run in a scope, with what they found.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what one found cannot be read.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: what one found cannot be read.
     """
     rows = connection.execute(_OF_SCOPE.where(shadows.c.scope_id == scope_id))
     return [

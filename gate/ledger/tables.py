@@ -1,6 +1,6 @@
-"""The ledger's tables, scope first: every table and every key begins with the scope, so that a distributed PostgreSQL
-can shard by it. (The operator log, the workbench's users, pilots and Alembic's version, which belong to the instance,
-are the exceptions.)
+"""The tables of the ledger. Every table and every key begins with the scope, so that a distributed PostgreSQL can shard
+by it. The exceptions belong to the instance: the operator log, the workbench's users, the pilots, and the version of
+Alembic.
 
 Bodies are stored as bytes, and so is text that callers choose freely: U+0000 is legal JSON, and PostgreSQL's text
 refuses it. Hashes are 64 characters of lower-case hex; dates are the protocol's UTC timestamps.

@@ -11,5 +11,6 @@
     approval     whether evidence is still of today, whether it passes the gate, and whether a person has to approve
     routes       which version a rulebook id leads to, and where a rollback goes
 
-The entries of the chain are in `gate.records.changes`; who may do what, and when, in `gate.decisions.migrations`.
+The entries of the chain are in `gate.records.changes`. The permissions and the order of acts are in
+`gate.decisions.migrations`.
 """

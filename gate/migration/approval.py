@@ -1,7 +1,7 @@
 """What an approval rests on: evidence that is still of today, and a gate that it passes.
 
-Evidence is about a base, a candidate, a corpus and a stretch of history. Once one of them has changed, the person who
-approves would approve something that nobody has seen, so the approval is void.
+Evidence is about a base, a candidate, a corpus, and a stretch of history. If one of them has changed, an approver would
+approve something that nobody has seen, so the approval is void.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_NEW_SHARE: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Today:
-    """What evidence is held against.
+    """The current state to compare evidence with.
 
     Attributes:
         active: The version that each rulebook id of the evidence leads to; None where there is no route.
@@ -36,7 +36,7 @@ def find_staleness(evidence: Mapping[str, Any], today: Today, share: float = MAX
 
     Args:
         evidence: The evidence.
-        today: What it is held against.
+        today: The state to compare it with.
         share: As `MAX_NEW_SHARE`.
     """
     return list(_staleness(evidence, today, share))
@@ -47,18 +47,18 @@ def _staleness(evidence: Mapping[str, Any], today: Today, share: float) -> Itera
         rulebook_id, base, active = of["rulebook_id"], of["base"], today.active[of["rulebook_id"]]
         if base != active:
             yield (
-                f"The evidence compares {rulebook_id} with {_named(base)}, and its route now leads to {_named(active)}."
+                f"The evidence compares {rulebook_id} with {_named(base)}, but its route now leads to {_named(active)}."
             )
         seen, since = of["history"]["decisions"], today.decided_since[rulebook_id]
         if since > share * seen:
             decisions = "decision" if since == 1 else "decisions"
             yield (
-                f"{since:,} {decisions} of {rulebook_id} came after the {seen:,} that the evidence saw, more than the "
-                f"{share:.0%} that may."
+                f"{since:,} {decisions} of {rulebook_id} came after the {seen:,} in the evidence, more than the "
+                f"allowed {share:.0%}."
             )
     corpus_hash = evidence["corpus"]["corpus_hash"]
     if today.corpus_hash not in (None, corpus_hash):
-        yield f"The evidence is about the corpus {corpus_hash}, and this release has {today.corpus_hash}."
+        yield f"The evidence is about the corpus {corpus_hash}, but this release has {today.corpus_hash}."
 
 
 def _named(version: Version | None) -> str:
@@ -66,7 +66,7 @@ def _named(version: Version | None) -> str:
 
 
 def find_gate_faults(evidence: Mapping[str, Any]) -> list[str]:
-    """Why a migration cannot pass the gate, whoever approves it, as sentences; empty where it can.
+    """Why a migration cannot pass the gate, as sentences; empty if it can. An approval does not change that.
 
     Args:
         evidence: Its evidence.
@@ -82,13 +82,13 @@ def _gate_faults(evidence: Mapping[str, Any]) -> Iterator[str]:
     if not corpus["ok"]:
         yield from corpus["errors"]
     if evidence["rulebooks"] and all(_is_in_force(of) for of in evidence["rulebooks"]):
-        yield "Every candidate is in force already, so there is nothing to apply."
+        yield "Every candidate is already active, so there is nothing to apply."
     for of in evidence["rulebooks"]:
         history, tests = of["history"], of["tests"]
         if not history["decisions"] and (history["since"] or history["until"]):
             yield (
-                f"No decision of {of['rulebook_id']} was made in the time that was looked at, so nothing is proved. "
-                f"Look at all of the past, or at more of it."
+                f"{of['rulebook_id']} made no decision in the selected time, so the evidence proves nothing. "
+                "Select more of the past, or all of it."
             )
         for failure in () if tests is None else tests["failures"]:
             yield f"A case of {of['rulebook_id']} fails: {failure['message']}"
@@ -101,8 +101,8 @@ def _is_in_force(of: Mapping[str, Any]) -> bool:
 def needs_approval(manifest: Mapping[str, Any], evidence: Mapping[str, Any]) -> bool:
     """Whether a person has to approve a migration before it is applied.
 
-    Nobody has to only where the manifest says so and the evidence proves that nothing changes: each candidate has the
-    result of its base for all facts, and no fixture drifts.
+    No approval is needed only if the manifest says so and the evidence proves that nothing changes. That is, each
+    candidate has the result of its base for all facts, and no fixture drifts.
     """
     if manifest["approval"]["status"] != "not_required":
         return True

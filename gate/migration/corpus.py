@@ -3,10 +3,10 @@
     corpus = published_corpus()                          # the one that the product publishes
     corpus = read_corpus(index, {"deals.json": {...}})   # any other in its format
 
-The format is that of schemas/golden-replay-index.schema.json and golden-replay-cases.schema.json. These promise readers
-our own corpus, so they say its label and that the ids of its rulebooks begin with `golden.`; other corpora have a label
-and ids of their own. A corpus states hashes of its files, rulebooks, facts and bundles, and the numbers of its cases;
-where one is wrong, a case no longer says what it was frozen to say, and no drift would mean anything.
+The format is that of `schemas/golden-replay-index.schema.json` and `golden-replay-cases.schema.json`. These schemas
+describe our own corpus, so they fix its label and the prefix `golden.` of its rulebook ids. Other corpora have their
+own label and ids. A corpus states hashes of its files, rulebooks, facts, and bundles, and the numbers of its cases. If
+one is wrong, a case no longer says what was frozen, and drift would mean nothing.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def read_index(document: object) -> Index:
         document: The parsed JSON value.
 
     Raises:
-        MaterialRefused: CORPUS_INVALID, with an error for each member at fault.
+        MaterialRefused: `CORPUS_INVALID`, with an error for each member at fault.
     """
     errors = _shape("golden-replay-index").errors(document)
     if not errors:
@@ -124,7 +124,7 @@ def read_corpus(index: Index, documents: Mapping[str, object]) -> Corpus:
         documents: The parsed JSON value of each file, by its path in the index.
 
     Raises:
-        MaterialRefused: CORPUS_INVALID, with an error for each member at fault, and where a hash is wrong with the
+        MaterialRefused: `CORPUS_INVALID`, with an error for each member at fault, and where a hash is wrong with the
             stated and the recomputed one.
     """
     errors: list[FieldError] = []
@@ -141,7 +141,7 @@ def read_corpus(index: Index, documents: Mapping[str, object]) -> Corpus:
 
 
 def frozen_bundle_hash(case: GoldenCaseBody, reference: RulebookReference, evaluator_version: str) -> str:
-    """The bundle_hash of a case: H of the bundle that binds its rulebook, its facts and its expected outcome.
+    """The `bundle_hash` of a case: H of the bundle that binds its rulebook, its facts, and its expected outcome.
 
     Args:
         case: The case.
@@ -177,7 +177,7 @@ def _refused(errors: Sequence[FieldError]) -> MaterialRefused:
     places = f"{len(errors)} {'place' if len(errors) == 1 else 'places'}"
     return MaterialRefused(
         "CORPUS_INVALID",
-        f"The corpus is unusable in {places}, so nothing was evaluated; correct each field listed.",
+        f"The corpus is unusable in {places}, so nothing was evaluated. Correct each field listed.",
         errors,
     )
 
@@ -199,16 +199,16 @@ def _index_faults(index: Index) -> Iterator[FieldError]:
     if len(files) > MAX_FILES:
         yield FieldError("files", "too_many", f"It lists {len(files)} files; at most {MAX_FILES} are allowed.")
     if (total := sum(file["cases"] for file in files)) != index["cases"]:
-        yield FieldError("cases", "count", f"It states {index['cases']} cases, and its files hold {total} together.")
+        yield FieldError("cases", "count", f"It states {index['cases']} cases, but its files contain {total} together.")
     if max(total, index["cases"]) > MAX_CASES:
         yield FieldError("cases", "too_many", f"It has {max(total, index['cases'])} cases; {MAX_CASES} are allowed.")
     for path, count in Counter(file["path"] for file in files).items():
         if count > 1:
-            yield FieldError("files", "duplicate", f"It lists {path} {count} times; list each file once.")
+            yield FieldError("files", "duplicate", f"It lists {path} {count} times. List each file once.")
     yield from _hash_fault("corpus_hash", "The index", index["corpus_hash"], [file["sha256"] for file in files])
     # Of an evaluator that this release does not have, it does not know the schema either.
     if index["evaluator_version"] == EVALUATOR and index["rulebook_schema_hash"] != RULEBOOK_SCHEMA_HASH:
-        message = f"It states {index['rulebook_schema_hash']}, but {EVALUATOR} is frozen with {RULEBOOK_SCHEMA_HASH}."
+        message = f"It states {index['rulebook_schema_hash']}, but {EVALUATOR} uses {RULEBOOK_SCHEMA_HASH}."
         yield FieldError("rulebook_schema_hash", "hash", message)
 
 
@@ -226,10 +226,10 @@ def _read_file(index: Index, place: int, document: object) -> tuple[list[FieldEr
         return [*errors, *_within(path, shapeless)], []
     file = cast("_File", document)
     if file["corpus"] != index["corpus"]:
-        message = f"The file is of the corpus {file['corpus']}, and the index of {index['corpus']}."
+        message = f"The file belongs to the corpus {file['corpus']}, but the index to {index['corpus']}."
         errors += _within(path, [FieldError("corpus", "corpus", message)])
     if (count := len(file["cases"])) != listed["cases"]:
-        message = f"The index states {listed['cases']} cases in {path}, and it holds {count}."
+        message = f"The index states {listed['cases']} cases in {path}, but the file has {count}."
         errors.append(FieldError(f"files[{place}].cases", "count", message))
     errors += _within(path, _rulebook_faults(file["rulebooks"]))
     if errors:
@@ -269,7 +269,7 @@ def _rulebook_faults(bodies: Sequence[RulebookBody]) -> Iterator[FieldError]:
         yield from find_errors(body, root=f"rulebooks[{index}]")
     for (rulebook_id, version), count in Counter((body["rulebook_id"], body["version"]) for body in bodies).items():
         if count > 1:
-            message = f"They hold {rulebook_id} of the version {version} {count} times; keep one."
+            message = f"They contain {rulebook_id} of the version {version} {count} times. Keep one."
             yield FieldError("rulebooks", "duplicate", message)
 
 
@@ -277,14 +277,16 @@ def _case_faults(case: GoldenCaseBody, path: str, reference: RulebookReference, 
     frozen, name = case["frozen"], f"The case {case['case_id']}"
     told = frozen.get("trusted_adapter")
     if "adapter" in case and ("adapter_facts" not in case or told is None):
-        message = "A case with an adapter has adapter_facts and frozen.trusted_adapter."
+        message = "A case with an adapter needs adapter_facts and frozen.trusted_adapter."
         yield FieldError(f"{path}.adapter", "incomplete", message)
         return
     if "adapter" in case and "inputs" in case:
-        yield FieldError(f"{path}.inputs", "conflict", "A case with an adapter has no inputs; remove one of the two.")
+        yield FieldError(
+            f"{path}.inputs", "conflict", "A case with an adapter must not have inputs. Remove one of the two."
+        )
         return
     if "adapter" not in case and ("adapter_facts" in case or told is not None):
-        message = "A case without adapter has neither adapter_facts nor frozen.trusted_adapter."
+        message = "A case without an adapter must not have adapter_facts or frozen.trusted_adapter."
         yield FieldError(path, "conflict", message)
         return
     if frozen["rulebook_hash"] != reference["hash"]:
@@ -311,19 +313,19 @@ def _adapter_faults(case: GoldenCaseBody, path: str, told: TrustedAdapter) -> It
         ("output_hash", content_hash(case["adapter_facts"])),
     ):
         if stated.get(member) != value:
-            message = f"{name} states {stated.get(member)}, but by its adapter and facts it is {value}."
+            message = f"{name} states {stated.get(member)}, but its adapter and facts give {value}."
             yield FieldError(f"{path}.{member}", "hash", message)
 
 
 def _repeated(index: Index, cases: Sequence[GoldenCase]) -> Iterator[FieldError]:
     for case_id, count in Counter(golden.case["case_id"] for golden in cases).items():
         if count > 1:
-            yield FieldError("files", "duplicate", f"They hold the case {case_id} {count} times; keep one.")
+            yield FieldError("files", "duplicate", f"They contain the case {case_id} {count} times. Keep one.")
     bodies: dict[tuple[str, str], str] = {}
     for golden in cases:
         named, hash_ = golden.case["rulebook"], golden.case["frozen"]["rulebook_hash"]
         if bodies.setdefault((named["rulebook_id"], named["version"]), hash_) != hash_:
-            message = f"They hold two rulebooks {named['rulebook_id']} of the version {named['version']}; keep one."
+            message = f"They contain two rulebooks {named['rulebook_id']} of the version {named['version']}. Keep one."
             yield FieldError("files", "duplicate", message)
             return
 
@@ -332,5 +334,5 @@ def _miscounted(index: Index, cases: Sequence[GoldenCase]) -> Iterator[FieldErro
     counted = Counter(subject for golden in cases for subject in golden.case["covers"])
     for subject in sorted(counted.keys() | index["covers"].keys()):
         if counted[subject] != index["covers"].get(subject, 0):
-            message = f"It states {index['covers'].get(subject, 0)} cases, and its files hold {counted[subject]}."
+            message = f"It states {index['covers'].get(subject, 0)} cases, but its files contain {counted[subject]}."
             yield FieldError(f"covers.{subject}", "count", message)

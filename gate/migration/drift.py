@@ -174,7 +174,7 @@ def check_drift(
         progress: Told how many of the corpus' cases are done.
 
     Raises:
-        AdapterFailed: TRUSTED_ADAPTER_EXECUTION_TIMEOUT, which may be the machine's fault. Other refusals are drift.
+        AdapterFailed: `TRUSTED_ADAPTER_EXECUTION_TIMEOUT`, which may be the machine's fault. Other refusals are drift.
     """
     drift: list[FixtureDrift] = []
     concerned: list[GoldenCase] = []
@@ -312,8 +312,8 @@ def _reused_versions(candidate: Candidate, concerned: Iterable[GoldenCase]) -> I
     for rulebook in candidate.rulebooks:
         if stated.get((rulebook.rulebook_id, rulebook.version), rulebook.hash) != rulebook.hash:
             yield (
-                f"The candidate of {rulebook.rulebook_id} differs from the rulebook of the corpus, and has its version "
-                f"{rulebook.version}; give it a new version."
+                f"The candidate of {rulebook.rulebook_id} differs from the rulebook of the corpus, but has the "
+                f"same version {rulebook.version}. Give it a new version."
             )
 
 
@@ -323,10 +323,10 @@ def _unmet(expected: ExpectedDrift, drift: Sequence[FixtureDrift], corpus: Corpu
     drifted = {of.fixture for of in drift}
     for fixture in sorted(expected.fixtures - drifted):
         if fixture in looked_at:
-            yield f"The expected fixture {fixture} did not drift; remove it from expected_drift.fixtures."
+            yield f"The expected fixture {fixture} did not drift. Remove it from expected_drift.fixtures."
         else:
-            yield f"The expected fixture {fixture} is not one of those looked at; correct expected_drift.fixtures."
+            yield f"The expected fixture {fixture} was not among those evaluated. Correct expected_drift.fixtures."
     found = {name for of in drift for name in of.fields}
     for name in FIELDS:
         if name in expected.fields - found:
-            yield f"The expected field {name} drifted in no fixture; remove it from expected_drift.fields."
+            yield f"The expected field {name} drifted in no fixture. Remove it from expected_drift.fields."

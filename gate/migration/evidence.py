@@ -3,8 +3,8 @@
     evidence = make_evidence(manifest, corpus, [rulebook_evidence(...)])
     evidence["evidence_hash"]
 
-It is deterministic: the same manifest, candidates, bases, corpus, cases and history give the same hash. So nothing in
-it tells when, where or by whom it was made. schemas/rulebook-migration-evidence-v1.schema.json has its shape.
+It is deterministic: the same manifest, candidates, bases, corpus, cases, and history give the same hash. So it contains
+no time, place, or author of its own. `schemas/rulebook-migration-evidence-v1.schema.json` has its shape.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MAX_HOLES: Final = 50
 class RulebookEvidence(TypedDict):
     """What is known of one candidate.
 
-    The edits, the difference and the history compare it with the base: the version that its route leads to.
+    The edits, the difference, and the history compare it with the base: the version that its route leads to.
     """
 
     rulebook_id: str
@@ -77,7 +77,7 @@ def rulebook_evidence(
         difference: How it differs from the base; None where there is none.
         analysis: What holds of it for all facts.
         cases: The cases that its author gave; None where there are none.
-        history: What it would have decided of past decisions, as the dry run says it.
+        history: Its decisions about past requests, from the dry run.
     """
     return {
         "rulebook_id": candidate.rulebook_id,

@@ -3,9 +3,9 @@
     migration = read_migration(Path("migrations/margin.yaml"))
     migration.candidate, migration.corpus
 
-A manifest comes from whoever proposes it, so what it names is not trusted: each name of a path is opened in the folder
-that was opened before it, and no symbolic link is followed. Only the manifest itself, and an index that the user names,
-may be reached by any path. This is the edge of the room: all else in it is pure.
+A manifest comes from its author, so its file names are not trusted. Each part of a path is opened in the folder that
+was opened before it, and no symbolic link is followed. Only the manifest itself, and an index that the user gives, may
+have any path. This module is the edge: the other modules are pure.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def read_migration(path: Path, *, corpus: Path | None = None) -> Migration:
         corpus: The index of a corpus, in place of the one that the manifest names.
 
     Raises:
-        OperatorError: FILE_UNREADABLE: the manifest, or the index that the user names, cannot be read.
-        MaterialRefused: SVC_API_JSON_INVALID, YAML_INVALID, MIGRATION_INVALID or CORPUS_INVALID.
+        OperatorError: `FILE_UNREADABLE`: the manifest, or the index that the user names, cannot be read.
+        MaterialRefused: `SVC_API_JSON_INVALID`, `YAML_INVALID`, `MIGRATION_INVALID` or `CORPUS_INVALID`.
     """
     with _opened(path) as folder:
         content = folder.read(path.name, str(path), MAX_MANIFEST, follow=True)
@@ -102,8 +102,8 @@ def read_draft(body: object, path: Path) -> Migration:
         path: Where it is to be written.
 
     Raises:
-        OperatorError: FILE_UNREADABLE: its folder cannot be read.
-        MaterialRefused: SVC_API_JSON_INVALID, YAML_INVALID, MIGRATION_INVALID or CORPUS_INVALID.
+        OperatorError: `FILE_UNREADABLE`: its folder cannot be read.
+        MaterialRefused: `SVC_API_JSON_INVALID`, `YAML_INVALID`, `MIGRATION_INVALID` or `CORPUS_INVALID`.
     """
     manifest = read_manifest(body)
     with _opened(path) as folder:
@@ -125,9 +125,9 @@ def read_rulebook(path: Path) -> Rulebook:
     """Reads a rulebook that the user names, in JSON or YAML, without its annotations.
 
     Raises:
-        OperatorError: FILE_UNREADABLE.
-        MaterialRefused: SVC_API_JSON_INVALID or YAML_INVALID.
-        RulebookRefused: RULEBOOK_INVALID.
+        OperatorError: `FILE_UNREADABLE`.
+        MaterialRefused: `SVC_API_JSON_INVALID` or `YAML_INVALID`.
+        RulebookRefused: `RULEBOOK_INVALID`.
     """
     with _opened(path) as folder:
         content = folder.read(path.name, str(path), MAX_RULEBOOK_FILE, follow=True)
@@ -136,18 +136,18 @@ def read_rulebook(path: Path) -> Rulebook:
         first = authored.errors[0]
         raise RulebookRefused(
             "RULEBOOK_INVALID",
-            f"{path} is no valid rulebook: {first.field or 'the file'}: {first.message} `gate rulebook check` shows "
-            f"everything.",
+            f"{path} is not a valid rulebook: {first.field or 'the file'}: {first.message} `gate rulebook check` "
+            "shows all errors.",
         )
     return load(authored.body)
 
 
 def read_corpus_at(path: Path) -> Corpus:
-    """Reads a corpus whose index the user names; its files lie beside the index.
+    """Reads a corpus whose index the user gives. Its files are in the folder of the index.
 
     Raises:
-        OperatorError: FILE_UNREADABLE: the index cannot be read.
-        MaterialRefused: SVC_API_JSON_INVALID or CORPUS_INVALID.
+        OperatorError: `FILE_UNREADABLE`: the index cannot be read.
+        MaterialRefused: `SVC_API_JSON_INVALID` or `CORPUS_INVALID`.
     """
     with _opened(path) as folder:
         return _corpus(folder, folder.read(path.name, str(path), MAX_CORPUS_FILE, follow=True), str(path))
@@ -167,12 +167,12 @@ def _rulebooks(folder: _Folder, named: Sequence[NamedRulebook]) -> tuple[Candida
         if authored.errors:
             first = authored.errors[0]
             message = (
-                f"{of.path} is no valid rulebook: {first.field or 'the file'}: {first.message} `gate rulebook check` "
-                f"shows everything."
+                f"{of.path} is not a valid rulebook: {first.field or 'the file'}: {first.message} `gate rulebook "
+                "check` shows all errors."
             )
             errors.append(FieldError(f"{at}.path", "RULEBOOK_INVALID", message))
         elif (rulebook_id := authored.body["rulebook_id"]) != of.rulebook_id:
-            message = f"{of.path} holds the rulebook {rulebook_id}; name that id, or another file."
+            message = f"{of.path} contains the rulebook {rulebook_id}. Give that id, or another file."
             errors.append(FieldError(f"{at}.rulebook_id", "rulebook_id", message))
         else:
             found.append(CandidateRulebook(load(authored.body), authored.annotations))
@@ -202,13 +202,13 @@ def _corpus(folder: _Folder, content: bytes, name: str) -> Corpus:
             text = folder.read(path, path, MAX_CORPUS_FILE)
             size += len(text)
             if size > MAX_CORPUS:
-                raise _unreadable(path, f"with it, the files are larger than {MAX_CORPUS} bytes together")
+                raise _unreadable(path, f"with this file, the files are larger than {MAX_CORPUS} bytes together")
             documents[path] = _json(text, path)
         except GateError as error:
             errors.append(FieldError(f"files[{place}].path", error.code, error.message))
     if errors:
         raise MaterialRefused(
-            "CORPUS_INVALID", f"Files that {name} lists are unusable, so nothing was evaluated; see below.", errors
+            "CORPUS_INVALID", f"Files that {name} lists are unusable, so nothing was evaluated. See below.", errors
         )
     return read_corpus(index, documents)
 
@@ -271,7 +271,7 @@ class _Folder:
             most: How many bytes it may have.
 
         Raises:
-            OperatorError: FILE_UNREADABLE.
+            OperatorError: `FILE_UNREADABLE`.
         """
         *above, last = path.split("/")
         with self.below(above, path) as folder:
@@ -286,7 +286,7 @@ class _Folder:
             path: What errors call the file that is looked for.
 
         Raises:
-            OperatorError: FILE_UNREADABLE.
+            OperatorError: `FILE_UNREADABLE`.
         """
         descriptor = os.dup(self._descriptor)
         try:
@@ -308,7 +308,7 @@ class _Folder:
             follow: Whether it may be a symbolic link.
 
         Raises:
-            OperatorError: FILE_UNREADABLE.
+            OperatorError: `FILE_UNREADABLE`.
         """
         # Opening a pipe would wait for a writer without O_NONBLOCK.
         flags = os.O_NONBLOCK if follow else os.O_NONBLOCK | os.O_NOFOLLOW
@@ -355,13 +355,13 @@ def _open(name: str, path: str, folder: int, is_of_kind: Any, flags: int) -> int
 
 def _require_kind(found: os.stat_result, path: str, is_of_kind: Any) -> None:
     if stat.S_ISLNK(found.st_mode):
-        raise _unreadable(path, "a symbolic link leads to it, which is not followed; put the file itself there")
+        raise _unreadable(path, "it is a symbolic link, which is not followed; put the file itself there")
     if not is_of_kind(found.st_mode):
-        raise _unreadable(path, "it is not a file" if is_of_kind is stat.S_ISREG else "it does not lie in a folder")
+        raise _unreadable(path, "it is not a file" if is_of_kind is stat.S_ISREG else "it is not in a folder")
 
 
 def _reason(error: OSError | ValueError) -> str:
-    return (isinstance(error, OSError) and error.strerror) or "it is not the name of a file"
+    return (isinstance(error, OSError) and error.strerror) or "it is not a file name"
 
 
 def _unreadable(path: str, why: str) -> OperatorError:

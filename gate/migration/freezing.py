@@ -4,7 +4,7 @@
     file = make_file("deals_corpus_v1", "deals", "Deals", [rulebook], [case])
     index = make_index("deals_corpus_v1", {"deals.json": file})
 
-What a case freezes is what is decided now, right or wrong: its author confirms that it is meant.
+A case freezes the current decision, right or wrong. Its author confirms that it is intended.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def freeze_case(
     """A case as a rulebook decides it.
 
     Args:
-        named: What the case is called.
+        named: The name of the case.
         rulebook: What decides.
         facts: The facts; those that an adapter made tell of its invocation.
         adapter: The invocation that made them; None where a caller sends them.
@@ -87,7 +87,7 @@ def make_file(
 
     Args:
         label: The label of the corpus.
-        theme: What the cases are about; the name of the file, without its ending.
+        theme: The subject of the cases: the name of the file, without its ending.
         title: The same for readers.
         rulebooks: The rulebooks that the cases use.
         cases: The cases.
@@ -102,7 +102,7 @@ def make_index(label: str, files: Mapping[str, Mapping[str, Any]]) -> JsonObject
 
     Args:
         label: The label of the corpus.
-        files: Its files, by their names beside the index.
+        files: Its files, by name, in the folder of the index.
     """
     listed: list[Any] = [
         {"path": path, "sha256": content_hash(file), "cases": len(file["cases"])} for path, file in files.items()

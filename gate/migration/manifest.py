@@ -4,8 +4,8 @@
     manifest.rulebooks        # (NamedRulebook("pricing_exception", "rulebooks/pricing_exception.json"),)
     manifest.expected.fields  # {"rulebook", "attestation_hash"}
 
-The shape stands in schemas/rulebook-migration-v1.schema.json; what a schema cannot say is added here. The files that a
-manifest names are read by `folder`.
+`schemas/rulebook-migration-v1.schema.json` has the shape. This module adds the rules that a schema cannot express.
+`folder` reads the files that a manifest lists.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def read_manifest(body: object) -> Manifest:
         body: The parsed JSON value.
 
     Raises:
-        MaterialRefused: MIGRATION_INVALID, with an error for each member at fault.
+        MaterialRefused: `MIGRATION_INVALID`, with an error for each member at fault.
     """
     errors = shape("rulebook-migration-v1").errors(body)
     # What a schema cannot say needs the shape, so it is looked at only where there is one.
@@ -211,7 +211,7 @@ def invalid(errors: Sequence[FieldError]) -> MaterialRefused:
     """The refusal of a manifest, or of what it names, with the members at fault."""
     places = f"{len(errors)} {'place' if len(errors) == 1 else 'places'}"
     return MaterialRefused(
-        "MIGRATION_INVALID", f"The manifest is unusable in {places}; correct each field listed.", errors
+        "MIGRATION_INVALID", f"The manifest is unusable in {places}. Correct each field listed.", errors
     )
 
 
@@ -227,7 +227,7 @@ def _candidate_faults(body: _Body) -> Iterator[FieldError]:
         if names
     ]
     if not named:
-        message = "It names nothing that is to come; add rulebooks, adapters or evaluator_version."
+        message = "It lists no candidate. Add rulebooks, adapters or evaluator_version."
         yield FieldError("candidate", "empty", message)
     else:
         yield from _class_faults(body["compatibility_class"], named)
@@ -240,7 +240,7 @@ def _candidate_faults(body: _Body) -> Iterator[FieldError]:
     ):
         for index, id_ in enumerate(ids):
             if (first := ids.index(id_)) != index:
-                message = f"candidate.{kind}s[{first}] has the same id; name each {kind} once."
+                message = f"candidate.{kind}s[{first}] has the same id. List each {kind} once."
                 yield FieldError(f"candidate.{kind}s[{index}].{kind}_id", "duplicate", message)
 
 
@@ -280,7 +280,7 @@ def _drift_faults(body: _Body) -> Iterator[FieldError]:
     if drift["policy"] != REQUIRES_APPROVAL:
         for name, listed in (("fixtures", drift.get("fixtures")), ("fields", drift.get("fields"))):
             if listed:
-                message = f"The policy none expects no drift; remove it, or set the policy to {REQUIRES_APPROVAL}."
+                message = f"The policy none expects no drift. Remove it, or set the policy to {REQUIRES_APPROVAL}."
                 yield FieldError(f"expected_drift.{name}", "not_expected", message)
     elif body["approval"]["status"] == "not_required":
         message = f"expected_drift.policy is {REQUIRES_APPROVAL}, so it must be pending, approved or rejected."
@@ -292,13 +292,13 @@ def _approval_faults(body: _Body) -> Iterator[FieldError]:
     if APPROVED not in (status, approval["status"]):
         return
     if approval["status"] != APPROVED:
-        message = "The migration's status is approved, so it must be approved, too."
+        message = "The migration's status is approved, so this must be approved, too."
         yield FieldError("approval.status", "approval", message)
     # An approved migration may have been superseded since.
     elif status not in (APPROVED, "superseded"):
-        message = "approval.status is approved, so it must be approved, or superseded."
+        message = "approval.status is approved, so this must be approved or superseded."
         yield FieldError("status", "approval", message)
     for name, value in (("approved_by", approval.get("approved_by")), ("approved_at", approval.get("approved_at"))):
         if value is None:
-            message = "It is missing; an approval names who approved and when."
+            message = "It is missing. An approval states who approved and when."
             yield FieldError(f"approval.{name}", "required", message)

@@ -12,7 +12,7 @@ from gate.records.changes import RouteEntry
 
 
 def applied(routes: Sequence[RouteEntry]) -> list[RouteEntry]:
-    """The applies that no rollback has taken back, oldest first; the last one is in force.
+    """The applies that were not rolled back, oldest first. The last one is active.
 
     Args:
         routes: All route entries of one rulebook id, in the order of the chain.
@@ -27,7 +27,7 @@ def applied(routes: Sequence[RouteEntry]) -> list[RouteEntry]:
 
 
 def rollback_target(routes: Sequence[RouteEntry]) -> RouteEntry | None:
-    """The apply that a rollback goes back to; None where there is none before the one in force."""
+    """The apply that a rollback returns to; None if there is none before the active one."""
     stack = applied(routes)
     return stack[-2] if len(stack) > 1 else None
 
@@ -58,12 +58,12 @@ def find_break(routes: Sequence[RouteEntry]) -> tuple[int, str] | None:
     for index, route in enumerate(routes):
         before = routes[index - 1]["to"] if index else None
         if route["from"] != before:
-            return index, "It does not lead on from the version that was in force before it."
+            return index, "It does not continue from the version that was active before it."
         if route["cause"] == "apply":
             stack.append(route)
             continue
         if len(stack) < 2:
-            return index, "It rolls back, and there is no earlier apply to go back to."
+            return index, "It is a rollback, but there is no earlier apply to return to."
         stack.pop()
         kept = ("to", "migration_id", "approval_hash", "evidence_hash")
         if any(route[name] != stack[-1][name] for name in kept):  # type: ignore[literal-required]

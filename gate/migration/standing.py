@@ -71,10 +71,10 @@ class Standing:
         return self.decided if self.status == "approved" else None
 
     def instead_of_another_apply(self) -> str:
-        """What to do for a person who wants to apply it once more."""
+        """The advice for a person who wants to apply it once more."""
         if self.rolled_back is not None:
-            return "To apply its candidates again, propose them as a migration of another id."
-        return "Give a further change a migration of its own."
+            return "To apply its candidates again, propose them in a migration with another id."
+        return "To change something else, propose another migration."
 
     def sentence(self) -> str:
         """Its state for a person: `approved by ada at 2026-11-25T12:00:00.000Z`."""
@@ -115,7 +115,7 @@ def require_open(found: Standing | None, migration_id: str, *, to: Event) -> Sta
         to: The event.
 
     Raises:
-        OperatorError: MIGRATION_UNKNOWN or MIGRATION_NOT_OPEN.
+        OperatorError: `MIGRATION_UNKNOWN` or `MIGRATION_NOT_OPEN`.
     """
     if found is None:
         raise unknown(migration_id)
@@ -138,9 +138,9 @@ def _instead(found: Standing, to: Event) -> str:
     if found.applied:
         return found.instead_of_another_apply()
     if to == "approved" and found.status == "approved":
-        return "Nothing is left to approve: `gate migrate apply` routes to it."
+        return "There is nothing left to approve. `gate migrate apply` applies it."
     if to == found.status:
-        return "Nothing more is to be done."
+        return "There is nothing left to do."
     return f"Propose it again with `gate migrate propose` before it can be {to}."
 
 
@@ -148,6 +148,6 @@ def unknown(migration_id: str) -> OperatorError:
     """The error where a scope has no migration of that id."""
     return OperatorError(
         "MIGRATION_UNKNOWN",
-        f"The scope has no migration {migration_id!r}. `gate migrate list` shows all of them; `gate migrate propose` "
-        f"adds one.",
+        f"The scope has no migration {migration_id!r}. `gate migrate list` shows all migrations; `gate migrate "
+        "propose` adds one.",
     )

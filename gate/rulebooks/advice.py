@@ -28,7 +28,7 @@ from gate.rulebooks.explanation import shown
 
 
 def find_warnings(body: RulebookBody, adapter_facts: JsonObject | None = None) -> list[FieldError]:
-    """The warnings about a valid rulebook, at most `MAX_ERRORS`; docs/rulebooks.md lists their codes.
+    """The warnings about a valid rulebook, at most `MAX_ERRORS`; `docs/reference/rulebook-codes.md` lists their codes.
 
     Args:
         body: The rulebook.
@@ -62,8 +62,8 @@ def _approval_of_nothing(body: RulebookBody) -> Iterator[FieldError]:
         yield FieldError(
             "default_outcome.decision",
             "approves_by_default",
-            "A request that no rule matches is approved, also where a fact is absent because its name is misspelt. "
-            "Let a rule approve, and the default hold or block.",
+            "A request that no rule matches is approved, even if a fact is absent because its name is "
+            "misspelled. Let a rule approve, and let the default hold or block.",
         )
 
 
@@ -114,7 +114,7 @@ class _KnownFields:
                 )
         meant = self._closest.find(field, self._candidates(field))
         do = "Declare it in input_schema.properties." if meant is None else f"Did you mean {meant!r}?"
-        return f"{field!r} is neither declared nor required, so a misspelt name would go unnoticed. {do}"
+        return f"{field!r} is neither declared nor required, so nobody would notice a misspelled name. {do}"
 
     def _has_fields(self, parent: str) -> bool:
         at = bisect_left(self._sorted, f"{parent}.")
@@ -134,9 +134,9 @@ _MAX_COMPARISONS: Final = 2_000
 
 
 class ClosestName:
-    """Finds the names that misspelt ones were probably meant for.
+    """Finds the names that misspelled names were probably meant to be.
 
-    A hostile document names any number of things, and each comparison takes some time: after some 2,000 comparisons it
+    A hostile document can have any number of names, and each comparison takes time. After about 2,000 comparisons, it
     finds no more.
     """
 
@@ -178,7 +178,7 @@ def _requirements_never_read(body: RulebookBody) -> Iterator[FieldError]:
     for index, name in enumerate(schema["required"]):
         if name not in used and not any(other.startswith(f"{name}.") for other in used):
             meant = closest.find(name, sorted(used))
-            do = "Declare it, or leave it out." if meant is None else f"Did you mean {meant!r}?"
+            do = "Declare it, or remove it." if meant is None else f"Did you mean {meant!r}?"
             yield FieldError(
                 f"input_schema.required[{index}]",
                 "unread_requirement",
@@ -194,7 +194,8 @@ def _fields_never_made(body: RulebookBody, adapter_facts: JsonObject) -> Iterato
             yield FieldError(
                 path,
                 "not_made_by_adapter",
-                f"The adapter makes no fact {field!r}, so it is always absent; `gate adapters show` lists its facts.",
+                f"The adapter never returns the fact {field!r}, so it is always absent. `gate adapters show` "
+                "lists its facts.",
             )
 
 
@@ -221,7 +222,7 @@ def _output_material(body: RulebookBody) -> Iterator[FieldError]:
                 yield FieldError(
                     path,
                     "output_material",
-                    f"A request that carries {segment!r} among its inputs is refused; rename the field.",
+                    f"A request with {segment!r} among its inputs is refused. Rename the field.",
                 )
 
 
@@ -242,8 +243,8 @@ def _approvals_of_absence(body: RulebookBody) -> Iterator[FieldError]:
             yield FieldError(
                 node.path,
                 "approves_when_absent",
-                f"{operator} is false where {field!r} is absent, and stands below a `not`, so this rule can then "
-                f"approve; make the field required, or test it with exists as well.",
+                f"{operator} is false where {field!r} is absent, and it is below a `not`, so this rule can then "
+                "approve. Make the field required, or test it with exists, too.",
             )
 
 
@@ -264,20 +265,22 @@ def _silent_or_never_true(body: RulebookBody) -> Iterator[FieldError]:
             yield FieldError(
                 node.path,
                 "silent_when_absent",
-                f"{operator} is false where {field!r} is absent, so this rule then falls silent; "
-                f"make the field required, or add a rule for not_exists.",
+                f"{operator} is false where {field!r} is absent, so this rule then does not match. Make the "
+                "field required, or add a rule for not_exists.",
             )
         if operator in _ORDERING and json_type(test["value"]) not in _NUMBERS:
             value = _a_value(test["value"])
-            yield FieldError(node.path, "never_holds", f"{operator} holds between numbers only, and not with {value}.")
+            yield FieldError(
+                node.path, "never_holds", f"{operator} compares only numbers, so it never holds with {value}."
+            )
         elif field in declared and not _fits(test, declared[field]["type"]):
             code, word = ("always_holds", "always") if operator in _NEGATIVE else ("never_holds", "never")
-            where = f" where {field!r} is there" if operator in _NEGATIVE else ""
+            where = f" where {field!r} is present" if operator in _NEGATIVE else ""
             yield FieldError(
                 node.path,
                 code,
-                f"{field!r} is declared as {declared[field]['type']}, and no such value can meet the {operator} with "
-                f"{_a_value(test['value'])}: the test {word} holds{where}.",
+                f"{field!r} is declared as {declared[field]['type']}, and no such value can equal, contain or be "
+                f"ordered with {_a_value(test['value'])}: the {operator} test {word} holds{where}.",
             )
 
 
@@ -318,7 +321,7 @@ def _equal_priorities(rules: Sequence[DeclaredRule]) -> Iterator[FieldError]:
             yield FieldError(
                 f"rules[{at}].priority" if "priority" in rules[at] else f"rules[{at}]",
                 "equal_priorities",
-                f"{len(tried)} rules of priority {priority:g} have different outcomes; they are tried in the "
+                f"{len(tried)} rules of priority {priority:g} have different outcomes. They are tried in the "
                 f"order of their ids: {shown}. Give them different priorities.",
             )
 
@@ -337,8 +340,8 @@ def _contradictory_outcomes(body: RulebookBody) -> Iterator[FieldError]:
             yield FieldError(
                 f"{path}.decision",
                 "contradictory_outcome",
-                f"The decision is {decision} and the verdict {verdict}, which reads as {meant}. Callers act on the "
-                f"decision; correct the one that is wrong.",
+                f"The decision is {decision}, but the verdict {verdict} reads as {meant}. Callers act on the "
+                "decision. Correct the wrong one.",
             )
 
 
@@ -357,9 +360,9 @@ _NEGATIONS: Final = frozenset({"DO", "DONT", "NEVER", "NO", "NON", "NOT", "WITHO
 
 
 def _decision_meant_by(verdict: str) -> str | None:
-    """The decision that a verdict says in words, such as no for BLOCK_PAYOUT; None where it cannot be told.
+    """The decision that a verdict says in words, such as no for `BLOCK_PAYOUT`; None where it cannot be told.
 
-    Authors choose the verdict freely. It is read by its first word, else by its last: AUTO_APPROVE, MANUAL_REVIEW.
+    Authors choose the verdict freely. It is read by its first word, else by its last: `AUTO_APPROVE`, `MANUAL_REVIEW`.
     """
     words = [word for word in verdict.split("_") if word]
     if len(words) == 2 and words[0] == "NOT" and _read(words[1]) == "yes":

@@ -44,11 +44,11 @@ class Authored:
 
 
 def read_authored(document: object) -> Authored:
-    """Reads a rulebook in its authoring form, of which Rulebook v1 is a part."""
+    """Reads a rulebook in its authoring form. Rulebook v1 is a part of that form."""
     body = cast("RulebookBody", _stripped(document))
     errors = shape("rulebook-authoring-v1").errors(document) or find_errors(body)
     if isinstance(document, dict) and "cases" in document and "rules" not in document:
-        message = "This is a file of cases; name its rulebook, or run `gate rulebook test` on it."
+        message = "This is a file of cases. Give its rulebook instead, or run `gate rulebook test` on the file."
         errors = [FieldError("", "cases", message)]
     if errors:
         return Authored(body, {}, errors)

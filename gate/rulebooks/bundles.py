@@ -1,6 +1,6 @@
-"""The service's own policies: the rulebooks that travel with the product, active and historical.
+"""The rulebooks of the product itself: the active ones, and the historical ones.
 
-They are the whole of the public policy bundle registry. What scopes register is no part of it.
+They are the whole public policy bundle registry. It does not include the rulebooks that scopes register.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Two versions of a rulebook side by side: which rules, fields and default outcome differ.
+"""Two versions of a rulebook side by side: the rules, fields, and default outcomes that differ.
 
-found = compare(before, after)
-[(rule.rule_id, rule.differs) for rule in found.rules]      # [("approve_small", ("condition",))]
+For example:
+
+    found = compare(before, after)
+    [(rule.rule_id, rule.differs) for rule in found.rules]      # [("approve_small", ("condition",))]
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ class Change(Generic[Part]):
         name: The rule's id, or the field's name; "" of the default outcome.
         before: The part in the first version; None where the second added it.
         after: The part in the second version; None where that removed it.
-        differs: What of a part that both have differs: of a rule `condition`, `outcome` and `priority`, else empty.
+        differs: The differing parts of a rule that both versions have: `condition`, `outcome`, and `priority`. Else
+            empty.
     """
 
     name: str

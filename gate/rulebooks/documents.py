@@ -58,7 +58,7 @@ class DeclaredRule(TypedDict):
 
 
 class RulebookBody(TypedDict):
-    """A rulebook as it was sent; schemas/rulebook-v1.schema.json."""
+    """A rulebook as it was sent; `schemas/rulebook-v1.schema.json`."""
 
     schema_version: str
     rulebook_id: str
@@ -133,7 +133,7 @@ class AbsentTest(NamedTest):
 
 @final
 class ObservedTest(NamedTest):
-    """A test of a field that was there; a long value is observed as {sha256, bytes}."""
+    """A test of a field that was present. A long value is observed as `{sha256, bytes}`."""
 
     observed: object
     passed: bool

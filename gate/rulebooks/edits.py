@@ -84,7 +84,7 @@ def _rule_edits(change: Change[ExplainedRule]) -> Iterator[Edit]:
         yield Edit(
             "rule_removed",
             name,
-            f"The rule {name} is gone: it gave {_outcome(before.rule['outcome'])} where {condition}.",
+            f"The rule {name} was removed: it gave {_outcome(before.rule['outcome'])} where {condition}.",
         )
     elif before is not None and after is not None:
         yield from _kept_rule_edits(name, before, after, change.differs)
@@ -124,7 +124,7 @@ def _children_edits(before: Sequence[Condition], after: Sequence[Condition], joi
     old = [child for child in before if canonical(child) not in kept]
     new = [child for child in after if canonical(child) not in kept]
     if not old and not new:
-        yield "its conditions stand in another order or number"
+        yield "the order or number of its conditions changed"
         return
     # A test is the successor of the one about the same field, else of the one in its turn.
     for child in list(old):
@@ -140,7 +140,7 @@ def _children_edits(before: Sequence[Condition], after: Sequence[Condition], joi
     for child in old:
         yield f"{_part(child)} is no longer {joined}"
     for child in new:
-        yield f"{_part(child)} is {joined} as well"
+        yield f"{_part(child)} is now also {joined}"
 
 
 def _cut(text: str) -> str:

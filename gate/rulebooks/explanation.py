@@ -143,7 +143,7 @@ def _observed(test: TriedTest) -> str:
     observed = test["observed"]
     number = json_type(observed) in ("integer", "number")
     not_ordered = test["operator"] in ("gt", "gte", "lt", "lte") and not number
-    return f"the fact is {shown(observed)}{', which is no number' if not_ordered else ''}"
+    return f"the fact is {shown(observed)}{', which is not a number' if not_ordered else ''}"
 
 
 def _word(holds: bool) -> str:

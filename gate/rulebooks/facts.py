@@ -42,7 +42,7 @@ def dependency_of(trusted_adapter: Mapping[str, object]) -> AdapterDependency:
 
 
 def set_value(facts: JsonObject, field: str, value: Json) -> None:
-    """Gives a field of facts a value; objects above it are made where they are absent."""
+    """Gives a field of facts a value, and creates absent objects above it."""
     *above, last = field.split(".")
     for segment in above:
         facts = cast("JsonObject", facts.setdefault(segment, {}))

@@ -1,7 +1,8 @@
-"""Policy patterns: complete starting points, each a policy with a request, templates and examples that run as they are.
+"""Policy patterns: complete starting points. Each is a policy with a request, templates, and examples that run as they
+are.
 
-A pattern's file in data/patterns/ holds what is its own; rulebook, versions and hashes come from the product's active
-rulebook of its policy. Nothing in a pattern depends on the instance that serves it.
+A pattern's file in `data/patterns/` contains its own texts. The rulebook, versions, and hashes come from the product's
+active rulebook of its policy. A pattern does not depend on the instance that serves it.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     rulebook = load(parse(path.read_bytes()))
     rulebook.hash          # c986eb64... for data/rulebooks/pricing_exception.json
 
-The shape stands in schemas/rulebook-v1.schema.json; what a schema cannot say (unique rule ids, the count of condition
+The shape stands in `schemas/rulebook-v1.schema.json`; what a schema cannot say (unique rule ids, the count of condition
 nodes, how deep a condition nests) is added here.
 """
 
@@ -74,7 +74,7 @@ class Rulebook:
 
     @property
     def policy_bundle(self) -> PolicyBundle:
-        """{id, version, hash, hash_algorithm, canonicalization}: the rulebook as a policy."""
+        """The rulebook as a policy, `{id, version, hash, hash_algorithm, canonicalization}`."""
         return {
             "id": self.rulebook_id,
             "version": self.version,
@@ -92,12 +92,12 @@ def load(body: object, *, root: str = "") -> Rulebook:
         root: What to call the rulebook in the paths of errors, for example `rulebook`.
 
     Raises:
-        RulebookRefused: RULEBOOK_INVALID, with an error for each member at fault.
+        RulebookRefused: `RULEBOOK_INVALID`, with an error for each member at fault.
     """
     if errors := find_errors(body, root=root):
         raise RulebookRefused(
             "RULEBOOK_INVALID",
-            f"The rulebook breaks Rulebook v1 in {_count(len(errors), 'place')}; correct each field listed.",
+            f"The rulebook breaks Rulebook v1 in {_count(len(errors), 'place')}. Correct each field listed.",
             errors,
         )
     plain = is_plain(body)
@@ -152,7 +152,7 @@ def _about_comments(error: FieldError, root: str) -> FieldError:
     place = error.field.removeprefix(f"{root}." if root else "")
     if error.code != "unknown_field" or not _COMMENT.fullmatch(place):
         return error
-    message = "Only files may have it; remove it, or send the output of `gate rulebook convert`."
+    message = "Only files may have this field. Remove it, or send the output of `gate rulebook convert`."
     return replace(error, message=message)
 
 
@@ -163,7 +163,7 @@ def _duplicate_rule_ids(body: RulebookBody, root: str) -> Iterator[FieldError]:
             yield FieldError(
                 member(root, f"rules[{index}].rule_id"),
                 "duplicate",
-                f"Several rules are named {rule['rule_id']!r}; give each an id of its own.",
+                f"Several rules have the id {rule['rule_id']!r}. Give each rule its own id.",
             )
 
 

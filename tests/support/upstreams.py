@@ -192,7 +192,7 @@ _GOOD = json.dumps(fitting("single"))
 
 RETRY: Final = "Nothing was recorded; hold the action, and retry later with the same idempotency key."
 OPERATOR: Final = (
-    "Nothing was recorded; hold the action. Retrying does not help: the operator has to correct advisory_url, "
+    "Nothing was recorded; hold the action. Retrying does not help: the operator must correct advisory_url, "
     "advisory_model or the key in advisory_key_file."
 )
 """How a refusal ends: the caller retries, or the operator corrects the settings."""

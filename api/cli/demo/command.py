@@ -1,6 +1,6 @@
-"""gate demo: a new instance with a year of made-up decisions.
+"""`gate demo`: a new instance with a year of made-up decisions.
 
-It also makes the demo scope of a first `gate serve --demo`: plan `unlimited`, a key in the home directory, and the
+This module also creates the demo scope of `gate serve --demo`: plan unlimited, a key in the home directory, and the
 product's own rulebooks.
 """
 
@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import orjson
 import typer
@@ -23,11 +23,12 @@ from api.cli.demo.ledger import DemoPlan, Made, key_file, make_ledger, owner_key
 from api.cli.options import Json
 from api.cli.output import print_json, progress, say, table
 from gate.clock import utc_now
-from gate.errors import AccessRefused, OperatorError
+from gate.errors import AccessRefused, OperatorError, RulebookRefused
 from gate.instance.instance import Instance
 from gate.instance.keys import write_private
 from gate.ledger.access.authority import FULL_ACCESS, Scope
 from gate.rulebooks import bundles
+from gate.rulebooks.patterns import find_pattern
 
 SCOPE: Final = "demo"
 KEY_FILE: Final = "demo.key"
@@ -73,7 +74,7 @@ def demo(
 ) -> None:
     """Create a new instance with a year of synthetic decisions and reports of four companies, and three incidents.
 
-    The ledger is always ledger.db in that directory. A directory that contains an instance or part of one is refused.
+    The ledger is always `ledger.db` in that directory. A directory that contains an instance or part of one is refused.
     """
     plan = DemoPlan(decisions, seed, _end(until), clean, peers)
     started = time.perf_counter()
@@ -101,7 +102,7 @@ def _planted(plan: DemoPlan) -> str:
     if plan.clean:
         return "It contains no incident."
     told = "docs/guides/make-a-demo.md describes the three planted incidents."
-    return told if plan.decisions >= _SHOWING else f"{told} In a ledger this small, chance can hide them."
+    return told if plan.decisions >= _SHOWING else f"{told} In such a small ledger, chance may hide them."
 
 
 def _program() -> str:
@@ -155,10 +156,9 @@ def _end(until: str | None) -> datetime:
 
 
 def demo_key_file(instance: Instance) -> Path:
-    """The file with a working key of the demo scope. Creates the scope, key, and rulebooks if missing."""
+    """Returns the file with a working key of the demo scope. Creates the scope, key, and rulebooks if necessary."""
     scope = _scope(instance)
-    for rulebook in bundles.active_rulebooks():
-        instance.gate().sources.register(scope.scope_id, rulebook)
+    _register(instance, scope)
     file = instance.settings.home / KEY_FILE
     if not _works(instance, file):
         key, _ = instance.ledger.directory.create_key(scope, FULL_ACCESS, None, utc_now())
@@ -167,6 +167,28 @@ def demo_key_file(instance: Instance) -> Path:
         with os.fdopen(descriptor, "w") as opened:
             opened.write(f"{key}\n")
     return file
+
+
+def _register(instance: Instance, scope: Scope) -> None:
+    """Registers the product's rulebooks, each with the adapter that its published pattern uses, if any."""
+    sources = instance.gate().sources
+    released = {adapter.name: adapter for adapter in sources.adapters.adapters}
+    for rulebook in bundles.active_rulebooks():
+        dependency = None
+        pattern = find_pattern(rulebook.rulebook_id)
+        asked: Any = None if pattern is None else pattern["decision_request_template"].get("adapter")
+        if asked is not None:
+            adapter = released.get(f"{asked['adapter_id']}@{asked['version']}")
+            if adapter is None:
+                # Its files are damaged. Without it, the registration would have the wrong source of facts for good.
+                continue
+            dependency = adapter.dependency
+        try:
+            sources.register(scope.scope_id, rulebook, dependency)
+        except RulebookRefused as refused:
+            # An older demo registered it without the adapter, and a registration never changes.
+            if refused.code != "RULEBOOK_VERSION_CONFLICT":
+                raise
 
 
 def _scope(instance: Instance) -> Scope:

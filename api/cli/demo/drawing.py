@@ -1,10 +1,10 @@
-"""Values drawn by chance, as the words of `data/demo/README.md` describe them.
+"""Random values, described with the words in `data/demo/README.md`.
 
     read_drawing({"between": [3, 12], "digits": 1}).draw(random, values)
     read_drawing({"text": "deal-{deal}"}).draw(random, {"deal": 7})
 
-A description is read once and drawn from many times. Each word takes the same numbers from `random` at every draw, in
-the order of this module. That order is part of the year that a seed gives.
+A description is read once and drawn from many times. Each word takes the same random numbers at every draw, in the
+order of this code. This order is part of the year that a seed gives.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Drawing(Protocol):
 
         Args:
             random: The source of random numbers.
-            values: The values drawn before, by name.
+            values: The values drawn so far, by name.
         """
 
 
@@ -52,7 +52,7 @@ class Same:
     name: str
 
     def draw(self, random: Random, values: Values) -> Json:
-        """The value drawn before."""
+        """The value that was drawn before."""
         return values[self.name]
 
 
@@ -93,13 +93,13 @@ class Choose:
 
 @dataclass(frozen=True, slots=True)
 class By:
-    """A drawing for each value of another name; null for other values."""
+    """One drawing for each value of another name; a value without a drawing gives null."""
 
     name: str
     drawings: Mapping[str, Drawing]
 
     def draw(self, random: Random, values: Values) -> Json:
-        """A value of the drawing for the value drawn before."""
+        """A value from the drawing that belongs to the value drawn before."""
         drawing = self.drawings.get(str(values[self.name]))
         return None if drawing is None else drawing.draw(random, values)
 
@@ -110,11 +110,11 @@ class Number:
 
     Attributes:
         distribution: Gives the number.
-        low: The lowest value.
-        high: The highest value.
+        low: The lower bound.
+        high: The upper bound.
         times: The name of a value that multiplies it.
-        plus: The name of a value to add.
-        digits: The number of digits after the point; with 0 it is an integer.
+        plus: The name of a value that is added.
+        digits: How many digits stay after the point; with 0 it is an integer.
     """
 
     distribution: Callable[[Random], float]
@@ -141,12 +141,12 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """An object whose fields are drawn."""
+    """An object whose fields are all drawn."""
 
     members: Mapping[str, Drawing]
 
     def draw(self, random: Random, values: Values) -> JsonObject:
-        """The object, without fields that are drawn as null."""
+        """The object, without the fields that are drawn as null."""
         drawn = {name: member.draw(random, values) for name, member in self.members.items()}
         return {name: value for name, value in drawn.items() if value is not None}
 
@@ -155,12 +155,12 @@ def read_drawing(told: Json) -> Drawing:
     """Reads the description of a value.
 
     Args:
-        told: A plain JSON value, which is used as it is; an object with one of the words of `data/demo/README.md`; or
-            any other object, whose fields are descriptions.
+        told: A JSON value, which describes itself; or an object with one of the words in `data/demo/README.md`; or any
+            other object, whose fields are descriptions.
 
     Raises:
         KeyError: A number has no `digits`.
-        TypeError: The value of a word has the wrong form.
+        TypeError: A word is followed by what it cannot mean.
     """
     if not isinstance(told, dict):
         return Constant(told)
@@ -184,7 +184,7 @@ def read_number(told: JsonObject) -> Number:
 
     Raises:
         KeyError: It has no `digits`, or none of the three words.
-        TypeError: The value of a word has the wrong form.
+        TypeError: A word is followed by what it cannot mean.
     """
     word = next((word for word in _DISTRIBUTIONS if word in told), "between")
     low, high = _pair(told["within"]) if "within" in told else (-math.inf, math.inf)
@@ -204,12 +204,12 @@ def weighted(random: Random, weights: Mapping[str, float]) -> str:
 
 
 def random_of(seed: int, scope: str, what: str, number: int) -> Random:
-    """Separate random numbers for each thing to draw; they make no secrets."""
+    """Returns a separate generator of random numbers for each drawn thing. It makes no secrets."""
     return Random(f"{seed}/{scope}/{what}/{number}")  # noqa: S311
 
 
 def whole_milliseconds(moment: datetime) -> datetime:
-    """A moment truncated to milliseconds, like timestamps, so that moments and timestamps have the same order."""
+    """Cuts a moment to milliseconds, as in timestamps, so that both have the same order."""
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
@@ -242,7 +242,7 @@ _WORDS: Final[Mapping[str, Callable[[JsonObject], Drawing]]] = {
 
 
 def number_of(value: Json) -> float:
-    """A value that is a number.
+    """Returns a value that must be a number.
 
     Raises:
         TypeError: It is not a number.
@@ -256,7 +256,7 @@ def number_of(value: Json) -> float:
 def _text(value: Json) -> str:
     if isinstance(value, str):
         return value
-    raise TypeError(f"{value!r} is not text.")
+    raise TypeError(f"{value!r} is not a string.")
 
 
 def _list(value: Json) -> list[Json]:

@@ -1,7 +1,7 @@
 """Makes a demo instance: its keys, its scopes with their owners, and the scenario's year in their chains.
 
-The events of a scope are played one after the other, which keeps its chain in the order of time. For a large ledger,
-several processes share the scopes.
+A scope's events are played one after the other, so its chain is in the order of time. A large demo divides the scopes
+among processes.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ _WORTH_A_PROCESS: Final = 3000
 
 @dataclass(frozen=True, slots=True)
 class DemoPlan:
-    """The plan of a demo ledger.
+    """The parameters of a demo ledger.
 
     Attributes:
-        decisions: The number of decisions of the companies.
-        seed: Another seed gives another year.
-        until: Midnight after its last day, in UTC.
-        clean: Whether the planted incidents are left out.
-        peers: The number of additional small companies, with their own decisions. If there are any, all scopes take
-            part in benchmarks.
+        decisions: The number of decisions of the large companies.
+        seed: The seed of the random numbers; another seed gives another year.
+        until: Midnight after the last day, in UTC.
+        clean: Whether to leave out the planted incidents.
+        peers: The number of additional, smaller companies with their own decisions. With peers, all companies take part
+            in benchmarks.
     """
 
     decisions: int
@@ -60,14 +60,14 @@ class DemoPlan:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The number of decisions of each scope."""
+        """How many decisions each scope makes."""
         year = scenario()
         scopes = (*year.scopes, *year.peers[: self.peers])
         return {scope: year.decisions(scope, self.decisions) for scope in scopes}
 
     @property
     def total(self) -> int:
-        """The number of decisions of all scopes."""
+        """How many decisions all scopes make."""
         return sum(self.sizes.values())
 
     @property
@@ -78,7 +78,7 @@ class DemoPlan:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The result in a scope.
+    """The result for one scope.
 
     Attributes:
         scope: Its name.
@@ -91,7 +91,7 @@ class Made:
 
 @cache
 def scenario() -> DemoScenario:
-    """The scenario of `data/demo`. It is shared, so callers must not change it."""
+    """The scenario in `data/demo`. It is shared, so callers must not change it."""
     parameters = parse(resources.path("data", "demo", "scenario.json").read_bytes())
     return DemoScenario(parameters, [own.rulebook.body for own in bundles.own_rulebooks()], registered())
 
@@ -102,26 +102,26 @@ def key_file(home: Path, scope: str) -> Path:
 
 
 def owner_key_file(home: Path, scope: str) -> Path:
-    """The file with the key that resolves the held decisions of a scope, if these have owners."""
+    """The file with the key that resolves held decisions of a scope, if the scope has owners."""
     return home / f"{scope}.owner.key"
 
 
 def make_ledger(
     home: Path, plan: DemoPlan, told: Callable[[int], None] = lambda decisions: None, *, processes: int | None = None
 ) -> list[Made]:
-    """Creates a new instance in a directory, with a scope and a key for each company, and their year in its ledger.
+    """Creates a new instance in a directory, with a scope and a key for each company and its year in the ledger.
 
-    Each scope is created before its first event, dated at the first moment of the year.
+    Each scope is created with the first moment of the year as its date.
 
     Args:
-        home: The directory, without an instance.
-        plan: The plan of the ledger.
-        told: Called from time to time with the number of decisions made.
-        processes: The number of processes; by default at most one for each processor.
+        home: The directory, which must not contain an instance.
+        plan: The parameters.
+        told: Called at intervals with the number of decisions made so far.
+        processes: The number of processes; by default up to one for each processor, and fewer for a small demo.
 
     Raises:
-        OperatorError: `INSTANCE_EXISTS`, before anything is written; `INSTANCE_UNWRITABLE`.
-        ServiceUnavailable: The ledger or the keys are not usable; the entries made so far stay.
+        OperatorError: `INSTANCE_EXISTS`, before anything is written, or `INSTANCE_UNWRITABLE`.
+        ServiceUnavailable: The ledger or the keys could not be used. Everything written before that stays.
     """
     _require_free(home)
     sizes = plan.sizes
@@ -145,9 +145,8 @@ def _require_free(home: Path) -> None:
     if any((home / name).exists() for name in (FILE_NAME, "keys", _LEDGER)):
         raise OperatorError(
             "INSTANCE_EXISTS",
-            f"The directory {home} already holds an instance or part of one, and a demo needs a new "
-            "one: choose another "
-            f"directory with --home, or remove this one if it holds a demo that you no longer need.",
+            f"The directory {home} already contains an instance or part of one, and a demo is always a new instance. "
+            f"Choose another directory with --home, or remove this one if it contains a demo that you no longer need.",
         )
 
 

@@ -1,4 +1,4 @@
-"""The owners of the demo's held decisions, and their answers: grants, refusals, and expired reviews."""
+"""The owners of the demo's held decisions, and their answers: grants, refusals, and missed time limits."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Resolve:
     """The resolution of a held decision.
 
     Attributes:
-        moment: Its moment.
+        moment: When.
         number: The decision's number in its scope.
-        resolution: `granted`, `refused`, or `expired`.
+        resolution: granted, refused or expired.
         body: The owner's request; None if the review expires.
     """
 
@@ -41,11 +41,11 @@ class Owner:
 
     Attributes:
         policy_id: The policy whose reviews it owns.
-        action: The action of these reviews; "" for all actions without another owner.
-        terms: Its name, its time limit, and the duration of its grants.
-        people: The members who answer.
-        unanswered: The share without an answer.
-        answer_hours: The hours until an answer.
+        action: The action; "" means all actions without another owner.
+        terms: Its name, its time limit, and how long its grants open an action.
+        people: The people who answer.
+        unanswered: The probability that nobody answers.
+        answer_hours: The hours until somebody answers.
         answers: The weight of each answer.
         notes: The notes by answer; None is an answer without a note.
     """
@@ -60,12 +60,12 @@ class Owner:
     notes: Mapping[str, Sequence[str | None]]
 
     def answer(self, random: Random, number: int, held: datetime, values: Values) -> Resolve | None:
-        """The resolution of a review; None if it stays held.
+        """Draws the resolution of a review; None if it stays held.
 
         Args:
             random: The source of random numbers.
             number: The decision's number in its scope.
-            held: The moment of the decision.
+            held: When the decision was made.
             values: All values drawn for it.
         """
         silent = random.random() < self.unanswered
@@ -86,7 +86,7 @@ def read_owner(told: OwnerParameters, people: Mapping[str, Sequence[str]]) -> Ow
     """Reads the parameters of an owner, for a scope with these people by team.
 
     Raises:
-        KeyError: The team has no members in the scope.
+        KeyError: The scope has nobody in the team.
     """
     within = told.get("within_hours")
     terms = Terms(

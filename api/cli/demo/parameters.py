@@ -1,6 +1,6 @@
-"""The parameters of the demo, from `data/demo/scenario.json`. `data/demo/README.md` explains them.
+"""The parameters of the demo in `data/demo/scenario.json`, which `data/demo/README.md` explains.
 
-A `JsonObject` describes values to draw: `drawing` reads it.
+A `JsonObject` describes values to be drawn: `drawing` reads it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Weights: TypeAlias = dict[str, float]
 
 
 class Calendar(TypedDict):
-    """The times and policies of a scope's decisions. Lists contain weights, from Monday, January, and midnight."""
+    """The times and policies of a scope's decisions. Lists have weights from Monday, from January, or from midnight."""
 
     policies: Weights
     weekdays: list[float]
@@ -25,7 +25,7 @@ class Calendar(TypedDict):
 
 
 class Company(Calendar):
-    """A scope, as its decisions are drawn."""
+    """The parameters of a scope."""
 
     domain: str
 
@@ -40,7 +40,7 @@ class ScopeParameters(Company):
 
 
 class PeersParameters(Calendar):
-    """The small companies. They differ only in their names and in the values drawn for these."""
+    """The small companies. They differ only in their names, and in the values drawn for these."""
 
     decisions: int
     kinds_vary: float
@@ -49,7 +49,7 @@ class PeersParameters(Calendar):
 
 
 class ReportRates(TypedDict):
-    """The frequency and the times of reports."""
+    """How often something is reported, and when."""
 
     executed: float
     executions: Weights
@@ -69,7 +69,7 @@ class ReportRates(TypedDict):
 class OwnerParameters(TypedDict):
     """The team that owns the reviews of a policy, or of one of its actions, and how it answers.
 
-    Without `within_hours` there is no time limit. A null note is left out.
+    Without `within_hours` there is no time limit. A note of null means an answer without a note.
     """
 
     policy: str
@@ -84,7 +84,7 @@ class OwnerParameters(TypedDict):
 
 
 class VersionParameters(TypedDict):
-    """A version of a policy; without `conditions` it is one of the product's own versions."""
+    """A version of a policy; without `conditions` it is a version of the product."""
 
     version: str
     from_day: int
@@ -93,7 +93,7 @@ class VersionParameters(TypedDict):
 
 
 class OutcomeTimes(TypedDict):
-    """The frequency of outcomes, of `pending` before them, and the hours until they come."""
+    """How often an outcome is reported, how often pending before it, and after how many hours."""
 
     reported: float
     pending: float
@@ -101,13 +101,13 @@ class OutcomeTimes(TypedDict):
 
 
 class OutcomeParameters(OutcomeTimes):
-    """The outcomes of a policy; a metric is described by status, or by `any` for other statuses."""
+    """The outcomes of a policy. A metric is described by status, or by `any` for all other statuses."""
 
     metrics: dict[str, JsonObject]
 
 
 class KindParts(TypedDict):
-    """The values of a kind that replace those of its policy."""
+    """The values of a kind of request that replace those of its policy."""
 
     values: NotRequired[JsonObject]
     facts: NotRequired[JsonObject]
@@ -123,16 +123,16 @@ class KindParameters(KindParts):
 
 
 class ExecutionParameters(TypedDict):
-    """The executor, and the time until execution."""
+    """The executor of an action, and how soon it executes."""
 
     executor: JsonObject
     after_minutes: JsonObject
 
 
 class PolicyParameters(TypedDict):
-    """A policy with its versions, the descriptions of its requests, and their reports.
+    """A policy: its versions, the values of its requests, and its reports.
 
-    `crm_sync` has the frequency under `reported`, and describes the fields of the report.
+    `crm_sync` has the probability of a report under `reported`, and describes the fields of the report.
     """
 
     workflow: str
@@ -149,7 +149,7 @@ class PolicyParameters(TypedDict):
 
 
 class BadRollout(VersionParameters):
-    """A version that decides in one scope for some weeks, until the day before `until_day`."""
+    """A version that one scope has for some weeks; it ends before `until_day`."""
 
     scope: str
     policy: str
@@ -157,7 +157,7 @@ class BadRollout(VersionParameters):
 
 
 class FraudBurst(TypedDict):
-    """A few days of requests of one kind in one scope; `share` is of all decisions."""
+    """A few days of requests of one kind in one scope; `share` is a share of all decisions."""
 
     scope: str
     policy: str
@@ -169,7 +169,7 @@ class FraudBurst(TypedDict):
 
 
 class HastyWorker(TypedDict):
-    """Some actions of one scope that are executed although a policy holds them: the next ones from a day on."""
+    """A few actions of one scope that are executed although a policy holds them: the first ones from a day on."""
 
     scope: str
     policy: str
@@ -187,7 +187,7 @@ class Incidents(TypedDict):
 
 
 class Parameters(TypedDict):
-    """The content of `scenario.json`."""
+    """All of `scenario.json`."""
 
     days: int
     day_noise: float

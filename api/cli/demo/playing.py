@@ -37,10 +37,10 @@ class Keys:
 
 
 class _Player:
-    """A scope of an instance, at the moment of the event that it plays.
+    """A scope of an instance, at the moment of the current event.
 
     Attributes:
-        entries: The number of entries of each type.
+        entries: The number of entries of each type so far.
     """
 
     def __init__(self, instance: Instance, scope: str, keys: Keys) -> None:
@@ -114,7 +114,7 @@ def play(
         scope: The name of the scope.
         keys: The keys of the scope.
         events: The events.
-        add: Called with the number of decisions made since; returns whether to continue.
+        add: Called with the number of decisions made since the last call; returns whether to continue.
 
     Returns:
         The number of entries of each type.

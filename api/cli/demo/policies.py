@@ -1,4 +1,4 @@
-"""Policies of the demo: their compiled versions, and the kinds of requests to draw for each."""
+"""Policies of the demo: their versions, compiled, and the kinds of requests that are drawn for each."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ Bodies: TypeAlias = Mapping[tuple[str, str], RulebookBody]
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The descriptions of a kind of request: the policy's own, and those of the kind that replace them.
+    """The drawings for a kind of request: those of the policy, and those that the kind replaces.
 
     Attributes:
         name: The kind.
-        values: Values drawn first, for other drawings to use.
+        values: The values drawn first, which other drawings use.
         facts: The facts; a fact drawn as null is absent.
         missing_fact: The probability that a required fact is missing.
-        ends: The weight of each final status of an executed action.
-        reported: The probability that its outcome is reported.
-        pending: The probability that a pending outcome comes first.
-        after_hours: The hours until it ends.
+        ends: The weight of each status in which an executed action ends.
+        reported: The probability that the outcome is reported.
+        pending: The probability of an earlier report with the status pending.
+        after_hours: The hours until the outcome.
     """
 
     name: str
@@ -46,11 +46,11 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """A write into a CRM.
+    """A report about a write to a CRM.
 
     Attributes:
-        reported: Its probability.
-        members: The fields of the report, except its status.
+        reported: The probability of a report.
+        members: The fields of the report, without its status.
     """
 
     reported: float
@@ -58,27 +58,27 @@ class Sync:
 
 
 class Policy:
-    """A policy with its compiled versions and its kinds of requests.
+    """A policy with its versions, compiled, and its kinds of requests.
 
     Attributes:
         workflow: The workflow of its requests.
         question: The question of its requests.
         versions: The versions, each with the day from which it decides.
-        context: The description of a request's context.
-        executor: The executor.
-        after_minutes: The minutes until execution.
-        metrics: The metrics of an outcome, by its status, or `any` for other statuses.
-        sync: The write into a CRM; None if there is none.
+        context: The drawing of a request's context.
+        executor: The executor of its actions.
+        after_minutes: The minutes until the execution.
+        metrics: The observed metrics of an outcome by status, or by `any` for all other statuses.
+        sync: The report about a CRM; None without one.
         kinds: The weights of its kinds.
-        of_kind: The descriptions of each kind.
+        of_kind: The drawings of each kind.
     """
 
     def __init__(self, policy_id: str, parameters: PolicyParameters, bodies: Bodies) -> None:
         """Reads the parameters of a policy.
 
         Raises:
-            KeyError: They name a version or a rule that the bodies lack.
-            RulebookRefused: A version that they make of a body is no rulebook.
+            KeyError: The parameters name a version or a rule that the bodies lack.
+            RulebookRefused: A version made from a body is not a valid rulebook.
         """
         self._parameters = parameters
         self._policy_id = policy_id
@@ -98,11 +98,11 @@ class Policy:
         self.of_kind = {name: self.parts(name, kind) for name, kind in kinds.items()}
 
     def varied(self, random: Random, kinds_vary: float, success_varies: float) -> Policy:
-        """The policy with other weights of its kinds, and other odds of success.
+        """Returns the policy with other shares of its kinds, and other odds that allowed actions succeed.
 
         Args:
             random: The source of random numbers.
-            kinds_vary: The weight of each kind is multiplied by e to the power of a normal number with this spread.
+            kinds_vary: The standard deviation of a normal number per kind, whose exponential multiplies its weight.
             success_varies: The same for the odds of success, with one number for all kinds.
         """
         odds = math.exp(random.gauss(0, success_varies))
@@ -115,7 +115,7 @@ class Policy:
         return made
 
     def parts(self, name: str, kind: KindParts) -> Parts:
-        """The descriptions of a kind of request."""
+        """The drawings for a kind of request."""
         own = self._parameters
         outcome = kind.get("outcome", own["outcome"])
         return Parts(
@@ -130,10 +130,10 @@ class Policy:
         )
 
     def version(self, told: VersionParameters) -> Rulebook:
-        """One of the product's own versions, or the newest of them with other conditions.
+        """Returns a version of the product, or its newest version with other conditions.
 
         Raises:
-            KeyError: The version does not exist, or the newest version has no such rule.
+            KeyError: There is no such version, or no such rule in the newest.
             RulebookRefused: The version is not a valid rulebook.
         """
         if "conditions" not in told:
@@ -142,7 +142,7 @@ class Policy:
         return load(varied(newest, told["version"], told["conditions"]))
 
     def since(self, day: int) -> list[tuple[int, Rulebook]]:
-        """The versions that decide from a day on, each with its first day."""
+        """The versions that decide on a day or later, each with its first day from then on."""
         last = max(since for since, _ in self.versions if since <= day)
         return [(max(since, day), rulebook) for since, rulebook in self.versions if since >= last]
 
@@ -152,15 +152,15 @@ class Policy:
 
 
 def varied(body: RulebookBody, version: str, conditions: Mapping[str, Condition]) -> RulebookBody:
-    """A rulebook's body as another version, with other conditions in some rules.
+    """Returns the body of another version of a rulebook, with other conditions for some rules.
 
     Args:
         body: The body.
-        version: The name of the other version.
-        conditions: The other conditions, by rule ID.
+        version: The name of the new version.
+        conditions: The new conditions, by the ids of their rules.
 
     Raises:
-        KeyError: The rule does not exist.
+        KeyError: There is no such rule.
     """
     rules = {rule["rule_id"]: rule for rule in body["rules"]}
     for rule_id, condition in conditions.items():

@@ -1,4 +1,4 @@
-"""The events after a decision of the demo: the owner's answer, executions, outcomes, and CRM syncs."""
+"""The events after a decision of the demo with their times: the owner's answer, executions, outcomes, and CRM syncs."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Report:
     """A report about a decision.
 
     Attributes:
-        moment: Its moment.
+        moment: When.
         number: The decision's number in its scope.
         kind: The kind of report.
-        body: The request that reports it.
+        body: The report's request.
     """
 
     moment: datetime
@@ -42,13 +42,13 @@ class Report:
 
 
 class Rates:
-    """The frequency and the times of reports, the same for all policies.
+    """The probabilities and times of reports, which are the same for all policies.
 
     Attributes:
-        told: The rates, from the parameters.
-        retry_hours: The hours until a failed action is tried again.
-        review_hours: The hours until somebody reviews a request without an owner.
-        revised_after_hours: The hours until an outcome changes.
+        told: The rates of the parameters.
+        retry_hours: The hours until a failed action is retried.
+        review_hours: The hours until somebody has reviewed a request without an owner.
+        revised_after_hours: The hours until an outcome is revised.
     """
 
     def __init__(self, told: ReportRates) -> None:
@@ -65,13 +65,13 @@ class Reports:
 
     Attributes:
         random: The source of random numbers.
-        rates: The frequency and the times.
-        policy: The policy of the decision.
-        parts: The descriptions of the request.
-        decided: The request and its verdict.
+        rates: The probabilities and times.
+        policy: The policy that decided.
+        parts: The drawings of the request.
+        decided: The request, and its verdict.
         number: The decision's number in its scope.
-        moment: The moment of the decision.
-        owner: The owner of its review; None if it has none.
+        moment: When it was decided.
+        owner: The owner of its review; None without an owner.
         hasty: Whether a held action is executed without an answer.
     """
 
@@ -86,7 +86,7 @@ class Reports:
     hasty: bool = False
 
     def made(self) -> Iterator[Report | Resolve]:
-        """The reports and the resolution of a review, unordered."""
+        """The reports, and the resolution of a review, in any order."""
         if self.decided.outcome.decision == "yes":
             if self._happens(self.rates.told["executed"]):
                 yield from self._carried_out(self.moment)

@@ -1,4 +1,4 @@
-"""Decision Requests of the demo, as they are drawn, and the decisions of their rulebooks."""
+"""Draws the Decision Requests of the demo, and evaluates their rulebooks."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from gate.rulebooks.rulebook import Rulebook
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A request, the values drawn for it, and the decision of its rulebook.
+    """A request, all values drawn for it, and the outcome of its rulebook.
 
     Attributes:
         request: The Decision Request.
         context: Its context.
-        facts: The facts: those that it sends, or those that its adapter makes.
+        facts: The facts that it sends, or that its adapter will make.
         rulebook: The rulebook that it refers to.
-        kind: Its kind, from the parameters.
-        values: All drawn values by name, including missing facts.
-        outcome: The decision of the rulebook.
+        kind: Its kind, by the parameters.
+        values: All drawn values by name, including facts that are missing in the request.
+        outcome: The outcome of the rulebook.
     """
 
     request: DecisionBody
@@ -43,10 +43,10 @@ def decide(random: Random, policy: Policy, parts: Parts, rulebook: Rulebook, abo
 
     Args:
         random: The source of random numbers.
-        policy: The policy to ask.
-        parts: The descriptions of the request.
+        policy: The policy.
+        parts: The drawings of the request.
         rulebook: The version that decides.
-        about: The values known before drawing.
+        about: Values that are known before the drawing.
     """
     values = dict(about)
     for name, told in parts.values.items():

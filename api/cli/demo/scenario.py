@@ -1,11 +1,12 @@
-"""A year of made-up decisions of some companies, from parameters and a seed. The demo ledger consists of it.
+"""The events of a demo ledger: a year of a few companies' decisions, made up from parameters and a seed.
 
     scenario = DemoScenario(parameters, rulebooks, registered())
     for event in scenario.events("harbor-supply", decisions=20_000, seed=1, start=start): ...
 
-The same parameters, seed, and start give the same events in the same order on every machine. Each decision has its own
-random numbers, which depend on its number. So a planted incident changes no other decision: these are the same in a
-ledger without incidents. Scopes do not depend on each other either. `data/demo/README.md` explains the parameters.
+The same parameters, seed, and start give the same events in the same order on every machine. The random numbers of a
+decision depend only on its number and its scope. So a planted incident changes only its own decisions: a ledger without
+incidents has all other decisions unchanged. Scopes do not depend on each other. `data/demo/README.md` explains the
+parameters.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ class Register:
     """The registration of a rulebook in a scope.
 
     Attributes:
-        moment: Its moment.
+        moment: When.
         rulebook: The rulebook.
-        dependency: The adapter that makes its facts, as `DecisionGate.register` takes it.
+        dependency: The adapter that makes its facts, as in `DecisionGate.register`.
     """
 
     moment: datetime
@@ -51,14 +52,14 @@ class Decide:
     """The decision of a request.
 
     Attributes:
-        moment: Its moment.
+        moment: When.
         number: Its number in its scope, from 0.
         request: The Decision Request.
-        facts: The facts: those that it sends, or those that its adapter makes.
+        facts: The facts that it sends, or that its adapter will make.
         rulebook: The rulebook that it refers to.
-        kind: Its kind, from the parameters; `fraud_burst` for planted requests.
+        kind: Its kind, by the parameters; `fraud_burst` for planted requests.
         verdict: The verdict of the rulebook: `yes`, `no`, or `review`.
-        reports: The number of later reports and resolutions.
+        reports: The number of reports and resolutions that follow.
     """
 
     moment: datetime
@@ -75,20 +76,20 @@ Event: TypeAlias = Register | Decide | Resolve | Report
 
 
 class DemoScenario:
-    """The companies, their policies, and the events after their decisions.
+    """The companies, their policies, and the events of their decisions.
 
     Attributes:
-        days: Its length in days.
-        scopes: The companies' scopes.
-        peers: The scopes of additional small companies, which join late in the year.
+        days: The number of days.
+        scopes: The scopes of the large companies.
+        peers: The scopes of additional, smaller companies, which join late in the year.
     """
 
     def __init__(self, parameters: Parameters, rulebooks: Iterable[RulebookBody], adapters: Iterable[Adapter]) -> None:
-        """Takes the parameters, as in `data/demo/scenario.json`, and the rulebooks' bodies and adapters that they name.
+        """Takes the parameters from `data/demo/scenario.json`, and the bodies of rulebooks and the adapters they name.
 
         Raises:
-            KeyError: They name an adapter that is not among these.
-            RulebookRefused: A version that the parameters make of one is no rulebook.
+            KeyError: The parameters name an unknown adapter.
+            RulebookRefused: A version that the parameters make from a body is not a valid rulebook.
         """
         self.days: Final = parameters["days"]
         self.scopes: Final = tuple(parameters["scopes"])
@@ -120,30 +121,30 @@ class DemoScenario:
         }
 
     def versions(self, policy_id: str) -> list[Rulebook]:
-        """The versions of a policy, oldest first. If the policy has the bad rollout, its version is the last."""
+        """The versions of a policy, oldest first. The version of the bad rollout comes last, if the policy has it."""
         rollout = [self._rollout] if policy_id == self._rollout.rulebook_id else []
         return [rulebook for _, rulebook in self._policies[policy_id].versions] + rollout
 
     def owners(self, scope: str) -> tuple[Owner, ...]:
-        """The owners of the held decisions of a scope; the scope of a peer has none."""
+        """The owners of held decisions in a scope. The scopes of peers have none."""
         return self._owners.get(scope, ())
 
     def decisions(self, scope: str, decisions: int) -> int:
-        """The number of decisions of a scope, out of all decisions. A peer adds a fixed number of its own."""
+        """The number of decisions of a scope out of a total. Each peer makes the same number, on top of the total."""
         if scope in self.peers:
             return self._parameters["peers"]["decisions"]
         shares = [settings["share"] for settings in self._parameters["scopes"].values()]
         return spread(decisions, shares)[self.scopes.index(scope)]
 
     def events(self, scope: str, *, decisions: int, seed: int, start: datetime, clean: bool = False) -> Iterator[Event]:
-        """The events of a scope, in the order of time, without reports after the last day.
+        """The events of a scope, in the order of time. There are no reports after the last day.
 
         Args:
             scope: One of `scopes` or `peers`.
-            decisions: The number of decisions of all `scopes` together.
-            seed: Another seed gives another year.
+            decisions: The total number of decisions of all `scopes`.
+            seed: The seed; another seed gives another year.
             start: Midnight of the first day, in UTC.
-            clean: Whether the incidents are left out.
+            clean: Whether to leave out the incidents.
         """
         company = self._companies[scope]
         end = start + timedelta(days=self.days)

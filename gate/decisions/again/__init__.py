@@ -1,6 +1,6 @@
 """Stored decisions, made again without any effect.
 
-rehearsal          a stored decision made again beside the ledger: replay, diff, counterfactuals
-replay             the parts of making it again, and where the result drifts
-counterfactuals    scenarios over its context
+- `rehearsal`: makes a stored decision again, without an effect on the ledger: replay, diff, counterfactuals
+- `replay`: the parts of that, and where the result differs
+- `counterfactuals`: scenarios over its context
 """

@@ -37,7 +37,7 @@ class Scenario:
 
     Attributes:
         scenario_id: The caller's id for it, unique in the request.
-        label: What it stands for, for people; its id where the caller gives none.
+        label: A name for people; the id of the scenario if the caller gives none.
         context_patch: An RFC 7396 merge patch over the stored context.
         adapter_input_patch: One over the stored input of the adapter; None where there is none.
     """
@@ -96,7 +96,7 @@ class UnhashedCounterfactuals(TypedDict):
 
 
 class Counterfactuals(UnhashedCounterfactuals):
-    """The answer to counterfactuals; schemas/counterfactuals-result.schema.json."""
+    """The answer to counterfactuals; `schemas/counterfactuals-result.schema.json`."""
 
     counterfactual_hash: str
 
@@ -113,7 +113,7 @@ class _ScenarioBody(TypedDict):
 
 
 class _CounterfactualsBody(TypedDict):
-    """A body that schemas/counterfactuals-request.schema.json lets pass."""
+    """A body that `schemas/counterfactuals-request.schema.json` lets pass."""
 
     scenarios: list[_ScenarioBody]
     response_view: NotRequired[str]
@@ -123,8 +123,8 @@ def read_counterfactuals(body: object) -> CounterfactualsRequest:
     """Reads a parsed body.
 
     Raises:
-        RequestRefused: COUNTERFACTUAL_SCENARIOS_INVALID where scenarios are missing or invalid, else
-            SVC_API_REQUEST_INVALID.
+        RequestRefused: `COUNTERFACTUAL_SCENARIOS_INVALID` where scenarios are missing or invalid, else
+            `SVC_API_REQUEST_INVALID`.
     """
     errors = shape("counterfactuals-request").errors(body)
     if any(error.field.partition("[")[0] in ("", "scenarios") for error in errors):
@@ -136,7 +136,11 @@ def read_counterfactuals(body: object) -> CounterfactualsRequest:
     asked = cast("_CounterfactualsBody", body)
     counts = Counter(scenario["scenario_id"] for scenario in asked["scenarios"])
     repeated = [
-        FieldError(f"scenarios[{index}].scenario_id", "duplicate", "Several scenarios have this id; give each its own.")
+        FieldError(
+            f"scenarios[{index}].scenario_id",
+            "duplicate",
+            "Several scenarios have this id. Give each scenario its own id.",
+        )
         for index, scenario in enumerate(asked["scenarios"])
         if counts[scenario["scenario_id"]] > 1
     ]
@@ -195,15 +199,15 @@ def facts_of_scenarios(context: Mapping[str, object], scenarios: Sequence[Scenar
         scenarios: The scenarios.
 
     Raises:
-        RequestRefused: COUNTERFACTUAL_SCENARIOS_INVALID: a patched context is one that a decision would refuse, or the
-            scenarios together are more than is simulated at a time.
+        RequestRefused: `COUNTERFACTUAL_SCENARIOS_INVALID`: a patched context is one that a decision would refuse, or
+            the scenarios together are more than is simulated at a time.
     """
 
     def patched(scenario: Scenario, at: str) -> tuple[Mapping[str, object], list[FieldError]]:
         merged = merge_patch(context, scenario.context_patch)
         faults = _faults({"context": merged}, {"context": f"{at}.context_patch"})
         if scenario.adapter_input_patch is not None:
-            message = "The facts of this decision came in its request; patch them in context_patch.inputs."
+            message = "The facts of this decision came in its request. Patch them in context_patch.inputs."
             faults.append(FieldError(f"{at}.adapter_input_patch", "no_adapter", message))
         inputs = merged.get("inputs")
         # Inputs of another type are among the faults.
@@ -223,7 +227,7 @@ def adapter_inputs_of_scenarios(
         scenarios: The scenarios.
 
     Raises:
-        RequestRefused: COUNTERFACTUAL_SCENARIOS_INVALID, as above.
+        RequestRefused: `COUNTERFACTUAL_SCENARIOS_INVALID`, as above.
     """
 
     def patched(scenario: Scenario, at: str) -> tuple[Mapping[str, object], list[FieldError]]:
@@ -243,7 +247,7 @@ def _each(
     room = MAX_MATERIAL // max(1, size)
     if len(scenarios) > max(1, room):
         fault = FieldError(
-            "scenarios", "too_large", f"The stored context is large; send at most {max(1, room)} at a time."
+            "scenarios", "too_large", f"The stored context is large. Send at most {max(1, room)} at a time."
         )
         raise invalid_scenarios([fault])
     found = [patched(scenario, f"scenarios[{index}]") for index, scenario in enumerate(scenarios)]
@@ -270,9 +274,9 @@ def _faults(body: Mapping[str, object], places: Mapping[str, str]) -> list[Field
         if refusal.errors:
             return [FieldError(at(error.field), error.code, error.message) for error in refusal.errors]
         if "forbidden_fields" in refusal.details:
-            message = "A request must not contain it, because only a response does; remove it from the patch."
+            message = "This field belongs to responses and is not allowed in requests. Remove it from the patch."
             return [FieldError(at(name), "output_material", message) for name in refusal.details["forbidden_fields"]]
-        message = "The facts of this decision come from its adapter; use adapter_input_patch instead."
+        message = "The facts of this decision come from its adapter. Use adapter_input_patch instead."
         return [FieldError(at("context.inputs"), "adapter_facts", message)]
     return []
 

@@ -1,4 +1,4 @@
-"""Stored decisions, made again beside the ledger: replay, diff and counterfactuals. Nothing here writes."""
+"""Replays stored decisions without an effect on the ledger: replay, diff, and counterfactuals. Nothing here writes."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ class Rehearsal:
         """A decision of a scope.
 
         Raises:
-            NotFound: SVC_DECISION_NOT_FOUND.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what is stored is not readable.
+            NotFound: `SVC_DECISION_NOT_FOUND`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the stored decision is not readable.
         """
         entry = self._ledger.entries.decision(scope_id, decision_id)
         if entry is None:
@@ -103,11 +103,11 @@ class Rehearsal:
             view: The view of the replayed record.
 
         Raises:
-            RequestRefused, RulebookRefused: REPLAY_INPUT_UNAVAILABLE, or why `input` is no request to decide.
+            RequestRefused, RulebookRefused: `REPLAY_INPUT_UNAVAILABLE`, or why `input` is no request to decide.
             AdapterFailed: The adapter made no facts.
             AdvisoryFailed: The advisory upstream gave no answer.
-            LineageMismatch: REPLAY_LINEAGE_MISMATCH.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE; or, of an advisory decision, as `Advisor.advise`.
+            LineageMismatch: `REPLAY_LINEAGE_MISMATCH`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`; or, of an advisory decision, as `Advisor.advise`.
         """
         if is_advisory(stored.record):
             return summary(stored.record, self._advised_again(stored, asked), asked.mode, view)
@@ -137,16 +137,16 @@ class Rehearsal:
         `counterfactuals.simulate`.
 
         Raises:
-            RequestRefused: COUNTERFACTUAL_INPUT_UNAVAILABLE or COUNTERFACTUAL_SCENARIOS_INVALID.
+            RequestRefused: `COUNTERFACTUAL_INPUT_UNAVAILABLE` or `COUNTERFACTUAL_SCENARIOS_INVALID`.
             AdapterFailed: The adapter made no facts.
-            LineageMismatch: REPLAY_LINEAGE_MISMATCH.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            LineageMismatch: `REPLAY_LINEAGE_MISMATCH`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         if is_advisory(stored.record):
             raise RequestRefused(
                 "COUNTERFACTUAL_INPUT_UNAVAILABLE",
-                "This decision is advisory, and no rulebook can answer for another context; replay it with your own "
-                "input instead.",
+                "This decision is advisory, so no rulebook can answer for another context. Replay it with your "
+                "own input instead.",
             )
         body = self._request(stored, "COUNTERFACTUAL_INPUT_UNAVAILABLE", "use a decision whose request is still stored")
         lineage = _lineage(stored)
@@ -199,7 +199,7 @@ class Rehearsal:
                 raise mismatch("the record's adapter does not accept the stored input") from error
             if invocation is None:
                 named = f"{lineage.trusted_adapter.get('adapter_id')}@{lineage.trusted_adapter.get('version')}"
-                raise mismatch(f"this release does not have the adapter {named} that the record names")
+                raise mismatch(f"this release lacks the adapter {named} that the record cites")
             facts = self._facts(request, invocation)
         require_original_facts(lineage, facts)
         return facts
@@ -240,19 +240,19 @@ class Rehearsal:
 
         Raises:
             LineageMismatch: It takes them from elsewhere than the request has them.
-            AdapterRefused: TRUSTED_ADAPTER_INPUT_INVALID: its adapter does not take the request's input.
+            AdapterRefused: `TRUSTED_ADAPTER_INPUT_INVALID`: its adapter does not take the request's input.
         """
         dependency = registration.get("adapter_dependency")
         if dependency is None and request.adapter is None:
             return None
         if dependency is None or request.adapter is None or dependency["adapter_id"] != request.adapter["adapter_id"]:
             raise mismatch(
-                "the current version of the rulebook takes its facts from another source than "
-                "the stored request; send your own input"
+                "the current version of the rulebook takes its facts from another source than the stored "
+                "request; send your own input"
             )
         invocation = self._sources.adapters.pinned(dependency, request.adapter["input"])
         if invocation is None:
-            raise mismatch("this release does not have the adapter that the rulebook is bound to")
+            raise mismatch("this release lacks the adapter that the rulebook is bound to")
         return invocation
 
     def _current(self, scope_id: str, lineage: Lineage) -> tuple[Rulebook, Registration]:
@@ -325,8 +325,8 @@ def _advisory_request(body: Mapping[str, object], now: datetime) -> DecisionRequ
         fault = FieldError("input.mode", "enum", "It must be single, multi or runtime.")
         raise RequestRefused(
             "SVC_API_REQUEST_INVALID",
-            "This decision is advisory, and is compared with advice only. Send a Decision Request of an advisory mode "
-            "in input, or ask for a verdict at POST /api/decide.",
+            "This decision is advisory, so it is compared only with advice. Send a Decision Request of an "
+            "advisory mode in input, or request a verdict with POST /api/decide.",
             [fault],
         )
     plain = is_plain(body)

@@ -3,9 +3,9 @@
     historical    by the rulebook, the request and the registration that the record cites, and the evaluator it names
     current       over the same facts, or another request, by what the scope has registered by now
 
-A replayed record is made by the function that makes every record, with the ids, dates and attestation of the stored
-one, so that its hashes compare. It bears no receipt signature, no place in the chain and no confidence: it proves and
-authorizes nothing.
+The function that makes every record also makes a replayed one, with the ids, dates, and attestation of the stored
+record, so that its hashes compare. A replayed record has no receipt signature, no place in the chain, and no
+confidence. It proves and authorizes nothing.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ReplayRequest:
 
 
 class _ReplayBody(TypedDict, total=False):
-    """A body that schemas/replay-request.schema.json lets pass."""
+    """A body that `schemas/replay-request.schema.json` lets pass."""
 
     replay_mode: str
     input: JsonObject
@@ -72,7 +72,7 @@ def read_replay(body: object, modes: Sequence[str] = REPLAY_MODES) -> ReplayRequ
         modes: The modes that the endpoint takes, its default first.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID, REPLAY_MODE_INVALID or REPLAY_INPUT_OVERRIDE_FORBIDDEN.
+        RequestRefused: `SVC_API_REQUEST_INVALID`, `REPLAY_MODE_INVALID` or `REPLAY_INPUT_OVERRIDE_FORBIDDEN`.
     """
     if errors := shape("replay-request").errors(body):
         raise RequestRefused("SVC_API_REQUEST_INVALID", to_mend("The body is not a Replay Request", errors), errors)
@@ -94,7 +94,7 @@ def read_replay(body: object, modes: Sequence[str] = REPLAY_MODES) -> ReplayRequ
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """What a stored record says it was made from.
+    """The sources that a stored record cites.
 
     Attributes:
         identity: Its ids and date.
@@ -128,7 +128,7 @@ class Lineage:
 
 
 def lineage_of(record: Record) -> Lineage:
-    """What a record says it was made from.
+    """Returns the sources that a record cites.
 
     Raises:
         LineageMismatch: The record is not as it was made.
@@ -168,10 +168,10 @@ def require_evaluator(lineage: Lineage) -> None:
     """
     if len(lineage.evaluators) != 1 or not lineage.evaluators <= EVALUATORS.keys():
         named = ", ".join(sorted(lineage.evaluators))
-        raise mismatch(f"the record names the evaluator {named}, and this release has {', '.join(EVALUATORS)}")
+        raise mismatch(f"the record lists the evaluator {named}, and this release has {', '.join(EVALUATORS)}")
     (evaluator,) = lineage.evaluators
     if lineage.schema_hash != EVALUATORS[evaluator]:
-        raise mismatch(f"the record cites another Rulebook v1 schema than the one that belongs to {evaluator}")
+        raise mismatch(f"the record cites another Rulebook v1 schema than the one of {evaluator}")
 
 
 def request_again(lineage: Lineage, body: DecisionBody) -> DecisionRequest:
@@ -182,7 +182,7 @@ def request_again(lineage: Lineage, body: DecisionBody) -> DecisionRequest:
     """
     told = BINDING_DIRECT if lineage.trusted_adapter is None else BINDING_ADAPTER
     if lineage.binding_mode != told or (lineage.trusted_adapter is None) != ("adapter" not in body):
-        raise mismatch("the record and its request name different adapters")
+        raise mismatch("the record and its request cite different adapters")
     plain = is_plain(body)
     if content_hash(body, plain=plain) != lineage.input_hash:
         raise mismatch("the stored request does not match the record's input_hash")
@@ -196,10 +196,10 @@ def require_original_facts(lineage: Lineage, facts: Facts) -> None:
         LineageMismatch: They are not.
     """
     if content_hash(facts.values, plain=facts.plain) != lineage.facts_hash:
-        where = "the stored facts do" if facts.trusted_adapter is None else "the facts that the adapter makes now do"
+        where = "the stored facts do" if facts.trusted_adapter is None else "the facts that the adapter computes now do"
         raise mismatch(f"{where} not hash to the input_hash of the record's attestation")
     if facts.trusted_adapter != lineage.trusted_adapter:
-        raise mismatch("the adapter invocation in the request is not the one in the record")
+        raise mismatch("the adapter invocation in the request differs from the one in the record")
 
 
 def require_original_rulebook(lineage: Lineage, rulebook: object) -> None:
@@ -220,8 +220,7 @@ def mismatch(what: str) -> LineageMismatch:
     """The refusal of a decision whose lineage does not lead back; `what` is wrong with it, as a clause."""
     return LineageMismatch(
         "REPLAY_LINEAGE_MISMATCH",
-        f"The decision cannot be replayed: {what}. Nothing was reinterpreted; the operator should "
-        "run `gate chain check`.",
+        f"The decision cannot be replayed: {what}. The operator must run `gate chain check`.",
     )
 
 
@@ -274,7 +273,7 @@ def summary(stored: Record, replayed: Record, mode: str, view: str) -> ReplaySum
         stored: The stored record.
         replayed: The record as `decide_again` made it.
         mode: historical or current.
-        view: minimal, standard or full.
+        view: `minimal`, `standard`, or `full`.
     """
     contract: _Contract = {"replay_contract": HISTORICAL_REPLAY} if mode == HISTORICAL else {}
     drift = differences(stored, replayed, COMPARED_FIELDS, "replayed")

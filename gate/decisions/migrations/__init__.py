@@ -1,7 +1,7 @@
-"""Migrations in a ledger: who does what with them, and when.
+"""Migrations in a ledger: the acts on them, and their order.
 
-reading      where each stands, what it cites, and which versions are in force
-acts         propose, approve, reject, apply, roll back and shadow
-rules        what is required of those who act, and of what they act on
-documents    what is proposed and stored, and how lists and answers show it
+- `reading`: the state of each, the versions that it cites, and the active versions
+- `acts`: propose, approve, reject, apply, roll back, and shadow
+- `rules`: the requirements for users, and for the migrations that they act on
+- `documents`: the stored documents, and their form in lists and answers
 """

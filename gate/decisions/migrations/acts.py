@@ -1,5 +1,5 @@
-"""What people do with migrations: propose, approve, reject, apply and roll back; each is an entry of the scope's chain.
-Shadows are none: they change nothing.
+"""The acts on migrations: propose, approve, reject, apply, and roll back. Each appends an entry to the scope's chain. A
+shadow changes nothing, so it has no entry.
 
     acts.propose(scope, ada, proposal, note)               the evidence, under the author's name
     acts.approve(scope, ben, migration_id, evidence_hash)  somebody else, against that very evidence
@@ -65,7 +65,7 @@ from gate.rulebooks.rulebook import Rulebook
 
 
 class MigrationActs:
-    """What users do with the migrations of scopes."""
+    """The acts of users on the migrations of scopes."""
 
     def __init__(
         self,
@@ -97,15 +97,15 @@ class MigrationActs:
         Args:
             scope: The scope.
             user: The author, who is signed in.
-            proposal: The proposal; its evidence was just made.
+            proposal: The proposal; its evidence is new.
             note: What the author says about it; may be empty.
 
         Raises:
-            AccessForbidden: MIGRATION_FORBIDDEN: the user may not draft in the scope.
-            OperatorError: MIGRATION_NOT_OPEN, MIGRATION_STATUS_INVALID, EVIDENCE_INVALID, EVIDENCE_STALE or
-                MIGRATION_APPROVAL_REQUIRED.
-            RulebookRefused: RULEBOOK_VERSION_CONFLICT: a candidate's version names another rulebook.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+            AccessForbidden: `MIGRATION_FORBIDDEN`: the user may not draft in the scope.
+            OperatorError: `MIGRATION_NOT_OPEN`, `MIGRATION_STATUS_INVALID`, `EVIDENCE_INVALID`, `EVIDENCE_STALE` or
+                `MIGRATION_APPROVAL_REQUIRED`.
+            RulebookRefused: `RULEBOOK_VERSION_CONFLICT`: a candidate's version names another rulebook.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was done.
         """
         manifest, evidence = proposal.manifest, proposal.evidence
         migration_id: str = manifest["migration_id"]
@@ -117,8 +117,8 @@ class MigrationActs:
         ):
             raise OperatorError(
                 "MIGRATION_APPROVAL_REQUIRED",
-                f"The manifest of {migration_id} says that no approval is required, and the evidence does not prove "
-                f"that nothing changes. Set approval.status to pending, and propose it again.",
+                f"The manifest of {migration_id} says that no approval is required, but the evidence does not "
+                "prove that nothing changes. Set approval.status to pending, and propose the migration again.",
             )
         now = self._clock()
         with self._ledger.changes.changing(scope.scope_id, scope.name, now) as change:
@@ -151,20 +151,20 @@ class MigrationActs:
     def require_proposable(
         self, scope: Scope, user: User, manifest: Mapping[str, Any], rulebooks: Sequence[Rulebook], note: str
     ) -> None:
-        """Requires what a proposal needs besides evidence, so that nobody makes evidence in vain.
+        """Requires everything that a proposal needs, except evidence. Call it before the evidence is computed.
 
         Args:
             scope: The scope.
-            user: Who wants to propose, and is signed in.
+            user: The user who wants to propose, signed in.
             manifest: The manifest.
             rulebooks: Its candidates.
             note: What they say about it; may be empty.
 
         Raises:
-            AccessForbidden: MIGRATION_FORBIDDEN: the user may not draft in the scope.
-            OperatorError: NOTE_INVALID, MIGRATION_NOT_OPEN or MIGRATION_STATUS_INVALID.
-            RulebookRefused: RULEBOOK_VERSION_CONFLICT: a candidate's version names another rulebook.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            AccessForbidden: `MIGRATION_FORBIDDEN`: the user may not draft in the scope.
+            OperatorError: `NOTE_INVALID`, `MIGRATION_NOT_OPEN` or `MIGRATION_STATUS_INVALID`.
+            RulebookRefused: `RULEBOOK_VERSION_CONFLICT`: a candidate's version names another rulebook.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         require_act(user, scope, "draft")
         require_note(note)
@@ -185,10 +185,10 @@ class MigrationActs:
             note: What the approver says about it; may be empty.
 
         Raises:
-            AccessForbidden: MIGRATION_FORBIDDEN: the user may not approve in the scope, or is the author.
-            OperatorError: MIGRATION_UNKNOWN, MIGRATION_NOT_OPEN, EVIDENCE_MISMATCH, EVIDENCE_STALE or
-                MIGRATION_GATE_FAILED.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+            AccessForbidden: `MIGRATION_FORBIDDEN`: the user may not approve in the scope, or is the author.
+            OperatorError: `MIGRATION_UNKNOWN`, `MIGRATION_NOT_OPEN`, `EVIDENCE_MISMATCH`, `EVIDENCE_STALE` or
+                `MIGRATION_GATE_FAILED`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was done.
         """
         return self._decide(scope, user, migration_id, "approved", evidence_hash, note)
 
@@ -196,17 +196,17 @@ class MigrationActs:
         """Rejects a migration, or takes an approval back before it is applied. Authors withdraw their own this way.
 
         Raises:
-            AccessForbidden: MIGRATION_FORBIDDEN: the user may not approve in the scope, and did not propose it.
-            OperatorError: MIGRATION_UNKNOWN or MIGRATION_NOT_OPEN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+            AccessForbidden: `MIGRATION_FORBIDDEN`: the user may not approve in the scope, and did not propose it.
+            OperatorError: `MIGRATION_UNKNOWN` or `MIGRATION_NOT_OPEN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was done.
         """
         return self._decide(scope, user, migration_id, "rejected", None, note)
 
     def apply(self, scope: Scope, user: User, migration_id: str, note: str) -> list[RouteEntry]:
         """Routes the migration's rulebook ids to its candidates, all of them at one moment.
 
-        Other open migrations of the same rulebook ids are superseded: their evidence compares with a version that is
-        no longer in force.
+        Other open migrations of the same rulebook ids are superseded, because their evidence compares with a version
+        that is no longer active.
 
         Args:
             scope: The scope.
@@ -215,11 +215,11 @@ class MigrationActs:
             note: What they say about it; may be empty.
 
         Raises:
-            AccessForbidden: MIGRATION_FORBIDDEN.
-            OperatorError: MIGRATION_UNKNOWN, MIGRATION_NOT_OPEN, MIGRATION_NOT_APPROVED, EVIDENCE_STALE,
-                MIGRATION_GATE_FAILED or MIGRATION_WITHOUT_ROUTE.
-            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+            AccessForbidden: `MIGRATION_FORBIDDEN`.
+            OperatorError: `MIGRATION_UNKNOWN`, `MIGRATION_NOT_OPEN`, `MIGRATION_NOT_APPROVED`, `EVIDENCE_STALE`,
+                `MIGRATION_GATE_FAILED` or `MIGRATION_WITHOUT_ROUTE`.
+            RulebookRefused: `RULEBOOK_VERSION_CONFLICT`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was done.
         """
         require_act(user, scope, "draft", "approve")
         require_note(note)
@@ -228,8 +228,8 @@ class MigrationActs:
         if not candidates:
             raise OperatorError(
                 "MIGRATION_WITHOUT_ROUTE",
-                f"The migration {migration_id} names no rulebook, so there is no route to change. A release "
-                f"brings other evaluators and adapters along.",
+                f"The migration {migration_id} lists no rulebook, so there is no route to change. New evaluators "
+                "and adapters arrive with a release instead.",
             )
         self._require_applicable(scope, stored)
         # Registered before the route, in transactions of their own: a registration that no route follows does no harm.
@@ -242,7 +242,8 @@ class MigrationActs:
             if found is None or found.proposed != stored.standing.proposed:
                 raise OperatorError(
                     "MIGRATION_NOT_OPEN",
-                    f"The migration {migration_id} was proposed anew in this moment; look at it again.",
+                    f"The migration {migration_id} was proposed again just now. Read the new proposal, and "
+                    "repeat the command.",
                 )
             self._require_applicable(scope, StoredMigration(found, stored.manifest, stored.evidence, (), ()))
             self._require_fresh(change, stored.evidence, migration_id)
@@ -259,20 +260,19 @@ class MigrationActs:
     def rollback(
         self, scope: Scope, user: User, rulebook_id: str, note: str, *, active: str | None = None
     ) -> RouteEntry:
-        """Routes a rulebook id back to the version that was applied before the one in force.
+        """Routes a rulebook id back to the version that was applied before the active one.
 
         Args:
             scope: The scope.
             user: Who rolls back: anyone who may draft or approve in the scope.
             rulebook_id: The rulebook id.
             note: What they say about it; may be empty.
-            active: The version that has to be in force, so that a rollback that is made twice goes back once; None for
-                any.
+            active: The version that must be active, so that a repeated rollback goes back only once; None for any.
 
         Raises:
-            AccessForbidden: MIGRATION_FORBIDDEN.
-            OperatorError: ROUTE_UNKNOWN, ROUTE_MOVED or ROLLBACK_IMPOSSIBLE.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+            AccessForbidden: `MIGRATION_FORBIDDEN`.
+            OperatorError: `ROUTE_UNKNOWN`, `ROUTE_MOVED` or `ROLLBACK_IMPOSSIBLE`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was done.
         """
         require_act(user, scope, "draft", "approve")
         require_note(note)
@@ -282,20 +282,21 @@ class MigrationActs:
             if not routes:
                 raise OperatorError(
                     "ROUTE_UNKNOWN",
-                    f"The scope {scope.name} has no route of {rulebook_id!r}. `gate migrate status` shows all routes.",
+                    f"The scope {scope.name} has no route for {rulebook_id!r}. `gate migrate status` shows all routes.",
                 )
             target, current = rollback_target(routes), routes[-1]
             if active not in (None, current["to"]["version"]):
                 raise OperatorError(
                     "ROUTE_MOVED",
-                    f"{rulebook_id} leads to {current['to']['version']}, and not to {active}, so nothing was "
-                    f"rolled back. `gate migrate status --scope {scope.name}` shows who moved it, and when.",
+                    f"{rulebook_id} is routed to {current['to']['version']}, not to {active}, so nothing was "
+                    f"rolled back. `gate migrate status --scope {scope.name}` shows who changed the route, and "
+                    "when.",
                 )
             if target is None:
                 raise OperatorError(
                     "ROLLBACK_IMPOSSIBLE",
-                    f"{rulebook_id} {current['to']['version']} was applied first, so there is no version to go back "
-                    f"to. Apply a migration to another version.",
+                    f"{rulebook_id} {current['to']['version']} was the first version applied, so there is no "
+                    "version to roll back to. Apply a migration to another version.",
                 )
             entry = route_entry(
                 entry_id=new_id("rte", now),
@@ -314,7 +315,8 @@ class MigrationActs:
         return entry
 
     def start_shadow(self, scope: Scope, user: User, migration_id: str) -> Shadow:
-        """Starts the shadow of a migration: from the next decision on, the analytics process decides each anew.
+        """Starts the shadow of a migration. From then on, the analytics process decides each new decision again with
+        the candidate.
 
         Args:
             scope: The scope.
@@ -322,9 +324,9 @@ class MigrationActs:
             migration_id: The migration, which is proposed or approved.
 
         Raises:
-            AccessForbidden: MIGRATION_FORBIDDEN.
-            OperatorError: MIGRATION_UNKNOWN, MIGRATION_NOT_OPEN, MIGRATION_WITHOUT_ROUTE or SHADOW_RUNNING.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+            AccessForbidden: `MIGRATION_FORBIDDEN`.
+            OperatorError: `MIGRATION_UNKNOWN`, `MIGRATION_NOT_OPEN`, `MIGRATION_WITHOUT_ROUTE` or `SHADOW_RUNNING`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was done.
         """
         require_act(user, scope, "draft", "approve")
         with self._ledger.changes.changing(scope.scope_id, scope.name, self._clock()) as change:
@@ -335,9 +337,9 @@ class MigrationActs:
             if running is not None:
                 raise OperatorError(
                     "SHADOW_RUNNING",
-                    f"The shadow of {migration_id} runs already: {running.started_by} started it at "
-                    f"{running.started_at}. `gate migrate shadow show {migration_id} --scope {scope.name}` shows what "
-                    f"it found. To begin anew, stop it first.",
+                    f"The shadow of {migration_id} is already running: {running.started_by} started it at "
+                    f"{running.started_at}. `gate migrate shadow show {migration_id} --scope {scope.name}` shows "
+                    "what it found. To start over, stop it first.",
                 )
             require_shadowable(found)
             change.start_shadow(migration_id, user.name)
@@ -352,9 +354,9 @@ class MigrationActs:
             migration_id: The migration.
 
         Raises:
-            AccessForbidden: MIGRATION_FORBIDDEN.
-            OperatorError: MIGRATION_UNKNOWN or SHADOW_NOT_RUNNING.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+            AccessForbidden: `MIGRATION_FORBIDDEN`.
+            OperatorError: `MIGRATION_UNKNOWN` or `SHADOW_NOT_RUNNING`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was done.
         """
         require_act(user, scope, "draft", "approve")
         with self._ledger.changes.changing(scope.scope_id, scope.name, self._clock()) as change:
@@ -400,8 +402,9 @@ class MigrationActs:
         if evidence_hash != found.evidence_hash:
             raise OperatorError(
                 "EVIDENCE_MISMATCH",
-                f"{evidence_hash} is not the latest evidence of {found.migration_id}. Read its report, which names "
-                f"that evidence, before you decide: `gate migrate report {found.migration_id} --scope {scope.name}`.",
+                f"{evidence_hash} is not the hash of the latest evidence of {found.migration_id}. Before you "
+                "decide, read the report, which shows the latest hash: `gate migrate report "
+                f"{found.migration_id} --scope {scope.name}`.",
             )
         evidence = stored_document(change, found.evidence_hash)
         require_gate(evidence, found.migration_id)
@@ -422,8 +425,8 @@ class MigrationActs:
         if found.approval is None and needs_approval(stored.manifest, stored.evidence):
             raise OperatorError(
                 "MIGRATION_NOT_APPROVED",
-                f"The migration {migration_id} is not approved. An approver approves it with `gate migrate approve "
-                f"{migration_id} --scope {scope.name} --evidence {found.evidence_hash}`.",
+                f"The migration {migration_id} is not approved. An approver can approve it with `gate migrate "
+                f"approve {migration_id} --scope {scope.name} --evidence {found.evidence_hash}`.",
             )
         require_gate(stored.evidence, migration_id)
 

@@ -129,7 +129,7 @@ def migration_document(stored: StoredMigration, stale: Sequence[str]) -> dict[st
 
 
 def routes_document(routes: Mapping[str, Sequence[RouteEntry]]) -> dict[str, Any]:
-    """{count, routes}: the route of each rulebook id that is in force, by rulebook id."""
+    """The active route of each rulebook id, by id: `{count, routes}`."""
     return {"count": len(routes), "routes": [of[-1] for of in routes.values()]}
 
 
@@ -147,6 +147,6 @@ def damaged(what: str) -> ServiceUnavailable:
     """The error where a document that the chain cites is not there as it was stored."""
     return ServiceUnavailable(
         "SVC_STORAGE_UNAVAILABLE",
-        f"In the ledger, the {what} is missing or was changed after it was stored; the operator must run `gate chain "
-        f"check`.",
+        f"In the ledger, the {what} is missing or was changed after it was stored. The operator must run `gate "
+        "chain check`.",
     )

@@ -38,7 +38,7 @@ _LOOKED_THROUGH: Final = 200
 
 
 class InScope(Protocol):
-    """Whoever reads in a scope: the scope itself, or a caller's authority."""
+    """The reader: a scope itself, or a caller's authority."""
 
     @property
     def scope_id(self) -> str:
@@ -68,10 +68,11 @@ class Migrations:
     def shadows(self, scope: InScope) -> dict[str, Shadow]:
         """The shadows that run in a scope, by the ids of their migrations.
 
-        What one found before its migration was proposed anew is left out: it is about other candidates.
+        The results of a shadow from before its migration was proposed again are left out, because they are about other
+        candidates.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._ledger.changes.reading(scope.scope_id) as reader:
             running = reader.shadows()
@@ -86,8 +87,8 @@ class Migrations:
         """A migration of a scope.
 
         Raises:
-            OperatorError: MIGRATION_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            OperatorError: `MIGRATION_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         found = self.find(scope, migration_id)
         if found is None:
@@ -98,7 +99,7 @@ class Migrations:
         """A migration of a scope; None where the scope has none of that id.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._ledger.changes.reading(scope.scope_id) as reader:
             entries, cited = _entries(reader, migration_id)
@@ -115,7 +116,7 @@ class Migrations:
         """Where a migration of a scope stands; None where the scope has none of that id.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._ledger.changes.reading(scope.scope_id) as reader:
             return standing_in(reader, migration_id)
@@ -124,7 +125,7 @@ class Migrations:
         """All migrations of a scope, those proposed last first.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._ledger.changes.reading(scope.scope_id) as reader:
             return standings_in(reader)
@@ -137,7 +138,7 @@ class Migrations:
             rulebook_id: The one rulebook id to look for; None for all.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._ledger.changes.reading(scope.scope_id) as reader:
             return _by_rulebook(reader.routes(rulebook_id))
@@ -146,7 +147,7 @@ class Migrations:
         """The version that a rulebook id leads to; None where it has no route.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         route = self._ledger.changes.active(scope.scope_id, rulebook_id).route
         return None if route is None else self._ledger.rulebooks.find(scope.scope_id, route["to"]["hash"])
@@ -155,7 +156,7 @@ class Migrations:
         """A registered rulebook.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it is not stored as it was registered.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: it is not stored as it was registered.
         """
         return self._sources.registered_rulebook(scope.scope_id, registered.hash)
 
@@ -164,9 +165,9 @@ class Migrations:
     ) -> dict[str, AdapterDependency | None]:
         """The adapters that make the facts of candidates, by rulebook id; None where callers send them.
 
-        A version that is registered keeps its adapter, or has none. Any other has that of the version in force or,
-        without one, the adapter that was registered last for its rulebook id, in the version of it that the migration
-        names. A rulebook of which nothing is registered has the one adapter that the migration names.
+        A registered version keeps its adapter, or has none. Another version has the adapter of the active version.
+        Without an active version, it has the adapter that was registered last for its rulebook id, in the version that
+        the migration lists. A rulebook without any registered version has the only adapter of the migration.
 
         Args:
             scope: The scope.
@@ -174,8 +175,8 @@ class Migrations:
             adapters: The adapters that the migration names.
 
         Raises:
-            OperatorError: MIGRATION_ADAPTER_UNCLEAR: several could be meant, or one makes the facts of no candidate.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            OperatorError: `MIGRATION_ADAPTER_UNCLEAR`: several could be meant, or one makes the facts of no candidate.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         found: dict[str, AdapterDependency | None] = {}
         for rulebook in rulebooks:
@@ -192,8 +193,8 @@ class Migrations:
             if adapter["adapter_id"] not in used:
                 raise OperatorError(
                     "MIGRATION_ADAPTER_UNCLEAR",
-                    f"The migration names the adapter {adapter['adapter_id']}, which made the facts of none of its "
-                    f"rulebooks so far. Take it out of the manifest; or register the candidate first, with `gate "
+                    f"The migration lists the adapter {adapter['adapter_id']}, which none of its rulebooks has "
+                    "used so far. Remove it from the manifest, or register the candidate first, with `gate "
                     f"rulebook register FILE --scope {scope.name} --adapter {adapter['adapter_id']}`.",
                 )
         return found
@@ -210,7 +211,7 @@ class Migrations:
         """A migration as `migration_document` says. The evidence of one that is no longer open is of its own day.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         stale: Sequence[str] = ()
         if stored.standing.state in ("proposed", "approved"):
@@ -222,7 +223,7 @@ class Migrations:
         """The candidates of a migration.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._ledger.changes.reading(scope.scope_id) as reader:
             return [_candidate(reader, of["hash"]) for of in standing_.proposed["candidates"]]
@@ -231,8 +232,8 @@ class Migrations:
         """Requires that no version of some candidates names another rulebook.
 
         Raises:
-            RulebookRefused: RULEBOOK_VERSION_CONFLICT.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            RulebookRefused: `RULEBOOK_VERSION_CONFLICT`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         for rulebook in rulebooks:
             known = self._ledger.rulebooks.find_version(scope.scope_id, rulebook.rulebook_id, rulebook.version)
@@ -247,7 +248,7 @@ class Migrations:
             evidence: The evidence.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         return find_staleness(evidence, self._today(reader, evidence), self._max_new_share)
 
@@ -283,7 +284,7 @@ def stored_document(reader: ChangeReader, hash_: str) -> Any:
     """A stored document, by its hash.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: an entry cites it, and it is not there.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: an entry cites it, and it is not there.
     """
     found = reader.document(hash_)
     if found is None:
@@ -327,7 +328,7 @@ def _only_one(rulebook: Rulebook, candidates: int, adapters: Sequence[AdapterDep
     if len(adapters) > 1 or (adapters and candidates > 1):
         raise OperatorError(
             "MIGRATION_ADAPTER_UNCLEAR",
-            f"Nothing says whether an adapter that the migration names makes the facts of {rulebook.rulebook_id}, of "
-            f"which no version is registered. Register it first, with `gate rulebook register`.",
+            f"No version of {rulebook.rulebook_id} is registered, so it is unclear whether an adapter of the "
+            "migration computes its facts. Register the rulebook first, with `gate rulebook register`.",
         )
     return adapters[0] if adapters else None

@@ -27,12 +27,12 @@ def require_act(user: User, scope: Scope, *acts: Act, code: str = "MIGRATION_FOR
         needed = {"draft": "author", "approve": "approver"}
         roles = " or ".join(needed[act] for act in acts if act in needed)
         has = "no role" if role is None else f"the role {role}"
-        instead = "" if role is None else ", in place of that one"
+        instead = "" if role is None else ", which replaces the current role"
         grant = f"`gate users grant {user.name} --scope {scope.name} --role {needed[acts[0]]}`"
         raise AccessForbidden(
             code,
-            f"{user.name} has {has} in the scope {scope.name}, and this needs the role {roles}. An operator grants it "
-            f"with {grant}{instead}.",
+            f"{user.name} has {has} in the scope {scope.name}, but this needs the role {roles}. An operator can "
+            f"assign it with {grant}{instead}.",
         )
 
 
@@ -41,8 +41,8 @@ def require_another(user: User, found: Standing) -> None:
     if found.author == user.name:
         raise AccessForbidden(
             "MIGRATION_FORBIDDEN",
-            f"{user.name} proposed the migration {found.migration_id}, and nobody approves a migration of their own; "
-            f"ask another user with the role approver.",
+            f"{user.name} proposed the migration {found.migration_id}, so {user.name} cannot approve it. Ask "
+            "another user with the role approver.",
         )
 
 
@@ -51,20 +51,20 @@ def require_shadowable(found: Standing) -> None:
     if found.state not in ("proposed", "approved"):
         raise OperatorError(
             "MIGRATION_NOT_OPEN",
-            f"The migration {found.migration_id} was {found.sentence()}, so that it has no shadow. Only a migration "
-            f"that is proposed or approved has one.",
+            f"The migration {found.migration_id} was {found.sentence()}, so it has no shadow. Only a proposed or "
+            "approved migration can have one.",
         )
     if not found.proposed["candidates"]:
         raise OperatorError(
             "MIGRATION_WITHOUT_ROUTE",
-            f"The migration {found.migration_id} names no rulebook, so that no candidate can decide anything anew.",
+            f"The migration {found.migration_id} lists no rulebook, so no candidate can decide requests again.",
         )
 
 
 def require_note(note: str) -> None:
     if len(note) > MAX_NOTE or not has_utf8(note):
         raise OperatorError(
-            "NOTE_INVALID", f"The note must have at most {MAX_NOTE} characters in UTF-8; write a shorter one."
+            "NOTE_INVALID", f"The note must have at most {MAX_NOTE} characters in UTF-8. Write a shorter note."
         )
 
 
@@ -72,8 +72,8 @@ def require_proposed(manifest: Mapping[str, Any]) -> None:
     if manifest["status"] != "proposed":
         raise OperatorError(
             "MIGRATION_STATUS_INVALID",
-            f"The manifest of {manifest['migration_id']} has the status {manifest['status']}; set it to proposed. "
-            f"Approvals are made with `gate migrate approve`, and not in the file.",
+            f"The manifest of {manifest['migration_id']} has the status {manifest['status']}. Set it to "
+            "proposed. Approve it with `gate migrate approve`, not in the file.",
         )
 
 
@@ -87,7 +87,8 @@ def require_about(evidence: Mapping[str, Any], manifest: Mapping[str, Any], cand
     ):
         raise OperatorError(
             "EVIDENCE_INVALID",
-            f"The evidence is not about the manifest of {manifest['migration_id']} and its candidates; make it anew.",
+            f"The evidence does not match the manifest of {manifest['migration_id']} and its candidates. Create "
+            "the evidence again.",
         )
 
 
@@ -95,8 +96,8 @@ def require_gate(evidence: Mapping[str, Any], migration_id: str) -> None:
     if faults := find_gate_faults(evidence):
         raise OperatorError(
             "MIGRATION_GATE_FAILED",
-            f"The migration {migration_id} does not pass the gate. {' '.join(faults[:5])} Mend the candidate or the "
-            f"manifest, and propose it again.",
+            f"The migration {migration_id} does not pass the gate. {' '.join(faults[:5])} Fix the candidate or "
+            "the manifest, and propose the migration again.",
         )
 
 
@@ -104,6 +105,6 @@ def no_shadow(migration_id: str, scope: str) -> OperatorError:
     """The error where a migration's shadow does not run."""
     return OperatorError(
         "SHADOW_NOT_RUNNING",
-        f"No shadow of {migration_id} runs. `gate migrate shadow start {migration_id} --scope {scope}` starts one, as "
-        f"long as the migration is proposed or approved.",
+        f"No shadow of {migration_id} is running. While the migration is proposed or approved, `gate migrate "
+        f"shadow start {migration_id} --scope {scope}` starts one.",
     )

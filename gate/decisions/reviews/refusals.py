@@ -13,24 +13,25 @@ def require_approver(user: User, scope: Scope) -> None:
     """Requires that a user may resolve the held decisions of a scope.
 
     Raises:
-        AccessForbidden: REVIEW_FORBIDDEN.
+        AccessForbidden: `REVIEW_FORBIDDEN`.
     """
     role = user.roles.get(scope.scope_id)
     if not may(role, "approve"):
         has = "no role" if role is None else f"the role {role}"
         raise AccessForbidden(
             "REVIEW_FORBIDDEN",
-            f"{user.name} has {has} in the scope {scope.name}, and only an approver grants or refuses a held action. "
-            f"An operator gives the role with `gate users grant {user.name} --scope {scope.name} --role approver`.",
+            f"{user.name} has {has} in the scope {scope.name}, but only an approver can grant or refuse a held "
+            f"action. An operator can assign the role with `gate users grant {user.name} --scope {scope.name} "
+            "--role approver`.",
         )
 
 
 def not_held(record: Cited) -> ReviewConflict:
-    """SVC_RESOLUTION_NOT_HELD: a decision that nobody holds."""
+    """`SVC_RESOLUTION_NOT_HELD`: a decision that nobody holds."""
     why = (
-        "is advisory, and nobody can grant it"
+        "is advisory, so nobody can grant it"
         if record["verdict"] == "review"
-        else f"has the verdict {record['verdict']}, and only a review is resolved"
+        else f"has the verdict {record['verdict']}, but only a review can be resolved"
     )
     return ReviewConflict(
         "SVC_RESOLUTION_NOT_HELD",
@@ -40,7 +41,7 @@ def not_held(record: Cited) -> ReviewConflict:
 
 
 def final(review: ReviewRow | None) -> ReviewConflict:
-    """SVC_RESOLUTION_FINAL: a review that was resolved before; None where it cannot be found any more."""
+    """`SVC_RESOLUTION_FINAL`: a review that was resolved before; None where it cannot be found any more."""
     state, at = ("resolved", None) if review is None else (review.state, review.resolved_at)
     done = {"executed": "was granted, and executed since", "expired": "expired"}.get(state, f"was {state}")
     return ReviewConflict(

@@ -1,7 +1,7 @@
 """Held decisions are resolved here: an owner grants or refuses the action, or the service lets the review expire.
 
-A resolution is final, and there is one for a decision. It is checked, hashed, signed and in the ledger before anyone
-hears of it. The record's verdict stays `review`: what opens the held action is the signed grant.
+A resolution is final, and a decision has at most one. It is checked, hashed, and signed, and in the ledger before
+anyone learns of it. The record's verdict stays `review`; only the signed grant allows the held action.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Resolutions:
 
         Args:
             ledger: Where decisions and resolutions are kept.
-            signing: What signs now, and the moment; raises ServiceUnavailable where that cannot be said.
+            signing: What signs now, and the moment; raises `ServiceUnavailable` where that cannot be said.
             clock: The current moment, in UTC.
         """
         self._ledger = ledger
@@ -103,10 +103,10 @@ class Resolutions:
             idempotency_key: The caller's retry handle, unique for one decision.
 
         Raises:
-            NotFound: SVC_DECISION_NOT_FOUND.
-            IdempotencyConflict: SVC_RESOLUTION_IDEMPOTENCY_CONFLICT, or SVC_RESOLUTION_IDEMPOTENCY_IN_PROGRESS.
+            NotFound: `SVC_DECISION_NOT_FOUND`.
+            IdempotencyConflict: `SVC_RESOLUTION_IDEMPOTENCY_CONFLICT`, or `SVC_RESOLUTION_IDEMPOTENCY_IN_PROGRESS`.
             RequestRefused: The body is no resolution, or cites another record.
-            ReviewConflict: SVC_RESOLUTION_NOT_HELD or SVC_RESOLUTION_FINAL.
+            ReviewConflict: `SVC_RESOLUTION_NOT_HELD` or `SVC_RESOLUTION_FINAL`.
             AccessForbidden: The key may no longer resolve.
             ServiceUnavailable: Storage or signing is not available: nothing was acknowledged.
         """
@@ -150,7 +150,7 @@ class Resolutions:
             record_hash: The record that the user looked at; None where nobody said.
 
         Raises:
-            AccessForbidden: REVIEW_FORBIDDEN.
+            AccessForbidden: `REVIEW_FORBIDDEN`.
             NotFound, RequestRefused, ReviewConflict, ServiceUnavailable: As `resolve`.
         """
         require_approver(user, scope)
@@ -196,8 +196,8 @@ class Resolutions:
             Whether it expired now.
 
         Raises:
-            NotFound: SVC_DECISION_NOT_FOUND.
-            ReviewConflict: SVC_RESOLUTION_FINAL: its owner was quicker.
+            NotFound: `SVC_DECISION_NOT_FOUND`.
+            ReviewConflict: `SVC_RESOLUTION_FINAL`: its owner was quicker.
             ServiceUnavailable: Storage or signing is not available: nothing was recorded.
         """
         record = self._decisions.find(scope_id, decision_id)
@@ -207,8 +207,8 @@ class Resolutions:
         """Where the review of a decision stands.
 
         Raises:
-            NotFound: SVC_DECISION_NOT_FOUND.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: something cannot be read, or is not as it was made.
+            NotFound: `SVC_DECISION_NOT_FOUND`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: something cannot be read, or is not as it was made.
         """
         return standing_of(self._ledger, scope_id, self._decisions.find(scope_id, decision_id))
 
@@ -223,7 +223,7 @@ class Resolutions:
         """The entry of a resolution that somebody sends.
 
         Raises:
-            ReviewConflict: SVC_RESOLUTION_NOT_HELD or SVC_RESOLUTION_FINAL.
+            ReviewConflict: `SVC_RESOLUTION_NOT_HELD` or `SVC_RESOLUTION_FINAL`.
         """
         review = self._ledger.reviews.find(scope_id, record["decision_id"])
         # The service lets it expire within a second; an answer that comes before that is still too late.
@@ -249,7 +249,8 @@ class Resolutions:
         if answer == GRANTED and signers.receipt is None:
             raise ServiceUnavailable(
                 "SVC_SIGNING_UNAVAILABLE",
-                "Receipt signing is off, and an unsigned grant opens no action; the operator must turn signing on.",
+                "Receipt signing is off, and an unsigned grant allows no action. The operator must turn on "
+                "receipt signing.",
             )
         expires_at = review.due_at if answer == EXPIRED else None
         if answer == GRANTED:

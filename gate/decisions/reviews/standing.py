@@ -22,10 +22,10 @@ _RECEIPTS_BYTES: Final = 4 * 1024 * 1024
 
 
 class ReviewStanding(TypedDict):
-    """Where the review of a decision stands; what an owner has to do with is null where it is not held for one.
+    """The state of the review of a decision. The fields about an owner are null if the decision is not held for one.
 
-    `executed_at` is when a receipt said that the action was executed on its target, whether that was in order or not;
-    null where none does, or a later one says that it was reverted.
+    `executed_at` is when a receipt said that the action was executed on its target, permitted or not. It is null
+    without such a receipt, or if a later receipt says that the action was reverted.
     """
 
     decision_id: str
@@ -41,7 +41,7 @@ def standing_of(ledger: Ledger, scope_id: str, record: Cited) -> ReviewStanding:
     """Where the review of a decision stands.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: something cannot be read, or is not as it was made.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: something cannot be read, or is not as it was made.
     """
     review = ledger.reviews.find(scope_id, record["decision_id"])
     return {
@@ -59,7 +59,7 @@ def last_receipts(ledger: Ledger, scope_id: str, decision_id: str) -> list[Mappi
     """The last execution receipts of a decision, the newest first.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: a receipt cannot be read, or is not as it was made.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: a receipt cannot be read, or is not as it was made.
     """
     found, _ = ledger.entries.reports(
         scope_id, decision_id, EXECUTIONS.entry_type, limit=_RECEIPTS, room=_RECEIPTS_BYTES
@@ -78,7 +78,7 @@ def stored_resolution(stored: StoredReport) -> Resolution:
     """A resolution as it was answered when it was made.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it is not readable, not what was hashed and linked, or has fields
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: it is not readable, not what was hashed and linked, or has fields
             that nothing covers.
     """
     return cast("Resolution", stored_report(RESOLUTIONS, stored))
@@ -102,6 +102,6 @@ def _resolution_of(ledger: Ledger, review: ReviewRow) -> Resolution | None:
             return resolution
     raise ServiceUnavailable(
         "SVC_STORAGE_UNAVAILABLE",
-        f"In the ledger, the review of {review.decision_id} is not as its resolution says; the operator must run "
-        f"`gate chain check`.",
+        f"In the ledger, the review of {review.decision_id} does not match its resolution. The operator must run "
+        "`gate chain check`.",
     )

@@ -1,7 +1,7 @@
-"""The rows beside a chain whose entries are whole: rows of no entry, rows beyond the chain's end, and counts.
+"""The rows of other tables about a chain whose entries are whole: rows of no entry, rows past the end, and counts.
 
-A row that names a position beyond the chain's end is damage as well: an append writes all its rows in one transaction,
-and nothing is ever taken back. Either the row was added, or entries were cut off the chain's end and it was left.
+A row for a position past the end of the chain is damage, too. An append writes all its rows in one transaction, and no
+entry is ever removed. Either the row was added, or entries were cut off the end of the chain.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PAGE: Final = 256
 
 
 def check_beside(ledger: AuditedLedger, scope_id: str, size: int, rows: Rows) -> Finding | None:
-    """The first row beside a chain that does not follow from it.
+    """The first row in another table that does not follow from the chain.
 
     Args:
         ledger: The ledger.
@@ -31,7 +31,7 @@ def check_beside(ledger: AuditedLedger, scope_id: str, size: int, rows: Rows) ->
         rows: How many rows those are.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     with ledger.snapshot(scope_id) as seen:
         # The head of this snapshot: what was appended since the audit began has its rows as well.
@@ -49,36 +49,33 @@ def check_beside(ledger: AuditedLedger, scope_id: str, size: int, rows: Rows) ->
         stray = seen.stray_outcome()
         miscounted = seen.miscounted()
     if stray is not None:
-        what = f"The table {stray.table} has a row for it, and no such entry is there."
+        what = f"The table {stray.table} has a row for it, but there is no such entry."
         return beside(stray.position, what, stray.row, table=latest_outcomes.name)
     if miscounted is not None:
         named = ", ".join(f"{name} {value!r}" for name, value in miscounted.items())
-        what = (
-            f"The table outcome_counts does not count what the outcomes are, for {named}, so that decision_confidence "
-            f"goes wrong."
-        )
+        what = f"The table outcome_counts has a wrong count for {named}, so decision_confidence will be wrong."
         return beside(None, what, " ".join(miscounted.values()), table=outcome_counts.name)
     return None
 
 
 def _moving(table: Table) -> Finding:
-    what = f"The table {table.name} changed while it was read; check the chain again."
+    what = f"The table {table.name} changed while it was read. Check the chain again."
     return beside(None, what, "", table=table.name)
 
 
 def _beyond(stray: Stray, end: int) -> Finding:
     at, row = stray.position, stray.row
     if isinstance(at, int) and at < 1:
-        what = f"The table {stray.table} has the row {row} for position {at}, and no chain has such a position."
+        what = f"The table {stray.table} has the row {row} for position {at}, which no chain has."
     elif stray.table == entries.name:
         what = (
-            f"There is an entry at position {at}, and the chain ends at {end}: its head was moved back, or the entry "
-            f"was added."
+            f"There is an entry at position {at}, but the chain ends at {end}: its head was moved back, or the "
+            "entry was added."
         )
     else:
         what = (
-            f"The table {stray.table} has the row {row} for position {at}, and the chain ends at {end}: entries were "
-            f"cut off its end, or the row was added. A checkpoint that was kept elsewhere tells the two apart."
+            f"The table {stray.table} has the row {row} for position {at}, but the chain ends at {end}: entries "
+            "were cut off its end, or the row was added. A checkpoint that you kept elsewhere shows which."
         )
     return tampered(at, what, row, table=stray.table)
 
@@ -95,9 +92,9 @@ def _stray_claim(ledger: AuditedLedger, scope_id: str, size: int) -> Finding | N
         for row in of_chain:
             if made.get(row.position) != row.claim:
                 what = (
-                    f"The table claims lets the idempotency key of the row {_hex(row.claim)} stand for the entry at "
-                    f"position {row.position}, which was not made with it: a request with that key would be answered "
-                    f"with that entry."
+                    f"The table claims maps the idempotency key of the row {_hex(row.claim)} to the entry at "
+                    f"position {row.position}, which was not made with that key. A request with the key would "
+                    "get that entry as its answer."
                 )
                 return beside(row.position, what, _hex(row.claim), table=claims.name)
         if len(page) < _PAGE:

@@ -1,4 +1,4 @@
-"""Whole chains under audit: divided into stretches, whose ends have to fit, and held against the rows beside them."""
+"""The audit of whole chains. A chain is divided into stretches whose ends must fit, and compared with other tables."""
 
 from __future__ import annotations
 
@@ -56,20 +56,10 @@ def check_chains(
 ) -> list[Audit]:
     """Recomputes scopes' chains from what is stored, and holds against them whatever has to follow from them.
 
-    - An entry must hold in itself (its hashes, its derived fields, a record's signatures and the stored request behind
-      its input hash), must have no field that nothing covers, must be what its link says, and must agree with the
-      decision that it is about. What is missing of a decision must have been erased, and what was erased be missing.
-      The state of the key that signed a record is no matter of the chain.
-    - Every link, root and position must follow from the one before, up to the head.
-    - A record's rulebook must be registered as the record cites it, and every registration be as it was made.
-    - A migration or a route must follow from those before it: what it rests on was proposed, and approved where it had
-      to be; a decision by a route must be of the version that the route led to at its position.
-    - Each idempotency key must be claimed by the entry that was made with it, and no other key by any entry.
-    - A resolution must be the only one of a held decision before it, and be signed with a key of the instance where it
-      is signed; a grant always is. Behind a grant a receipt is in order, and elsewhere it has its flag.
-    - The rows that decisions are searched by, where reviews stand, latest outcomes and their counts must be what the
-      entries give.
-    - No row may name a position beyond the chain's end.
+    An entry must be valid in itself: its hashes, its derived fields, the signatures of a record, and the stored request
+    of its input hash. It must have no field that no hash covers, and must match its link and its decision. Missing
+    parts of a decision must have been erased, and erased parts must be missing. The state of the key that signed a
+    record does not matter to the chain.
 
     It takes time in proportion to the entries, and memory that does not depend on them. The ledger may be in use.
 
@@ -80,8 +70,8 @@ def check_chains(
         told: Told how many entries were read so far.
 
     Raises:
-        OperatorError: CHECK_INTERRUPTED.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        OperatorError: `CHECK_INTERRUPTED`.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     # The heads first: what is appended from now on is left to the next audit.
     audits = {scope_id: Audit(scope_id, instance.ledger.entries.head(scope_id)) for scope_id in scope_ids}
@@ -143,7 +133,7 @@ def _fit(task: Task, found: Judged, before: Head) -> Finding | None:
     """What is wrong with a stretch, or with where it meets the one before."""
     if found.start == before:
         return found.finding
-    what = f"The entry at position {task.after} changed, or went, while the chain was read."
+    what = f"The entry at position {task.after} changed, or disappeared, while the chain was read."
     return tampered(task.after, what, task.after)
 
 
@@ -151,7 +141,7 @@ def _end(instance: Instance, trust: Trust, audit: Audit, end: Head, rows: Rows) 
     """What is wrong with the end of a chain whose entries are whole, or with what stands beside them."""
     scope_id = audit.scope_id
     if end != audit.head:
-        what = "The chain's head is not what its last link gives."
+        what = "The head of the chain does not match its last link."
         return tampered(audit.head.size, what, audit.head.chain_id, table=chain_heads.name)
     ledger = instance.ledger.audited
     return (

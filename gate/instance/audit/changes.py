@@ -1,6 +1,6 @@
 """Migrations and routes under audit: each entry, the index that finds it, the documents it cites, and what it rests on.
 
-A decision that refers to a rulebook by its id alone is held against the route that was in force at its position.
+A decision that cites a rulebook by its id alone is compared with the route that was active at its position.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def change_fault(entry: Entry, link: Link, kind: EntryKind) -> str | None:
     material = entry_link(kind, document)
     linked = all(members[name] == getattr(material, name) for name in material._fields)
     if entry.row.entry_id != document[kind.id_member] or not linked:
-        return f"The link is not that of the stored {kind.entry_type}."
+        return f"The link does not match the stored {kind.entry_type}."
     return None
 
 
@@ -46,7 +46,7 @@ def index_finding(entry: Entry, kind: EntryKind | None, material: Material) -> F
     expected = None if kind is None else (kind.entry_type, entry.document[kind.subject_member])
     if material.changes.get(position) == expected:
         return None
-    what = "The table changes does not say what it is about, so that the route in force may be another."
+    what = "Its row in the table changes does not match it, so the active route may be a different one."
     return tampered(position, what, position, table=changes.name)
 
 
@@ -80,11 +80,14 @@ def routed_fault(record: Record, request: Any, position: int, material: Material
     index = bisect_left(timeline, position, key=lambda route: route[0]) - 1
     if index >= 0 and timeline[index][1] == record["policy_hash"] and record["policy_id"] == named:
         return None
-    return f"Its request refers to {named} by its route, which led to another version at this position, or to none."
+    return (
+        f"Its request refers to {named} by its route, but at this position that route led to another version, or "
+        "to none."
+    )
 
 
 def check_changes(ledger: AuditedLedger, scope_id: str, size: int) -> Finding | None:
-    """The first migration, route or document of a scope that does not follow from what is before it in the chain.
+    """The first migration, route, or document of a scope that does not follow from the entries before it in the chain.
 
     Args:
         ledger: The ledger.
@@ -92,12 +95,12 @@ def check_changes(ledger: AuditedLedger, scope_id: str, size: int) -> Finding | 
         size: How many entries of the chain were judged; each change among them has its row.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     with ledger.snapshot(scope_id) as seen:
         stray = seen.stray_change()
         if stray is not None:
-            what = f"The table {stray.table} has a row for it, and no such entry is there."
+            what = f"The table {stray.table} has a row for it, but there is no such entry."
             return beside(stray.position, what, stray.row, table=changes.name)
         documents = _Documents()
         for row in seen.documents():
@@ -117,7 +120,7 @@ def check_changes(ledger: AuditedLedger, scope_id: str, size: int) -> Finding | 
         hashes = audit.targets
         missing = hashes - {row.hash for row in seen.registered(sorted(hashes))}
     if missing:
-        what = f"A route leads to the rulebook {min(missing)}, and the table rulebooks lacks it."
+        what = f"A route leads to the rulebook {min(missing)}, which the table rulebooks lacks."
         return tampered(None, what, min(missing), table="rulebooks")
     return audit.find_break()
 
@@ -139,7 +142,7 @@ class _Documents:
         except (GateError, KeyError, TypeError, AttributeError):
             holds = False
         if not holds:
-            return f"The document {row.hash} is not the {row.kind} that was stored: its hash is another."
+            return f"The document {row.hash} differs from the stored {row.kind}: its hash is different."
         return None
 
     def _keep(self, row: DocumentRow, body: Any) -> None:
@@ -179,7 +182,7 @@ class _Changes:
         """Takes the next change; what is wrong with it, as a sentence."""
         self.cited.update(_cited(document))
         if missing := sorted(_cited(document) - self._documents.kinds.keys()):
-            return f"It cites the document {missing[0]}, and the table {migration_documents.name} lacks it."
+            return f"It cites the document {missing[0]}, which the table {migration_documents.name} lacks."
         if kind is MIGRATIONS:
             return self._add_migration(document)
         self._routes.setdefault(document["rulebook_id"], []).append((position, document))
@@ -191,7 +194,7 @@ class _Changes:
             self._proposed[entry["migration_id"]] = entry
             return None
         if before is None or any(before[name] != entry[name] for name in _OF_PROPOSAL):
-            return "It is about another proposal than the one before it in the chain."
+            return "It is about another proposal than the entry before it in the chain."
         if entry["event"] == "approved":
             self._approved[entry["migration_hash"]] = entry
         return None
@@ -202,17 +205,17 @@ class _Changes:
         proposed = self._proposed.get(route["migration_id"])
         target = {"rulebook_id": route["rulebook_id"], **route["to"]}
         if proposed is None or proposed["evidence_hash"] != route["evidence_hash"] or target not in _targets(proposed):
-            return "It leads to a version that the migration which it cites did not propose on this evidence."
+            return "It leads to a version that its migration did not propose on this evidence."
         if route["approval_hash"] is None:
             manifest, evidence = (
                 self._documents.unapproved.get(hash_) for hash_ in (proposed["manifest_hash"], route["evidence_hash"])
             )
             if manifest is None or evidence is None or needs_approval(manifest, evidence):
-                return "It rests on no approval, and its migration needed one."
+                return "It cites no approval, though its migration needed one."
             return None
         approval = self._approved.get(route["approval_hash"])
         if approval is None or approval["evidence_hash"] != route["evidence_hash"]:
-            return "It rests on an approval that is not before it in the chain, or that is about other evidence."
+            return "It cites an approval that does not come before it in the chain, or that is about other evidence."
         return None
 
     def find_break(self) -> Finding | None:

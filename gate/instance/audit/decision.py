@@ -1,4 +1,4 @@
-"""A decision under audit: its record, its request, its registration and the row that it is searched by."""
+"""The audit of a decision: its record, its request, its registration, and the row for searches."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def decision_finding(entry: Entry, link: Link, material: Material) -> Finding | 
         request, plain = _whole_request(entry, registration)
     fault = _record_fault(entry, record, request, material, plain=plain)
     if fault is None and confidence is not None and is_advisory(record):
-        fault = "It has a confidence, which no advisory decision has."
+        fault = "It has a confidence, but advisory decisions have none."
     if fault is not None:
         return entry_tampered(row, fault)
     # An advisory record cites no rulebook.
@@ -53,7 +53,7 @@ def decision_finding(entry: Entry, link: Link, material: Material) -> Finding | 
     if fault := routed_fault(record, entry.request, row.position, material):
         return entry_tampered(row, fault)
     if row.entry_id != record["decision_id"] or not is_link_of(link, record):
-        return entry_tampered(row, "The link is not that of the stored record.")
+        return entry_tampered(row, "The link does not match the stored record.")
     return _search_finding(row, record, material)
 
 
@@ -69,11 +69,11 @@ def _whole_request(entry: Entry, registration: Registration) -> tuple[Any, bool]
 def _record_fault(entry: Entry, record: Record, request: Any, material: Material, *, plain: bool) -> str | None:
     result = verify_record(record, material.trust, request_body=request, plain=plain)
     if not result.checks.get("members"):
-        return f"The stored record does not hold. {result.message}"
+        return f"The stored record is not valid. {result.message}"
     if added := _added(entry, record):
         return (
-            f"The stored record has fields that no hash covers, and that no record has there: {', '.join(added)}. They "
-            f"were added after it was made."
+            f"The stored record has fields that no hash covers and that records do not have: {', '.join(added)}. "
+            "They were added after it was made."
         )
     failed = [name for name, holds in result.checks.items() if holds is False]
     if set(failed) <= set(AUTHENTICITY):
@@ -85,7 +85,7 @@ def _record_fault(entry: Entry, record: Record, request: Any, material: Material
             and not _attested(record, material.trust)
         ):
             failed.append("attestation_signature")
-    return f"The stored record does not hold; these checks fail: {', '.join(failed)}." if failed else None
+    return f"The stored record is not valid; these checks fail: {', '.join(failed)}." if failed else None
 
 
 def _added(entry: Entry, record: Record) -> list[str]:
@@ -111,12 +111,12 @@ def _erased_fault(record: Record, request: Any, material: Material) -> str | Non
     """An erasure of the chain and what is missing of a decision have to be the same."""
     said = "erased" in record
     if said and not is_confirmed(record, material.erasures.get(record["decision_id"])):
-        return "The record says that it was erased, and the chain has no such erasure."
+        return "The record says that it was erased, but the chain has no such erasure."
     if (request is None) != ("input" in erased_members(record)):
         return (
-            "Its request is there, though it was erased."
+            "Its request still exists, though it was erased."
             if said
-            else "Its request is missing, and no erasure of it is in the chain."
+            else "Its request is missing, though the chain has no erasure of it."
         )
     return None
 
@@ -129,8 +129,8 @@ def _registration_finding(row: AuditedEntry, record: Record, registration: Regis
         fault = registration.fault
     elif record["rulebook_registry"] != registration.metadata:
         fault = (
-            f"The table rulebooks has another registration of the rulebook {registration.name} than the record at "
-            f"position {row.position} cites."
+            f"The table rulebooks has a different registration of the rulebook {registration.name} than the "
+            f"record at position {row.position} cites."
         )
     else:
         return None
@@ -150,5 +150,5 @@ def _search_finding(row: AuditedEntry, record: Record, material: Material) -> Fi
     }
     if material.searchable.get(row.position) == expected:
         return None
-    what = "The table decisions does not say of it what its record says, so that searches go wrong."
+    what = "Its row in the table decisions does not match its record, so searches give wrong results."
     return beside(row.position, what, row.position, table=decisions.name)

@@ -26,15 +26,17 @@ def entry_finding(entry: Entry, before: Head, material: Material) -> Finding | N
     Args:
         entry: The entry.
         before: The end of the chain before it.
-        material: What it is held against.
+        material: The material to compare it with.
     """
     row = entry.row
     if row.position != before.size + 1:
         missing = before.size + 1
-        return tampered(missing, f"The entry at position {missing} is missing; {row.position} follows.", missing)
+        return tampered(
+            missing, f"The entry at position {missing} is missing; the next one is {row.position}.", missing
+        )
     link = link_of(row, before)
     if link is None:
-        return entry_tampered(row, "Its link holds what is no text.")
+        return entry_tampered(row, "Its link contains a value that is not text.")
     try:
         found = _finding(entry, link, material)
         if found is not None:
@@ -46,7 +48,7 @@ def entry_finding(entry: Entry, before: Head, material: Material) -> Finding | N
     expected = chain.append(before, chain.entry_of(link), plain=True)
     members: Mapping[str, object] = link
     if wrong := [name for name, value in expected.items() if value != members[name]]:
-        return entry_tampered(row, f"Its {', '.join(wrong)} is not what its entry and the link before it give.")
+        return entry_tampered(row, f"Its {', '.join(wrong)} does not follow from its entry and the link before it.")
     return None
 
 
@@ -63,14 +65,15 @@ def _finding(entry: Entry, link: Link, material: Material) -> Finding | None:
     kind, change = KIND_OF.get(row.entry_type), CHANGE_KINDS.get(row.entry_type)
     if row.confidence is not None or (row.request is not None and kind is not OUTCOMES):
         fault: str | None = (
-            f"It is of type {row.entry_type}, and has a request or a confidence, which no entry of this type has."
+            f"It has the type {row.entry_type}, and also a request or a confidence, which entries of this type "
+            "do not have."
         )
     elif row.entry_type == ERASURE:
         fault = erasure_fault(entry, link, material)
     elif change is not None:
         fault = change_fault(entry, link, change)
     elif kind is None:
-        fault = f"No entry is of type {row.entry_type!r}."
+        fault = f"Its type {row.entry_type!r} does not exist."
     elif kind is RESOLUTIONS:
         fault = resolution_fault(entry, link, material)
     else:
@@ -78,7 +81,7 @@ def _finding(entry: Entry, link: Link, material: Material) -> Finding | None:
     if fault is not None:
         return entry_tampered(row, fault)
     if row.position in material.searchable:
-        what = f"The table decisions has a row for position {row.position}, and no decision is there."
+        what = f"The table decisions has a row for position {row.position}, which is not a decision."
         return beside(row.position, what, row.position, table=decisions.name)
     if change is not None or row.position in material.changes:
         return index_finding(entry, change, material)
@@ -101,11 +104,11 @@ def _claim_finding(entry: Entry, material: Material) -> Finding | None:
     found = material.claims.get(key)
     if found is not None and (found.position, found.input_hash) == (row.position, claim.input_hash):
         return None
-    stands = "has none" if found is None else f"lets it stand for position {found.position}, or for another payload"
+    stands = "has no row for it" if found is None else f"maps it to position {found.position}, or to another payload"
     return beside(
         row.position,
-        f"Its idempotency key is not claimed by it: the table claims {stands}, and a retry would be answered with "
-        f"another record, or anew.",
+        f"The table claims does not map its idempotency key to it: the table {stands}. A retry would get another "
+        "record, or a new decision.",
         key.hex(),
         table=claims.name,
     )

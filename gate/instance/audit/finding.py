@@ -1,4 +1,4 @@
-"""What an audit finds: which row of which table is not as it has to be, why, and what an operator does about it."""
+"""The findings of an audit: the table and row that are wrong, why, and what an operator does about it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, Final
 from gate.encoding.stored_json import parse_plain
 from gate.errors import MaterialRefused
 
-_RESTORE: Final = "restore a backup that `gate chain check` finds whole."
+_RESTORE: Final = "restore a backup that passes `gate chain check`."
 
 TAMPERED: Final = f"Keep this ledger as evidence, and {_RESTORE}"
 """What to do where the chain or what it rests on was changed."""
 
-BESIDE: Final = f"The records and the chain are not touched by that; {_RESTORE}"
+BESIDE: Final = f"The records and the chain are not affected; {_RESTORE}"
 """What to do where only rows that follow from the chain were changed."""
 
 
@@ -47,7 +47,7 @@ def tampered(position: int | None, what: str, row: object, *, table: str = "entr
 
 
 def beside(position: int | None, what: str, row: object, *, table: str) -> Finding:
-    """A row beside the chain is not what the chain's entries give; the arguments are those of `tampered`."""
+    """A row in another table differs from the entries of the chain. The arguments are those of `tampered`."""
     return Finding(position, f"{what} {BESIDE}", table, str(row))
 
 
@@ -62,5 +62,5 @@ def read_stored(stored: object, what: str) -> tuple[Any, bool]:
     except MaterialRefused:
         value, plain = None, False
     if not isinstance(value, dict):
-        raise MaterialRefused("SVC_API_JSON_INVALID", f"The stored {what} is no readable JSON object.")
+        raise MaterialRefused("SVC_API_JSON_INVALID", f"The stored {what} is not a readable JSON object.")
     return value, plain

@@ -1,7 +1,9 @@
-"""Comparing kept checkpoints with the chains: truncation, rollback and rewritten history show here.
+"""The comparison of kept checkpoints with the chains. It detects truncation, rollbacks, and rewritten history.
 
-check_checkpoint(instance, scope_id, document)           # one that somebody else kept
-compare(instance, CheckpointLog(path)).contradictions    # every one of a log
+For example:
+
+    check_checkpoint(instance, scope_id, document)           # one that somebody kept elsewhere
+    compare(instance, CheckpointLog(path)).contradictions    # all of a log
 """
 
 from __future__ import annotations
@@ -115,8 +117,8 @@ def check_checkpoint(instance: Instance, scope_id: str, document: object) -> str
 def compare(instance: Instance, log: CheckpointLog, scope_ids: Collection[str] | None = None) -> Comparison:
     """Compares every checkpoint of a log with the ledger's chains.
 
-    A chain must contain each of its checkpoints, except where a later epoch of the log accounts for a shorter chain:
-    then the entries beyond the restored chain are reported as cut.
+    A chain must contain each of its checkpoints, except where a later epoch of the log explains a shorter chain. Then
+    the entries past the end of the restored chain are reported as cut.
 
     Args:
         instance: The instance.
@@ -124,7 +126,7 @@ def compare(instance: Instance, log: CheckpointLog, scope_ids: Collection[str] |
         scope_ids: Only the chains of these scopes; every chain where None.
 
     Raises:
-        ServiceUnavailable: SVC_CHECKPOINT_UNAVAILABLE: the log cannot be read; or SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_CHECKPOINT_UNAVAILABLE`: the log cannot be read; or `SVC_STORAGE_UNAVAILABLE`.
     """
     result, trust = Comparison(str(log.file)), instance.trust()
     scopes = _Scopes(instance, scope_ids)
@@ -196,7 +198,7 @@ def _epochs(log: CheckpointLog, trust: Trust, result: Comparison) -> list[_Begun
             if found.holds is False or not found.trusted:
                 changed = found.holds is False
                 why = "was changed after it was signed" if changed else "is signed with a key that is not trusted"
-                result.contradict(line.place, None, f"The epoch {why}, so it accounts for nothing.")
+                result.contradict(line.place, None, f"The epoch {why}, so it does not explain the rollback.")
                 continue
             if document["begun_at"] < latest:
                 result.contradict(line.place, None, "The epoch is older than a checkpoint before it.")
@@ -272,4 +274,4 @@ def _signature_fault(trust: Trust, document: Checkpoint) -> str | None:
         return f"Its key {document['key_id']} is not a receipt key of this instance."
     if found.message is not None:
         return found.message
-    return None if found.holds else "Its signature does not hold: it was changed after it was signed."
+    return None if found.holds else "Its signature is not valid: it was changed after it was signed."

@@ -36,18 +36,18 @@ class About(NamedTuple):
 
 @dataclass(slots=True)
 class Material:
-    """What the entries of a stretch are held against, read in the same snapshot as they.
+    """The material to compare the entries of a stretch with, read in the same snapshot as the entries.
 
     Attributes:
         scope_id: The scope.
-        trust: What signatures are verified against.
+        trust: The keys that signatures are verified with.
         decisions: The decisions that reports and erasures are about, by their ids; None for one that is unreadable.
         erasures: The last erasure of decisions that say that they were erased.
         erased_at: The position of the last erasure of decisions with outcomes whose request is kept.
         registrations: The registrations of the rulebooks that decided, by their hashes.
         claims: The rows of the idempotency keys that entries were made with, by what they are stored under.
-        searchable: What decisions are searched by, by their positions.
-        changes: What migrations and routes are found by, type and subject, by their positions.
+        searchable: The rows for searches of decisions, by position.
+        changes: The index rows of migrations and routes (type and subject), by position.
         routes: The routes of the rulebook ids that decisions refer to without a version: position and hash.
         latest: The rows of latest outcomes, by their decisions.
         dates: When the first and the last outcome of a decision was reported, of those whose latest is in the stretch.
@@ -84,7 +84,7 @@ class Entry:
         plain: Whether that is known to be plain, as `canonical.is_plain` has it.
         request: The request of a decision or of an outcome, as it is stored.
         claim: The idempotency key that it was made with.
-        claimed_as: What the claim is stored under.
+        claimed_as: The key of the claim in the table.
         held: Whether it is a decision that is held for its owner.
         fault: Why it cannot be looked at further, as a sentence.
     """
@@ -100,7 +100,7 @@ class Entry:
 
 
 def read_entry(scope_id: str, row: AuditedEntry) -> Entry:
-    """Reads the documents of an entry; what is wrong with them is its fault."""
+    """Reads the documents of an entry. Errors in them become its fault."""
     entry = Entry(row)
     try:
         entry.document, entry.plain = read_stored(row.body, "body")
@@ -175,7 +175,7 @@ def link_of(row: AuditedEntry, before: Head) -> Link | None:
 
 def misshapen(row: AuditedEntry) -> str:
     """The fault of an entry that has not the fields of its type."""
-    return f"The stored {row.entry_type} lacks fields that every one has, or they have a type that none has."
+    return f"The stored {row.entry_type} lacks required fields, or some of its fields have the wrong type."
 
 
 def entry_tampered(row: AuditedEntry, what: str) -> Finding:

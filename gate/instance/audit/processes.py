@@ -1,4 +1,4 @@
-"""Stretches judged in several processes, each with a ledger, a memory and an interpreter of its own."""
+"""Stretches judged in several processes. Each process has its own ledger, memory, and interpreter."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def judge_in_processes(
 
     Args:
         ledger_url: The ledger.
-        trust: What signatures are verified against.
+        trust: The keys that signatures are verified with.
         tasks: The stretches; asked for as processes become free.
         processes: How many.
 
     Raises:
-        OperatorError: CHECK_INTERRUPTED: a process was ended.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        OperatorError: `CHECK_INTERRUPTED`: a process was ended.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     pool = WorkerPool(processes, _begin, ledger_url, trust)
     waiting: deque[tuple[Task, Future[Judged]]] = deque()
@@ -59,7 +59,8 @@ def judge_in_processes(
     except BrokenProcessPool as error:
         raise OperatorError(
             "CHECK_INTERRUPTED",
-            "A process of the check was ended, perhaps because memory ran out; run it again with fewer --processes.",
+            "A process of the check was killed, perhaps because memory ran out. Run the check again with fewer "
+            "--processes.",
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)

@@ -86,7 +86,7 @@ def read_registration(scope_id: str, stored: StoredRegistration, trust: Trust) -
     except GateError as error:
         fault = error.message
     except (KeyError, TypeError, AttributeError):
-        fault = f"The registration of the rulebook {name} lacks fields that every one has."
+        fault = f"The registration of the rulebook {name} lacks required fields."
     return Registration(name, None, None, False, fault)
 
 
@@ -94,7 +94,7 @@ def check_registrations(ledger: AuditedLedger, scope_id: str, trust: Trust) -> F
     """The first row of a scope's registry that is not as it was made.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     after: tuple[str, bytes] | None = None
     while True:
@@ -145,11 +145,11 @@ def _name(stored: StoredRegistration) -> str:
 def _fault(scope_id: str, stored: StoredRegistration, body: Any, metadata: Any, trust: Trust) -> str | None:
     name = _name(stored)
     if content_hash(body) != stored.hash:
-        return f"The stored body of the rulebook {name} is not the one that was registered: its hash is another."
+        return f"The stored body of the rulebook {name} differs from the registered one: its hash is different."
     # SQLite keeps text apart from bytes, and would find neither under the other.
     version = stored.version.decode() if isinstance(stored.version, bytes) else None
     if (body["rulebook_id"], body["version"], body["schema_version"]) != (stored.rulebook_id, version, RULEBOOK_SCHEMA):
-        return f"The table rulebooks has the rulebook {name} under an id or a version that is not its own."
+        return f"The table rulebooks lists the rulebook {name} under another id or version."
     expected = {
         "rulebook_registry_version": RULEBOOK_REGISTRY,
         "schema_version": RULEBOOK_SCHEMA,
@@ -168,7 +168,7 @@ def _fault(scope_id: str, stored: StoredRegistration, body: Any, metadata: Any, 
     if "adapter_dependency" in metadata and set(dependency) != set(DEPENDENCY):
         wrong.append("adapter_dependency")
     if wrong:
-        return f"The registration of the rulebook {name} is not as it was made, in {', '.join(wrong)}."
+        return f"The registration of the rulebook {name} was changed after it was made, in {', '.join(wrong)}."
     return _attestation_fault(name, metadata, trust)
 
 
@@ -176,18 +176,19 @@ def _attestation_fault(name: str, metadata: Any, trust: Trust) -> str | None:
     attestation = metadata["registry_attestation"]
     if attestation["attestation_hash"] != registration_hash(metadata):
         return (
-            f"The registration of the rulebook {name} was changed after it was attested: attestation_hash is another."
+            f"The registration of the rulebook {name} was changed after it was attested: its attestation_hash is "
+            "different."
         )
     fixed = (attestation["registry_attestation_version"], attestation["signature_algorithm"])
     if set(attestation) != _ATTESTATION or fixed != (REGISTRY_ATTESTATION, ED25519):
-        return f"The attestation of the rulebook {name} has other fields than every attestation has."
+        return f"The attestation of the rulebook {name} has missing or unexpected fields."
     signed = attestation["key_id"], attestation["signature"]
     if attestation["status"] == "unsigned" and signed == (None, None):
         return None
     if attestation["status"] != "signed" or not all(isinstance(text, str) for text in signed):
         return f"The attestation of the rulebook {name} is neither signed nor unsigned."
     if not signature_holds(trust, *signed, attestation["attestation_hash"]):
-        return f"The attestation of the rulebook {name} has a signature that does not hold."
+        return f"The attestation of the rulebook {name} has an invalid signature."
     return None
 
 

@@ -38,7 +38,7 @@ def report_fault(entry: Entry, link: Link, material: Material, kind: Kind) -> st
     if "audit_chain" in report:
         return f"The stored {kind.name} has a field that its hash does not cover: audit_chain. It was added later."
     if row.entry_id != report[kind.id_member] or not _is_link(link, report_link(kind, report)):
-        return f"The link is not that of the stored {kind.name}."
+        return f"The link does not match the stored {kind.name}."
     decision = material.decisions.get(report["decision_id"])
     if decision is None or decision.position >= row.position:
         return _NOT_BEFORE
@@ -50,13 +50,13 @@ def report_fault(entry: Entry, link: Link, material: Material, kind: Kind) -> st
     if not wrong:
         return None
     if kind.hash_member in wrong:
-        return f"The stored {kind.name} does not hold: its {kind.hash_member} is not that of its fields."
+        return f"The stored {kind.name} is not valid: its {kind.hash_member} does not match its fields."
     if added := [name for name in uncovered_members(kind, linked) if name in wrong]:
         return (
             f"The stored {kind.name} has fields that its hash does not cover: {', '.join(added)}. They were added "
             f"after it was made."
         )
-    return f"The stored {kind.name} does not agree with its decision, or with itself, in {', '.join(wrong)}."
+    return f"The stored {kind.name} contradicts its decision, or itself, in {', '.join(wrong)}."
 
 
 def _request_fault(entry: Entry, material: Material) -> str | None:
@@ -64,9 +64,9 @@ def _request_fault(entry: Entry, material: Material) -> str | None:
     outcome, position = entry.document, entry.row.position
     erased_at = material.erased_at.get(outcome["decision_id"], 0)
     if entry.request is not None and position < erased_at:
-        return f"Its request is there, though its decision was erased at position {erased_at}."
+        return f"Its request still exists, though its decision was erased at position {erased_at}."
     fault = event_time_fault(outcome, entry.request)
-    return None if fault is None else f"The stored outcome does not agree with its request. {fault}"
+    return None if fault is None else f"The stored outcome contradicts its request. {fault}"
 
 
 def _wrong_members(
@@ -95,16 +95,16 @@ def erasure_fault(entry: Entry, link: Link, material: Material) -> str | None:
     """
     erasure = entry.document
     if set(erasure) != ERASURE_MEMBERS or erasure["erasure_hash"] != erasure_hash(erasure):
-        return "The stored erasure does not hold: its erasure_hash is not that of its fields."
+        return "The stored erasure is not valid: its erasure_hash does not match its fields."
     decision = material.decisions.get(erasure["decision_id"])
     if decision is None or decision.position >= entry.row.position:
         return _NOT_BEFORE
     record = cast("Record", decision.record)
     if entry.row.entry_id != erasure["erasure_id"] or not _is_link(link, erasure_link(erasure, record)):
-        return "The link is not that of the stored erasure."
+        return "The link does not match the stored erasure."
     left = decision.has_request and "input" in erasure["erased"]
     if left or not is_confirmed(record, erasure):
-        return "It says that its decision was erased, and the decision says otherwise, or still has what was erased."
+        return "It says that its decision was erased, but the decision does not say so, or still holds the erased data."
     return None
 
 
@@ -118,7 +118,7 @@ def latest_finding(entry: Entry, material: Material) -> Finding | None:
         return None
     record = cast("About", decision).record
     if is_advisory(record):
-        what = "The table latest_outcomes has a row for it, and outcomes of advisory decisions are not counted."
+        what = "The table latest_outcomes has a row for it, though outcomes of advisory decisions are not counted."
         return None if found is None else beside(position, what, decision_id, table=latest_outcomes.name)
     first, last = material.dates.get(decision_id, (None, None))
     expected = {
@@ -135,7 +135,7 @@ def latest_finding(entry: Entry, material: Material) -> Finding | None:
     }
     if found == expected:
         return None
-    what = "The table latest_outcomes does not have it as the latest outcome of its decision."
+    what = "The table latest_outcomes does not list it as the latest outcome of its decision."
     return beside(position, what, decision_id, table=latest_outcomes.name)
 
 
@@ -143,4 +143,4 @@ def _is_link(link: Mapping[str, object], material: chain.Entry) -> bool:
     return all(link[name] == getattr(material, name) for name in material._fields)
 
 
-_NOT_BEFORE: Final = "It is about a decision that is not before it in the chain."
+_NOT_BEFORE: Final = "Its decision does not come before it in the chain."

@@ -89,21 +89,21 @@ def resolution_fault(entry: Entry, link: Link, material: Material) -> str | None
         return misshapen(row)
     decision = material.decisions.get(resolution["decision_id"])
     if decision is None or decision.position >= row.position:
-        return "It is about a decision that is not before it in the chain."
+        return "Its decision does not come before it in the chain."
     record: Any = decision.record
     if not is_held(record):
-        return "It resolves a decision that was never held for an owner: only a review that is not advisory is."
+        return "It resolves a decision that was never held for an owner. Only reviews that are not advisory are held."
     expected = resolution_link(resolution, record)
     members: Mapping[str, object] = link
     linked = all(members[name] == getattr(expected, name) for name in chain.Entry._fields)
     if row.entry_id != resolution["resolution_entry_id"] or not linked:
-        return "The link is not that of the stored resolution."
+        return "The link does not match the stored resolution."
     faults = resolution_faults(cast("Any", resolution), cast("ReportedOn", record), "resolution")
     wrong = [fault.place.removeprefix("resolution.") for fault in faults]
     if "resolution_hash" in wrong:
-        return "The stored resolution does not hold: its resolution_hash is not that of its fields."
+        return "The stored resolution is not valid: its resolution_hash does not match its fields."
     if wrong:
-        return f"The stored resolution does not agree with its decision, or with itself, in {', '.join(wrong)}."
+        return f"The stored resolution contradicts its decision, or itself, in {', '.join(wrong)}."
     return _signature_fault(resolution, material.trust)
 
 
@@ -117,9 +117,9 @@ def _signature_fault(resolution: Any, trust: Trust) -> str | None:
     if found is None:
         if resolution["resolution"] != GRANTED:
             return None
-        return "It grants the action and has no signature, and the service never makes such a grant."
+        return "It grants the action without a signature, and the service never makes such a grant."
     if found.holds is False:
-        return "The stored resolution does not hold: its signature is not one of its key over it."
+        return "The stored resolution is not valid: its key did not make its signature."
     if found.holds is None and not resolution["signature"].startswith(f"{HMAC_SHA256}:"):
         return f"It is signed with the key {resolution['key_id']}, which is not a receipt key of this instance."
     return None
@@ -131,7 +131,7 @@ def begun_finding(entry: Entry, material: Material) -> Finding | None:
     decision_id = record["decision_id"]
     row = material.reviews.get(decision_id)
     if row is None:
-        what = "The table reviews lacks it, so that its owner can neither find it nor resolve it."
+        what = "The table reviews lacks it, so its owner can neither find nor resolve it."
         return tampered(position, what, decision_id, table=reviews.name)
     expected = {
         "scope_id": material.scope_id,
@@ -142,10 +142,10 @@ def begun_finding(entry: Entry, material: Material) -> Finding | None:
     }
     wrong = [name for name, value in expected.items() if row[name] != value or type(row[name]) is not type(value)]
     if wrong:
-        what = f"The table reviews does not say of it what its record says, in {', '.join(wrong)}."
+        what = f"Its row in the table reviews does not match its record, in {', '.join(wrong)}."
         return beside(position, what, decision_id, table=reviews.name)
     if unreadable := _unreadable(row):
-        what = f"The table reviews has of it what is no such thing, in {', '.join(unreadable)}."
+        what = f"Its row in the table reviews has invalid values in {', '.join(unreadable)}."
         return beside(position, what, decision_id, table=reviews.name)
     resolved_at = row["resolved_position"]
     if resolved_at is None:
@@ -155,8 +155,8 @@ def begun_finding(entry: Entry, material: Material) -> Finding | None:
         whole = _is_position(resolved_at) and material.resolutions.get(resolved_at) == decision_id
     if whole:
         return None
-    by = "without a resolution" if resolved_at is None else f"by the entry at position {resolved_at}, which is another"
-    what = f"The table reviews has it as {row['state']} {by}, so that its action may be taken for resolved."
+    by = "without a resolution" if resolved_at is None else f"by a different entry, at position {resolved_at}"
+    what = f"The table reviews lists it as {row['state']} {by}, so its action may wrongly appear resolved."
     return tampered(position, what, decision_id, table=reviews.name)
 
 
@@ -167,16 +167,16 @@ def resolved_finding(entry: Entry, material: Material) -> Finding | None:
     row: Mapping[str, Any] = material.reviews.get(decision_id, {})
     named, state = row.get("resolved_position"), row.get("state")
     if named != position and material.resolutions.get(cast("int", named)) == decision_id:
-        what = f"Its decision has another resolution at position {named}, and a resolution is final."
+        what = f"Its decision has another resolution at position {named}, but a resolution is final."
         return tampered(position, what, entry.row.entry_id)
     executed = decision_id in material.executed
     # A granted one whose action was executed is compared with its receipts, of which each has its turn.
     expected = EXECUTED if answer == GRANTED and executed else answer
     if (named, row.get("resolved_at")) != (position, resolution["recorded_at"]) or state != expected:
         if (named, state, expected) == (position, EXECUTED, GRANTED):
-            what = "The table reviews has its action as executed, and no receipt behind it in the chain says so."
+            what = "The table reviews says that its action was executed, but no later receipt in the chain says so."
             return beside(position, what, decision_id, table=reviews.name)
-        what = f"The table reviews does not have it as the resolution of its decision, which is {answer} since then."
+        what = f"The table reviews does not list it as the resolution of its decision, which it made {answer}."
         return tampered(position, what, decision_id, table=reviews.name)
     return None
 
@@ -189,7 +189,10 @@ def executed_finding(entry: Entry, material: Material) -> Finding | None:
         return None
     if material.reviews[decision_id]["state"] == EXECUTED:
         return None
-    what = "The table reviews has its decision as granted and not executed, and it says that the action was executed."
+    what = (
+        "The table reviews says that its decision was granted and not executed, but it says that the action was "
+        "executed."
+    )
     return beside(position, what, decision_id, table=reviews.name)
 
 
@@ -202,7 +205,7 @@ def find_stray_review(ledger: AuditedLedger, scope_id: str, size: int) -> Findin
         size: How many entries of the chain were judged; each held decision among them has its row.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     after = ""
     while True:
@@ -216,9 +219,9 @@ def find_stray_review(ledger: AuditedLedger, scope_id: str, size: int) -> Findin
             if position > size or held.get(decision_id) == position:
                 continue
             if decision_id in held and held[decision_id] is None:
-                what = "The table reviews has a row for it, so that somebody could grant it, and it was never held."
+                what = "The table reviews has a row for it, so somebody could grant it, but it was never held."
                 return tampered(position, what, decision_id, table=reviews.name)
-            what = "The table reviews has a row for it, and no such decision is there."
+            what = "The table reviews has a row for it, but there is no such decision."
             return beside(position, what, decision_id, table=reviews.name)
         if len(page) < _PAGE:
             return None

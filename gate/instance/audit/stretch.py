@@ -1,7 +1,7 @@
 """A stretch of a chain under audit: read a page at a time, in the order of the chain, and judged entry by entry.
 
-Stretches know nothing of each other, so that they may be judged in any order and in several processes: each begins with
-the root that the entry before it has, and says which root it ends with.
+A stretch does not depend on other stretches, so they can be judged in any order and in several processes. Each begins
+with the root of the entry before it, and returns the root that it ends with.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HELD_OVERHEAD: Final = 700
 
 
 class Rows(NamedTuple):
-    """How many rows beside the chain entries have: those of their idempotency keys, and those of held decisions."""
+    """The number of rows in other tables that belong to the entries: of idempotency keys, and of held decisions."""
 
     claims: int = 0
     reviews: int = 0
@@ -53,7 +53,7 @@ class Judged:
         start: The end of the chain before it, as the entry there says; None where there is no such entry.
         end: The end of the chain behind it.
         read: How many of its entries were judged.
-        rows: How many rows beside the chain they have.
+        rows: The number of their rows in other tables.
         finding: The first thing in it that is wrong, with which it ends.
     """
 
@@ -89,7 +89,7 @@ class Auditor:
             told: Told how many more entries were judged, a page at a time.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         head, keyed, held = Head(chain_id, after), 0, 0
         start = head if after == 0 else None
@@ -104,7 +104,7 @@ class Auditor:
                 material = self._material(seen, scope_id, page, head.size)
             before = head.size
             if not page:
-                missing = f"The entry at position {before + 1} is missing, and the chain has {up_to} or more."
+                missing = f"The entry at position {before + 1} is missing, though the chain has {up_to} or more."
                 return Judged(start, head, before - after, Rows(keyed, held), tampered(before + 1, missing, before + 1))
             for entry in page:
                 finding = entry_finding(entry, head, material)

@@ -1,4 +1,4 @@
-"""Who may do what, and what operators did.
+"""Permissions, and the log of the operators' acts.
 
     authority            plans, scopes, keys, and the authority that a request acts with
     caller               a caller for the length of a request: remembered, then confirmed before an answer

@@ -1,4 +1,4 @@
-"""What callers may do: plans, accounts, keys, and the authority that a request acts with."""
+"""The permissions of callers: plans, accounts, keys, and the authority of a request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gate.ids import timestamp
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a scope may do.
+    """The permissions of a scope.
 
     Attributes:
         requests_per_minute: Decide requests a key in a sliding minute; None for no limit.
@@ -40,7 +40,7 @@ class Scope:
     Attributes:
         scope_id: Internal random id.
         name: The operator's name for it.
-        plan: starter, team or unlimited.
+        plan: `starter`, `team`, or `unlimited`.
         monthly_cap: Records it may make in a UTC month; None for no cap.
         chain_id: Its audit chain.
         created_at: UTC timestamp.
@@ -77,8 +77,8 @@ class ApiKey:
 
 # Not everybody who decides should register: the advice to take a stronger key would undo that.
 _INSTEAD: Final = {
-    "register": " and may not register rulebooks; name a registered one in rulebook_ref, or ask the operator",
-    "resolve": ": it may not grant or refuse held actions. The owner's tool needs a key of its own with that access",
+    "register": " and may not register rulebooks; cite a registered one in rulebook_ref, or ask the operator",
+    "resolve": ": it may not grant or refuse held actions. The owner's tool needs its own key with that access",
 }
 
 
@@ -91,7 +91,7 @@ class Authority:
         key_id: The key.
         plan: The scope's plan.
         monthly_cap: Records the scope may make in a UTC month; None for no cap.
-        access: What the key may do.
+        access: The permissions of the key.
         access_epoch: Moves on with every change of the scope's keys and plan.
     """
 
@@ -103,7 +103,7 @@ class Authority:
     access_epoch: int
 
     def require(self, access: str) -> None:
-        """Raises AccessForbidden (SVC_API_UNAUTHORIZED) where the key lacks an access of `ACCESS`."""
+        """Raises `AccessForbidden` (`SVC_API_UNAUTHORIZED`) where the key lacks an access of `ACCESS`."""
         if access not in self.access:
             raise AccessForbidden(
                 "SVC_API_UNAUTHORIZED",

@@ -1,4 +1,4 @@
-"""Which scopes take part in benchmarks: what operators chose, and when. Nothing of it is ever changed or taken out."""
+"""The scopes that take part in benchmarks: the choices of operators, with dates. Rows are never changed or deleted."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class BenchmarkChoices:
             Whether that was chosen otherwise before; where it was not, nothing is written.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.write() as connection:
             # Two operators who choose at once come one after the other.
@@ -68,7 +68,7 @@ class BenchmarkChoices:
         """What was chosen last for a scope; None where nothing ever was, and it takes no part.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             return _last(connection, scope_id)[1]
@@ -77,7 +77,7 @@ class BenchmarkChoices:
         """The ids of the scopes that took part when a moment began, sorted: by what was chosen before it.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             rows = connection.execute(_CHOICES.where(benchmark_choices.c.chosen_at < not_before(before)))

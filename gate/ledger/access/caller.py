@@ -4,9 +4,9 @@
     with caller.confirming():
         body = parse(sent)              # a refusal leaves only if the key may still report
 
-Looking a key up at every request would cost more than the decision. So a request works with what its process remembers,
-and the ledger confirms it: the append compares the access epoch in its own transaction, and a refusal, which appends
-nothing, looks the key up before it is answered. A key that was disabled hears of that and of nothing else.
+Looking up a key at every request would cost more than the decision. So a request uses the key that its process
+remembers, and the ledger confirms it. The append compares the access epoch in its own transaction. A refusal, which
+appends nothing, looks up the key before it is sent. The only answer to a disabled key is that it is disabled.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Caller:
         """The authority as the ledger has it now.
 
         Raises:
-            AccessForbidden: SVC_API_UNAUTHORIZED: the key is disabled or expired by now, or lacks the access.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            AccessForbidden: `SVC_API_UNAUTHORIZED`: the key is disabled or expired by now, or lacks the access.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         self.authority = self._directory.confirm(self.authority, self._clock())
         self.authority.require(self._access)

@@ -30,7 +30,7 @@ class FlaggedAnomaly:
     Attributes:
         anomaly_id: Its id.
         policy_id: The policy of the report.
-        severity: high, medium or low.
+        severity: `high`, `medium`, or `low`.
         score: Its score, 0 to 1.
     """
 
@@ -79,8 +79,8 @@ class Dismissals:
             now: The current moment.
 
         Raises:
-            RequestRefused: ANOMALY_NOTE_INVALID, or ANOMALY_DISMISSED: it is dismissed already.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            RequestRefused: `ANOMALY_NOTE_INVALID`, or `ANOMALY_DISMISSED`: it is dismissed already.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         note = _note(note)
         with self._store.write() as connection:
@@ -90,7 +90,7 @@ class Dismissals:
             if last is not None and last.dismissed:
                 raise RequestRefused(
                     "ANOMALY_DISMISSED",
-                    f"{last.acted_by} dismissed this anomaly at {last.acted_at}; reopen it first to dismiss it anew.",
+                    f"{last.acted_by} dismissed this anomaly at {last.acted_at}. To dismiss it again, reopen it first.",
                 )
             number = 1 if last is None else last.number + 1
             act = Dismissal(anomaly, number, True, note, user_name, timestamp(now))
@@ -108,15 +108,15 @@ class Dismissals:
             now: The current moment.
 
         Raises:
-            RequestRefused: ANOMALY_NOTE_INVALID, or ANOMALY_OPEN: it is not dismissed.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            RequestRefused: `ANOMALY_NOTE_INVALID`, or `ANOMALY_OPEN`: it is not dismissed.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         note = _note(note)
         with self._store.write() as connection:
             lock(connection)
             last = _last(connection, scope.scope_id, anomaly_id)
             if last is None or not last.dismissed:
-                raise RequestRefused("ANOMALY_OPEN", "This anomaly is open already; load the list again.")
+                raise RequestRefused("ANOMALY_OPEN", "This anomaly is already open. Reload the list.")
             act = Dismissal(last.anomaly, last.number + 1, False, note, user_name, timestamp(now))
             _add(connection, "anomaly.reopened", scope, act, now)
             return act
@@ -129,7 +129,7 @@ class Dismissals:
             anomaly_ids: Only these anomalies; all where None.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         query = select(anomaly_dismissals).where(anomaly_dismissals.c.scope_id == scope_id)
         if anomaly_ids is not None:
@@ -144,7 +144,7 @@ class Dismissals:
         """Every act on an anomaly, from the first on.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         if unheard_of(anomaly_id):
             return []
@@ -158,7 +158,7 @@ def _note(text: str) -> str:
     note = text.strip()
     if not 1 <= len(note) <= NOTE_LENGTH or not has_utf8(note):
         raise RequestRefused(
-            "ANOMALY_NOTE_INVALID", f"A note has 1 to {NOTE_LENGTH:,} characters; write why you do this."
+            "ANOMALY_NOTE_INVALID", f"A note has 1 to {NOTE_LENGTH:,} characters. Write why you do this."
         )
     return note
 

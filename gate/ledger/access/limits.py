@@ -1,4 +1,4 @@
-"""Rate limits: how many decide requests a key may make in a sliding minute, counted over all processes.
+"""Rate limits: how many decide requests a key may make in a sliding minute, counted across all processes.
 
 The moments of a key's admitted requests are kept, so that a window is exact: in any 60 seconds no more requests are
 admitted than the plan allows. They are moments of a clock that nobody sets: on SQLite the machine's monotonic clock,
@@ -68,7 +68,7 @@ class RateLimiter:
         """Admits a request, and counts it, or refuses it, which counts for nothing.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be counted, so it cannot be admitted.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: it cannot be counted, so it cannot be admitted.
         """
         (rate,) = self.admit_all(scope_id, key_id, limit, 1)
         return rate
@@ -89,7 +89,7 @@ class RateLimiter:
         """Requires that requests can be counted.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         self._do(lambda store: store.probe())
 
@@ -166,8 +166,8 @@ def open_limits(store: Store) -> RateLimiter:
 
 
 def replace_damaged_limits(store: Store) -> None:
-    """Makes the limits' file anew where a crash of the machine damaged it: it never waits for the disk. To be called
-    while nothing else has it open; the windows begin empty.
+    """Creates the limits' file again if a crash of the machine damaged it, because the file is never synced to disk.
+    Call it while nothing else has the file open. The windows begin empty.
 
     Raises:
         OSError: The file cannot be removed.

@@ -1,4 +1,4 @@
-"""The operator log: what was done to scopes, plans, keys, users, signing keys and the ledger, by whom and when.
+"""The operator log: acts on scopes, plans, keys, users, signing keys, and the ledger, with their actor and time.
 
 It is append-only, and each entry's hash binds the hash before it, so that an entry that was changed or taken out shows.
 """
@@ -32,7 +32,7 @@ class LogEntry:
         created_at: UTC timestamp.
         operator: The login name and host it was done from, or the user who did it in the workbench.
         action: For example key.disabled.
-        subject: What it was done to: a scope's name, a key's id, a file.
+        subject: The subject of the act: a scope's name, a key's id, or a file.
         details: What else tells one such action from another. Never a secret.
         entry_hash: H of the rest and of the entry_hash before it.
     """
@@ -59,14 +59,14 @@ class OperatorLog:
 
     @contextmanager
     def recording(self, action: str, subject: str, now: datetime) -> Iterator[dict[str, object]]:
-        """Does what the block does outside of the ledger, and its entry, together: where the ledger cannot be written,
-        the block does not run, and where the block fails, nothing is logged.
+        """Runs a block that acts outside of the ledger, together with its log entry. If the ledger cannot be written,
+        the block does not run. If the block fails, nothing is logged.
 
         Yields:
             The entry's details, for the block to fill in.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         details: dict[str, object] = {}
         with self._store.write() as connection:
@@ -115,7 +115,7 @@ def record(
     Args:
         connection: The transaction.
         action: For example key.disabled.
-        subject: What it is done to.
+        subject: The subject of the act.
         details: What else tells one such action from another. Never a secret.
         now: The current moment.
         operator: Who does it, where that is not the login name and host of this process; see `in_workbench`.
@@ -140,7 +140,7 @@ def record(
 
 
 def in_workbench(user: str) -> str:
-    """A user of the workbench as the log names whoever did something. No login name and host look like that."""
+    """A user of the workbench, in the form in which the log states an actor. No login name and host look like that."""
     return f"{user} (workbench)"
 
 

@@ -35,15 +35,15 @@ def hash_password(password: str, name: str) -> str:
         name: The name of its user.
 
     Raises:
-        OperatorError: PASSWORD_UNFIT.
+        OperatorError: `PASSWORD_UNFIT`.
     """
     text = _normalized(password)
     if text is None or not SHORTEST <= len(text) <= LONGEST:
         raise OperatorError(
-            "PASSWORD_UNFIT", f"The password has to have {SHORTEST} to {LONGEST} characters; choose another."
+            "PASSWORD_UNFIT", f"The password must have {SHORTEST} to {LONGEST} characters. Choose another password."
         )
     if text.casefold() == name.casefold():
-        raise OperatorError("PASSWORD_UNFIT", "The password is the user's name; choose another.")
+        raise OperatorError("PASSWORD_UNFIT", "The password is the user's name. Choose another password.")
     return _hash(text)
 
 

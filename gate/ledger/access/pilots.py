@@ -28,7 +28,7 @@ class Pilot:
         name: The person's name.
         email: The person's e-mail address.
         company: The company's name.
-        use: What the service is to be used for.
+        use: The planned use of the service.
         submitted_at: When it came.
         confirmed_at: When it was confirmed; None where it was not.
     """
@@ -61,7 +61,7 @@ class Pilots:
             Whether it was added.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         oldest = timestamp(kept_since)
         with self._store.read() as connection:
@@ -82,7 +82,7 @@ class Pilots:
         """The submission of that id, or None.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         asked = "" if unheard_of(pilot_id) else pilot_id
         with self._store.read() as connection:
@@ -93,7 +93,7 @@ class Pilots:
         """Notes that a submission was confirmed; False where it is not there any more.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         confirmed = update(pilots).where(pilots.c.pilot_id == pilot_id)
         with self._store.write() as connection:
@@ -104,7 +104,7 @@ class Pilots:
         """All submissions, oldest first, some at a time; one page at least.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         after = ""
         while True:
@@ -120,8 +120,8 @@ class Pilots:
         """Removes submissions, all or none, and overwrites the copies that the database's own files have.
 
         Raises:
-            OperatorError: PILOT_UNKNOWN; or ERASURE_UNFINISHED, where they are removed and a copy is left.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            OperatorError: `PILOT_UNKNOWN`; or `ERASURE_UNFINISHED`, where they are removed and a copy is left.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.write() as connection:
             for pilot_id in dict.fromkeys(pilot_ids):
@@ -129,14 +129,16 @@ class Pilots:
                 if gone is None or connection.execute(gone).rowcount == 0:
                     raise OperatorError(
                         "PILOT_UNKNOWN",
-                        f"There is no submission {pilot_id}, so that nothing was erased. `gate pilot list` shows all.",
+                        f"There is no submission {pilot_id}, so nothing was erased. `gate pilot list` shows all "
+                        "submissions.",
                     )
                 record(connection, "pilot.erased", pilot_id, {}, now)
         if not self._store.overwrite():
             raise OperatorError(
                 "ERASURE_UNFINISHED",
-                "The submissions are erased, but the ledger's write-ahead log still holds a copy that another process "
-                "is reading. It is overwritten with the next erasure, after running backups and checks have ended.",
+                "The submissions are erased, but the write-ahead log of the ledger still holds a copy, because "
+                "another process is reading it. The next erasure after running backups and checks have ended "
+                "overwrites that copy.",
             )
 
 

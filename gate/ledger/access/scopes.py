@@ -1,8 +1,8 @@
 """Scopes (accounts) and their API keys.
 
-A key is `dgk_<key id>_<secret>`. The key's id begins with the id of its scope, so that finding it names the scope; the
-secret is stored only as a SHA-256 hash (it has 256 random bits, so a slow hash would add nothing), compared in constant
-time, and shown once.
+A key is `dgk_<key id>_<secret>`. The key's id begins with the id of its scope, so a leaked key shows its scope. The
+secret is stored only as its SHA-256 hash, compared in constant time, and shown once. It has 256 random bits, so a slow
+hash would add nothing.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Directory:
         """Requires that keys can be looked up.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             connection.execute(select(api_keys.c.key_id).limit(1)).first()
@@ -75,11 +75,11 @@ class Directory:
             monthly_cap: A cap instead of the plan's.
 
         Raises:
-            OperatorError: SCOPE_EXISTS, SCOPE_NAME_INVALID, PLAN_UNKNOWN or CAP_INVALID.
+            OperatorError: `SCOPE_EXISTS`, `SCOPE_NAME_INVALID`, `PLAN_UNKNOWN` or `CAP_INVALID`.
         """
         cap = _cap(plan, monthly_cap)
         if not is_name(name):
-            raise OperatorError("SCOPE_NAME_INVALID", f"{name!r} cannot name a scope. {RULE}")
+            raise OperatorError("SCOPE_NAME_INVALID", f"{name!r} is not a valid name for a scope. {RULE}")
         scope = Scope(
             scope_id=secrets.token_hex(_SCOPE_HEX // 2),
             name=name,
@@ -95,7 +95,7 @@ class Directory:
                 )
             except IntegrityError as error:
                 raise OperatorError(
-                    "SCOPE_EXISTS", f"The scope {name!r} exists already; choose another name."
+                    "SCOPE_EXISTS", f"The scope {name!r} already exists. Choose another name."
                 ) from error
             connection.execute(
                 insert(chain_heads).values(
@@ -112,7 +112,7 @@ class Directory:
             other = same_but_for_case(name, connection.execute(select(scopes.c.name)).scalars())
             if other is not None:
                 raise OperatorError(
-                    "SCOPE_EXISTS", f"The scope {other!r} differs only in case from {name!r}; choose another name."
+                    "SCOPE_EXISTS", f"The scope {other!r} differs only in case from {name!r}. Choose another name."
                 )
         return scope
 
@@ -120,7 +120,7 @@ class Directory:
         """The scope of that name.
 
         Raises:
-            OperatorError: SCOPE_UNKNOWN.
+            OperatorError: `SCOPE_UNKNOWN`.
         """
         with self._store.read() as connection:
             found = _scope_named(connection, name)
@@ -145,7 +145,7 @@ class Directory:
             monthly_cap: A cap instead of the plan's.
 
         Raises:
-            OperatorError: PLAN_UNKNOWN or CAP_INVALID.
+            OperatorError: `PLAN_UNKNOWN` or `CAP_INVALID`.
         """
         cap = _cap(plan, monthly_cap)
         with self._store.write() as connection:
@@ -162,23 +162,23 @@ class Directory:
             The key itself, which is stored nowhere, and what is kept of it.
 
         Raises:
-            OperatorError: ACCESS_UNKNOWN, ACCESS_CONFLICT, or KEY_EXPIRY_PAST.
+            OperatorError: `ACCESS_UNKNOWN`, `ACCESS_CONFLICT`, or `KEY_EXPIRY_PAST`.
         """
         unknown = set(access) - set(ACCESS)
         if unknown or not access:
             raise OperatorError(
                 "ACCESS_UNKNOWN",
-                f"{', '.join(sorted(unknown)) or 'An empty list'} is not an access; choose one or more of "
+                f"{', '.join(sorted(unknown)) or 'An empty list'} is not an access. Choose one or more of "
                 f"{', '.join(ACCESS)}.",
             )
         if {"decide", "resolve"} <= set(access):
             raise OperatorError(
                 "ACCESS_CONFLICT",
-                "A key that may decide must not resolve: whoever holds it could grant what the gate holds for the "
-                "owner. Create one key with decide, and another with resolve.",
+                "A key that may decide must not resolve: its holder could grant actions that the gate holds for "
+                "the owner. Create one key with decide, and another with resolve.",
             )
         if expires_at is not None and expires_at <= now:
-            raise OperatorError("KEY_EXPIRY_PAST", "The expiry is in the past; give a later date.")
+            raise OperatorError("KEY_EXPIRY_PAST", "The expiry is in the past. Give a later date.")
         with self._store.write() as connection:
             # The access epoch stays: no process can remember a key that did not exist.
             key, made = _insert_key(connection, scope.scope_id, access, expires_at, now)
@@ -198,7 +198,7 @@ class Directory:
         """The key of that id.
 
         Raises:
-            OperatorError: KEY_UNKNOWN.
+            OperatorError: `KEY_UNKNOWN`.
         """
         with self._store.read() as connection:
             return _existing_key(connection, key_id, lock=False)
@@ -207,7 +207,7 @@ class Directory:
         """Disables a key from now on; a key disabled before keeps its date.
 
         Raises:
-            OperatorError: KEY_UNKNOWN.
+            OperatorError: `KEY_UNKNOWN`.
         """
         with self._store.write() as connection:
             found = _existing_key(connection, key_id)
@@ -224,14 +224,15 @@ class Directory:
             As `create_key`.
 
         Raises:
-            OperatorError: KEY_UNKNOWN, or KEY_NOT_ACTIVE.
+            OperatorError: `KEY_UNKNOWN`, or `KEY_NOT_ACTIVE`.
         """
         with self._store.write() as connection:
             # Locks in the order of every change of access: the key's row, the scope's head, the operator log.
             old = _existing_key(connection, key_id)
             if old.status(now) != "active":
                 raise OperatorError(
-                    "KEY_NOT_ACTIVE", f"The key {key_id} is {old.status(now)}; create a new key instead of rotating it."
+                    "KEY_NOT_ACTIVE",
+                    f"The key {key_id} is {old.status(now)}. Create a new key instead of rotating it.",
                 )
             expires_at = None if old.expires_at is None else datetime.fromisoformat(old.expires_at)
             made = _insert_key(connection, old.scope_id, old.access, expires_at, now)
@@ -249,8 +250,8 @@ class Directory:
         """Who a key belongs to, as the ledger has it now.
 
         Raises:
-            AccessRefused: SVC_API_UNAUTHORIZED: the key is unknown.
-            AccessForbidden: SVC_API_UNAUTHORIZED: the key is disabled or expired.
+            AccessRefused: `SVC_API_UNAUTHORIZED`: the key is unknown.
+            AccessForbidden: `SVC_API_UNAUTHORIZED`: the key is disabled or expired.
         """
         key_id, secret_hash = _split(key)
         row = self._look_up(key_id)
@@ -258,14 +259,14 @@ class Directory:
         known = row.secret_hash if row is not None else "0" * 64
         if not hmac.compare_digest(known, secret_hash) or row is None:
             raise AccessRefused(
-                "SVC_API_UNAUTHORIZED", "The key in x-api-key is not known; check it, or ask for another."
+                "SVC_API_UNAUTHORIZED", "The key in x-api-key is unknown. Check it, or ask for another key."
             )
         return self._admit(row, now)
 
     def recognize(self, key: str, now: datetime) -> Authority:
         """Who a key belongs to, as this process remembers it or else as `authenticate` says.
 
-        What is done with it has to be confirmed: by the append, which compares the access epoch, or by `confirm`.
+        Every use of it must be confirmed, either by the append, which compares the access epoch, or by `confirm`.
 
         Raises:
             AccessRefused, AccessForbidden: As `authenticate`.
@@ -281,11 +282,13 @@ class Directory:
         """The authority of a key that was recognized, as the ledger has it now.
 
         Raises:
-            AccessForbidden: SVC_API_UNAUTHORIZED: the key is disabled or expired by now.
+            AccessForbidden: `SVC_API_UNAUTHORIZED`: the key is disabled or expired by now.
         """
         row = self._look_up(authority.key_id)
         if row is None:
-            raise AccessForbidden("SVC_API_UNAUTHORIZED", f"The key {authority.key_id} is gone; use another key.")
+            raise AccessForbidden(
+                "SVC_API_UNAUTHORIZED", (f"The key {authority.key_id} no longer exists. Use another key.")
+            )
         return self._admit(row, now)
 
     def _look_up(self, key_id: str) -> Row[Any] | None:
@@ -295,7 +298,7 @@ class Directory:
     def _admit(self, row: Row[Any], now: datetime) -> Authority:
         found = _key(row)
         if (status := found.status(now)) != "active":
-            raise AccessForbidden("SVC_API_UNAUTHORIZED", f"The key {found.key_id} is {status}; use another key.")
+            raise AccessForbidden("SVC_API_UNAUTHORIZED", f"The key {found.key_id} is {status}. Use another key.")
         self._note_use(found, now)
         authority = Authority(found.scope_id, found.key_id, row.plan, row.monthly_cap, found.access, row.access_epoch)
         # Until its use has to be noted again, or until it expires.
@@ -415,7 +418,7 @@ def _cap(plan: str, monthly_cap: int | None) -> int | None:
     if not 0 <= monthly_cap <= MAX_SAFE_INTEGER or PLANS[plan].records_per_month is None:
         raise OperatorError(
             "CAP_INVALID",
-            f"The cap {monthly_cap} does not fit the plan {plan}: a monthly cap is 0 or more, and only for a "
-            "plan with a cap.",
+            f"The cap {monthly_cap} does not fit the plan {plan}. A monthly cap is 0 or more, and only plans "
+            "with a cap have one.",
         )
     return monthly_cap

@@ -103,8 +103,8 @@ class User:
 class Users:
     """The users of a ledger.
 
-    Where a change takes `by`, it is the name of a user who makes it in the workbench; without, it is logged as done by
-    the operator who runs this process.
+    `by` is the name of the user who makes a change in the workbench. Without it, the log attributes the change to the
+    operator who runs this process.
     """
 
     def __init__(self, store: Store) -> None:
@@ -113,13 +113,13 @@ class Users:
         self._unlogged = _Unlogged()
 
     def require_addable(self, name: str, role: str, expires_at: datetime | None, now: datetime) -> None:
-        """Requires all that `add` does but a password, so that none is asked for in vain.
+        """Requires everything that `add` does, except a password. Call it before you prompt for one.
 
         Raises:
-            OperatorError: USER_NAME_INVALID, ROLE_UNKNOWN, USER_EXPIRY_PAST or USER_EXISTS.
+            OperatorError: `USER_NAME_INVALID`, `ROLE_UNKNOWN`, `USER_EXPIRY_PAST` or `USER_EXISTS`.
         """
         if not is_name(name):
-            raise OperatorError("USER_NAME_INVALID", f"{name!r} cannot name a user. {RULE}")
+            raise OperatorError("USER_NAME_INVALID", f"{name!r} is not a valid name for a user. {RULE}")
         _require_role(role)
         _require_future(expires_at, now)
         with self._store.read() as connection:
@@ -145,7 +145,7 @@ class Users:
             now: The current moment.
 
         Raises:
-            OperatorError: USER_NAME_INVALID, ROLE_UNKNOWN, USER_EXPIRY_PAST, USER_EXISTS or PASSWORD_UNFIT.
+            OperatorError: `USER_NAME_INVALID`, `ROLE_UNKNOWN`, `USER_EXPIRY_PAST`, `USER_EXISTS` or `PASSWORD_UNFIT`.
         """
         self.require_addable(name, role, expires_at, now)
         user_id, password_hash = new_id(_ID_PREFIX, now), hash_password(password, name)
@@ -169,7 +169,7 @@ class Users:
         """The users with a role in one scope, or all, by name.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         query = _USERS.order_by(users.c.name)
         if scope is not None:
@@ -182,7 +182,7 @@ class Users:
         """The user of that name.
 
         Raises:
-            OperatorError: USER_UNKNOWN.
+            OperatorError: `USER_UNKNOWN`.
         """
         with self._store.read() as connection:
             row = _credentials(connection, name)
@@ -194,7 +194,7 @@ class Users:
         """Gives a user a role in a scope, in place of another one there. A role that the user has changes nothing.
 
         Raises:
-            OperatorError: USER_UNKNOWN or ROLE_UNKNOWN.
+            OperatorError: `USER_UNKNOWN` or `ROLE_UNKNOWN`.
         """
         _require_role(role)
         with self._changing(name) as (connection, found):
@@ -210,7 +210,7 @@ class Users:
         """Takes a user's role in a scope away. Without any role, a user can sign in and sees nothing.
 
         Raises:
-            OperatorError: USER_UNKNOWN or ROLE_MISSING.
+            OperatorError: `USER_UNKNOWN` or `ROLE_MISSING`.
         """
         with self._changing(name) as (connection, found):
             if scope.scope_id not in found.roles:
@@ -228,7 +228,7 @@ class Users:
         """Gives a user another password, and ends the user's sessions.
 
         Raises:
-            OperatorError: USER_UNKNOWN or PASSWORD_UNFIT.
+            OperatorError: `USER_UNKNOWN` or `PASSWORD_UNFIT`.
         """
         password_hash = hash_password(password, self.user(name).name)
         with self._changing(name) as (connection, found):
@@ -240,7 +240,7 @@ class Users:
         """Disables a user from now on, and ends the user's sessions; a user disabled before keeps the date.
 
         Raises:
-            OperatorError: USER_UNKNOWN.
+            OperatorError: `USER_UNKNOWN`.
         """
         with self._changing(name) as (connection, found):
             if found.disabled_at is None:
@@ -257,7 +257,7 @@ class Users:
             expires_at: From when on the user cannot sign in, instead of when that was before; None leaves it.
 
         Raises:
-            OperatorError: USER_UNKNOWN or USER_EXPIRY_PAST.
+            OperatorError: `USER_UNKNOWN` or `USER_EXPIRY_PAST`.
         """
         _require_future(expires_at, now)
         with self._changing(name) as (connection, found):
@@ -272,7 +272,7 @@ class Users:
         """Ends all of a user's sessions.
 
         Raises:
-            OperatorError: USER_UNKNOWN.
+            OperatorError: `USER_UNKNOWN`.
         """
         with self._changing(name) as (connection, found):
             _end_sessions(connection, found)
@@ -282,12 +282,13 @@ class Users:
     def sign_in(self, name: str, password: str, now: datetime) -> User:
         """The user of a name and a password.
 
-        The refusal and its cost are the same whether the name is unknown, disabled or expired, or the password wrong;
-        the operator log has the reason, at most once a minute for each name, and how many came in between.
+        The refusal and its cost are the same for every cause: an unknown, disabled, or expired name, or a wrong
+        password. The operator log has the cause, at most once a minute for each name, and the number of refusals in
+        between.
 
         Raises:
-            AccessRefused: SIGN_IN_REFUSED.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            AccessRefused: `SIGN_IN_REFUSED`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             known = _credentials(connection, name)
@@ -311,7 +312,7 @@ class Users:
         raise _refused()
 
     def log_lockout(self, name: str, address: str, limits: Collection[str], now: datetime) -> None:
-        """Logs that sign-ins are refused untried for some time, at most once a minute for each name.
+        """Logs that sign-in attempts are refused for some time without a check, at most once a minute for each name.
 
         Args:
             name: The name that was tried last, which is logged where a user has it: it may be a mistyped password.
@@ -320,7 +321,7 @@ class Users:
             now: The current moment.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         details = {"address": address, "counted_by": sorted(limits)}
         with self._store.write() as connection:
@@ -333,9 +334,9 @@ class Users:
         """Signs a user in without a password, for the operator whose link the user followed.
 
         Raises:
-            AccessRefused: SIGN_IN_REFUSED: the user is disabled or expired.
-            OperatorError: USER_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            AccessRefused: `SIGN_IN_REFUSED`: the user is disabled or expired.
+            OperatorError: `USER_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._changing(name) as (connection, found):
             if found.status(now) != "active":
@@ -343,7 +344,7 @@ class Users:
             return _signed_in(connection, found, now, self._unlogged.take(name))
 
     def begin_session(self, user: User, lifetime: timedelta, now: datetime) -> tuple[str, str]:
-        """Begins a session of the command line for a user who just signed in.
+        """Begins a session of the command line for a user after sign-in.
 
         Args:
             user: The user.
@@ -354,7 +355,7 @@ class Users:
             The session's token, which is stored nowhere, and when the session is over, a UTC timestamp.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         token, expires_at = f"{_SESSION_PREFIX}_{secrets.token_urlsafe(32)}", timestamp(now + lifetime)
         row = {"token_hash": _token_hash(token), "user_id": user.user_id, "epoch": user.epoch}
@@ -368,8 +369,8 @@ class Users:
         """The user of a session of the command line, as the ledger has them now.
 
         Raises:
-            AccessRefused: SESSION_OVER: it is unknown or over, or the user was changed, disabled or signed out since.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            AccessRefused: `SESSION_OVER`: it is unknown or over, or the user was changed, disabled or signed out since.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         query = select(user_sessions).where(user_sessions.c.token_hash == _token_hash(token))
         with self._store.read() as connection:
@@ -380,8 +381,8 @@ class Users:
         if user is None:
             raise AccessRefused(
                 "SESSION_OVER",
-                "The token is of no session, or its session is over: it expired, or the user's password, roles or "
-                "state changed. Sign in again with `gate users sign-in`.",
+                "The token belongs to no session, or its session is over: it expired, or the user's password, "
+                "roles or state changed. Sign in again with `gate users sign-in`.",
             )
         return user
 
@@ -391,7 +392,7 @@ class Users:
         It is over where the user is disabled, expired or gone, or the epoch has moved on since.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         if unheard_of(user_id):
             return None
@@ -403,7 +404,7 @@ class Users:
         """Why `current` found the session of a user over.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             found = _users(connection.execute(_BY_ID, {"user": user_id}))
@@ -493,7 +494,7 @@ def _require_free(connection: Connection, name: str, *, but: str | None = None) 
         raise _taken(name)
     if (other := same_but_for_case(name, names)) is not None:
         raise OperatorError(
-            "USER_EXISTS", f"The user {other!r} differs only in case from {name!r}; choose another name."
+            "USER_EXISTS", f"The user {other!r} differs only in case from {name!r}. Choose another name."
         )
 
 
@@ -504,7 +505,7 @@ def _require_role(role: str) -> None:
 
 def _require_future(expires_at: datetime | None, now: datetime) -> None:
     if expires_at is not None and expires_at <= now:
-        raise OperatorError("USER_EXPIRY_PAST", "The expiry is in the past; give a later date.")
+        raise OperatorError("USER_EXPIRY_PAST", "The expiry is in the past. Give a later date.")
 
 
 class _Unlogged:
@@ -542,7 +543,7 @@ def _refused() -> AccessRefused:
 
 
 def _taken(name: str) -> OperatorError:
-    return OperatorError("USER_EXISTS", f"The user {name!r} exists already; choose another name.")
+    return OperatorError("USER_EXISTS", f"The user {name!r} already exists. Choose another name.")
 
 
 def _nobody(name: str) -> OperatorError:

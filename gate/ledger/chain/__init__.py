@@ -10,5 +10,5 @@
     changes         migrations and routes, with the documents that they cite
     reservations    idempotency keys in use at this moment
 
-Positions, links and hashes are computed by `gate.proof.chain`; what a used key means is decided in `decisions.claims`.
+`gate.proof.chain` computes positions, links, and hashes. `decisions.claims` decides what a used key means.
 """

@@ -58,7 +58,7 @@ class ChangeReader:
         """The entries about migrations, in the order of the chain; about one where it is named.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: one is not as it was made.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: one is not as it was made.
         """
         return self._entries(MIGRATIONS, migration_id)
 
@@ -66,7 +66,7 @@ class ChangeReader:
         """The routes, in the order of the chain; of one rulebook id where it is named.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: one is not as it was made.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: one is not as it was made.
         """
         return self._entries(ROUTES, rulebook_id)
 
@@ -81,7 +81,7 @@ class ChangeReader:
         """A document that an entry cites; None where there is none of that hash.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be read.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: it cannot be read.
         """
         if unheard_of(hash_):
             return None
@@ -92,7 +92,7 @@ class ChangeReader:
         """The shadows that run, by the ids of their migrations.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: what one found cannot be read.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: what one found cannot be read.
         """
         return {of.migration_id: of for of in read_shadows(self._connection, self._scope_id)}
 
@@ -137,7 +137,7 @@ class Change(ChangeReader):
         return link["chain_position"]
 
     def store(self, kind: str, hash_: str, body: bytes) -> None:
-        """Keeps a document under its hash; one that is there stays."""
+        """Keeps a document under its hash, unless it is already there."""
         row = {"scope_id": self._scope_id, "hash": hash_, "kind": kind, "body": pack(body)}
         insert_absent(self._connection, migration_documents, {**row, "stored_at": timestamp(self._now)})
 
@@ -196,7 +196,7 @@ class Changes:
             now: The current moment.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was done.
         """
         with self._store.write() as connection:
             # The head before the operator log, as in every transaction that takes both locks.
@@ -211,7 +211,7 @@ class Changes:
         """A scope's changes as they are at one moment.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             yield ChangeReader(connection, scope_id)
@@ -220,7 +220,7 @@ class Changes:
         """Where a rulebook id leads now.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             epoch = connection.execute(_EPOCH, {"scope": scope_id}).scalar_one()
@@ -234,7 +234,7 @@ def _as_made(kind: EntryKind, row: Row[Any, Any, Any]) -> Any:
     """An entry that is as it was made and linked.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     what = f"the {kind.entry_type} at chain position {row.position}"
     entry = read_object(unpack(row.body), what)
@@ -247,7 +247,7 @@ def _as_made(kind: EntryKind, row: Row[Any, Any, Any]) -> Any:
     if not holds:
         raise ServiceUnavailable(
             "SVC_STORAGE_UNAVAILABLE",
-            f"In the ledger, {what} was changed after it was made; the operator must run `gate chain check`.",
+            f"In the ledger, {what} was changed after it was made. The operator must run `gate chain check`.",
         )
     return entry
 

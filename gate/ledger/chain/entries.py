@@ -82,7 +82,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """How much a ledger holds, over all scopes."""
+    """The size of a ledger, across all scopes."""
 
     scopes: int
     entries: int
@@ -101,7 +101,7 @@ class Entries:
         """Appends an entry to its scope's chain and returns once it is durable, or says why it is not in the chain.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was acknowledged.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was acknowledged.
         """
         return self._writer.append(entry)
 
@@ -109,7 +109,7 @@ class Entries:
         """Appends entries of one scope, in order and in one commit; says of each what `append` says, or would raise.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: none of them was acknowledged.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: none of them was acknowledged.
         """
         return self._writer.append_all(new)
 
@@ -125,7 +125,7 @@ class Entries:
         """Requires that used idempotency keys can be found.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         self.claimed("", Claim("decide", "", "", ""))
 
@@ -236,7 +236,7 @@ class Entries:
         """The heads that a scope's chain had at some positions; without those that it does not reach.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             chain_id = head_of_scope(connection, scope_id).chain_id

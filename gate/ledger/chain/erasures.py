@@ -26,7 +26,7 @@ class PlannedErasure:
 
     Attributes:
         entry_id: Its id.
-        link: What its chain link is made of.
+        link: The parts of its chain link.
         body: Its JSON bytes.
         left: The JSON bytes that it leaves of the decision's body; the decision's request goes altogether.
         left_of_outcome: What it leaves of the body of an outcome whose request is kept; that request goes as well.
@@ -50,7 +50,7 @@ class Erasures:
         """The name of a decision's scope, and the decision as it is stored; None where no scope has it.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         if unheard_of(decision_id):
             return None
@@ -65,19 +65,19 @@ class Erasures:
 
         Args:
             decision_id: The decision, of whatever scope.
-            plan: What to do to the decision as it is; while it runs, nothing is appended to the chain.
+            plan: The change of the decision. While it runs, nothing is appended to the chain.
             now: The current moment.
 
         Returns:
             The name of the decision's scope; None where no scope has the decision, and nothing was done.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was done.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was done.
         """
         if unheard_of(decision_id):
             return None
         # One transaction for all of it: data that is gone without an entry in the chain would look like tampering, and
-        # so would an entry whose data is still there (docs/wire-format.md, "Erasure").
+        # so would an entry whose data is still there (docs/reference/wire-format/chain.md, "Erasure").
         with self._store.write() as connection:
             # Read before the lock, since no decision ever changes its scope.
             scope = connection.execute(_SCOPE_OF, {"id": decision_id}).one_or_none()

@@ -1,11 +1,12 @@
 """Group commit: many requests, one transaction, one sync of the disk.
 
-Each request thread queues its item in a lane. The first to find nobody leading its lane leads: once it has its turn to
-write, it commits everything queued, hands the lead to the next one waiting, and wakes those whose items it committed.
-There is no writer thread, so that an idle service pays no hand-over and a busy one batches by itself.
+Each request thread queues its item in a lane. The first thread to find no leader in its lane leads. When it gets its
+turn to write, it commits everything queued, hands the lead to the next waiting thread, and wakes the threads whose
+items it committed. There is no writer thread, so an idle service has no hand-over, and a busy one batches on its own.
 
-A leader first gives as many items as came together last time a moment to come again: callers that were answered by one
-commit send their next requests at the same time, and would otherwise fall into two groups that wait for each other.
+Before its commit, a leader waits a moment for as many items as came together last time. Callers that one commit
+answered send their next requests at the same time. Without the wait, they would split into two groups that wait for
+each other.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class GroupCommit(Generic[Item, Result]):
     """Runs `commit` over batches of what threads submit.
 
     Attributes:
-        waiting: What a thread does its waiting in, for others to go on meanwhile.
+        waiting: A context that a thread waits in, so that other threads can continue.
     """
 
     def __init__(self, commit: Callable[[Take[Item]], Sequence[Result | GateError]]) -> None:
@@ -90,7 +91,7 @@ class GroupCommit(Generic[Item, Result]):
 
         Raises:
             GateError: What commit answered for the item.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the queue is full, or no commit came within the time limit.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the queue is full, or no commit came within the time limit.
         """
         (outcome,) = self.submit_all((item,), lane)
         if isinstance(outcome, GateError):
@@ -106,7 +107,7 @@ class GroupCommit(Generic[Item, Result]):
         waiting: _Waiting[Item, Result] = _Waiting(items)
         with self._mutex:
             if self._queued >= MAX_QUEUE:
-                raise _unavailable("too many requests wait for the ledger")
+                raise _unavailable("too many requests are waiting for the ledger")
             joined = self._lanes.get(lane)
             if joined is None:
                 joined = self._lanes[lane] = _Lane(lane)
@@ -121,7 +122,7 @@ class GroupCommit(Generic[Item, Result]):
             if waiting.leads or self._wait(waiting, joined.queue):
                 self._lead(waiting, joined)
         if waiting.outcomes is None:
-            raise _unavailable("the commit broke off")
+            raise _unavailable("the commit was interrupted")
         return waiting.outcomes
 
     def _wait(self, waiting: _Waiting[Item, Result], queue: deque[_Waiting[Item, Result]]) -> bool:
@@ -131,7 +132,7 @@ class GroupCommit(Generic[Item, Result]):
                 if not waiting.leads:
                     if waiting not in queue:
                         # A leader took it and is still at work: only the idempotency key can tell how that ended.
-                        raise _unavailable(f"no commit within {WRITE_TIMEOUT:g} seconds, and it may yet come")
+                        raise _unavailable(f"no commit within {WRITE_TIMEOUT:g} seconds; it may still complete")
                     queue.remove(waiting)
                     self._queued -= len(waiting.items)
                     raise _unavailable(f"no turn to commit within {WRITE_TIMEOUT:g} seconds")

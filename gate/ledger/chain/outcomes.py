@@ -1,7 +1,7 @@
 """The latest outcome of each decision, and the counts of these, kept by the transaction that appends an outcome.
 
-The counts of a policy stand under its versions, verdicts and actions; an empty name stands for all of them. Three rows
-answer what a new record says of its confidence, however long the policy's past is.
+The counts of a policy have one row for each version, verdict, and action; an empty name means all. Three rows give the
+confidence of a new record, however long the policy's past is.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ReportedOutcome:
 
 
 class Cohort(NamedTuple):
-    """Decisions that are counted together; an empty version, verdict or action stands for all."""
+    """Decisions that are counted together. An empty version, verdict, or action means all."""
 
     scope_id: str
     policy_id: str
@@ -253,7 +253,7 @@ class OutcomeCounts:
             question: The question; its `limit` takes those with the latest outcomes in chain order.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         if unheard_of(question.policy_id):
             return Coverage({}, Counts(), None, None, False)

@@ -1,9 +1,9 @@
-"""Which idempotency keys are in use at this moment, over all threads, processes and hosts of an instance.
+"""The idempotency keys that are in use now, across all threads, processes, and hosts of an instance.
 
     with reservations.reserve(digest) as free: ...      free is False while someone else is inside
 
-It tells a caller early that the first request is unfinished, and nothing rests on it: that a key makes one entry is
-what the claim in the append's transaction sees to. What reserves is a lock that ends with whoever holds it.
+A reservation tells a caller early that the first request is unfinished. Correctness does not depend on it: the claim in
+the transaction of the append ensures that a key makes one entry. A reservation is a lock that ends with its holder.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Reservations:
             digest: The claim's digest.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         # Locks of the system and of the database do not distinguish threads of one process.
         with self._lock:

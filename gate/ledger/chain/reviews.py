@@ -1,7 +1,7 @@
 """The reviews of held decisions, as one append of a batch sees and changes them.
 
-The transaction that appends a held decision writes its row, with the owner and the time limit that the scope's settings
-name then; a resolution gives the row its state once, and a receipt of a granted action says that it was executed.
+The transaction that appends a held decision writes its row, with the owner and the time limit of the scope's settings
+at that time. A resolution sets the state of the row once. A receipt of a granted action marks it as executed.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class Reviews:
         self._change(entry, Review(state, link["chain_position"], link["created_at"]))
 
     def execute(self, entry: NewEntry, review: Review) -> None:
-        """Takes note that a granted action was executed."""
+        """Records that a granted action was executed."""
         self._change(entry, review._replace(state=EXECUTED))
 
     def writes(self) -> list[tuple[Statement, list[dict[str, object]]]]:
@@ -156,7 +156,7 @@ def is_held(entry: NewEntry) -> bool:
 
 
 def terms_of(settings: Mapping[tuple[str, str], Terms], rulebook_id: str, action: str) -> Terms:
-    """The most specific terms that are set for a rulebook and an action, where "" stands for all others."""
+    """The most specific terms for a rulebook and an action; "" means all others."""
     for of in ((rulebook_id, action), (rulebook_id, ""), ("", "")):
         if of in settings:
             return settings[of]

@@ -1,8 +1,8 @@
 """The one way into the chains: entries are linked and written in groups, each under the lock of its scope's head.
 
-What only the head can say is decided here, in the transaction that writes: the position, whether an idempotency key was
-claimed before, whether the caller's access and the scope's routes are still what they were, and whether the month's cap
-is used up.
+The transaction that writes also decides what depends on the head. This is the position, and whether an idempotency key
+was claimed before. It also checks that the caller's access and the scope's routes are unchanged, and that the cap of
+the month is not used up.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Claim(NamedTuple):
     """An idempotency key in use.
 
     Attributes:
-        operation: What the key is used for: decide, and later execution, outcome and crm-sync.
+        operation: The operation that uses the key: `decide`, and later `execution`, `outcome`, and `crm-sync`.
         decision_id: The decision it is used on; "" for decide. A key is unique per (scope, operation, decision).
         key: The caller's key.
         input_hash: H of the payload it was used with.
@@ -70,14 +70,14 @@ class Claim(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """What a decision is found by, and what its outcomes are counted under, beside its policy and date.
+    """The values by which a decision is found and its outcomes are counted, in addition to its policy and date.
 
     Attributes:
         verdict: yes, no or review.
         action: The action label.
         reason_code: The reason code.
         target_object_id: The resource it is bound to.
-        advisory: Whether it is advisory: it then has no confidence, and nothing of it is counted.
+        advisory: Whether it is advisory. Then it has no confidence and is not counted.
     """
 
     verdict: str
@@ -93,13 +93,13 @@ class NewEntry(NamedTuple):
     Attributes:
         scope_id: The scope whose chain it extends.
         entry_id: Its own id; the decision_id for a decision.
-        link: What its chain link is made of.
+        link: The parts of its chain link.
         body: The stored record's JSON bytes.
         request: The request's JSON bytes, for a decision.
         claim: The idempotency key that it claims.
         access_epoch: The epoch at which the caller's access was looked up; None where nobody's access matters.
         route_epoch: The epoch at which the route was looked up that named the rulebook; None where none did.
-        decided: What a decision is found by and counted under; None for other entries.
+        decided: The values by which a decision is found and counted; None for other entries.
         outcome: What an outcome adds to the counts; None for other entries, and for outcomes of advisory decisions.
         answer: What a resolution answers: granted, refused or expired; None for other entries.
         receipt: What an execution receipt of a held decision depends on; None for other entries.
@@ -212,7 +212,7 @@ class Writer:
         """Appends an entry to its scope's chain and returns once it is durable, or says why it is not in the chain.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was acknowledged.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was acknowledged.
         """
         (outcome,) = self.append_all((entry,))
         if isinstance(outcome, GateError):
@@ -223,7 +223,7 @@ class Writer:
         """Appends entries of one scope, in order and in one commit; says of each what `append` says, or would raise.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: none of them was acknowledged.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: none of them was acknowledged.
         """
         packed = [
             entry._replace(body=pack(entry.body), request=None if entry.request is None else pack(entry.request))
@@ -390,7 +390,7 @@ def _write(
             answers.append(CapReached(cap))
         else:
             # The position comes from the locked head, never from counting entries: only the lock's holder extends the
-            # chain, so no two links share a position (docs/wire-format.md, "Audit chain"; ADR 4).
+            # chain, so no two links share a position (docs/reference/wire-format/chain.md, "Links"; ADR 4).
             link = chain.append(head.chain, entry.link, plain=True)
             head.chain = chain.head_of(link)
             confidence = None if entry.decided is None or cohort is None else tally.confidence(cohort)

@@ -1,5 +1,5 @@
-"""Drafts of rulebooks, and the cases that their authors hold them to.
+"""Drafts of rulebooks, and their cases.
 
-drafts        the texts, saved as they are typed, with everything that they were before
-cases         the cases of each draft
+- `drafts`: the texts, saved while they are typed, with their history
+- `cases`: the cases of each draft
 """

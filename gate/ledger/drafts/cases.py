@@ -59,8 +59,8 @@ class DraftCases:
         """The cases of a draft in the order in which they were added.
 
         Raises:
-            NotFound: DRAFT_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `DRAFT_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             latest(connection, scope_id, draft_id)
@@ -80,10 +80,10 @@ class DraftCases:
             now: The current moment.
 
         Raises:
-            NotFound: DRAFT_UNKNOWN or CASE_UNKNOWN.
-            MaterialRefused: CASES_INVALID, CASE_TOO_LARGE or CASE_NAME_TAKEN.
-            OperatorError: CASES_FULL or DRAFT_CLOSED.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `DRAFT_UNKNOWN` or `CASE_UNKNOWN`.
+            MaterialRefused: `CASES_INVALID`, `CASE_TOO_LARGE` or `CASE_NAME_TAKEN`.
+            OperatorError: `CASES_FULL` or `DRAFT_CLOSED`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.write() as connection:
             lock(connection)
@@ -99,10 +99,10 @@ class DraftCases:
             The names of those that were added.
 
         Raises:
-            NotFound: DRAFT_UNKNOWN.
-            MaterialRefused: CASES_INVALID or CASE_TOO_LARGE; none is added.
-            OperatorError: CASES_FULL or DRAFT_CLOSED; none is added.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `DRAFT_UNKNOWN`.
+            MaterialRefused: `CASES_INVALID` or `CASE_TOO_LARGE`; none is added.
+            OperatorError: `CASES_FULL` or `DRAFT_CLOSED`; none is added.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.write() as connection:
             lock(connection)
@@ -119,9 +119,9 @@ class DraftCases:
         """Removes a case.
 
         Raises:
-            NotFound: DRAFT_UNKNOWN or CASE_UNKNOWN.
-            OperatorError: DRAFT_CLOSED.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `DRAFT_UNKNOWN` or `CASE_UNKNOWN`.
+            OperatorError: `DRAFT_CLOSED`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.write() as connection:
             lock(connection)
@@ -139,7 +139,7 @@ class DraftCases:
         names = {row.name: row.number for row in connection.execute(select(*_NAMED).where(*which))}
         if case.name in names and case.name != instead_of:
             raise MaterialRefused(
-                "CASE_NAME_TAKEN", f"The draft has a case {case.name!r} already; give this one another name."
+                "CASE_NAME_TAKEN", f"The draft already has a case {case.name!r}. Give this one another name."
             )
         values = {"name": case.name, "body": body, "saved_by": by, "saved_at": at}
         if instead_of is not None:
@@ -147,7 +147,9 @@ class DraftCases:
             connection.execute(update(draft_cases).where(*which, draft_cases.c.number == number).values(**values))
             return
         if len(names) >= MAX_CASES:
-            raise OperatorError("CASES_FULL", f"The draft has {MAX_CASES:,} cases; remove some of them first.")
+            raise OperatorError(
+                "CASES_FULL", (f"The draft has {MAX_CASES:,} cases, the maximum. Remove some of them first.")
+            )
         number = max(names.values(), default=0) + 1
         connection.execute(
             insert(draft_cases).values(scope_id=scope.scope_id, draft_id=draft_id, number=number, **values)
@@ -161,7 +163,7 @@ def read_case(document: object) -> Case:
     """A case as JSON: its name, facts and expectation.
 
     Raises:
-        MaterialRefused: CASES_INVALID, with an error for each member at fault.
+        MaterialRefused: `CASES_INVALID`, with an error for each member at fault.
     """
     try:
         return read_cases({"rulebook": "draft", "cases": [document]}).cases[0]
@@ -170,14 +172,14 @@ def read_case(document: object) -> Case:
             type(each)(each.field.removeprefix("cases[0]").removeprefix("."), each.code, each.message)
             for each in error.errors
         ]
-        raise MaterialRefused(error.code, "The case is invalid; fix the errors that are listed.", errors) from error
+        raise MaterialRefused(error.code, "The case is invalid. Fix the listed errors.", errors) from error
 
 
 def _require_open(connection: Connection, scope_id: str, draft_id: str) -> None:
     draft, _ = latest(connection, scope_id, draft_id, changing=True)
     if draft.closed_at is not None:
         raise OperatorError(
-            "DRAFT_CLOSED", f"The draft {draft.name} was closed at {draft.closed_at}; reopen it to go on."
+            "DRAFT_CLOSED", f"The draft {draft.name} was closed at {draft.closed_at}. Reopen it to continue."
         )
 
 
@@ -192,13 +194,13 @@ def _number(connection: Connection, scope_id: str, draft_id: str, name: str) -> 
     """The number of a case, by its name.
 
     Raises:
-        NotFound: CASE_UNKNOWN.
+        NotFound: `CASE_UNKNOWN`.
     """
     which = of_draft(draft_cases, scope_id, draft_id)
     for row in connection.execute(select(*_NAMED).where(*which)):
         if row.name == name:
             return int(row.number)
-    raise NotFound("CASE_UNKNOWN", f"The draft has no case {name[:200]!r}; somebody may have removed or renamed it.")
+    raise NotFound("CASE_UNKNOWN", f"The draft has no case {name[:200]!r}. Somebody may have removed or renamed it.")
 
 
 def _body(case: Case) -> bytes:
@@ -207,7 +209,7 @@ def _body(case: Case) -> bytes:
     body = orjson.dumps(document)
     if len(body) > MAX_CASE:
         raise MaterialRefused(
-            "CASE_TOO_LARGE", f"The case {case.name!r} takes {len(body):,} bytes; at most {MAX_CASE:,} are kept."
+            "CASE_TOO_LARGE", f"The case {case.name!r} has {len(body):,} bytes, more than the limit of {MAX_CASE:,}."
         )
     return pack(body)
 

@@ -3,9 +3,9 @@
     draft = ledger.drafts.create(scope, "lower margin", text, Origin("registered", "refunds", "7"), "ada", now)
     draft = ledger.drafts.save(scope, draft.draft_id, text, after=draft.edition, by="ada", now=now)
 
-A save names the edition that it builds on. If somebody else saved in the meantime, nothing is saved, and the error
-holds the text as it is now: an author never overwrites a text that they have not seen. What one author saves within a
-few minutes is one revision, so that a revision is a sitting and not a keystroke. A draft decides nothing.
+A save states the edition that it is based on. If somebody else saved in the meantime, nothing is saved, and the error
+contains the current text. An author therefore never overwrites an unseen text. All saves of one author within a few
+minutes form one revision, so a revision is a sitting instead of a keystroke. A draft decides nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Made: TypeAlias = Literal["empty", "registered", "draft", "file"]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a draft was made from.
+    """The origin of a draft.
 
     Attributes:
         made: Nothing, a registered version, another draft, or a file.
@@ -67,7 +67,7 @@ class DraftSummary:
     Attributes:
         draft_id: Opaque; sorts by time.
         name: What its authors call it.
-        origin: What it was made from.
+        origin: Its origin.
         edition: How often it was saved.
         revision: The number of its latest revision.
         created_by: The user who made it.
@@ -126,7 +126,7 @@ class Revision:
 
 
 class DraftChanged(OperatorError):
-    """DRAFT_CHANGED: somebody saved a draft since the edition that an author went on from.
+    """`DRAFT_CHANGED`: somebody saved the draft after the edition that an author started from.
 
     Attributes:
         latest: The draft as it is now.
@@ -136,8 +136,8 @@ class DraftChanged(OperatorError):
         """Takes the draft as it is now."""
         super().__init__(
             "DRAFT_CHANGED",
-            f"{latest.saved_by} saved the draft {latest.name} at {latest.saved_at}, so yours was not saved. Merge the "
-            f"two, or keep yours as a draft of its own.",
+            f"{latest.saved_by} saved the draft {latest.name} at {latest.saved_at}, so yours was not saved. "
+            "Merge the two, or keep yours as a separate draft.",
         )
         self.latest: Final = latest
 
@@ -156,13 +156,13 @@ class Drafts:
             scope: The scope.
             name: What to call it, 1 to `MAX_NAME` characters; white space around them is dropped.
             text: Its first text.
-            origin: What it is made from.
+            origin: Its origin.
             by: The user.
             now: The current moment.
 
         Raises:
-            OperatorError: DRAFT_NAME_INVALID, DRAFT_TOO_LARGE or DRAFTS_FULL.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            OperatorError: `DRAFT_NAME_INVALID`, `DRAFT_TOO_LARGE` or `DRAFTS_FULL`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         name, body, at = _name(name), _body(text), timestamp(now)
         draft_id = new_id("drf", now)
@@ -191,22 +191,22 @@ class Drafts:
             scope: The scope.
             draft_id: The draft.
             text: The text, valid or not.
-            after: The edition that the author went on from.
+            after: The edition that the author started from.
             by: The user.
             now: The current moment.
 
         Raises:
-            DraftChanged: DRAFT_CHANGED: somebody saved it since.
-            NotFound: DRAFT_UNKNOWN.
-            OperatorError: DRAFT_CLOSED, DRAFT_TOO_LARGE or DRAFT_FULL.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: nothing was saved.
+            DraftChanged: `DRAFT_CHANGED`: somebody saved it since.
+            NotFound: `DRAFT_UNKNOWN`.
+            OperatorError: `DRAFT_CLOSED`, `DRAFT_TOO_LARGE` or `DRAFT_FULL`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: nothing was saved.
         """
         body, at = _body(text), timestamp(now)
         with self._store.write() as connection:
             draft, last = latest(connection, scope.scope_id, draft_id, changing=True)
             if draft.closed_at is not None:
                 raise OperatorError(
-                    "DRAFT_CLOSED", f"The draft {draft.name} was closed at {draft.closed_at}; reopen it to go on."
+                    "DRAFT_CLOSED", f"The draft {draft.name} was closed at {draft.closed_at}. Reopen it to continue."
                 )
             if text == draft.text:
                 return draft
@@ -216,7 +216,8 @@ class Drafts:
             same = last.saved_by == by and timestamp(now - SITTING) <= last.saved_at
             if not same and last.number >= MAX_REVISIONS:
                 raise OperatorError(
-                    "DRAFT_FULL", f"The draft {draft.name} has {MAX_REVISIONS:,} revisions; go on in a fork of it."
+                    "DRAFT_FULL",
+                    f"The draft {draft.name} has {MAX_REVISIONS:,} revisions, the maximum. Continue in a fork of it.",
                 )
             if same:
                 number, begun_at = last.number, last.begun_at
@@ -238,9 +239,9 @@ class Drafts:
         """Calls a draft otherwise.
 
         Raises:
-            NotFound: DRAFT_UNKNOWN.
-            OperatorError: DRAFT_NAME_INVALID.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `DRAFT_UNKNOWN`.
+            OperatorError: `DRAFT_NAME_INVALID`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         name = _name(name)
         with self._store.write() as connection:
@@ -251,11 +252,11 @@ class Drafts:
         return replace(draft, name=name)
 
     def close(self, scope: Scope, draft_id: str, by: str, now: datetime) -> Draft:
-        """Takes a draft out of the list of open ones; nothing of it is lost, and nothing happens to a closed one.
+        """Removes a draft from the list of open ones. Its content stays. Closing a closed draft has no effect.
 
         Raises:
-            NotFound: DRAFT_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `DRAFT_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         return self._close(scope, draft_id, timestamp(now), by, now)
 
@@ -263,9 +264,9 @@ class Drafts:
         """Opens a closed draft again.
 
         Raises:
-            NotFound: DRAFT_UNKNOWN.
-            OperatorError: DRAFTS_FULL.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `DRAFT_UNKNOWN`.
+            OperatorError: `DRAFTS_FULL`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         return self._close(scope, draft_id, None, by, now)
 
@@ -287,8 +288,8 @@ class Drafts:
         """A draft with its latest text.
 
         Raises:
-            NotFound: DRAFT_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `DRAFT_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             return latest(connection, scope_id, draft_id)[0]
@@ -297,7 +298,7 @@ class Drafts:
         """The open drafts of a scope, or those that are closed; the one that was saved last first.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         is_closed = drafts.c.closed_at.is_not(None) if closed else drafts.c.closed_at.is_(None)
         with self._store.read() as connection:
@@ -309,8 +310,8 @@ class Drafts:
         """Every revision of a draft without its text, the latest first.
 
         Raises:
-            NotFound: DRAFT_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `DRAFT_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         query = select(*_UNREAD).where(*of_draft(draft_revisions, scope_id, _known(draft_id)))
         with self._store.read() as connection:
@@ -324,15 +325,15 @@ class Drafts:
         """A revision of a draft, with its text.
 
         Raises:
-            NotFound: DRAFT_UNKNOWN or DRAFT_REVISION_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `DRAFT_UNKNOWN` or `DRAFT_REVISION_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             draft, _ = latest(connection, scope_id, draft_id)
             if not 1 <= number <= draft.revision:
                 raise NotFound(
                     "DRAFT_REVISION_UNKNOWN",
-                    f"The draft {draft.name} has no revision {number}; its latest one is {draft.revision}.",
+                    f"The draft {draft.name} has no revision {number}. Its latest revision is {draft.revision}.",
                 )
             which = (*of_draft(draft_revisions, scope_id, draft_id), draft_revisions.c.number == number)
             row = connection.execute(select(draft_revisions).where(*which)).one()
@@ -356,7 +357,7 @@ def latest(connection: Connection, scope_id: str, draft_id: str, *, changing: bo
     """A draft and its latest revision; nobody else changes it meanwhile where it is to be changed.
 
     Raises:
-        NotFound: DRAFT_UNKNOWN.
+        NotFound: `DRAFT_UNKNOWN`.
     """
     found = of_draft(drafts, scope_id, _known(draft_id))
     if changing:
@@ -381,14 +382,16 @@ def _known(draft_id: str) -> str:
 def _unknown(draft_id: str) -> NotFound:
     return NotFound(
         "DRAFT_UNKNOWN",
-        f"The scope has no draft {draft_id!r}; `gate drafts list --scope SCOPE` lists those that are open.",
+        f"The scope has no draft {draft_id!r}. `gate drafts list --scope SCOPE` lists the open drafts.",
     )
 
 
 def _name(name: str) -> str:
     name = name.strip()
     if not 1 <= len(name) <= MAX_NAME or not has_utf8(name):
-        raise OperatorError("DRAFT_NAME_INVALID", f"A draft's name has 1 to {MAX_NAME} characters; choose another one.")
+        raise OperatorError(
+            "DRAFT_NAME_INVALID", (f"A draft's name has 1 to {MAX_NAME} characters. Choose another name.")
+        )
     return name
 
 
@@ -396,7 +399,7 @@ def _body(text: str) -> bytes:
     """A text as it is stored."""
     if not has_utf8(text) or len(text.encode()) > MAX_TEXT:
         raise OperatorError(
-            "DRAFT_TOO_LARGE", f"A draft is a text of at most {MAX_TEXT:,} bytes in UTF-8; no rulebook needs so many."
+            "DRAFT_TOO_LARGE", f"The text of a draft may have at most {MAX_TEXT:,} bytes in UTF-8. Shorten it."
         )
     return pack(orjson.dumps({"text": text}))
 
@@ -424,7 +427,8 @@ def _require_room(connection: Connection, scope: Scope) -> None:
     opened = select(func.count()).where(drafts.c.scope_id == scope.scope_id, drafts.c.closed_at.is_(None))
     if connection.execute(opened).scalar_one() >= MAX_DRAFTS:
         raise OperatorError(
-            "DRAFTS_FULL", f"The scope {scope.name} has {MAX_DRAFTS:,} open drafts; close some of them first."
+            "DRAFTS_FULL",
+            f"The scope {scope.name} has {MAX_DRAFTS:,} open drafts, the maximum. Close some of them first.",
         )
 
 

@@ -1,4 +1,4 @@
-"""Reads beside the chain: search, following a chain, and the audit of a chain.
+"""Reads outside of the chain's appends: search, following a chain, and the audit of a chain.
 
     decisions    a scope's decisions by verdict, policy, object or date
     tail         chains read from a position on, for the lake
@@ -6,5 +6,5 @@
     audited_reviews    the rows of reviews, and what gives them their state, for the same audit
     raw          rows as they are stored, for both
 
-What appends is in `gate.ledger.chain`.
+Appends are in `gate.ledger.chain`.
 """

@@ -165,7 +165,7 @@ class AuditedLedger:
         the first table that has such rows. It takes time in proportion to the rows.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         found: dict[str, str] = {}
         with self._unhurried() as connection:
@@ -181,7 +181,7 @@ class AuditedLedger:
         """A scope as it is at one moment.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._unhurried() as connection:
             yield Snapshot(connection, scope_id)
@@ -290,7 +290,7 @@ class Snapshot:
                 yield StoredDecision(decision_id, position, unpack(body), bool(has_request))
 
     def erasures(self, decision_ids: Sequence[str]) -> dict[str, tuple[int, str, bytes]]:
-        """The last erasure of each of these decisions: its position, its leaf and its body."""
+        """The last erasure of each of these decisions: its position, its leaf, and its body."""
         found = {}
         for decision_id, position, leaf_hash, body in self._each(_ERASURES, decision_ids):
             found[decision_id] = position, leaf_hash, unpack(body)
@@ -313,7 +313,7 @@ class Snapshot:
         return [StoredRegistration(*row) for row in self._stream(_REGISTRATIONS, values)]
 
     def count_claims(self, up_to: int) -> int:
-        """How many keys stand for an entry up to a position."""
+        """The number of keys that lead to an entry up to a position."""
         return int(self._connection.execute(_COUNT_CLAIMS, {**self._scope, "to": up_to}).scalar_one())
 
     def claims(self, after: bytes | None, limit: int) -> list[ClaimRow]:
@@ -343,7 +343,7 @@ class Snapshot:
         return None if row is None else Stray(latest_outcomes.name, row[0], shown(row[1]))
 
     def miscounted(self) -> Mapping[str, str] | None:
-        """A cohort whose counts are not what its latest outcomes give: what it is counted under."""
+        """The values of a cohort whose counts do not match its latest outcomes."""
         for query in (_UNCOUNTED, _OVERCOUNTED):
             row = self._connection.execute(query, self._scope).one_or_none()
             if row is not None:

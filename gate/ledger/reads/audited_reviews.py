@@ -46,7 +46,7 @@ class SeenReviews:
         return {row.position: row.decision_id for row in rows}
 
     def receipts(self, decision_ids: Sequence[str]) -> Iterator[tuple[str, int, bytes]]:
-        """The execution receipts of these decisions, one after the other: decision, position and body."""
+        """The execution receipts of these decisions, one after another: decision, position, and body."""
         if not decision_ids:
             return
         reading = self._connection.execution_options(yield_per=_AT_ONCE)

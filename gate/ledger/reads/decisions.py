@@ -1,4 +1,4 @@
-"""Searching a scope's decisions, newest first, by narrow rows that stand beside the records.
+"""The search of a scope's decisions, newest first, over narrow rows that are stored next to the records.
 
 A search looks through so many rows and no more: it answers what it found there, and where to go on from.
 """
@@ -27,7 +27,7 @@ _READ: Final = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
-    """What a decision has to be to be found; None where it may be anything.
+    """The conditions that a decision must meet to be found; None for no condition.
 
     Attributes:
         verdict: yes, no or review.
@@ -38,7 +38,7 @@ class Criteria:
         since: The first created_at, as a UTC timestamp.
         until: The first created_at that is too late.
         state: Where its review stands; one of `chain.reviews.STATES`.
-        owner: The owner of its review, "" for none; only beside a state.
+        owner: The owner of its review, "" for none; only together with a state.
     """
 
     verdict: str | None = None
@@ -95,14 +95,14 @@ class Decisions:
 
         Args:
             scope_id: The scope.
-            criteria: What they have to be.
+            criteria: The conditions that they must meet.
             limit: How many at most.
             before: Only those beyond this chain position in that order; None for the first.
             oldest_first: Whether the oldest come first.
             looked_through: How many are looked through at most.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the ledger or a record in it cannot be read.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the ledger or a record in it cannot be read.
         """
         if any(unheard_of(text) for text in (criteria.policy_id or "", criteria.reason_code or "")):
             return Page([], None)
@@ -172,7 +172,7 @@ def _window(scope_id: str, criteria: Criteria, before: int | None, looked_throug
     if criteria.state is not None:
         return _window_of_reviews(scope_id, criteria, before, looked_through, order)
     if criteria.owner is not None:
-        raise ValueError("An owner needs a state beside it.")
+        raise ValueError("An owner requires a state. Send both.")
     columns = decisions.c
     chosen = [columns.scope_id == scope_id]
     chosen += [] if criteria.verdict is None else [columns.verdict == criteria.verdict]

@@ -1,4 +1,4 @@
-"""Chains read from a position on, for whoever follows them: in the order of the chain, a bounded page at a time."""
+"""Chains read from a position on: in the order of the chain, one bounded page at a time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FollowedScope(NamedTuple):
 
 
 class FollowedEntry(NamedTuple):
-    """An entry as it is stored; its body, request and confidence packed as `packing.pack` leaves them."""
+    """An entry as it is stored. Its body, request, and confidence are packed with `packing.pack`."""
 
     position: int
     entry_type: str
@@ -76,7 +76,7 @@ class Tail:
         """All scopes with the ends of their chains, by id.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         return [_scope(row) for row in self._store.fetch(_SCOPES, {})]
 
@@ -84,7 +84,7 @@ class Tail:
         """One scope with the end of its chain; None where there is none of that id.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         if unheard_of(scope_id):
             return None
@@ -97,7 +97,7 @@ class Tail:
         """The entries after a position, up to another, as `spans` gives them.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         for span in self.spans(scope_id, after=after, up_to=up_to, size=size):
             yield [FollowedEntry(*row) for row in span.rows]
@@ -109,7 +109,7 @@ class Tail:
         moment, whichever moment they are read at.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         while after < up_to:
             span = self._span(scope_id, after, min(after + size, up_to))

@@ -5,5 +5,5 @@
     postgres    one transaction a scope, ordered by the row lock on its head
     copies      whole ledgers copied between stores
 
-A new database goes here. What the tables mean is the business of the folders beside this one.
+A new database belongs here. The neighboring folders know the meaning of the tables.
 """

@@ -22,7 +22,7 @@ def copy_to_file(store: Store, file: Path) -> None:
     """Writes every table, as of one moment, into an empty SQLite file. Nobody who writes meanwhile has to wait.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the ledger cannot be read.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the ledger cannot be read.
         sqlite3.Error: The file cannot be written.
     """
     if isinstance(store, SqliteLedgerStore):
@@ -40,7 +40,7 @@ def copy_rows(source: Store, target: Store) -> None:
     """Copies the rows of every table, as of one moment, into the same tables of another store, which are empty.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     with source.read() as reading, target.write() as writing:
         for table in metadata.sorted_tables:
@@ -50,7 +50,7 @@ def copy_rows(source: Store, target: Store) -> None:
 
 
 def copy_pages(source: Path, target: Path) -> None:
-    """Copies a SQLite database, as of one moment, over another file.
+    """Copies a database in SQLite, as of one moment, over another file.
 
     Raises:
         sqlite3.Error: One cannot be read, or the other not written.

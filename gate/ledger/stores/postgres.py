@@ -193,7 +193,7 @@ class PostgresLedgerStore(Store):
         """Refuses a server that acknowledges what is not on its disk.
 
         Raises:
-            OperatorError: DATABASE_NOT_DURABLE, or DATABASE_UNREACHABLE.
+            OperatorError: `DATABASE_NOT_DURABLE`, or `DATABASE_UNREACHABLE`.
         """
         try:
             with self.read() as connection:
@@ -210,8 +210,8 @@ class PostgresLedgerStore(Store):
         if lax:
             raise OperatorError(
                 "DATABASE_NOT_DURABLE",
-                f"The PostgreSQL server has {' and '.join(lax)} switched off, so that a crash loses what it "
-                f"acknowledged; switch it on in postgresql.conf.",
+                f"The PostgreSQL server has {' and '.join(lax)} turned off, so a crash would lose acknowledged "
+                "writes. Turn it on in postgresql.conf.",
             )
 
 

@@ -1,7 +1,7 @@
 """The SQLite store: WAL with synchronous=FULL, so that a commit has reached the disk when it returns.
 
-A file lock, shared by all processes of the instance, serializes writers and checkpoints: SQLite before 3.51.3 can
-corrupt a WAL file that two connections write and reset at the same moment, and waiting for a file lock is faster than
+A file lock, shared by all processes of the instance, serializes writers and checkpoints. SQLite before 3.51.3 can
+corrupt a WAL file that two connections write and reset at the same moment. Waiting for a file lock is also faster than
 SQLite's own retry sleeps.
 """
 
@@ -54,7 +54,7 @@ _REMEMBERED_STATEMENTS: Final = 512
 
 
 class SqliteLedgerStore(Store):
-    """A SQLite database file and its file lock."""
+    """A database file of SQLite and its file lock."""
 
     def __init__(self, database: Path, *, create: bool = False, durable: bool = True) -> None:
         """Opens the file.
@@ -180,7 +180,7 @@ class SqliteLedgerStore(Store):
         found = tuple(map(_identity, self._files))
         for now, before in zip(found, self._seen, strict=True):
             if before is not None and (now[:2] != before[:2] or now[2] < before[2]):
-                raise unavailable("its file was replaced or cut")
+                raise unavailable("its file was replaced or truncated")
         self._seen = found
 
     def is_in_place(self) -> bool:
@@ -210,7 +210,7 @@ class SqliteLedgerStore(Store):
     def overwrite(self) -> bool:
         """See `Store.overwrite`: the WAL still has pages as they were, and these are filled with zeros.
 
-        It keeps its length: who has it open takes a shorter one for one that was cut.
+        It keeps its length, because another process that has it open would take a shorter file for a truncated one.
         """
         deadline = time.monotonic() + WRITE_TIMEOUT
         while not self._overwrite_wal():
@@ -282,24 +282,24 @@ class SqliteLedgerStore(Store):
         """The turn to write: no thread and no process of the instance has it at the same time.
 
         Args:
-            patience: How long to wait for it, in seconds; `WRITE_TIMEOUT` where None, and much less while others have
-                waited so long for nothing, or requests would pile up behind a ledger that is stuck.
+            patience: How long to wait for it, in seconds. None means `WRITE_TIMEOUT`, or much less while others have
+                waited that long without success, so that requests do not pile up behind a stuck ledger.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it did not come in time.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: it did not come in time.
         """
         if patience is None:
             patience = _STUCK_PATIENCE if self._stuck else WRITE_TIMEOUT
         deadline = time.monotonic() + patience
         # Threads first, then processes: all threads share one descriptor, and flock grants it the lock again.
         if not self._turn.acquire(timeout=patience):
-            raise unavailable("other requests hold the ledger")
+            raise unavailable("other requests hold the lock of the ledger")
         try:
             # Polled, because a blocking flock cannot be given up, and a stopped process would then hold everyone.
             while not _try_lock(self._lock_file):
                 if time.monotonic() > deadline:
                     self._stuck = self._stuck or patience >= WRITE_TIMEOUT
-                    raise unavailable("another process holds the ledger")
+                    raise unavailable("another process holds the lock of the ledger")
                 time.sleep(_LOCK_POLL)
             self._stuck = False
             try:

@@ -1,9 +1,9 @@
-"""One database, seen as a few verbs. Everything foreign stays in here, in `sqlite` and in `postgres`.
+"""One database behind a few methods. Code for a particular database is only here, in `sqlite`, and in `postgres`.
 
-with store.read() as connection: ...            statements that all see one snapshot
-with store.write() as connection: ...           a transaction, durable when the block has ended
-store.run(work)                                 the same for appends: statements compiled once, sent together, and
-                                                tried again after what passes
+- `with store.read() as connection`: statements that all see one snapshot
+- `with store.write() as connection`: a transaction, durable at the end of the block
+- `store.run(work)`: a transaction for appends, with statements that are compiled once and sent together. It is tried
+  again after a temporary failure.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _in_order(names: Sequence[str]) -> Parameters:
 
 
 class Transaction(ABC):
-    """A transaction for appends. What was not committed in the end is undone."""
+    """A transaction for appends. It rolls back everything that was not committed at the end."""
 
     @abstractmethod
     def ask(self, queries: Sequence[tuple[Statement, Sequence[Mapping[str, object]]]]) -> list[list[Row]]:
@@ -152,7 +152,7 @@ class Store(ABC):
         """A connection whose statements all see one snapshot.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
 
     @abstractmethod
@@ -160,7 +160,7 @@ class Store(ABC):
         """The rows of one query, at no more cost than the driver's own.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
 
     @abstractmethod
@@ -168,7 +168,7 @@ class Store(ABC):
         """The rows of one query as `fetch` gives them, a few in memory at a time, while the block runs.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
 
     @abstractmethod
@@ -179,7 +179,7 @@ class Store(ABC):
             patience: How long to wait for the turn, in seconds; `WRITE_TIMEOUT` where None.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: no turn came in time, or the database failed.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: no turn came in time, or the database failed.
         """
 
     def run(self, work: Callable[[Transaction, bool], Answer]) -> Answer:
@@ -190,7 +190,7 @@ class Store(ABC):
                 process having heard so.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE, as `write`, or what failed it did not pass within
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`, as `write`, or what failed it did not pass within
                 `WRITE_TIMEOUT`.
         """
         deadline = time.monotonic() + WRITE_TIMEOUT
@@ -220,7 +220,7 @@ class Store(ABC):
         process has it. It ends with the process. Threads of one process are not told apart.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
 
     @abstractmethod
@@ -231,7 +231,7 @@ class Store(ABC):
             Whether none is left; False where somebody who reads an older state kept that from being done.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
 
     @abstractmethod
@@ -243,7 +243,7 @@ class Store(ABC):
         """Requires that a write becomes durable now, by one that changes nothing anyone reads.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
 
     @abstractmethod
@@ -269,10 +269,10 @@ class Store(ABC):
 
 
 def unavailable(why: str) -> StorageUnavailable:
-    """SVC_STORAGE_UNAVAILABLE, with the reason in it."""
+    """`SVC_STORAGE_UNAVAILABLE`, with the reason in it."""
     return StorageUnavailable(
         "SVC_STORAGE_UNAVAILABLE",
-        f"The ledger cannot be used now ({why}). Nothing was acknowledged; retry with the same idempotency key.",
+        f"The ledger is not available ({why}). Nothing was acknowledged; retry with the same idempotency key.",
         why=why,
     )
 
@@ -285,21 +285,21 @@ def insert_absent(connection: Connection, table: Table, values: Mapping[str, obj
 
 
 def driver_error(error: GateError) -> BaseException | None:
-    """What the database's driver said, where an error of the product stands for it."""
+    """The message of the database's driver behind an error of the product."""
     cause = error.__cause__
     return getattr(cause, "orig", None) or cause
 
 
 def unheard_of(name: str) -> bool:
-    """Whether no id, hash or name can be what was sent: PostgreSQL's text refuses to be asked for U+0000, and no
-    database can be asked for what has no UTF-8.
+    """Whether no stored id, hash, or name can equal a text. Text in PostgreSQL cannot contain U+0000, and no database
+    accepts text without a UTF-8 form.
     """
     return "\0" in name or not has_utf8(name)
 
 
 def has_utf8(text: str) -> bool:
-    """Whether a text has UTF-8: not where it has half of a surrogate pair, which in an argument of a command stands
-    for a byte that is no text.
+    """Whether a text has a UTF-8 form. It has none if it contains half of a surrogate pair. In an argument of a
+    command, such a half represents a byte that is not text.
     """
     try:
         text.encode()
@@ -313,13 +313,13 @@ def read_object(stored: bytes, what: str) -> Any:
 
     Args:
         stored: The bytes.
-        what: What they are, for the error.
+        what: Its name in the error.
 
     Returns:
         The object, as a dict. Its type is left open: the caller knows which document is stored there.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: they hold no JSON object.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: they hold no JSON object.
     """
     try:
         # SQLite returns text where something else wrote text.
@@ -329,7 +329,7 @@ def read_object(stored: bytes, what: str) -> Any:
     if not isinstance(found, dict):
         raise ServiceUnavailable(
             "SVC_STORAGE_UNAVAILABLE",
-            f"What is stored of {what} is not readable; the operator must check the chain.",
+            f"The stored copy of {what} is not readable. The operator must check the chain.",
         )
     return found
 
@@ -341,6 +341,6 @@ def _reason(error: BaseException) -> str:
     said = getattr(error, "orig", None) or error
     # Without an SQLSTATE nothing was sent, and the driver's message names host, database and user.
     if getattr(said, "sqlstate", "") is None:
-        return "the database is out of reach"
+        return "the database cannot be reached"
     # SQLite quotes text that it cannot read.
     return str(said).strip().partition("\n")[0].partition(" with text ")[0] or type(error).__name__

@@ -22,7 +22,7 @@ _AT_ONCE: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What an endpoint has not taken.
+    """The events that an endpoint has not accepted.
 
     Attributes:
         new: How many events of its scope were not looked at yet.
@@ -46,7 +46,7 @@ class DeadLetters:
         """The deliveries of an endpoint that are dead or wait, oldest first.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         of = {"scope": endpoint.scope_id, "endpoint": endpoint.endpoint_id}
         with self._store.read() as connection:
@@ -56,7 +56,7 @@ class DeadLetters:
         """How much an endpoint has not taken.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         of = {"scope": endpoint.scope_id, "endpoint": endpoint.endpoint_id, "after": endpoint.cursor}
         with self._store.read() as connection:
@@ -67,11 +67,11 @@ class DeadLetters:
     def replay(
         self, endpoint: Endpoint, now: datetime, *, event_id: str | None = None, since: str | None = None
     ) -> int:
-        """Sends an endpoint what is dead, and at once what waits for another try; or one event, or every one since a
-        moment, delivered or not.
+        """Sends an endpoint its dead events, and retries waiting events at once. Or it sends one event, or all events
+        since a moment, delivered or not.
 
-        Only events since the endpoint was added, that the outbox still has, and of types that it subscribes to. What
-        is new is sent without a replay.
+        Only events that the outbox still has, since the endpoint was added, and of types that it subscribes to. New
+        events need no replay.
 
         Args:
             endpoint: The endpoint.
@@ -83,8 +83,8 @@ class DeadLetters:
             How many are sent again.
 
         Raises:
-            OperatorError: WEBHOOK_EVENT_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            OperatorError: `WEBHOOK_EVENT_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         of = {"scope": endpoint.scope_id, "endpoint": endpoint.endpoint_id}
         with self._store.write() as connection:
@@ -109,7 +109,7 @@ class DeadLetters:
             How many events were removed.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         before = timestamp(now - kept)
         with self._store.read() as connection:
@@ -164,9 +164,9 @@ def _replay_events(
 def _unknown(event_id: str) -> OperatorError:
     return OperatorError(
         "WEBHOOK_EVENT_UNKNOWN",
-        f"The outbox has no event {event_id!r} that this endpoint can be sent again; check the id. Events since the "
-        "endpoint was added, of the types that it subscribes to, are sent again, delivered or not. The setting "
-        "webhook_kept_days says for how many days they are kept.",
+        f"The outbox has no event {event_id!r} that can be sent to this endpoint again. Check the id. An event "
+        "can be sent again, delivered or not, if the endpoint subscribes to its type and existed when it "
+        "happened. The setting webhook_kept_days says for how many days events are kept.",
     )
 
 

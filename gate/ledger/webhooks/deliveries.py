@@ -46,7 +46,7 @@ class Delivery:
         last_at: When the last try was; UTC timestamp, or None.
         last_status: The HTTP status that it was answered with, or None.
         last_error: Why it failed, as a sentence, or None.
-        stored: Whether the ledger has a row of it, beside the event's.
+        stored: Whether the ledger has a row of it, in addition to the event's row.
     """
 
     seq: int
@@ -66,7 +66,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What an endpoint may be sent now.
+    """The events that may be sent to an endpoint now.
 
     Attributes:
         pending: What failed before, or waits behind such a one; by number.
@@ -107,16 +107,16 @@ class Deliveries:
         """The active endpoints that have something new or something due.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             return [endpoint_of(row) for row in connection.execute(_DUE, {"now": timestamp(now)})]
 
     def page(self, endpoint: Endpoint) -> Page:
-        """What an endpoint may be sent now.
+        """The events that may be sent to an endpoint now.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         of = {"scope": endpoint.scope_id, "endpoint": endpoint.endpoint_id, "cursor": endpoint.cursor}
         with self._store.read() as connection:
@@ -138,7 +138,7 @@ class Deliveries:
             Whether it was kept; not where the endpoint was removed, or another process delivers to it.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         mine = {"scope": endpoint.scope_id, "endpoint": endpoint.endpoint_id}
         changed = [{**mine, "number": of.seq} for of in (*tried.delivered, *tried.kept) if of.stored]

@@ -1,7 +1,8 @@
 """The endpoints of webhooks.
 
-An endpoint hears of what happens after it was added. Its scope's head has the types of all its endpoints, disabled ones
-included: once one is enabled again, it is sent what happened meanwhile, as far as the outbox still has it.
+An endpoint gets the events that happen after it was added. The head of its scope has the types of all its endpoints,
+including disabled ones. When an endpoint is enabled again, it gets the events of the meantime, if the outbox still has
+them.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class Endpoints:
             now: The current moment.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         endpoint_id = new_id("whe", now)
         with self._store.write() as connection:
@@ -106,7 +107,7 @@ class Endpoints:
         """The endpoints of a scope, or of all, in the order in which they were added.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         query = ENDPOINTS if scope_id is None else ENDPOINTS.where(webhook_endpoints.c.scope_id == scope_id)
         with self._store.read() as connection:
@@ -116,7 +117,7 @@ class Endpoints:
         """The endpoint of an id.
 
         Raises:
-            OperatorError: WEBHOOK_UNKNOWN.
+            OperatorError: `WEBHOOK_UNKNOWN`.
         """
         row = None
         if not unheard_of(endpoint_id):
@@ -131,7 +132,7 @@ class Endpoints:
         """Sends an endpoint nothing more for now; whether it was active.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.write() as connection:
             disabled = disable(connection, endpoint, BY_OPERATOR, now)
@@ -143,7 +144,7 @@ class Endpoints:
         """Sends an endpoint what happened since it was disabled, and what failed before; whether it was disabled.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.write() as connection:
             found = webhook_endpoints.c.disabled_at.is_not(None)
@@ -158,7 +159,7 @@ class Endpoints:
         """Removes an endpoint with all that was not delivered to it.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.write() as connection:
             connection.execute(_LOCK_HEAD, {"scope": endpoint.scope_id})
@@ -179,8 +180,9 @@ class Endpoints:
             now: The current moment.
 
         Raises:
-            OperatorError: WEBHOOK_ROTATION_OPEN: two secrets sign already. WEBHOOK_UNKNOWN: it was removed meanwhile.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            OperatorError: `WEBHOOK_ROTATION_OPEN`: two secrets sign already. `WEBHOOK_UNKNOWN`: it was removed
+                meanwhile.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         until = timestamp(now + overlap)
         with self._store.write() as connection:
@@ -225,15 +227,15 @@ def _not_rotated(connection: Connection, endpoint: Endpoint) -> OperatorError:
         return _unknown(endpoint.endpoint_id)
     return OperatorError(
         "WEBHOOK_ROTATION_OPEN",
-        f"The secret of the endpoint {endpoint.endpoint_id} was rotated already, and the secret before signs until "
-        f"{until}. Rotate again after that. If a secret leaked, add the endpoint anew with `gate webhooks add`, and "
-        f"remove this one with `gate webhooks remove {endpoint.endpoint_id}`.",
+        f"The secret of the endpoint {endpoint.endpoint_id} was already rotated, and the previous secret signs "
+        f"until {until}. Rotate again after that. If a secret leaked, add the endpoint again with `gate webhooks "
+        f"add`, and remove this one with `gate webhooks remove {endpoint.endpoint_id}`.",
     )
 
 
 def _unknown(endpoint_id: str) -> OperatorError:
     return OperatorError(
-        "WEBHOOK_UNKNOWN", f"There is no webhook endpoint {endpoint_id!r}. `gate webhooks list` shows them all."
+        "WEBHOOK_UNKNOWN", f"There is no webhook endpoint {endpoint_id!r}. `gate webhooks list` shows all endpoints."
     )
 
 

@@ -4,7 +4,8 @@ check finds broken, anomalies that a report finds.
     tidings.scopes("anomaly.alert")                   the scopes that want to hear
     tidings.tell_once(scope_id, event, key, now)      whether it is told now, for the first time
 
-The event and the note that it was told are one transaction. A process that dies before it tells again what it finds.
+One transaction stores the event and the mark that it was sent. A process that dies before the transaction sends the
+event again later.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from gate.records.webhooks.types import mask_of
 
 
 class Tidings:
-    """What is told once, in a ledger."""
+    """The one-time events of a ledger."""
 
     def __init__(self, store: Store) -> None:
         """Works on the given store."""
@@ -33,27 +34,27 @@ class Tidings:
         """The ids of the scopes with an endpoint for a type of event, by the ids of their chains.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._store.read() as connection:
             rows = connection.execute(_SUBSCRIBED).all()
         return {row.chain_id: row.scope_id for row in rows if row.webhook_events & mask_of([event_type])}
 
     def tell_once(self, scope_id: str, event: Event, key: str, now: datetime, *, size: int = 0) -> bool:
-        """Puts an event into the outbox, unless it was told before or nobody subscribes to it.
+        """Puts an event into the outbox, unless it was sent before or nobody subscribes to it.
 
         Args:
             scope_id: The scope.
             event: The event.
             key: What tells it from others of its type.
             now: The current moment.
-            size: How large that is by now; it is told again once it is larger.
+            size: Its size by now. The event is sent again when it is larger.
 
         Returns:
-            Whether it was told now.
+            Whether the event was sent now.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         of = {"scope": scope_id, "type": event.type, "key": key}
         with self._store.read() as connection:

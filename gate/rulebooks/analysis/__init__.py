@@ -5,9 +5,10 @@
     [finding.message for finding in found.findings]
     [(region.condition, region.witness) for region in found.difference.regions]
 
-The values of each field are divided into classes that no test tells apart. A point of their product stands for all
-facts alike, and rulebooks become formulas over points, which a SAT solver answers without trying points one by one.
-The evaluator runs every witness before it is shown. A question that hits a bound is not decided, and never guessed.
+The values of each field are divided into classes that no test tells apart. A point of their product represents all
+facts that no test tells apart. Rulebooks become formulas over points, and a SAT solver answers them without trying
+points one by one. The evaluator runs every witness before it is shown. A question that reaches a bound stays undecided
+and is never guessed.
 
     report        the analysis as one value: `analyse` and `compare`
     difference    two rulebooks: the regions in which their results differ
@@ -20,7 +21,7 @@ The evaluator runs every witness before it is shown. A question that hits a boun
     wording       such conditions in words
     formulas/     rulebooks as formulas, which a SAT solver answers
 
-docs/testing-rulebooks.md has the guarantee and its limits.
+`docs/explanation/rulebook-analysis.md` has the guarantee and its limits.
 """
 
 from gate.rulebooks.analysis.flips import Flip, nearest_flips

@@ -40,7 +40,7 @@ class Absences:
         self.undecided: Final[list[str]] = []
 
     def findings(self) -> Iterator[Finding]:
-        """The findings; what could not be decided is then in `undecided`."""
+        """The findings. Undecided questions are then in `undecided`."""
         silent = set()
         for rule in self._encoded.rules:
             if rule.rule["outcome"]["decision"] != "yes":
@@ -67,7 +67,7 @@ class Absences:
                 found = self._silenced(rule, node.path, test)
             except NotDecided as error:
                 self.undecided.append(
-                    f"Whether {rule.rule_id} falls silent where {test['field']} is absent is not decided: {error}."
+                    f"Whether {rule.rule_id} stops matching where {test['field']} is absent is not decided: {error}."
                 )
                 continue
             if found is not None:
@@ -96,8 +96,9 @@ class Absences:
                     severity,
                     (rule.rule_id, *([result.rule_id] if result.rule_id is not None else [])),
                     f"rules[{rule.place}].condition{path}",
-                    f"{test_words(test)} is false where {test['field']} is absent, so {rule.rule_id} falls silent, and "
-                    f"{by} decides: {result.decision}. Make {test['field']} required, or add a test for not_exists.",
+                    f"{test_words(test)} is false where {test['field']} is absent, so {rule.rule_id} does not "
+                    f"match, and {by} decides: {result.decision}. Make {test['field']} required, or add a test "
+                    "for not_exists.",
                     facts,
                 )
         return None

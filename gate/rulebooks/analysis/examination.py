@@ -1,4 +1,5 @@
-"""A rulebook over all facts: rules that never match or contend, tests that decide nothing, the default outcome.
+"""A rulebook over every possible fact: rules that never match or contend, tests that decide nothing, the default
+outcome.
 
 Every finding is exact: it is proved for all facts, and where facts show it, they are its witness.
 """
@@ -41,7 +42,7 @@ class Examiner:
         self.undecided: Final[list[str]] = []
 
     def findings(self) -> Iterator[Finding]:
-        """The findings; what could not be decided is then in `undecided`."""
+        """The findings. Undecided questions are then in `undecided`."""
         yield from self._rules_without_effect()
         yield from self._overlaps()
         yield from self._constant_tests()
@@ -120,8 +121,8 @@ class Examiner:
                 (first.rule_id, second.rule_id),
                 f"rules[{second.place}]",
                 f"{first.rule_id} ({one['decision']}) and {second.rule_id} ({other['decision']}) have the same "
-                f"priority and hold for the same facts; {first.rule_id} decides, because its id comes first. Give "
-                f"them different priorities.",
+                f"priority and match the same facts. {first.rule_id} decides, because its id comes first. Give "
+                "them different priorities.",
                 self._facts(first),
             )
 

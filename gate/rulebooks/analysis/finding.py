@@ -22,7 +22,7 @@ class Finding:
     """Something about a rulebook that its author should know.
 
     Attributes:
-        kind: What it is, as a stable word; docs/testing-rulebooks.md lists the kinds.
+        kind: Its kind, as a stable word; `docs/reference/rulebook-codes.md` lists the kinds.
         severity: `danger`: facts are approved that probably should not be, or a rule that holds back never does;
             `warning`: probably not meant; `note`: worth knowing.
         rule_ids: The rules concerned, the one that the finding is about first.
@@ -42,7 +42,9 @@ class Finding:
 
     @property
     def name(self) -> str:
-        """The name by which it is accepted: its kind and its field, rule or place, `approves_without_fact:tags`."""
+        """The name by which it is accepted: its kind and its field, rule, or place, such as
+        `approves_without_fact:tags`.
+        """
         field = self.path.removeprefix(_OF_A_FIELD)
         subject = field if field != self.path else self.rule_ids[0] if self.rule_ids else self.path
         return f"{self.kind}:{subject}"

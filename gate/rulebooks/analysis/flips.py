@@ -3,8 +3,8 @@
     for flip in nearest_flips(body, {"discount_percent": 20, "margin_percent": 40}):
         print(flip.text)        # discount_percent 20 -> 15 gives yes (STANDARD_EXCEPTION_ALLOWED)
 
-A change is the smaller, the fewer facts it touches, then the less it adds, removes or gives another type, and then the
-nearer its numbers are. The solver finds which facts, and the evaluator confirms every flip.
+Small changes come first: those with fewer facts, then those that add, remove, or retype fewer facts, and then those
+with nearer numbers. The solver finds the facts, and the evaluator confirms every flip.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ChangedFact:
 
     @property
     def text(self) -> str:
-        """The change for people: `amount 60 -> 50`, or `amount 30 -> above 50 (such as 51)`."""
+        """The change for people, such as `amount 60 -> 50`, or `amount 30 -> above 50 (such as 51)`."""
         after = f"{self.among} (such as {_said(self.after)})" if self.among else _said(self.after)
         return f"{self.field} {_said(self.before)} -> {after}"
 
@@ -105,7 +105,7 @@ def nearest_flips(
 
     Args:
         body: The rulebook, valid.
-        facts: The facts at hand, valid for it or not. Those of a flip are valid.
+        facts: The current facts, valid for the rulebook or not. The facts of a flip are valid.
         among: The facts that may change; None for all that the rulebook names.
         to: The verdict to get: yes, no or review; None for any other one.
 

@@ -24,7 +24,7 @@ from gate.rulebooks.facts import with_value
 class Questions:
     """A rulebook that is asked for facts.
 
-    Each method raises NotDecided where the answer costs too much.
+    Each method raises `NotDecided` where the answer costs too much.
     """
 
     def __init__(self, body: RulebookBody) -> None:

@@ -63,7 +63,7 @@ class Region:
 
     @property
     def condition(self) -> str:
-        """The limits in words: `50 < amount <= 100 and country is "DE"`."""
+        """The limits in words, such as `50 < amount <= 100 and country is "DE"`."""
         return condition_words(self.limits)
 
     def holds(self, facts: JsonObject) -> bool:

@@ -50,7 +50,7 @@ class Analysis:
         return replace(self, findings=tuple(findings))
 
     def to_dict(self) -> dict[str, object]:
-        """The analysis as a JSON object; schemas/rulebook-analysis.schema.json."""
+        """The analysis as a JSON object; `schemas/rulebook-analysis.schema.json`."""
         found: dict[str, object] = {
             "decided": self.decided,
             "findings": [finding.to_dict() for finding in self.findings],
@@ -62,7 +62,7 @@ class Analysis:
 def analyse(
     body: RulebookBody, against: RulebookBody | None = None, adapter_facts: JsonObject | None = None
 ) -> Analysis:
-    """Analyses a valid rulebook over all facts, within the bounds of `solver`.
+    """Analyzes a valid rulebook over every possible fact, within the bounds of `solver`.
 
     Args:
         body: The rulebook.

@@ -14,5 +14,5 @@
     shares        shares and percentages that are never rounded up
     steps         numbers one natural step apart
 
-Pure. docs/testing-rulebooks.md is the guide for authors.
+Pure. `docs/guides/test-a-rulebook.md` is the guide for authors.
 """

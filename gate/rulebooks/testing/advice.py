@@ -1,7 +1,7 @@
 """Advice to the author of cases: facts that the rulebook does not know, and expectations that can never hold.
 
-A warning makes no file of cases invalid. But a misspelt fact is absent to the rulebook, so that the case tests another
-situation than its author believes.
+A warning does not make a file of cases invalid. But a misspelled fact is absent for the rulebook, so the case tests
+another situation than its author believes.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class _KnownFields:
     def why_unknown(self, path: str, closest: ClosestName) -> str:
         """The warning about a fact that `unknown_in` found."""
         if path in self._names:
-            return "No rule can read a fact with a dot in its name; nest it: the part after the dot in an object."
+            return "No rule can read a fact with a dot in its name. Nest it: put the part after the dot in an object."
         meant = closest.find(path, self._sorted)
         do = "Remove it, or declare it in the rulebook." if meant is None else f"Did you mean {meant!r}?"
         return f"The rulebook neither declares nor reads {path!r}, so this fact changes nothing. {do}"
@@ -120,12 +120,12 @@ def _fields_never_at_fault(body: RulebookBody, case: Case, at: str) -> Iterator[
     required, declared = frozenset(schema["required"]), schema["properties"]
     for index, field in enumerate(case.expect.get("missing_fields", ())):
         if field not in required:
-            message = f"The rulebook does not require {field!r}, so it is never missing."
+            message = f"The rulebook does not require {field!r}, so it can never be missing."
             yield FieldError(f"{at}.missing_fields[{index}]", "never_occurs", message)
     for index, invalid in enumerate(case.expect.get("invalid_fields", ())):
         name = invalid if isinstance(invalid, str) else invalid["field"]
         if name not in declared:
-            message = f"The rulebook declares no type for {name!r}, so it is never invalid."
+            message = f"The rulebook declares no type for {name!r}, so it can never be invalid."
             yield FieldError(f"{at}.invalid_fields[{index}]", "never_occurs", message)
         elif not isinstance(invalid, str) and invalid.get("expected", declared[name]["type"]) != declared[name]["type"]:
             message = f"The rulebook declares {name!r} as {declared[name]['type']}."

@@ -4,7 +4,7 @@
     file.rulebook            # "../rulebooks/pricing_exception.json", relative to the folder of the file
     file.cases[0].expect     # {"verdict": "no", "matched_rule_id": "block_below_margin_floor"}
 
-The shape stands in schemas/rulebook-cases-v1.schema.json; unique names and the depth of facts are added here.
+The shape stands in `schemas/rulebook-cases-v1.schema.json`; unique names and the depth of facts are added here.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Case:
     Attributes:
         name: Its name, unique in its file.
         facts: The facts.
-        expect: What the rulebook must answer.
+        expect: The expected answer of the rulebook.
     """
 
     name: str
@@ -87,10 +87,10 @@ def read_cases(document: object) -> CaseFile:
         document: The parsed JSON value.
 
     Raises:
-        MaterialRefused: CASES_INVALID, with an error for each member at fault.
+        MaterialRefused: `CASES_INVALID`, with an error for each member at fault.
     """
     if isinstance(document, dict) and "rules" in document and "cases" not in document:
-        raise MaterialRefused("CASES_INVALID", "This is a rulebook. Name a file of cases, which names its rulebook.")
+        raise MaterialRefused("CASES_INVALID", "This is a rulebook. Give a file of cases, which states its rulebook.")
     errors = [_hinted(error) for error in shape("rulebook-cases-v1").errors(document)]
     # What a schema cannot say needs the shape, so it is looked at only where there is one.
     if not errors:
@@ -98,9 +98,7 @@ def read_cases(document: object) -> CaseFile:
         errors = [*_repeated_names(valid["cases"]), *_deep_facts(valid["cases"])][:MAX_ERRORS]
     if errors:
         places = f"{len(errors)} {'place' if len(errors) == 1 else 'places'}"
-        raise MaterialRefused(
-            "CASES_INVALID", f"The cases break the format of cases in {places}; correct each field listed.", errors
-        )
+        raise MaterialRefused("CASES_INVALID", f"The cases have errors in {places}. Correct each field listed.", errors)
     cases = tuple(Case(case["name"], case["facts"], case["expect"]) for case in valid["cases"])
     return CaseFile(valid["rulebook"], cases)
 
@@ -109,7 +107,7 @@ def _hinted(error: FieldError) -> FieldError:
     """An error, with the name that was probably meant for what a rulebook calls `decision`."""
     if error.code != "unknown_field" or not error.field.endswith(".expect.decision"):
         return error
-    message = "The decision is expected as `verdict`, and the rulebook's own verdict as `application_verdict`."
+    message = "Give the expected decision as `verdict`, and the rulebook's own verdict as `application_verdict`."
     return replace(error, message=message)
 
 
@@ -118,12 +116,12 @@ def _repeated_names(cases: list[_DeclaredCase]) -> Iterator[FieldError]:
     for index, case in enumerate(cases):
         first = seen.setdefault(case["name"], index)
         if first != index:
-            message = f"cases[{first}] has the same name; give each case a name of its own."
+            message = f"cases[{first}] has the same name. Give each case its own name."
             yield FieldError(f"cases[{index}].name", "duplicate", message)
 
 
 def _deep_facts(cases: list[_DeclaredCase]) -> Iterator[FieldError]:
     for index, case in enumerate(cases):
         if nests_deeper(case["facts"], MAX_FACTS_DEPTH):
-            message = f"They nest deeper than {MAX_FACTS_DEPTH} levels, which no request can send; flatten them."
+            message = f"They nest deeper than {MAX_FACTS_DEPTH} levels, which no request can send. Flatten them."
             yield FieldError(f"cases[{index}].facts", "too_deep", message)

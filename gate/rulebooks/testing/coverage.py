@@ -1,4 +1,4 @@
-"""The coverage of a rulebook by cases: which of its rules, tests and combinators they try, and what is left out.
+"""The coverage of a rulebook by cases: the rules, tests, and combinators that they try, and those that they leave out.
 
     coverage = measure(rulebook, file.cases)
     coverage.share("test_false").percent                    # "87.5 %"
@@ -104,7 +104,7 @@ class GoalResult:
 
 
 class Finder(Protocol):
-    """Finds facts for evaluations, over all facts; where that costs too much, it answers `Undecided`."""
+    """Finds facts for evaluations, among every possible fact. If that costs too much, it answers `Undecided`."""
 
     def find(self, wanted: Wanted) -> Answer:
         """Facts for which an evaluation is as wanted."""

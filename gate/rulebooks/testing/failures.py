@@ -5,8 +5,8 @@
         reason.text      # "approve_standard_exception did not match (priority 50)"
         reason.tree      # its condition, without the parts that did not matter
 
-A part of a condition made the difference where it has the result that its rule has: in a rule that matched, the parts
-that support the match; in a rule that did not, the parts that oppose it.
+A part of a condition made the difference if it has the result that its rule has. In a rule that matched, these are the
+parts that support the match. In a rule that did not, these are the parts that oppose it.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Explainer:
             yield self._about(self._explained(rule_id, result), result)
         more = len(fitting) - _SHOWN
         if more > 0:
-            yield Reason(f"{more} more {'rule has' if more == 1 else 'rules have'} an outcome that fits")
+            yield Reason(f"{more} more {'rule has' if more == 1 else 'rules have'} a matching outcome")
         elif not fitting:
             yield Reason(self._without_rules(stated))
 
@@ -108,7 +108,7 @@ class Explainer:
         """Why a rule did not match, or would not have."""
         rule_id, matched = rule.rule["rule_id"], result.observed["matched_rule_id"]
         if rule.matched:
-            text = f"{rule_id} would have matched as well (priority {rule.priority}), but {matched} comes first"
+            text = f"{rule_id} would also have matched (priority {rule.priority}), but {matched} comes first"
             return Reason(text, rule_id)
         tried = matched is None or self._order.index(rule_id) < self._order.index(matched)
         said = "did not match" if tried else "would not have matched"
@@ -117,10 +117,10 @@ class Explainer:
     def _without_rules(self, stated: Mapping[str, object]) -> str:
         """Which outcome fits, where that of no rule does."""
         if stated.items() <= named_declared(self._body["default_outcome"], None).items():
-            return "only the default outcome fits, which holds where no rule matches"
+            return "only the default outcome is as expected, and it applies where no rule matches"
         if stated.items() <= named(NEEDS_INPUT).items():
-            return "only missing or invalid input has the expected outcome, and none is"
-        return "no outcome of the rulebook fits the expected one"
+            return "only missing or invalid input gives the expected outcome, and no input is missing or invalid"
+        return "no outcome of the rulebook is as expected"
 
     def _not_missing(self, result: CaseResult) -> Iterator[Reason]:
         required = self._body["input_schema"]["required"]
@@ -136,7 +136,7 @@ class Explainer:
             if name not in declared:
                 yield Reason(f"no type is declared for {name}")
             elif name not in observed:
-                yield Reason(f"{name} is not of a wrong type: {declared[name]['type']} is declared")
+                yield Reason(f"{name} has the declared type {declared[name]['type']}")
 
     def _explained(self, rule_id: str, result: CaseResult) -> ExplainedRule:
         return self._rules[rule_id].explain(result.case.facts)

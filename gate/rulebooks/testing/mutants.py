@@ -3,9 +3,9 @@
     for mutant in mutants_of(body):
         mutant.description      # "rules[2] approve_small: amount lte 50 becomes lt 50"
 
-Cases that notice no such change test little. A mutant shares all that did not change with its rulebook, so it is never
-to be modified. No two mutants of a rulebook are the same, and none is the rulebook itself; some decide alike all the
-same, which only the exact analysis can tell.
+Cases that notice no such change test little. A mutant shares its unchanged parts with its rulebook, so never modify it.
+No two mutants of a rulebook are equal, and none equals the rulebook itself. Some decide alike nevertheless, which only
+the exact analysis can tell.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ MAX_WORK: Final = 50_000_000
 
 
 class Judge(Protocol):
-    """Decides over all facts whether two rulebooks decide alike; where that costs too much, it answers `Undecided`."""
+    """Decides whether two rulebooks decide every fact alike. If that costs too much, it answers `Undecided`."""
 
     def difference(self, original: RulebookBody, mutant: RulebookBody) -> Answer:
         """Facts for which the outcomes of two valid rulebooks differ."""
@@ -71,7 +71,7 @@ class Survivor:
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
-    """A mutant that no case notices, and of which it is not decided whether it decides alike.
+    """A mutant that no case notices, and it is undecided whether it decides alike.
 
     Attributes:
         mutant: The mutant.
@@ -90,9 +90,9 @@ class MutationReport:
         killed: The mutants that a case notices.
         survived: The mutants that none notices, though they decide otherwise.
         equivalent: The mutants that decide alike for all facts, which no case could notice.
-        undecided: The mutants of which that is not decided. They do not count in the score.
+        undecided: The undecided mutants. They do not count in the score.
         failing: The names of the cases that do not hold on the rulebook itself, and so kill nothing.
-        cut: Whether there are more mutants than the bounds allow to try.
+        cut: Whether there are more mutants than the bounds permit.
     """
 
     killed: tuple[Killed, ...]
@@ -114,7 +114,7 @@ def mutation_score(rulebook: Rulebook, cases: Iterable[Case], judge: Judge) -> M
     Args:
         rulebook: The rulebook.
         cases: Its cases.
-        judge: Decides over all facts whether two rulebooks decide alike.
+        judge: Decides whether two rulebooks decide every possible fact alike.
     """
     trials = _Trials(rulebook, cases)
     killed: list[Killed] = []

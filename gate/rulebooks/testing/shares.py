@@ -25,7 +25,7 @@ class Share:
 
     @property
     def percent(self) -> str:
-        """The share for people, rounded down to one decimal: `87.5 %`; `-` where there is nothing."""
+        """The share for people, rounded down to one decimal, such as `87.5 %`; `-` if there is nothing."""
         if not self.whole:
             return "-"
         tenths = 1000 * self.part // self.whole

@@ -37,11 +37,11 @@ def moved(number: float, direction: Direction, *, whole: bool) -> float | None:
 
 
 def beside(number: float, direction: Direction, thresholds: Sequence[float], *, whole: bool) -> float | None:
-    """A number just above or just below a threshold, and on the same side of all others.
+    """A number slightly above or below a threshold, on the same side of all other thresholds.
 
     Args:
         number: The threshold.
-        direction: 1 for just above, -1 for just below.
+        direction: 1 for the number above, -1 for the number below.
         thresholds: The thresholds of the field in ascending order.
         whole: Whether the field is declared an integer, so that only whole numbers will do.
 

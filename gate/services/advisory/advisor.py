@@ -1,4 +1,4 @@
-"""Advice: a request of an advisory mode becomes the upstream's answer, a few at a time."""
+"""Advice: a request of an advisory mode becomes the answer of the upstream, a few at a time."""
 
 from __future__ import annotations
 
@@ -63,17 +63,17 @@ class Advisor:
         self._closed = False
 
     def advise(self, request: DecisionRequest, *, root: str = "") -> Advice:
-        """The upstream's answer to a request of an advisory mode.
+        """The answer of the upstream to a request of an advisory mode.
 
         Args:
             request: The request.
             root: What to call the request in the paths of errors; nothing where empty.
 
         Raises:
-            RequestRefused: SVC_API_REQUEST_INVALID: it cannot be asked.
-            ServiceUnavailable: SVC_ADVISORY_UNCONFIGURED, or SVC_ADVISORY_BUSY where too many are being asked, or
+            RequestRefused: `SVC_API_REQUEST_INVALID`: it cannot be asked.
+            ServiceUnavailable: `SVC_ADVISORY_UNCONFIGURED`, or `SVC_ADVISORY_BUSY` where too many are being asked, or
                 the advisor was closed.
-            AdvisoryFailed: SVC_ADVISORY_UPSTREAM_FAILED.
+            AdvisoryFailed: `SVC_ADVISORY_UPSTREAM_FAILED`.
         """
         question = read_question(request, root=root)
         if self._upstream is None:
@@ -82,22 +82,22 @@ class Advisor:
         content_type, body = self._asked(self._upstream.call(prompt.system, question.text))
         answer = read_answer(content_type, body, question, prompt.shape)
         if _holds(answer, self._upstream.key):
-            raise failed("answered nonsense: its answer repeats the key that it was asked with")
+            raise failed("returned an unusable answer: it contains the key of the request")
         said = advised(request.mode, answer)
         if said is None:
-            raise failed("answered nonsense: its answer has no meaning in this mode")
+            raise failed("returned an unusable answer: it has no meaning in this mode")
         evaluation: AdvisoryEvaluation = {"mode": request.mode, "model": self._upstream.model, "answer": answer}
         return Advice(prompt, evaluation, said, is_plain(evaluation))
 
     def _unconfigured(self, mode: str) -> ServiceUnavailable:
         why = (
-            "the settings of its upstream cannot be used, which the operator has to correct"
+            "the settings of its upstream are invalid, which the operator must correct"
             if self._unusable
             else "no advisory upstream is configured"
         )
         return ServiceUnavailable(
             "SVC_ADVISORY_UNCONFIGURED",
-            f"Mode {mode} is advisory, and {why}; use mode rulebook for a binding verdict.",
+            f"Mode {mode} is advisory, and {why}. Use mode rulebook for a binding verdict.",
         )
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ class Advisor:
         if self._closed:
             raise _busy(_ENDS)
         if not self._calls.acquire(blocking=False):
-            raise _busy(f"This worker is asking the advisory upstream {CALLS} questions already")
+            raise _busy(f"This worker is already asking the advisory upstream {CALLS} questions")
         with self._lock:
             closed = self._closed
             if not closed:
@@ -139,7 +139,7 @@ def _holds(answer: JsonObject, key: str | None) -> bool:
 
 
 _SHORTEST_KEY: Final = 12
-_ENDS: Final = "The service is stopping, and gave up the question to the advisory upstream"
+_ENDS: Final = "The service is stopping, and canceled the call to the advisory upstream"
 
 
 def _busy(why: str) -> ServiceUnavailable:

@@ -1,4 +1,6 @@
-"""The upstream's answer, read strictly: one JSON object that fits the template's schema and the request's options."""
+"""The strict reader of answers from the upstream: one JSON object that fits the template's schema and the request's
+options.
+"""
 
 from __future__ import annotations
 
@@ -27,32 +29,34 @@ def read_answer(content_type: str, body: bytes, question: Question, shape: Shape
         shape: The schema of the answer.
 
     Raises:
-        AdvisoryFailed: SVC_ADVISORY_UPSTREAM_FAILED: it is no answer to the question.
+        AdvisoryFailed: `SVC_ADVISORY_UPSTREAM_FAILED`: it is no answer to the question.
     """
     if not _JSON.fullmatch(content_type):
-        raise failed("answered nonsense: its content type is not application/json")
+        raise failed("returned an unusable answer: its content type is not application/json")
     try:
         # Upstreams report times and probabilities of their own, which decide nothing here.
         completion: Json = parse_with_any_number(body)
     except MaterialRefused as error:
-        raise failed("answered nonsense: its body is not JSON") from error
+        raise failed("returned an unusable answer: its body is not JSON") from error
     try:
         answer: Json = parse(_content(completion).encode(), max_depth=_DEPTH, max_values=_VALUES)
     except MaterialRefused as error:
-        raise failed("answered nonsense: its message is not a JSON text") from error
+        raise failed("returned an unusable answer: its message is not a JSON text") from error
     if shape.errors(answer):
-        raise failed(f"answered nonsense: its message does not fit the answer schema of mode {question.mode}")
+        raise failed(
+            f"returned an unusable answer: its message does not match the answer schema of mode {question.mode}"
+        )
     fitting = cast("JsonObject", answer)
     scored = cast("Sequence[JsonObject]", fitting.get("scores") or fitting.get("scorecard") or ())
     _require_options(fitting, scored, question)
     if any(is_blank(str(part["reason"])) for part in (fitting, *scored) if "reason" in part):
-        raise failed("answered nonsense: a reason of it is blank")
+        raise failed("returned an unusable answer: one of its reasons is blank")
     return fitting
 
 
 _NO_ANSWERS: Final = {
-    "tool_calls": "answered nonsense: it calls a tool",
-    "function_call": "answered nonsense: it calls a tool",
+    "tool_calls": "returned an unusable answer: it calls a tool",
+    "function_call": "returned an unusable answer: it calls a tool",
     "refusal": "gave no answer: it refused",
 }
 
@@ -67,11 +71,11 @@ def _content(completion: Json) -> str:
             raise failed(did)
     content = message.get("content") if isinstance(message, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict) or not isinstance(content, str):
-        raise failed("answered nonsense: its body is no chat completion with one message")
+        raise failed("returned an unusable answer: its body is not a chat completion with one message")
     if choice.get("finish_reason") not in (None, "stop"):
-        raise failed("answered nonsense: its message is not finished")
+        raise failed("returned an unusable answer: its message is not finished")
     if message.get("role", "assistant") != "assistant":
-        raise failed("answered nonsense: its message has another role than assistant")
+        raise failed("returned an unusable answer: its message does not have the role assistant")
     return content
 
 
@@ -80,6 +84,6 @@ def _require_options(answer: JsonObject, scored: Sequence[JsonObject], question:
     if not question.options:
         return
     if sorted(str(item["option"]) for item in scored) != sorted(question.options):
-        raise failed("answered nonsense: it does not score each option exactly once")
+        raise failed("returned an unusable answer: it does not score each option exactly once")
     if question.mode == "runtime" and answer["recommended"] not in question.options:
-        raise failed("answered nonsense: it recommends an option that was not offered")
+        raise failed("returned an unusable answer: it recommends an option that was not offered")

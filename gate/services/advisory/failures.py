@@ -25,9 +25,9 @@ def misconfigured(
 
     Args:
         why: A clause that says what it did.
-        correct: What the operator has to look at.
+        correct: The settings that the operator must check.
     """
-    return _failure(f"{why}. {_NOTHING}. Retrying does not help: the operator has to correct {correct}.")
+    return _failure(f"{why}. {_NOTHING}. Retrying does not help: the operator must correct {correct}.")
 
 
 def _failure(said: str) -> AdvisoryFailed:

@@ -2,12 +2,12 @@
 
     mask({"customer": {"apiKey": "k-1", "tier": "gold"}})     # {"customer": {"apiKey": "[masked]", "tier": "gold"}}
 
-A name decides for everything beneath it, at any depth, in lists too. Text that has the form of a credential, that
-says `the PIN is 4711`, or that holds a card number or an IBAN with a right checksum, is masked as a whole under every
-name. Null, true, false and empty values stay, and so does a count, which is a number under a plural: `tokens: 512`.
+A name applies to everything below it, at any depth, also in lists. Under every name, text is masked as a whole if it
+has the form of a credential, or says `the PIN is 4711`. So is text with a card number or an IBAN with a right checksum.
+Null, true, false, and empty values stay. A count also stays, which is a number under a plural: `tokens: 512`.
 
-Names are read in English, however they are spelled: apiKey, api-key, API_KEY. Masking cannot recognize a secret that is
-an ordinary word under an ordinary name, a secret in an encoding, or the name of a person.
+Names are read in English, in any spelling: `apiKey`, `api-key`, `API_KEY`. Masking cannot recognize a secret that is an
+ordinary word under an ordinary name, a secret in an encoding, or the name of a person.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class Question:
     """A question for the upstream.
 
     Attributes:
-        mode: single, multi or runtime.
+        mode: `single`, `multi`, or `runtime`.
         options: The options; none in mode single.
         text: The user's message: canonical JSON of {question, context, options?}, masked.
     """
@@ -47,14 +47,14 @@ def read_question(request: DecisionRequest, *, root: str = "") -> Question:
         root: What to call the request in the paths of errors; nothing where empty.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: its options are no options, or a part that cannot be masked without
+        RequestRefused: `SVC_API_REQUEST_INVALID`: its options are no options, or a part that cannot be masked without
             changing the question looks like a credential or an account's number.
     """
     question, context = str(request.body["question"]), cast("JsonObject", request.context)
     asks = request.mode in WITH_OPTIONS
     faults = list(_option_faults(context.get("options"), member(root, "context"))) if asks else []
     if is_blank(question):
-        faults.append(FieldError(member(root, "question"), "too_short", "It must have a character that can be seen."))
+        faults.append(FieldError(member(root, "question"), "too_short", "It must have a visible character."))
     elif is_sensitive_text(question):
         faults.append(FieldError(member(root, "question"), "credential", _CREDENTIAL))
     if faults:
@@ -85,8 +85,8 @@ def _seen(option: str) -> str:
 
 
 _CREDENTIAL: Final = (
-    "It looks like a credential, or the number of a card or an account, which is never sent to the upstream; write it "
-    "without."
+    "It looks like a credential, or the number of a card or an account. The gate never sends these to the "
+    "upstream. Remove it."
 )
 
 
@@ -94,7 +94,7 @@ def _option_faults(options: Json, path: str) -> Iterator[FieldError]:
     where = member(path, "options")
     fewest, most = OPTIONS
     if options is None:
-        yield FieldError(where, "required", f"This mode needs {fewest} to {most} options; add a list of texts.")
+        yield FieldError(where, "required", f"This mode needs {fewest} to {most} options. Add a list of texts.")
         return
     if not isinstance(options, list):
         yield FieldError(where, "type", f"It must be a list of {fewest} to {most} texts.")
@@ -109,8 +109,8 @@ def _option_faults(options: Json, path: str) -> Iterator[FieldError]:
             yield FieldError(at, "type", "It must be a string.")
         elif len(option) > MAX_OPTION or is_blank(option):
             code = "too_long" if len(option) > MAX_OPTION else "too_short"
-            yield FieldError(at, code, f"It must have 1 to {MAX_OPTION} characters, one of which can be seen.")
+            yield FieldError(at, code, f"It must have 1 to {MAX_OPTION} characters, at least one of them visible.")
         elif _seen(option) in [_seen(other) for other in options[:index] if isinstance(other, str)]:
-            yield FieldError(at, "duplicate", "It reads the same as an option before it; keep one.")
+            yield FieldError(at, "duplicate", "It reads the same as an earlier option. Keep one.")
         elif is_sensitive_text(option):
             yield FieldError(at, "credential", _CREDENTIAL)

@@ -1,4 +1,4 @@
-"""The prompt templates that travel with the product: data/advisory/<mode>.json."""
+"""The prompt templates that travel with the product: `data/advisory/<mode>.json`."""
 
 from __future__ import annotations
 

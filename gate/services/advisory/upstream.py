@@ -1,7 +1,7 @@
 """The call to the upstream: one request within one deadline, one answer within one size.
 
-The call runs in a thread of its own, so that its caller waits no longer than the deadline for anything: the name
-service, the handshake, a header that never ends. The thread ends when its connection does.
+The call runs in its own thread, so its caller never waits longer than the deadline: for the name service, the
+handshake, or a header that never ends. The thread ends when its connection does.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Upstream:
     """A server that speaks OpenAI's chat completions.
 
     Attributes:
-        url: Its base URL; requests go to {url}/chat/completions.
+        url: Its base URL; requests go to `{url}/chat/completions`.
         model: The model to ask.
         seconds: How long a whole call may take.
         key: The secret of the header Authorization; None where the server needs none.
@@ -88,14 +88,14 @@ class Call:
                 one that is late.
 
         Raises:
-            AdvisoryFailed: SVC_ADVISORY_UPSTREAM_FAILED.
+            AdvisoryFailed: `SVC_ADVISORY_UPSTREAM_FAILED`.
         """
         self._deadline = time.monotonic() + self._upstream.seconds
         try:
             threading.Thread(target=self._run, args=(ended,), name="advisory", daemon=True).start()
         except RuntimeError as error:
             ended()
-            raise failed("cannot be asked: this process can start no thread") from error
+            raise failed("could not be called: this process cannot start a thread") from error
         in_time = self._done.wait(self._upstream.seconds)
         self._hang_up()
         if not in_time or isinstance(self._why, TimeoutError):
@@ -105,10 +105,10 @@ class Call:
         if isinstance(self._why, ssl.SSLCertVerificationError):
             raise misconfigured(
                 "has a certificate that this machine does not trust",
-                "advisory_url, the certificate of the upstream, or the file that SSL_CERT_FILE names",
+                "advisory_url, the certificate of the upstream, or the file in SSL_CERT_FILE",
             ) from self._why
         if self._answer is None:
-            raise failed("could not be reached, or ended the connection before its answer was whole") from self._why
+            raise failed("could not be reached, or closed the connection before its answer was complete") from self._why
         return self._answer
 
     def give_up(self) -> None:
@@ -157,10 +157,10 @@ class Call:
             made = misconfigured if response.status in _REJECTED else failed
             raise made(f"failed: it answered with the status {response.status}")
         if response.getheader("content-encoding", "identity").strip().lower() != "identity":
-            raise failed("answered nonsense: its body is compressed, which nobody asked for")
+            raise failed("returned an unusable answer: its body is compressed, though the request did not allow that")
         body = b"" if (response.length or 0) > MAX_ANSWER else response.read(MAX_ANSWER + 1)
         if (response.length or 0) + len(body) > MAX_ANSWER:
-            raise failed(f"answered more than {MAX_ANSWER} bytes")
+            raise failed(f"returned more than {MAX_ANSWER} bytes")
         if response.length:
             raise http.client.IncompleteRead(body)
         return response.getheader("content-type", ""), body

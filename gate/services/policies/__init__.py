@@ -1,4 +1,4 @@
-"""Policy questions of help desks and agents: may this be refunded, what does cancelling cost, may it be returned, is
+"""Policy questions of help desks and agents: may this be refunded, what does canceling cost, may it be returned, is
 there a trial?
 
     questions    the four questions: their arguments and verdicts

@@ -1,7 +1,7 @@
-"""The answer to a policy question: a verdict of the question's rulebook, its code, its source and an attestation.
+"""The answer to a policy question: a verdict of the question's rulebook, its code, its source, and an attestation.
 
-The attestation carries hashes and no signature: what anyone may ask for must not be signed. It binds nobody to act; a
-binding verdict is a Decision Record.
+The attestation contains hashes and no signature, because anyone may ask the question. It binds nobody to act; a binding
+verdict is a Decision Record.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from gate.services.policies.table import Entry, Offer, PolicyTable, Unfound, Win
 ANSWER: Final = "policy_answer_v1"
 
 NOTICE: Final = (
-    "This is what a public policy says. It is unsigned and authorizes nothing; a binding verdict is a Decision Record."
+    "This is a statement of a public policy. It is unsigned and authorizes nothing; a binding verdict is a "
+    "Decision Record."
 )
 
 MAX_TEXT: Final = 200
@@ -69,7 +70,7 @@ class TableReference(TypedDict):
 
 
 class PolicyAnswer(TypedDict):
-    """The answer; docs/policy-services.md describes each member."""
+    """The answer; `docs/guides/answer-refund-questions.md` describes each member."""
 
     policy_answer_version: str
     verdict: str
@@ -104,7 +105,7 @@ class Asked:
         plan: The plan; None where none was named.
         days: How many days have passed; None where that is not known.
         confirmed: The names of the conditions that the caller confirms.
-        unusable: The first of vendor, region and plan that was sent as something that no table can have.
+        unusable: The first of vendor, region, and plan with a value that no table can have.
         unknown: The names of arguments that the question does not have.
     """
 
@@ -120,7 +121,7 @@ class Asked:
 def read_arguments(question: Question, arguments: Mapping[str, object]) -> Asked:
     """The usable part of arguments, which may be any JSON.
 
-    Days that are no number, and conditions that are no texts, are as good as not said.
+    Days that are not a number, and conditions that are not texts, are ignored.
     """
     vendor, region, plan = arguments.get("vendor"), arguments.get("region"), arguments.get("plan")
     met = arguments.get("conditions_met")
@@ -148,7 +149,7 @@ def answer(question: Question, table: PolicyTable, asked: Asked, now: datetime, 
 
     Args:
         question: The question.
-        table: The table in force.
+        table: The active table.
         asked: The arguments.
         now: The current moment, in UTC.
         max_age_days: How long after its last verification an entry answers.

@@ -29,7 +29,7 @@ _Key: TypeAlias = tuple[str, str, str]
 
 
 def change(before: PolicyTable, after: PolicyTable) -> TableChange:
-    """What changed from a table to the one that took its place; each list is sorted by vendor, region and plan."""
+    """The changes from a table to its successor. Each list is sorted by vendor, region, and plan."""
     old, new = _by_key(before), _by_key(after)
     return {
         "added": [_named(key) for key in sorted(new.keys() - old.keys())],

@@ -1,4 +1,4 @@
-"""The facts of a policy question: what the table has and what the caller says, and no verdict.
+"""The facts of a policy question: data from the table and from the caller, without a verdict.
 
 Every fact is always there, so that no rule can approve because one is absent.
 """
@@ -21,7 +21,7 @@ _NO_WINDOW: Final = -1
 
 
 def usable_days(value: object) -> float | None:
-    """A number of days, 0 to `MAX_DAYS`; None for anything else, true and text with digits included."""
+    """A number of days, 0 to `MAX_DAYS`; None for anything else, including `true` and text with digits."""
     if type(value) not in (int, float):
         return None
     days: float = value  # type: ignore[assignment]

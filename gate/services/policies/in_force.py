@@ -1,7 +1,7 @@
-"""The policy tables in force: the operator's files where there are any, else those of the release.
+"""The active policy tables: the operator's files if there are any, else those of the release.
 
-A file is looked at again once a second at most, when somebody asks. A file that cannot be used leaves the last good
-table in force, also after a restart, for the ledger keeps every table that was in force.
+A file is read again at most once a second, when a question arrives. If a file cannot be used, the last good table stays
+active, also after a restart, because the ledger keeps every table that was active.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ LOOK_SECONDS: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """A table in force.
+    """An active table.
 
     Attributes:
         table: The table.
         origin: operator, or release where it came with the product.
-        fault: Why the operator's file is not in force; None where it is, or where there is none.
+        fault: Why the operator's file is not active; None if it is, or if there is none.
     """
 
     table: PolicyTable
@@ -105,11 +105,11 @@ class TablesInForce:
         self._unkept: set[str] = set()
 
     def table(self, service: str) -> PolicyTable:
-        """The table in force for a service."""
+        """The active table of a service."""
         return self.of(service).table
 
     def of(self, service: str) -> InForce:
-        """The table in force for a service, with its origin and what is wrong with the operator's file."""
+        """The active table of a service, with its origin and the error of the operator's file."""
         found = self._found.get(service)
         if found is not None and time.monotonic() < self._looked[service] + LOOK_SECONDS:
             return found
@@ -121,7 +121,7 @@ class TablesInForce:
             return found
 
     def all(self) -> list[InForce]:
-        """The tables in force, in the order of the questions."""
+        """The active tables, in the order of the questions."""
         return [self.of(question.service) for question in QUESTIONS]
 
     def changes(self, most: int) -> list[MadeChange]:
@@ -131,7 +131,7 @@ class TablesInForce:
             most: How many tables are looked at.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         found = []
         for kept in self._kept.latest(most):
@@ -166,7 +166,7 @@ class TablesInForce:
         except OSError as error:
             fault = f"The file cannot be read: {error.strerror}."
         last = before or self._last_good(service)
-        return InForce(last.table, last.origin, f"{file.name} is not in force. {fault}")
+        return InForce(last.table, last.origin, f"{file.name} is not active. {fault}")
 
     def _last_good(self, service: str) -> InForce:
         # Without the ledger, or a table that this release can read, what came with the release is good.
@@ -209,10 +209,10 @@ def why_ignored(file: Path) -> str:
     near = get_close_matches(file.name.partition(".")[0].casefold(), tables, n=1)
     name = _file_name(tables[near[0]]) if near else None
     if name is None:
-        return f"{file.name} is read by no service; tables are named {', '.join(map(_file_name, BY_SERVICE))}."
+        return f"No service reads {file.name}. The names of tables are {', '.join(map(_file_name, BY_SERVICE))}."
     if name != file.name and file.with_name(name).exists():
-        return f"{file.name} is read by no service; {name} is."
-    return f"{file.name} is read by no service; name it {name}."
+        return f"No service reads {file.name}; the service reads {name}."
+    return f"No service reads {file.name}. Rename it to {name}."
 
 
 def _file_name(service: str) -> str:

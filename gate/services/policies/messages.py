@@ -15,7 +15,7 @@ _LONGEST: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a message can tell of.
+    """The values that a message can contain.
 
     Attributes:
         question: The question.
@@ -56,7 +56,7 @@ class Told:
 
     @property
     def penalties(self) -> str:
-        """What the entry says that cancelling costs."""
+        """The costs of canceling, from the entry."""
         return "" if isinstance(self.found, Unfound) else " ".join(self.found.get("penalties", []))
 
     @property
@@ -79,23 +79,23 @@ def _unfound(told: Told) -> str:
     """Why there is no entry, and what to send."""
     found = told.found
     if not isinstance(found, Unfound):
-        return f"The entry of {told.vendor} carries no verdict."
+        return f"The entry of {told.vendor} has no verdict."
     if found.what == "argument":
-        return f"{told.question.tool} has no argument {_listed(found.sent)}; it has {', '.join(found.known)}."
+        return f"{told.question.tool} has no argument {_listed(found.sent)}. It has {', '.join(found.known)}."
     if found.why == "no_text":
         return f"{found.what} must be text{_TEXTS[found.what]}."
     if found.why == "no_country":
         return (
-            f"{_listed(found.sent)} is no country of ISO 3166-1. Send region as its two letters, such as DE, with a "
-            "subdivision where that matters, such as US-CA."
+            f"{_listed(found.sent)} is not a country of ISO 3166-1. Send region as two letters, such as DE, with "
+            "a subdivision where that matters, such as US-CA."
         )
     has = f" The table has {', '.join(found.known)}." if found.known else ""
     if found.what == "vendor":
         table = f"The policy table of {told.question.service}"
         return f"Send vendor.{has}" if found.why == "missing" else f"{table} has no vendor of that name.{has}"
     if found.why == "missing":
-        return f"{told.vendor} has entries for single {found.what}s only; send {found.what}.{has}"
-    rest = " Leave plan out where it is none of these." if found.rest else ""
+        return f"{told.vendor} has entries only for single {found.what}s. Send {found.what}.{has}"
+    rest = " Omit plan if it is none of these." if found.rest else ""
     return f"The policy table has no entry of {told.vendor} for that {found.what}.{has}{rest}"
 
 
@@ -115,10 +115,10 @@ def _listed(sent: Sequence[str]) -> str:
 def _unverified(told: Told) -> str:
     day = None if isinstance(told.found, Unfound) else told.found["last_verified"]
     if day is None:
-        return f"Nobody has verified this entry of {told.vendor} against its source; a person must read the source."
+        return f"No date of verification is recorded for this entry of {told.vendor}. A person must read the source."
     return (
-        f"This entry of {told.vendor} names a day to come, {day}, as that of its verification, and so it counts as "
-        "unverified; a person must read the source."
+        f"This entry of {told.vendor} has a date of verification in the future, {day}, so it counts as "
+        "unverified. A person must read the source."
     )
 
 
@@ -133,19 +133,19 @@ _CARD: Final = {True: " A means of payment is required.", False: " No means of p
 _SENTENCES: Final[Mapping[str, Callable[[Told], str]]] = {
     **dict.fromkeys(("ARGUMENT_UNKNOWN", "VENDOR_UNKNOWN", "REGION_UNKNOWN", "PLAN_UNKNOWN"), _unfound),
     "REVIEW_ONLY": lambda told: (
-        f"What {told.vendor} decides depends on more than this table holds; a person must read the source."
+        f"The policy of {told.vendor} depends on more than this table contains. A person must read the source."
     ),
     "SOURCE_UNVERIFIED": _unverified,
     "SOURCE_STALE": lambda told: (
-        f"This entry of {told.vendor} was last verified {_days(told.age)} ago, and entries answer for "
-        f"{_days(told.max_age_days)}; a person must read the source."
+        f"This entry of {told.vendor} was last verified {_days(told.age)} ago, but entries are valid for "
+        f"{_days(told.max_age_days)}. A person must read the source."
     ),
     "DAYS_MISSING": lambda told: f"The answer depends on how many days have passed. {_asked_days(told)}",
     "CONDITIONS_UNCONFIRMED": lambda told: (
-        f"{told.vendor} asks for conditions that are not confirmed: {', '.join(told.unconfirmed)}. Send those that "
-        f"hold in conditions_met."
+        f"{told.vendor} requires conditions that are not confirmed: {', '.join(told.unconfirmed)}. Send the ones "
+        "that are met in conditions_met."
     ),
-    "POLICY_INCOMPLETE": lambda told: f"The entry of {told.vendor} carries no verdict; a person must read the source.",
+    "POLICY_INCOMPLETE": lambda told: f"The entry of {told.vendor} has no verdict. A person must read the source.",
     "NOT_REFUNDABLE": lambda told: f"{told.entry} allows no refund.",
     "NOT_RETURNABLE": lambda told: f"{told.entry} allows no return.",
     "WINDOW_PASSED": lambda told: f"The window of {told.vendor} is {told.window}, and it is over.",
@@ -157,11 +157,11 @@ _SENTENCES: Final[Mapping[str, Callable[[Told], str]]] = {
     "MINIMUM_TERM": lambda told: (
         f"The minimum term of {told.vendor} is {_days(told.windows.get('locked_days'))}, and it is not over."
     ),
-    "PENALTY_APPLIES": lambda told: f"Cancelling costs something: {told.penalties}",
+    "PENALTY_APPLIES": lambda told: f"Canceling has a cost: {told.penalties}",
     "WITHIN_FREE_DAYS": lambda told: (
         f"{told.vendor} lets customers cancel free of charge within {_days(told.windows.get('free_days'))}."
     ),
-    "NO_PENALTY": lambda told: f"{told.entry} asks for nothing when a subscription is cancelled.",
+    "NO_PENALTY": lambda told: f"{told.entry} charges nothing for canceling a subscription.",
     "NOT_OFFERED": lambda told: f"{told.entry} has no free trial.",
     "TRIAL_OFFERED": lambda told: f"{told.vendor} offers a free trial of {told.trial}",
 }

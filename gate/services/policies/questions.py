@@ -1,6 +1,7 @@
-"""The four policy questions: what callers ask and what they can hear.
+"""The four policy questions, and their possible answers.
 
-Each has a tool's name, a rulebook of this release that decides it, and the verdicts of docs/policy-services.md.
+Each question has the name of a tool, a rulebook of this release that decides it, and the verdicts that
+`docs/guides/answer-refund-questions.md` explains.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Question:
     """One policy question.
 
     Attributes:
-        service: The service that answers it, and its policy table: refund, cancel, return or trial.
+        service: The service that answers it, and its policy table: `refund`, `cancel`, `return`, or `trial`.
         tool: Its name as a tool, and the id of the rulebook that decides it.
         title: For readers.
         description: What it answers, for an agent that chooses among tools.
@@ -50,14 +51,14 @@ class Question:
         return load(parse(resources.path("data", "rulebooks", f"{self.tool}.json").read_bytes()))
 
 
-_NO_VERDICT: Final = "The policy table carries no verdict for these arguments; a person reads the source."
+_NO_VERDICT: Final = "The policy table gives no verdict for these arguments. A person must read the source."
 
 QUESTIONS: Final = (
     Question(
         "refund",
         "refund_eligibility",
         "Refund eligibility",
-        "Whether a vendor's published policy lets a purchase be refunded so many days after it.",
+        "Whether a vendor's published policy allows a refund so many days after the purchase.",
         {
             "ALLOWED": "The policy allows the refund.",
             "DENIED": "The policy does not allow the refund.",
@@ -69,11 +70,11 @@ QUESTIONS: Final = (
         "cancel",
         "cancellation_penalty",
         "Cancellation penalty",
-        "What a vendor's published policy asks for when a subscription is cancelled so many days after its start.",
+        "What a vendor's published policy charges for canceling a subscription so many days after its start.",
         {
-            "FREE_CANCEL": "Cancelling costs nothing.",
-            "PENALTY": "Cancelling is possible and costs something; the customer has to accept it first.",
-            "LOCKED": "The minimum term is not over; cancelling is not possible yet.",
+            "FREE_CANCEL": "Canceling costs nothing.",
+            "PENALTY": "Canceling is possible, but has a cost. The customer has to accept it first.",
+            "LOCKED": "The minimum term is not over. Canceling is not possible yet.",
             UNKNOWN: _NO_VERDICT,
         },
         ("days_since_start", "the start of the subscription"),
@@ -82,7 +83,7 @@ QUESTIONS: Final = (
         "return",
         "return_eligibility",
         "Return eligibility",
-        "Whether a vendor's published policy lets a product be returned so many days after its delivery.",
+        "Whether a vendor's published policy allows the return of a product so many days after its delivery.",
         {
             "RETURNABLE": "The policy allows the return.",
             "EXPIRED": "The return window is over.",

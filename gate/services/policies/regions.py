@@ -24,7 +24,7 @@ _REGION: Final = re.compile(r"([A-Z]{2})(?:-[A-Z0-9]{1,3})?")
 def near(region: str) -> tuple[str, ...]:
     """The regions that hold for a region, the nearest first: US-CA and US for `us-ca`.
 
-    Only the form of a subdivision is looked at. Empty where the text names no country.
+    Only the form of a subdivision is checked. Empty if the text is not a country.
     """
     # Before capitals are made: a letter such as ß becomes two that could name a country.
     named = _REGION.fullmatch(region.strip().upper()) if region.isascii() else None

@@ -3,7 +3,7 @@
     table = read_table(path.read_bytes(), "refund", today)
     table.find("Example Store", "US", "standard")     # the entry, or what is unknown
 
-The shape stands in schemas/policy-table-v1.schema.json; what a schema cannot say is added here.
+`schemas/policy-table-v1.schema.json` has the shape. This module adds the rules that a schema cannot express.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Offer(TypedDict):
 
 
 class Condition(TypedDict):
-    """What a caller must confirm before a favourable verdict."""
+    """The condition that a caller must confirm before a favorable verdict."""
 
     name: str
     text: str
@@ -76,10 +76,11 @@ class Entry(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Unfound:
-    """Why a table has no entry for what was asked.
+    """Why a table has no entry for a question.
 
     Attributes:
-        what: The argument at fault: vendor, region or plan; argument where one has a name that the question lacks.
+        what: The argument at fault: `vendor`, `region`, or `plan`; `argument` if one has a name that the question
+            lacks.
         why: unknown; missing, where it was left out; no_text, where it is no text that a table can have; or no_country.
         known: Some that the table has instead, sorted.
         rest: Whether an entry for every other plan is there, which answers where the plan is left out.
@@ -97,7 +98,7 @@ class PolicyTable:
     """A valid policy table.
 
     Attributes:
-        service: refund, cancel, return or trial.
+        service: `refund`, `cancel`, `return`, or `trial`.
         body: The table as its file has it.
         hash: H(body).
     """
@@ -118,11 +119,11 @@ class PolicyTable:
         return cast("list[Entry]", self.body["entries"])
 
     def find(self, vendor: str, region: str | None, plan: str | None) -> Entry | Unfound:
-        """The entry for a vendor, a region and a plan.
+        """The entry for a vendor, a region, and a plan.
 
-        The region decides first: a subdivision, then its country, then every region; and in each of them this plan
-        before every plan. A region or plan that is not named finds only an entry for every one: a table never guesses.
-        For the same reason a plan that no entry names finds nothing where entries name others.
+        The region decides first: a subdivision, then its country, then every region. Within each, this plan comes
+        before the entry for every plan. A missing region or plan finds only an entry that is for all of them, because a
+        table never guesses. For the same reason, an unknown plan finds nothing if there are entries for other plans.
         """
         entries = self._vendors.get(_slug(vendor))
         if entries is None:
@@ -170,7 +171,7 @@ def read_table(text: bytes, service: str, today: date) -> PolicyTable:
         today: The current day, in UTC.
 
     Raises:
-        MaterialRefused: POLICY_TABLE_INVALID, with an error for each member at fault.
+        MaterialRefused: `POLICY_TABLE_INVALID`, with an error for each member at fault.
     """
     body = _parsed(text)
     faults = sorted(_faults(body, service, today), key=lambda error: (error.field, error.code))[:MAX_ERRORS]
@@ -183,7 +184,7 @@ def read_checked(text: bytes) -> PolicyTable:
     """Reads a policy table that was checked before it came into force, by this release or by one that asked for less.
 
     Raises:
-        MaterialRefused: POLICY_TABLE_INVALID: it does not have the shape of a policy table.
+        MaterialRefused: `POLICY_TABLE_INVALID`: it does not have the shape of a policy table.
     """
     return PolicyTable(_parsed(text))
 
@@ -257,12 +258,10 @@ def _faults(body: Mapping[str, Any], service: str, today: date) -> Iterator[Fiel
     for index, entry in enumerate(body["entries"]):
         where = f"entries[{index}]"
         if keys[_key(entry)] > 1:
-            what = f"Several entries are for {', '.join(_key(entry))}; keep one of them."
+            what = f"Several entries are for {', '.join(_key(entry))}. Keep one of them."
             yield FieldError(where, "duplicate", what)
         if len(vendors := called[_slug(entry["name"])]) > 1:
-            what = (
-                f"The vendors {' and '.join(sorted(vendors))} would answer to this name; give each a name of its own."
-            )
+            what = f"The vendors {' and '.join(sorted(vendors))} would match this name. Give each vendor its own name."
             yield FieldError(f"{where}.name", "conflict", what)
         faults = (*_entry_faults(entry, service), *_contradictions(entry, today))
         yield from (FieldError(f"{where}.{name}", code, text) for name, code, text in faults)
@@ -275,23 +274,29 @@ def _key(entry: Entry) -> tuple[str, str, str]:
 def _entry_faults(entry: Entry, service: str) -> Iterator[tuple[str, str, str]]:
     for name in ("windows", "penalties", "offers"):
         if name in entry and name not in _TERMS[service]:
-            yield name, "unknown_field", f"A table of {service} has no {name}; remove it."
+            yield name, "unknown_field", f"A table of {service} has no {name}. Remove it."
     for name in entry.get("windows", {}):
         if name not in _WINDOWS[service] and "windows" in _TERMS[service]:
             known = " and ".join(_WINDOWS[service])
-            yield f"windows.{name}", "unknown_field", f"A table of {service} has {known} only; remove it."
+            yield f"windows.{name}", "unknown_field", f"A table of {service} has only {known}. Remove it."
     names = Counter(condition["name"] for condition in entry.get("conditions", []))
     if any(count > 1 for count in names.values()):
-        yield "conditions", "duplicate", "Two conditions have the same name; keep one."
+        yield "conditions", "duplicate", "Two conditions have the same name. Keep one."
     mode = entry["decision_mode"]
     if (mode == "conditional") != bool(entry.get("conditions")):
-        yield "conditions", "conflict", "Exactly the entries with decision_mode conditional have conditions."
+        yield (
+            "conditions",
+            "conflict",
+            "Only entries with decision_mode conditional have conditions, and they must have some.",
+        )
     if mode == _REVIEW_ONLY:
         return
     if entry["last_verified"] is None:
-        what = f"decision_mode {mode} needs the day on which the source was read; add it, or use review_only."
+        what = f"decision_mode {mode} needs the day on which the source was read. Add it, or use review_only."
         yield "last_verified", "required", what
-    yield from ((name, "required", f"decision_mode {mode} needs it; add it.") for name in _missing(entry, service))
+    yield from (
+        (name, "required", f"decision_mode {mode} needs this field. Add it.") for name in _missing(entry, service)
+    )
 
 
 def _contradictions(entry: Entry, today: date) -> Iterator[tuple[str, str, str]]:
@@ -300,17 +305,17 @@ def _contradictions(entry: Entry, today: date) -> Iterator[tuple[str, str, str]]
         what = f"It must be a country such as DE, US-CA, or *; ISO 3166-1 has no {entry['region'][:2]}."
         yield "region", "country", what
     if _is_to_come(entry, today):
-        yield "last_verified", "future", "last_verified is in the future; correct it."
+        yield "last_verified", "future", "last_verified is in the future. Correct it."
     windows = entry.get("windows", {})
     free, locked = windows.get("free_days"), windows.get("locked_days")
     if free is not None and locked is not None and free < locked:
         what = (
-            f"It ends before locked_days, so that cancelling would never be free: free_days is {free}, locked_days is "
+            f"It ends before locked_days, so canceling would never be free: free_days is {free}, locked_days is "
             f"{locked}. Correct one of them, or use review_only."
         )
         yield "windows.free_days", "conflict", what
     if free is not None and entry.get("penalties") == []:
-        what = "It says that cancelling costs something later, but penalties is empty; name the penalty, or remove it."
+        what = "Canceling later has a cost, but penalties is empty. Add the penalty, or remove free_days."
         yield "windows.free_days", "conflict", what
 
 

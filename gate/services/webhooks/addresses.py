@@ -3,8 +3,8 @@
     target = read_url("https://hooks.example.com/gate", rules)      # where to, or a sentence that says why not
     refused_address("10.0.0.7", rules)                              # why no connection goes there; None where one may
 
-A URL's name says nothing about its address. So an address is judged when it is connected to, and the connection goes to
-the very address that was judged.
+A URL's name says nothing about its address. So the gate checks an address when it connects, and the connection goes to
+exactly that address.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Rules:
     """What the settings allow.
 
     Attributes:
-        allow_http: Whether endpoints may do without TLS.
+        allow_http: Whether endpoints may omit TLS.
         networks: Networks that endpoints may be in though they are not public.
     """
 
@@ -46,7 +46,7 @@ class Target:
     """Where a delivery goes.
 
     Attributes:
-        scheme: https or http.
+        scheme: `https` or `http`.
         host: The name or the address, without brackets.
         port: The port.
         authority: Host and port as the header Host has them.
@@ -64,7 +64,7 @@ def read_url(url: str, rules: Rules) -> Target:
     """Where a URL leads.
 
     Raises:
-        OperatorError: WEBHOOK_URL_INVALID. The message repeats no part of the URL: it may have a token in it.
+        OperatorError: `WEBHOOK_URL_INVALID`. The message repeats no part of the URL: it may have a token in it.
     """
     try:
         parts = urlsplit(url)
@@ -78,7 +78,7 @@ def read_url(url: str, rules: Rules) -> Target:
         "it begins with http://, which the setting webhook_http refuses": parts.scheme == "http"
         and not rules.allow_http,
         "it has a user or a password before its host": "@" in parts.netloc,
-        "its host is no name or address": not _HOST.fullmatch(host),
+        "its host is not a name or an address": not _HOST.fullmatch(host),
         "its port is 0": port == 0,
         "it has a fragment, which begins with #": "#" in url,
     }
@@ -102,7 +102,7 @@ def refused_address(text: str, rules: Rules) -> str | None:
     try:
         address = _unwrapped(ip_address(text.partition("%")[0]))
     except ValueError:
-        return f"{text[:80]!r}, which is no IP address"
+        return f"{text[:80]!r}, which is not an IP address"
     if any(address in network for network in rules.networks):
         return None
     if _is_public(address):

@@ -97,8 +97,8 @@ class Connection:
 
 
 async def connect(target: Target, rules: Rules, resolve: Resolve, context: ssl.SSLContext) -> Connection:
-    """Opens a connection. The name is resolved once; every address that it has must be allowed; and the connection goes
-    to one of these very addresses, with TLS for the name.
+    """Opens a connection. The name is resolved once, and every address of it must be allowed. The connection goes to
+    one of these addresses, with TLS for the name.
 
     Args:
         target: Where to.
@@ -107,13 +107,13 @@ async def connect(target: Target, rules: Rules, resolve: Resolve, context: ssl.S
         context: Whose certificates are trusted.
 
     Raises:
-        OperatorError: WEBHOOK_ADDRESS_REFUSED.
+        OperatorError: `WEBHOOK_ADDRESS_REFUSED`.
         OSError: The name cannot be resolved, or none of its addresses can be reached.
     """
     addresses = await resolve(target.host, target.port)
     for address in addresses:
         if (refused := refused_address(address, rules)) is not None:
-            raise OperatorError("WEBHOOK_ADDRESS_REFUSED", f"The name of the endpoint leads to {refused}.")
+            raise OperatorError("WEBHOOK_ADDRESS_REFUSED", f"The host name of the endpoint resolves to {refused}.")
     failed: OSError = socket.gaierror("no address")
     secured = target.scheme == "https"
     for address in addresses:

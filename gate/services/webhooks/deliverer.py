@@ -73,7 +73,7 @@ class Deliverer:
         """Delivers for some seconds, and until the rounds that have begun are over.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the ledger cannot say what is due.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the ledger cannot say what is due.
         """
         until = time.monotonic() + seconds
         transport = self._transport()

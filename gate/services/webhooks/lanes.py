@@ -1,4 +1,4 @@
-"""The order of one endpoint's deliveries: events of one subject one after the other, and subjects beside each other.
+"""The order of one endpoint's deliveries: events of one subject one after another, and different subjects in parallel.
 
     lanes, waiting = into_lanes(page, now)
     outcome = await run_lane(lane, attempt)
@@ -45,12 +45,12 @@ def into_lanes(page: Page, now: datetime) -> tuple[list[list[Delivery]], list[De
     """What is sent now, and what waits.
 
     Args:
-        page: What an endpoint may be sent.
+        page: The events that an endpoint may get.
         now: The current moment.
 
     Returns:
-        A lane for each subject whose first event is due, in order; and the deliveries of other subjects that are to be
-        stored, because they wait behind one that is not due.
+        A lane for each subject whose first event is due, in order. Also the deliveries of other subjects, which are
+        stored because they wait behind an event that is not due.
     """
     subjects: dict[str, list[Delivery]] = {}
     for delivery in sorted((*page.pending, *page.fresh), key=lambda each: each.seq):

@@ -96,7 +96,7 @@ class Transport:
         except (OSError, h11.RemoteProtocolError) as failed:
             error = _reason(failed, self._seconds)
         else:
-            error = "The connection broke off."
+            error = "The connection was interrupted."
         if status:
             # The status counts, even where the rest of the answer never ends.
             error = _judged(status[0])
@@ -176,7 +176,7 @@ def _reason(error: Exception, seconds: float) -> str:
         case socket.gaierror():
             return "Its name cannot be resolved."
         case ssl.SSLCertVerificationError():
-            return f"Its certificate cannot be trusted: {error.verify_message}."
+            return f"Its certificate is not trusted: {error.verify_message}."
         case ssl.SSLError():
             return "The TLS handshake failed."
         case TimeoutError():
@@ -184,7 +184,7 @@ def _reason(error: Exception, seconds: float) -> str:
         case ConnectionRefusedError():
             return "It refused the connection."
         case h11.RemoteProtocolError():
-            return "Its answer is not HTTP, or too large, or it broke off."
+            return "Its answer is not HTTP, is too large, or is incomplete."
         case ConnectionError():
-            return "The connection broke off."
+            return "The connection was interrupted."
     return "It cannot be reached."

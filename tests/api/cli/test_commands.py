@@ -33,7 +33,8 @@ from gate.ledger.packing import pack, unpack
 from gate.ledger.stores.sqlite import SqliteLedgerStore
 from gate.policy.peers import decided_in, earlier, month_of
 from gate.records.packet import packet_hash
-from gate.rulebooks.bundles import own_rulebooks
+from gate.rulebooks.bundles import active_rulebooks, own_rulebooks
+from gate.rulebooks.patterns import patterns
 from tests.end_to_end.support import ROOT
 from tests.support.command_line import run_gate
 from tests.support.samples import (
@@ -896,16 +897,16 @@ class TestVerifyPacket:
     @pytest.mark.parametrize(
         ("command", "document", "told"),
         [
-            ("verify-packet", "record", "This is a Decision Record and not a Decision Packet; use `gate verify` or"),
-            ("verify", "packet", "This is a Decision Packet and not a Decision Record; use `gate verify-packet` or"),
+            ("verify-packet", "record", "This is a Decision Record, not a Decision Packet; use `gate verify` or"),
+            ("verify", "packet", "This is a Decision Packet, not a Decision Record; use `gate verify-packet` or"),
             (
                 "verify-packet",
                 "wrapped_record",
-                "This is a Decision Record and not a Decision Packet; use `gate verify`",
+                "This is a Decision Record, not a Decision Packet; use `gate verify`",
             ),
-            ("verify", "wrapped", "This is a Decision Packet and not a Decision Record; use `gate verify-packet`"),
-            ("verify", "answer", "This is an answer that tells of an error and not a Decision Record"),
-            ("verify-packet", "answer", "This is an answer that tells of an error and not a Decision Packet"),
+            ("verify", "wrapped", "This is a Decision Packet, not a Decision Record; use `gate verify-packet`"),
+            ("verify", "answer", "This is an error response, not a Decision Record"),
+            ("verify-packet", "answer", "This is an error response, not a Decision Packet"),
             ("verify-packet", "request", "this one lacks decision_id, decision_packet_version, decision_record, "),
         ],
     )
@@ -1035,7 +1036,7 @@ class TestChain:
         assert told.stderr.splitlines()[:1] == ["Entries: 3 of 3"]
         assert told.stderr.splitlines()[1].startswith("No kept checkpoints were compared")
         assert f"the row {'00' * 32} of the table claims" in told.stdout
-        assert "restore a backup that `gate chain check` finds whole" in told.stdout
+        assert "restore a backup that passes `gate chain check`" in told.stdout
 
     def test_a_record_forged_with_all_its_hashes_is_found_by_its_signature(
         self, gate: Gate, made: dict[str, Any], tmp_path: Path
@@ -1101,8 +1102,8 @@ class TestChain:
         checkpoint = tmp_path / "checkpoint.json"
         checkpoint.write_text(json.dumps(document))
         shown = printed(gate("chain", "check", "--checkpoint", str(checkpoint), "--json"), code=1)
-        faults = {"issued_at": "no timestamp", "key_id": "is not a receipt key of this instance"}
-        assert faults.get(name, "signature does not hold") in shown["chains"][-1]["reason"]
+        faults = {"issued_at": "not a timestamp", "key_id": "is not a receipt key of this instance"}
+        assert faults.get(name, "signature is not valid") in shown["chains"][-1]["reason"]
 
     def test_a_dead_key_speaks_for_no_checkpoint(self, gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:
         checkpoint = tmp_path / "checkpoint.json"
@@ -1411,6 +1412,30 @@ def test_the_demo_scope_is_made_once_and_mended(instance: Instance) -> None:
         assert (registered is not None) == (own.status == "active")
 
 
+@pytest.mark.parametrize("pattern_id", [pattern["pattern_id"] for pattern in patterns()])
+def test_every_published_pattern_is_decided_in_the_demo_scope(
+    instance: Instance, client: FlaskClient, pattern_id: str
+) -> None:
+    from api.cli.demo.command import demo_key_file
+
+    headers = {"x-api-key": demo_key_file(instance).read_text().strip()}
+    found = client.get(f"/api/decision/policy-patterns?pattern_id={pattern_id}").get_json()["policy_pattern"]
+    response = client.post("/api/decide", json=found["decision_request_template"], headers=headers)
+    assert (response.status_code, response.get_json()["verdict"]) == (200, "yes")
+
+
+def test_a_demo_scope_keeps_a_rulebook_that_was_registered_without_its_adapter(instance: Instance) -> None:
+    from api.cli.demo.command import demo_key_file
+
+    scope = instance.ledger.directory.create_scope("demo", "unlimited", utc_now())
+    (rulebook,) = (own for own in active_rulebooks() if own.rulebook_id == "refund_order_policy")
+    instance.gate().sources.register(scope.scope_id, rulebook)
+    demo_key_file(instance)
+    registered = instance.ledger.rulebooks.find(scope.scope_id, rulebook.hash)
+    assert registered is not None
+    assert registered.metadata.get("adapter_dependency") is None
+
+
 def test_the_first_request_is_one_line_that_decides(instance: Instance, client: FlaskClient) -> None:
     from api.cli.announcement import first_request
     from api.cli.demo.command import demo_key_file
@@ -1457,7 +1482,8 @@ def test_a_file_that_is_no_database_is_named(gate: Gate, tmp_path: Path, made: d
     assert done.returncode == 2
     assert (
         done.stderr
-        == f"gate: {tmp_path / 'notes.txt'} is no SQLite database; name the ledger's own file. (LEDGER_SCHEMA_UNFIT)\n"
+        == f"gate: {tmp_path / 'notes.txt'} is not a SQLite database. Give the path of the ledger's own file. "
+        "(LEDGER_SCHEMA_UNFIT)\n"
     )
 
 
@@ -1475,7 +1501,7 @@ def test_a_proposed_command_can_be_pasted(gate: Gate) -> None:
 
 def test_a_backup_and_its_restore_say_where_they_cannot_go(gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:
     assert gate("backup", str(tmp_path / "no" / "b.db")).stderr.endswith(
-        f"the directory {tmp_path / 'no'} does not exist; create it first. (BACKUP_UNWRITABLE)\n"
+        f"the directory {tmp_path / 'no'} does not exist. Create it first. (BACKUP_UNWRITABLE)\n"
     )
     assert gate("backup", str(tmp_path / "b.db")).returncode == 0
     elsewhere = ["--home", str(tmp_path / "other"), "--database-url", f"sqlite:///{tmp_path / 'home' / 'ledger.db'}"]

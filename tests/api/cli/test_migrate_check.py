@@ -244,7 +244,7 @@ class TestPeople:
         fields = ("rulebook", "attestation_hash", "semantic_output")
         told = lines(proposed(tmp_path, refactored(), expected_drift=expecting(*DEALS, fields=fields)))
         assert told[5:] == [
-            "The expected field semantic_output drifted in no fixture; remove it from expected_drift.fields.",
+            "The expected field semantic_output drifted in no fixture. Remove it from expected_drift.fields.",
             f"NOT PASSED: the drift is not the expected one, 5 of 5 fixtures of {LABEL} concerned",
             "Correct the candidate or the manifest, and check again.",
         ]
@@ -254,8 +254,8 @@ class TestPeople:
             proposed(tmp_path, sample_rulebook(), expected_drift=expecting("deals.thin", fields=("rulebook",)))
         )
         assert told == [
-            "The expected fixture deals.thin did not drift; remove it from expected_drift.fixtures.",
-            "The expected field rulebook drifted in no fixture; remove it from expected_drift.fields.",
+            "The expected fixture deals.thin did not drift. Remove it from expected_drift.fixtures.",
+            "The expected field rulebook drifted in no fixture. Remove it from expected_drift.fields.",
             f"gate passed: nothing drifts, 5 of 5 fixtures of {LABEL} concerned",
         ]
 

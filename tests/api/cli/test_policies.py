@@ -54,7 +54,7 @@ def test_a_broken_file_is_named_in_the_list_with_its_fault(home: Path) -> None:
     assert in_json.returncode == 1
     refund, cancel, *_ = json.loads(in_json.stdout)["tables"]
     assert refund["fault"].startswith(
-        "refund.json is not in force. The file is not a policy table. entries[0].widnows: It is unknown"
+        "refund.json is not active. The file is not a policy table. entries[0].widnows: It is unknown"
     )
     assert cancel["fault"] is None
 
@@ -89,10 +89,10 @@ def test_files_that_no_service_reads_are_named(home: Path) -> None:
     listed = run_gate("policies", "list", "--home", str(home))
     assert listed.returncode == 0
     assert listed.stderr.splitlines() == [
-        "gate: cancellation_penalty.json is read by no service; name it cancel.json.",
-        "gate: notes.txt is read by no service; tables are named refund.json, cancel.json, return.json, trial.json.",
-        "gate: refunds.json is read by no service; name it refund.json.",
-        "gate: trial.json.bak is read by no service; trial.json is.",
+        "gate: No service reads cancellation_penalty.json. Rename it to cancel.json.",
+        "gate: No service reads notes.txt. The names of tables are refund.json, cancel.json, return.json, trial.json.",
+        "gate: No service reads refunds.json. Rename it to refund.json.",
+        "gate: No service reads trial.json.bak; the service reads trial.json.",
     ]
     told = json.loads(run_gate("policies", "list", "--home", str(home), "--json").stdout)
     assert told["ignored"] == ["cancellation_penalty.json", "notes.txt", "refunds.json", "trial.json.bak"]
@@ -115,9 +115,9 @@ def test_files_are_checked_before_the_service_reads_them(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["check", "refunds.json"], "refunds.json is read by no service; name it refund.json."),
-        (["check", "refund.yaml"], "refund.yaml is read by no service; name it refund.json."),
-        (["check", "returns.json"], "returns.json is read by no service; name it return.json."),
+        (["check", "refunds.json"], "No service reads refunds.json. Rename it to refund.json."),
+        (["check", "refund.yaml"], "No service reads refund.yaml. Rename it to refund.json."),
+        (["check", "returns.json"], "No service reads returns.json. Rename it to return.json."),
         (["check", "nowhere/refund.json"], "cannot be read"),
         (["copy", "refunds"], "There is no service refunds"),
     ],

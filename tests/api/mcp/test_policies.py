@@ -79,7 +79,7 @@ def test_a_refused_table_has_one_line_in_the_log_whatever_is_asked(instance: Ins
         file.touch()
     (line,) = logged()
     assert (line["event"], line["level"], line["service"]) == ("policy_table_refused", "warning", "refund")
-    assert line["reason"].startswith("refund.json is not in force. The file is not a policy table. It is not JSON")
+    assert line["reason"].startswith("refund.json is not active. The file is not a policy table. It is not JSON")
     file.write_bytes((CASES / "policy_tables" / "refund.json").read_bytes())
     assert ask(client, refund, {"vendor": "north-books", "days_since_purchase": 1})["verdict"] == "ALLOWED"
     assert len(logged()) == 1

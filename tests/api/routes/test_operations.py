@@ -116,7 +116,7 @@ class TestReadiness:
             ("no keys", {"auth"}),
             ("no claims", {"idempotency"}),
             ("no rulebooks", {"registries"}),
-            ("another process holds the ledger", {"ledger"}),
+            ("another process holds the lock of the ledger", {"ledger"}),
             ("a full disk", {"disk"}),
             ("an evaluator that decides otherwise", {"rulebook_runtime"}),
         ],
@@ -500,7 +500,7 @@ _FAULTS: dict[str, _Fault] = {
     "no keys": lambda at, _: table_gone(at.ledger.store, "api_keys"),
     "no claims": lambda at, _: table_gone(at.ledger.store, "claims"),
     "no rulebooks": lambda at, _: table_gone(at.ledger.store, "rulebooks"),
-    "another process holds the ledger": lambda at, _: _held_by_another(sqlite_file(at.ledger)),
+    "another process holds the lock of the ledger": lambda at, _: _held_by_another(sqlite_file(at.ledger)),
     "a full disk": lambda at, patched: _no_room(patched, at.ledger.store),
     "an evaluator that decides otherwise": lambda _, patched: _another_evaluator(patched),
 }

@@ -77,7 +77,7 @@ class TestWithoutAKey:
         assert "decision" not in answer
         assert answer["ticketing_system"] == system
         assert answer["ticket"]["recommended_action"] == (
-            "Refund the purchase only after the system that pays has a binding yes."
+            "Refund the purchase only after the payment system has a binding yes."
         )
         assert "This authorizes nothing." in answer["ticket"]["private_note"]
         assert chain_size(instance, scope) == size

@@ -260,7 +260,7 @@ class TestRehearsed:
     def test_those_that_take_too_long_together_are_a_timeout(self) -> None:
         opened = TrustedAdapters([KIND], Workers([KIND]), rehearsal_seconds=0.0)
         try:
-            with pytest.raises(AdapterFailed, match="0 of 2 calls took 0 seconds; send fewer") as failure:
+            with pytest.raises(AdapterFailed, match=r"0 of 2 calls took 0 seconds\. Send fewer") as failure:
                 opened.rehearsed([accepted_invocation(KIND, {})] * 2)
             assert failure.value.code == "TRUSTED_ADAPTER_EXECUTION_TIMEOUT"
             assert opened.facts(accepted_invocation(KIND, {})).values == {"kind": True}
@@ -271,10 +271,10 @@ class TestRehearsed:
 def test_a_damaged_adapter_makes_no_facts() -> None:
     whole = registered()[0]
     opened = TrustedAdapters(registered()[1:], Workers(registered()[1:]), damaged=[whole.name])
-    with pytest.raises(AdapterFailed, match="install the release again") as failure:
+    with pytest.raises(AdapterFailed, match="Install the release again") as failure:
         opened.invocation(invocation_of(whole, {}))
     assert failure.value.code == "TRUSTED_ADAPTER_EXECUTION_FAILED"
-    with pytest.raises(AdapterFailed, match="install the release again"):
+    with pytest.raises(AdapterFailed, match="Install the release again"):
         opened.pinned(whole.dependency, {})
     assert opened.pinned({**whole.dependency, "version": "9.9.9"}, {}) is None
 

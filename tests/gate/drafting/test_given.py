@@ -68,8 +68,8 @@ def test_a_fact_within_another_has_a_line_and_keeps_its_neighbours_out() -> None
         ("number", "12,5", "This is not a number."),
         ("number", "1e400", "This is not a number."),
         ("integer", "x", "This is not an integer."),
-        ("array", "gold", "This is not a list, as [1, 2]."),
-        ("object", "{", "This is not an object, as {}."),
+        ("array", "gold", "This is not a list, such as [1, 2]."),
+        ("object", "{", "This is not an object, such as {}."),
         ("boolean", "maybe", "This is not a boolean."),
     ],
 )

@@ -121,7 +121,7 @@ def test_an_item_is_gathered_where_it_stands() -> None:
 
 def test_a_change_that_would_lose_a_comment_elsewhere_is_refused() -> None:
     text = "a:\n  # kept\n  - 1 # one\n"
-    with pytest.raises(MaterialRefused, match="change it in the text") as refused:
+    with pytest.raises(MaterialRefused, match="Change it in the text") as refused:
         replace("a: # kept\n  b: 1\n", ("a",), 5)
     assert refused.value.code == "DRAFT_EDIT_REFUSED"
     with pytest.raises(MaterialRefused):

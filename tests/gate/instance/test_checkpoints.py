@@ -394,7 +394,7 @@ def test_an_epoch_that_the_key_did_not_sign_accounts_for_nothing(deciding: Insta
     deciding.checkpoints.log.file.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
     comparison = compared(deciding)
     assert {found.reason.split(" (")[0].partition(" of ")[0] for found in comparison.contradictions} == {
-        "The epoch was changed after it was signed, so it accounts for nothing.",
+        "The epoch was changed after it was signed, so it does not explain the rollback.",
         "The chain no longer contains the checkpoint",
     }
 

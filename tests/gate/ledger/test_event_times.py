@@ -180,7 +180,7 @@ def test_the_audit_says_which_times_differ(told: Told) -> None:
     finding = told.finding()
     assert finding is not None
     assert (
-        f"The stored outcome does not agree with its request. It says occurred_at '{DECIDED_AT}', and its request says "
+        f"The stored outcome contradicts its request. It says occurred_at '{DECIDED_AT}', and its request says "
         f"'{CAME_ABOUT}'."
     ) in str(finding)
 
@@ -190,7 +190,7 @@ def test_a_time_that_was_added_to_an_outcome_is_found(told: Told) -> None:
     finding = told.finding()
     assert finding is not None
     assert finding.position == 3
-    assert "its request is not kept" in str(finding)
+    assert "its request is not stored" in str(finding)
 
 
 def test_erasing_a_decision_erases_when_it_and_its_outcomes_came_about(told: Told) -> None:

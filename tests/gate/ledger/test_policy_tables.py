@@ -98,7 +98,7 @@ def test_a_broken_file_leaves_the_last_good_table_in_force(
     found = tables.of("refund")
     assert (found.table.hash, found.origin) == (good.hash, "operator")
     assert found.fault is not None
-    assert found.fault.startswith("refund.json is not in force. ")
+    assert found.fault.startswith("refund.json is not active. ")
     # Another process, or this one after a restart.
     again = opened(instance, directory).of("refund")
     assert (again.table.hash, again.origin) == (good.hash, "operator")
@@ -116,7 +116,7 @@ def test_a_file_that_was_of_a_day_to_come_is_read_again_when_the_day_is_there(
     (directory / "refund.json").write_bytes(edited(last_verified="2026-11-30"))
     fault = tables.of("refund").fault
     assert fault is not None
-    assert "entries[0].last_verified: last_verified is in the future; correct it." in fault
+    assert "entries[0].last_verified: last_verified is in the future. Correct it." in fault
     now += timedelta(minutes=2)
     assert (tables.of("refund").fault, tables.of("refund").origin) == (None, "operator")
 

@@ -135,7 +135,7 @@ def test_two_files_hold_each_case_once_and_each_version_of_a_rulebook_once() -> 
     for case in other["cases"]:
         case["case_id"] = f"more.{case['case_id']}"
     (error,) = refused(indexed({"deals.json": first, "more.json": other}))
-    assert error.message == "They hold two rulebooks pricing_exception of the version 2026-06-11; keep one."
+    assert error.message == "They contain two rulebooks pricing_exception of the version 2026-06-11. Keep one."
 
 
 def test_a_rulebook_stands_once_in_a_file() -> None:

@@ -298,21 +298,21 @@ class TestGate:
         result = checked(of(refactored()), read(indexed(corpus)), expect(*self.ALL, "other.one"), approved=True)
         assert (result.as_expected, result.gate_passed, result.unexpected) == (False, False, ())
         assert result.errors == (
-            "The expected fixture other.one did not drift; remove it from expected_drift.fixtures.",
+            "The expected fixture other.one did not drift. Remove it from expected_drift.fixtures.",
         )
 
     def test_an_expected_field_that_drifts_nowhere_does_not_pass(self) -> None:
         result = self.of_refactoring(expect(*self.ALL, fields=(*REFACTORED, "semantic_output")))
         assert (result.as_expected, result.gate_passed, result.unexpected) == (False, False, ())
         assert result.errors == (
-            "The expected field semantic_output drifted in no fixture; remove it from expected_drift.fields.",
+            "The expected field semantic_output drifted in no fixture. Remove it from expected_drift.fields.",
         )
 
     def test_an_expected_fixture_that_is_not_looked_at_does_not_pass(self) -> None:
         result = self.of_refactoring(expect(*self.ALL, "deals.nowhere"))
         assert not result.gate_passed
         assert result.errors == (
-            "The expected fixture deals.nowhere is not one of those looked at; correct expected_drift.fixtures.",
+            "The expected fixture deals.nowhere was not among those evaluated. Correct expected_drift.fixtures.",
         )
 
     def test_no_drift_passes_whatever_was_expected_and_tells_of_it(self) -> None:
@@ -325,7 +325,7 @@ class TestGate:
         result = checked(of(body), read(deals()), expect(*self.ALL), approved=True)
         assert (result.gate_passed, result.unexpected) == (False, ())
         (error,) = result.errors
-        assert "has its version 2026-06-11; give it a new version." in error
+        assert "has the same version 2026-06-11. Give it a new version." in error
 
     def test_the_result_as_json(self) -> None:
         corpus = read(deals())

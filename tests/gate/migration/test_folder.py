@@ -171,8 +171,8 @@ class TestFaults:
         told = [message for _, _, message in found]
         assert told[0] == "missing.json cannot be read: No such file or directory."
         assert told[1].startswith("text.json is not valid JSON. It is not JSON: ")
-        assert told[2].startswith("invalid.json is no valid rulebook: rules: It must have at least 1 item.")
-        assert told[3] == "other.json holds the rulebook pricing_exception; name that id, or another file."
+        assert told[2].startswith("invalid.json is not a valid rulebook: rules: It must have at least 1 item.")
+        assert told[3] == "other.json contains the rulebook pricing_exception. Give that id, or another file."
         assert told[4].startswith("cases.yaml:")
 
     def test_a_rulebook_nests_no_deeper_than_a_request_can_send(self, tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ class TestOutside:
         opened.clear()
         ((_, code, message),) = refused(home)
         assert code == "FILE_UNREADABLE"
-        assert "a symbolic link leads to it, which is not followed; put the file itself there." in message
+        assert "it is a symbolic link, which is not followed; put the file itself there." in message
         self.require_closed(opened, outside)
 
     def test_what_a_watcher_sees_is_what_is_opened(self, home: Path, opened: list[str]) -> None:
@@ -290,14 +290,14 @@ class TestOutside:
         (home / "rulebooks" / "other.json").write_bytes((home / "rulebooks" / "pricing.json").read_bytes())
         link(home / "rulebooks" / "pricing.json", "other.json")
         ((_, _, message),) = refused(home)
-        assert "a symbolic link leads to it" in message
+        assert "it is a symbolic link" in message
 
     def test_a_link_that_leads_to_itself_or_nowhere(self, home: Path) -> None:
         for target in ("pricing.json", "nowhere.json"):
             (home / "rulebooks" / "pricing.json").unlink()
             (home / "rulebooks" / "pricing.json").symlink_to(target)
             ((_, _, message),) = refused(home)
-            assert "a symbolic link leads to it" in message
+            assert "it is a symbolic link" in message
 
     @pytest.mark.parametrize("path", ["../outside/pricing.json", "/etc/hostname", "a\\..\\b", "a\0b"])
     @pytest.mark.parametrize("member", ["corpus", "rulebook"])
@@ -362,7 +362,7 @@ class TestOutside:
         (apart / "deals.json").symlink_to(outside / "deals.json")
         with pytest.raises(MaterialRefused) as error:
             read_corpus_at(apart / "index.json")
-        assert "a symbolic link leads to it" in error.value.errors[0].message
+        assert "it is a symbolic link" in error.value.errors[0].message
         write(apart, {"deals.json": deals()["deals.json"]})
 
 
@@ -401,7 +401,7 @@ class TestKinds:
         ((_, code, message),) = refused(home)
         assert (code, message) == (
             "FILE_UNREADABLE",
-            "m.json/pricing.json cannot be read: it does not lie in a folder.",
+            "m.json/pricing.json cannot be read: it is not in a folder.",
         )
 
     def test_no_descriptor_stays_open(self, home: Path) -> None:

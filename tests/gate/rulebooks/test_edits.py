@@ -50,9 +50,9 @@ def test_a_moved_threshold_is_told_by_its_test() -> None:
         (SMALL, holds("amount", "lt", 50), "amount lte 50 is now amount lt 50."),
         (SMALL, {"not": SMALL}, "amount lte 50 is now not amount lte 50."),
         (SMALL, {"all": [SMALL, RISKY]}, 'amount lte 50 is now (amount lte 50 and risk eq "high").'),
-        ({"all": [SMALL]}, {"all": [SMALL, KNOWN]}, "owner exists is required as well."),
+        ({"all": [SMALL]}, {"all": [SMALL, KNOWN]}, "owner exists is now also required."),
         ({"all": [SMALL, KNOWN]}, {"all": [SMALL]}, "owner exists is no longer required."),
-        ({"any": [SMALL]}, {"any": [SMALL, KNOWN]}, "owner exists is enough as well."),
+        ({"any": [SMALL]}, {"any": [SMALL, KNOWN]}, "owner exists is now also enough."),
         ({"any": [SMALL, KNOWN]}, {"any": [KNOWN]}, "amount lte 50 is no longer enough."),
         (
             {"all": [SMALL, RISKY]},
@@ -65,7 +65,7 @@ def test_a_moved_threshold_is_told_by_its_test() -> None:
             {"any": [KNOWN, {"not": {"all": [SMALL, holds("risk", "in", ["high"])]}}]},
             'risk eq "high" is now risk in ["high"].',
         ),
-        ({"all": [SMALL, KNOWN]}, {"all": [KNOWN, SMALL]}, "its conditions stand in another order or number."),
+        ({"all": [SMALL, KNOWN]}, {"all": [KNOWN, SMALL]}, "the order or number of its conditions changed."),
         (
             {"all": [SMALL, {"any": [RISKY, KNOWN]}]},
             {"all": [SMALL]},
@@ -93,7 +93,7 @@ def test_rules_that_come_go_or_change_are_told_with_their_outcomes() -> None:
             '"ask the owner" (it was reject_discount).',
             "The rule approve_standard_exception has priority 51 (it was 50).",
             f"The rule new_one is new: {decision} ({code}) at priority -3, where amount lte 50 and owner exists.",
-            f"The rule old_one is gone: it gave {decision} ({code}) where amount lte 50.",
+            f"The rule old_one was removed: it gave {decision} ({code}) where amount lte 50.",
         ]
     )
 

@@ -91,7 +91,7 @@ def test_every_kind_of_node_gives_its_reason() -> None:
     for reason, (condition, holds) in reasons.items():
         tree = tree_of(condition, {"amount": 7})
         assert (tree.reason, tree.holds) == (reason, holds)
-    assert tree_of(amount, {"amount": "7"}).reason == 'the fact is "7", which is no number'
+    assert tree_of(amount, {"amount": "7"}).reason == 'the fact is "7", which is not a number'
 
 
 def test_long_values_are_cut() -> None:

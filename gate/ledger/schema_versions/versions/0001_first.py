@@ -1,4 +1,4 @@
-"""The first schema: scopes, keys, rulebooks, chains and idempotency claims."""
+"""The first schema: scopes, keys, rulebooks, chains, and idempotency claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What decisions are searched by, their latest outcomes and the counts of these, confidence, and dates of rulebooks."""
+"""Rows for searches of decisions, their latest outcomes and counts, confidence, and dates of rulebooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The comments of rulebooks' authors, beside the registrations."""
+"""The comments of rulebooks' authors, stored with the registrations."""
 
 from __future__ import annotations
 

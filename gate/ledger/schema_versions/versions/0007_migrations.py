@@ -1,4 +1,4 @@
-"""Migrations of rulebooks, their documents, routes and shadows, and sessions of the command line."""
+"""Migrations of rulebooks, their documents, routes, and shadows, and sessions of the command line."""
 
 from __future__ import annotations
 

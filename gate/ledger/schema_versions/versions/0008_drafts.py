@@ -1,4 +1,4 @@
-"""Drafts of rulebooks, their revisions and their cases."""
+"""Drafts of rulebooks, their revisions, and their cases."""
 
 from __future__ import annotations
 

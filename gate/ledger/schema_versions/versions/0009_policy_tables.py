@@ -1,4 +1,4 @@
-"""The policy tables that were in force."""
+"""The policy tables that were active."""
 
 from __future__ import annotations
 

@@ -9,4 +9,4 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Nothing: what is stored stays as it is, and is read as before."""
+    """Does nothing: stored rows stay as they are, and stay readable."""

@@ -32,7 +32,7 @@ def upgrade() -> None:
     """Puts the beginning in front of every digest.
 
     Raises:
-        OperatorError: LEDGER_DAMAGED: what a claim is about cannot be told.
+        OperatorError: `LEDGER_DAMAGED`: the entry of a claim cannot be determined.
     """
     of_row = (_claims.c.scope_id == sa.bindparam("scope")) & (_claims.c.claim == sa.bindparam("digest"))
     move = sa.update(_claims).where(of_row).values(claim=sa.bindparam("key"))
@@ -76,9 +76,10 @@ def _beginning(row: sa.Row[Any]) -> bytes:
         # Skipped, its key would be free for a second record.
         raise OperatorError(
             "LEDGER_DAMAGED",
-            f"The ledger cannot be upgraded, and was left as it is: its table claims lets an idempotency key stand for "
-            f"the entry at position {row.position} of the scope {row.scope_id}, which is not there, or is not as it "
-            f"was made. Run `gate chain check` with the release that made the ledger, and restore a backup.",
+            "The ledger cannot be upgraded, and was not changed. Its table claims maps an idempotency key to "
+            f"the entry at position {row.position} of the scope {row.scope_id}, which is missing or was changed "
+            "after it was made. Run `gate chain check` with the release that created the ledger, and restore a "
+            "backup.",
         )
     return beginning
 

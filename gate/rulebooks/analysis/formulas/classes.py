@@ -1,8 +1,8 @@
 """The values of a field, divided into classes that no test of the field tells apart.
 
-Absence, null, true and false are values of their own. Numbers are cut at the constants of tests; strings, arrays and
-objects are the constants that tests name, and the others. Whether another string contains a text, and another array an
-item, is not a class but a question of its own: ten substring tests would make a thousand classes.
+Absence, null, true, and false are their own values. Numbers are cut at the constants of tests. Strings, arrays, and
+objects are the constants of tests, and one class for all others. Whether another string contains a text, or another
+array an item, is a separate question instead of a class. Otherwise, ten substring tests would make a thousand classes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ValueClass:
         kind: Their JSON type, or `absent`.
         values: The values, where they are counted out: true or false, and constants; empty elsewhere.
         spans: The numbers.
-        is_open: Whether it is every string, array or object that is no constant.
+        is_open: Whether it is every string, array, or object that is not a constant.
         sample: A value of the class; of an open one, a value that contains nothing that a test asks for.
     """
 

@@ -2,8 +2,8 @@
 
     spans([50, 100], split=False)     # below 50, 50, between 50 and 100, 100, above 100
 
-A number of JSON is a finite double, so an interval between neighbouring doubles is empty, and none is made. Where a
-field is declared an integer, each interval is split into its whole numbers and the others.
+A number of JSON is a finite double, so an interval between adjacent doubles is empty and is left out. If a field is
+declared an integer, each interval is split into its whole numbers and the others.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class Solver:
         return self._solver.get_core() or []
 
     def smallest_core(self, assumptions: Iterable[int], always: Sequence[int] = ()) -> list[int]:
-        """Of assumptions that cannot hold together, some of which none can be left out.
+        """A smallest subset of assumptions that cannot hold together: without any one of them, the rest can.
 
         Args:
             assumptions: The assumptions; those that stand first are left out first.

@@ -69,7 +69,7 @@ class FieldVariables:
         return [lit for lit, one in zip(self.classes, self.of.classes, strict=True) if one.kind in kinds]
 
     def literals(self, place: Place) -> list[int]:
-        """The literals that hold of a value."""
+        """The literals that are true for a value."""
         return [
             self.classes[place.index],
             *(lit if index in place.parts else -lit for index, lit in enumerate(self.parts)),

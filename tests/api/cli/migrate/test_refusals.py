@@ -157,7 +157,7 @@ class TestRoles:
         desk.gate("users", "sign-in", "ben", "--token-file", str(desk.token("ben")), stdin=f"{PASSWORD}\n")
         code, message = desk.refusal("reject", "prices", by="ben")
         assert (code, "ben has the role author" in message) == ("MIGRATION_FORBIDDEN", True)
-        assert message.endswith("--role approver`, in place of that one.")
+        assert message.endswith("--role approver`, which replaces the current role.")
 
     def test_an_author_withdraws_their_own(self, desk: CommandDesk) -> None:
         desk.propose(version("1"))
@@ -220,7 +220,7 @@ class TestEvidence:
         desk.done("rollback", POLICY, by="ben")
         code, message = desk.refusal("apply", "third", by="ada")
         assert code == "EVIDENCE_STALE"
-        assert "The evidence compares pricing_exception with 2, and its route now leads to 1." in message
+        assert "The evidence compares pricing_exception with 2, but its route now leads to 1." in message
         assert desk.active() == "1"
 
     def test_another_corpus_than_that_of_this_release(self, desk: CommandDesk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,14 +253,14 @@ class TestStates:
     @pytest.mark.parametrize(
         ("done", "then", "advice"),
         [
-            ("approve", "approve", "Nothing is left to approve: `gate migrate apply` routes to it."),
-            ("reject", "reject", "Nothing more is to be done."),
+            ("approve", "approve", "There is nothing left to approve. `gate migrate apply` applies it."),
+            ("reject", "reject", "There is nothing left to do."),
             ("reject", "approve", "Propose it again with `gate migrate propose` before it can be approved."),
             ("reject", "apply", "Propose it again with `gate migrate propose`, and have it approved."),
-            ("apply", "apply", "Give a further change a migration of its own."),
-            ("apply", "reject", "Give a further change a migration of its own."),
-            ("apply", "approve", "Give a further change a migration of its own."),
-            ("apply", "propose", "Give a further change a migration of its own."),
+            ("apply", "apply", "To change something else, propose another migration."),
+            ("apply", "reject", "To change something else, propose another migration."),
+            ("apply", "approve", "To change something else, propose another migration."),
+            ("apply", "propose", "To change something else, propose another migration."),
         ],
     )
     def test_what_was_decided_stays_and_says_what_may_come_next(
@@ -337,8 +337,8 @@ class TestStates:
         code, message = desk.refusal(*back, by="ben")
         assert (code, desk.active()) == ("ROUTE_MOVED", "2")
         assert message == (
-            "pricing_exception leads to 2, and not to 3, so nothing was rolled back. `gate migrate status "
-            "--scope acme` shows who moved it, and when."
+            "pricing_exception is routed to 2, not to 3, so nothing was rolled back. `gate migrate status "
+            "--scope acme` shows who changed the route, and when."
         )
 
     def test_a_scope_that_is_not_there(self, desk: CommandDesk) -> None:

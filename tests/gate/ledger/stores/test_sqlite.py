@@ -78,7 +78,7 @@ def test_a_writer_that_gets_no_turn_is_told_so(ledger: Ledger, monkeypatch: pyte
     monkeypatch.setattr(sqlite, "WRITE_TIMEOUT", 0.05)
     lock = os.open(f"{sqlite_file(ledger)}.lock", os.O_RDWR)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    with pytest.raises(ServiceUnavailable, match="another process holds the ledger"), ledger.store.write():
+    with pytest.raises(ServiceUnavailable, match="another process holds the lock of the ledger"), ledger.store.write():
         pass
     os.close(lock)
     with ledger.store.write():
@@ -158,10 +158,10 @@ def test_a_ledger_that_is_stuck_is_not_waited_for_by_everybody(ledger: Ledger, m
     lock = os.open(f"{sqlite_file(ledger)}.lock", os.O_RDWR)
     fcntl.flock(lock, fcntl.LOCK_EX)
     monkeypatch.setattr(sqlite, "WRITE_TIMEOUT", 0.05)
-    with pytest.raises(ServiceUnavailable, match="another process holds the ledger"), ledger.store.write():
+    with pytest.raises(ServiceUnavailable, match="another process holds the lock of the ledger"), ledger.store.write():
         pass
     monkeypatch.setattr(sqlite, "WRITE_TIMEOUT", 600)
-    with pytest.raises(ServiceUnavailable, match="another process holds the ledger"), ledger.store.write():
+    with pytest.raises(ServiceUnavailable, match="another process holds the lock of the ledger"), ledger.store.write():
         pass
     os.close(lock)
     with ledger.store.write():

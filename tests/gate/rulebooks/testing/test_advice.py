@@ -64,7 +64,7 @@ class TestFacts:
         body = rulebook(rule("aa", compare("customer.country", "eq", "DE")))
         ((field, message),) = warnings(body, case({"customer.country": "DE"}))
         assert field == "cases[0].facts.customer.country"
-        assert "nest it" in message
+        assert "Nest it" in message
 
     def test_a_fact_of_several_cases_is_named_once(self) -> None:
         cases = [case({"colour": 1}) for _ in range(4)]

@@ -70,7 +70,7 @@ def test_a_rule_that_comes_too_late() -> None:
     first, second = rule("first", compare("a", "exists"), priority=9), rule("second", compare("a", "eq", 1))
     assert told(reasons(rulebook(first, second), {"a": 1}, matched_rule_id="second")) == [
         ("first matched (priority 9)", ["a exists"]),
-        ("second would have matched as well (priority 0), but first comes first", []),
+        ("second would also have matched (priority 0), but first comes first", []),
     ]
 
 
@@ -97,7 +97,7 @@ def test_of_the_rules_that_fit_the_nearest_come_first() -> None:
     other = {**rule("other", compare("a", "eq", 5)), "outcome": outcome("other", "no")}
     found = reasons(rulebook(far, near, middle, last, other), {"a": 0}, verdict="yes")
     assert [reason.rule_id for reason in found] == [None, "near", "last", "middle", None]
-    assert found[-1].text == "1 more rule has an outcome that fits"
+    assert found[-1].text == "1 more rule has a matching outcome"
 
 
 def test_missing_and_invalid_input_is_the_reason_where_there_is_some() -> None:
@@ -120,20 +120,23 @@ def test_expected_faults_of_the_input_that_are_not_there() -> None:
         ("margin_percent is not missing", []),
         ("x is not required", []),
         ("no type is declared for y", []),
-        ("margin_percent is not of a wrong type: number is declared", []),
+        ("margin_percent has the declared type number", []),
     ]
 
 
 def test_expectations_that_no_rule_fits() -> None:
     values = {"discount_percent": 1, "margin_percent": 20}
     for expect, text in {
-        ("reason_code", "NO_RULE_MATCHED"): "only the default outcome fits, which holds where no rule matches",
-        ("matched_rule_id", None): "only the default outcome fits, which holds where no rule matches",
+        (
+            "reason_code",
+            "NO_RULE_MATCHED",
+        ): "only the default outcome is as expected, and it applies where no rule matches",
+        ("matched_rule_id", None): "only the default outcome is as expected, and it applies where no rule matches",
         (
             "reason_code",
             "INPUT_SCHEMA_FAILED",
-        ): "only missing or invalid input has the expected outcome, and none is",
-        ("reason_code", "NOBODYS"): "no outcome of the rulebook fits the expected one",
+        ): "only missing or invalid input gives the expected outcome, and no input is missing or invalid",
+        ("reason_code", "NOBODYS"): "no outcome of the rulebook is as expected",
         ("matched_rule_id", "nobodys"): "the rulebook has no rule nobodys",
     }.items():
         found = reasons(sample_rulebook(), values, **dict([expect]))

@@ -56,7 +56,7 @@ def test_a_certificate_that_proves_nothing_gets_neither_key_nor_question(
     with serving(tls=speaking(file)) as upstream:
         with pytest.raises(AdvisoryFailed, match="certificate that this machine does not trust") as error:
             advisor(upstream.url).advise(REQUEST)
-        assert "Retrying does not help: the operator has to correct advisory_url, the cert" in error.value.message
+        assert "Retrying does not help: the operator must correct advisory_url, the cert" in error.value.message
         assert upstream.asked == []
 
 
@@ -132,7 +132,7 @@ def test_an_answer_that_repeats_the_key_is_refused(escape: bool) -> None:
         content = content.replace("upstream", "\\u0075pstream")
     with serving() as upstream:
         upstream.behave = lambda handler: handler.send(completion(content))
-        with pytest.raises(AdvisoryFailed, match="repeats the key") as error:
+        with pytest.raises(AdvisoryFailed, match="contains the key") as error:
             advisor(upstream.url).advise(REQUEST)
     assert KEY not in str(error.value)
 

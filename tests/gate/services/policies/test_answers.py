@@ -103,8 +103,8 @@ def test_a_verification_on_a_day_to_come_never_counts() -> None:
     assert early["source"] is not None
     assert early["source"]["age_days"] is None
     assert early["message"] == (
-        "This entry of North Books names a day to come, 2026-11-01, as that of its verification, and so it counts as "
-        "unverified; a person must read the source."
+        "This entry of North Books has a date of verification in the future, 2026-11-01, so it counts as "
+        "unverified. A person must read the source."
     )
     assert ask("refund", {**arguments, "days_since_purchase": 99}, NOW - timedelta(days=99))["verdict"] == UNKNOWN
 
@@ -115,13 +115,13 @@ def test_a_verification_on_a_day_to_come_never_counts() -> None:
         (
             "refund",
             {"vendor": "mixed-store", "pln": "x", "a\nb": 1},
-            "refund_eligibility has no argument 'pln', 'a\\nb'; it has vendor, region, plan, days_since_purchase, "
-            "conditions_met.",
+            "refund_eligibility has no argument 'pln', 'a\\nb'. It has vendor, region, plan, "
+            "days_since_purchase, conditions_met.",
         ),
         (
             "trial",
             {"a": 1, "b": 1, "c": 1, "d" * 999: 1, "e": 1},
-            "trial_terms has no argument 'a', 'b', 'c' and 2 more; it has vendor, region, plan, conditions_met.",
+            "trial_terms has no argument 'a', 'b', 'c' and 2 more. It has vendor, region, plan, conditions_met.",
         ),
         (
             "trial",
@@ -134,14 +134,14 @@ def test_a_verification_on_a_day_to_come_never_counts() -> None:
         (
             "refund",
             {"vendor": "mixed-store", "region": "Germany"},
-            "'Germany' is no country of ISO 3166-1. Send region as its two letters, such as DE, with a subdivision "
-            "where that matters, such as US-CA.",
+            "'Germany' is not a country of ISO 3166-1. Send region as two letters, such as DE, with a "
+            "subdivision where that matters, such as US-CA.",
         ),
         (
             "refund",
             {"vendor": "Mixed Store", "plan": "finalsale"},
-            "The policy table has no entry of Mixed Store for that plan. The table has final-sale, student. Leave plan "
-            "out where it is none of these.",
+            "The policy table has no entry of Mixed Store for that plan. The table has final-sale, student. "
+            "Omit plan if it is none of these.",
         ),
         (
             "refund",
@@ -151,12 +151,12 @@ def test_a_verification_on_a_day_to_come_never_counts() -> None:
         (
             "refund",
             {"vendor": "South Apps"},
-            "South Apps has entries for single regions only; send region. The table has DE, US.",
+            "South Apps has entries only for single regions. Send region. The table has DE, US.",
         ),
         (
             "refund",
             {"vendor": "South Apps", "region": "DE"},
-            "South Apps has entries for single plans only; send plan. The table has individual.",
+            "South Apps has entries only for single plans. Send plan. The table has individual.",
         ),
         (
             "refund",
@@ -176,7 +176,7 @@ def test_a_verification_on_a_day_to_come_never_counts() -> None:
         (
             "cancel",
             {"vendor": "far-tv", "region": "US"},
-            "The entry of Far TV for region US and every plan asks for nothing when a subscription is cancelled.",
+            "The entry of Far TV for region US and every plan charges nothing for canceling a subscription.",
         ),
         (
             "trial",

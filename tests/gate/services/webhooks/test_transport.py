@@ -110,7 +110,7 @@ def test_a_head_without_an_end_is_no_answer(server: Receiver) -> None:
 
     server.behave = endless
     (answer,) = post(server.url)
-    assert (answer.status, answer.error) == (None, "Its answer is not HTTP, or too large, or it broke off.")
+    assert (answer.status, answer.error) == (None, "Its answer is not HTTP, is too large, or is incomplete.")
 
 
 @pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\n", b"hello\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n"])

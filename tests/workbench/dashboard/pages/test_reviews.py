@@ -136,7 +136,7 @@ def test_the_rule_that_matched_is_told_and_the_others_are_folded(desk: Reviewers
 
 def test_the_owner_reads_what_holding_means_for_them(desk: Reviewers) -> None:
     decision_id = desk.hold("one")
-    of, waits = url("review", id=decision_id), "The action that was asked for waits until somebody grants it."
+    of, waits = url("review", id=decision_id), "The proposed action waits until somebody grants it."
     held = read(desk.visit(of)).text
     assert waits in held
     assert "do not perform it" not in held
@@ -212,7 +212,7 @@ def test_a_receipt_that_breaks_the_grant_is_told_though_the_state_is_executed(de
     for decision_id in (late, other):
         desk.answer(decision_id)
     desk.site.chain.execution(other, action_taken="delete_the_deal")
-    told = 'The execution violated the grant. A receipt names another action than the granted one: "delete_the_deal".'
+    told = 'The execution violated the grant. A receipt states a different action from the granted one: "delete_the_deal".'
     page = desk.visit(url("review", id=other))
     assert page.title.startswith("Granted and executed")
     assert told in read(page).text
@@ -411,7 +411,7 @@ def test_with_receipt_signing_off_a_grant_is_refused_and_a_refusal_is_not_verifi
         with pytest.raises(ServiceUnavailable, match="Receipt signing is off, and an unsigned grant opens no action"):
             desk.answer(decision_id)
         text = read(desk.visit(url("review", id=decision_id))).text
-        assert "The decision is not verified. The record carries no receipt signature." in text
+        assert "The decision is not verified. The record has no receipt signature." in text
         assert "Do not answer it" not in text
         desk.answer(decision_id, "refused")
         shown = read(desk.visit(url("review", id=decision_id))).text
@@ -423,7 +423,7 @@ def test_where_a_key_is_compromised_the_page_says_that_a_grant_opens_nothing(des
     for decision_id in (granted, executed):
         desk.answer(decision_id)
     desk.site.chain.execution(executed)
-    told = "is compromised, and it signed the record, so that a grant opens nothing. The caller has to ask anew, with"
+    told = "is compromised, and it signed the record, so a grant permits nothing. The caller must ask again with"
     assert not [each for each in (held, granted, executed) if told in str(desk.visit(url("review", id=each)).html)]
     keys = desk.site.instance.receipt_keys
     active = keys.registry().active_key_id
