@@ -332,7 +332,7 @@ def test_a_person_hears_where_the_keys_are_and_what_comes_next(tmp_path: Path) -
     assert done.stdout.startswith("Made 100 decisions, with ")
     for scope in SCOPES:
         assert str(home / f"{scope}.key") in done.stdout
-    assert "chance can hide them" in done.stdout
+    assert "chance may hide them" in done.stdout
     assert done.stdout.endswith(f"Serve it: gate serve --port 8081 --home '{home}'\n")
 
 

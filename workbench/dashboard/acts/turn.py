@@ -37,11 +37,11 @@ class Seat:
     Attributes:
         tell: Sends the browser a message that it did not request; from any thread.
         desk: The draft that is written; None before anything was typed.
-        found: What is known of its text.
+        found: The diagnosis of its text.
         given: The test facts.
         rows: What the page's table of rules shows; None before any were sent.
         examined: The hash of the rulebook that is examined, or was.
-        works: What is being done for the page, by name.
+        works: The running work for the page, by name.
         watching: Ends watching the dry run that the page shows; None where it watches none.
         upload: The file that was sent from the page; None before one was.
         rehearsed: What would be imported of it; None before it was rehearsed.
@@ -87,7 +87,7 @@ class Turn:
 
     Attributes:
         store: What pages ask for.
-        workshop: What does what takes longer.
+        workshop: Processes for long work.
         proofs: The dry runs of drafts.
         who: The user, and their role in the scope.
         message: What the browser said.

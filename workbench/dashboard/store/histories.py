@@ -35,8 +35,8 @@ class Rehearsal:
     """The plan or the result of an import.
 
     Attributes:
-        plan: What is imported.
-        imported: What was understood, and the set once it is there.
+        plan: The plan of the import.
+        imported: How the file was read, and the imported set once it exists.
     """
 
     plan: Plan

@@ -131,7 +131,7 @@ class ScopeReports:
         return self._kept(("names",), lambda: decision_names(self.snapshot))
 
     def known_values(self, rulebook: Rulebook) -> list[str]:
-        """What can be summed over the decisions of a rulebook, by the names that a dry run takes."""
+        """The values that can be summed over the decisions of a rulebook, by the names that a dry run takes."""
         return self._kept(
             ("values", rulebook.hash),
             lambda: known_values(self.snapshot, rulebook.rulebook_id, [rulebook.body])[:MOST_VALUES],
@@ -154,7 +154,7 @@ class ScopeReports:
         return self._kept(("measured", policy_id), lambda: known_values(self.snapshot, policy_id, ())[:MOST_VALUES])
 
     def anomalies(self, policy_id: str, of: Slice = EVERYTHING, value: str | None = None) -> AnomalyReport:
-        """What is anomalous about a policy's decisions, all of it.
+        """All anomalies of a policy's decisions.
 
         Args:
             policy_id: The policy.
@@ -254,7 +254,7 @@ class ScopeReports:
         raise unknown_anomaly()
 
     def kept(self, name: str, key: Hashable, make: Callable[[], Answer]) -> Answer:
-        """What is made of this moment's answers and takes long, such as a chart; computed once.
+        """A slow result from this moment's answers, such as a chart; computed once.
 
         Args:
             name: Its name.

@@ -29,7 +29,7 @@ class Told:
         draft: The draft as it is saved now.
         text: The text that the author should have: their own, or that of a merge.
         saved: Whether that is the draft's text.
-        found: What is known of the text.
+        found: The diagnosis of the text.
         conflict: The draft as somebody else saved it meanwhile; None where nobody did.
         merged: What a merge of the two would be; None where there is nothing to merge.
     """

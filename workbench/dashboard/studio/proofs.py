@@ -97,7 +97,7 @@ class Proofs:
 
         Args:
             key: The draft.
-            asked: What is asked.
+            asked: The request.
             arguments: As `works.WORKS["prove"]` takes them.
         """
         work = self._workshop.begin("prove", arguments, lambda progress: self._told(key, work, progress))
@@ -131,7 +131,7 @@ class Proofs:
                 self._runs.pop(key, None)
 
     def watch(self, key: Key, watcher: Watcher) -> Callable[[], None]:
-        """Tells a watcher whenever the dry run of a draft has come further; what is returned ends that."""
+        """Tells a watcher about the progress of a draft's dry run; the returned function ends that."""
         with self._lock:
             self._watchers.setdefault(key, []).append(watcher)
 

@@ -67,7 +67,7 @@ class Page:
         title: The heading: a finding, as a sentence without its full stop.
         html: All beneath the heading.
         filters: The filters that it offers.
-        forms: What can be done there.
+        forms: The forms on the page.
         links: Filters that are links next to the fields, such as periods: URL by label.
     """
 

@@ -66,7 +66,7 @@ _ADVICE: Final[Mapping[str, str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was found of a policy.
+    """The results for a policy.
 
     Attributes:
         names: The names to choose from.
@@ -119,7 +119,7 @@ def view(location: Location, found: Found, figures: Figures, *, now: datetime) -
 
     Args:
         location: Where it is, with its policy.
-        found: What was found.
+        found: The results.
         figures: The charts.
         now: The moment.
     """
@@ -182,7 +182,7 @@ def figures(location: Location, found: Found, canvas: Canvas) -> Figures:
 
     Args:
         location: Where the page is, with its policy.
-        found: What was found.
+        found: The results.
         canvas: The canvas of the charts.
     """
     done = charted(found.done)

@@ -212,7 +212,7 @@ def test_a_receipt_that_breaks_the_grant_is_told_though_the_state_is_executed(de
     for decision_id in (late, other):
         desk.answer(decision_id)
     desk.site.chain.execution(other, action_taken="delete_the_deal")
-    told = 'The execution violated the grant. A receipt states a different action from the granted one: "delete_the_deal".'
+    told = 'violated the grant. A receipt states a different action from the granted one: "delete_the_deal".'
     page = desk.visit(url("review", id=other))
     assert page.title.startswith("Granted and executed")
     assert told in read(page).text

@@ -1,4 +1,4 @@
-"""A decision as a story: what was decided and why, what followed, and what proves it."""
+"""The page of a decision: the verdict and its reason, the later reports, and the proof."""
 
 from __future__ import annotations
 

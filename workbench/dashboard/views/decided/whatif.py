@@ -33,7 +33,7 @@ class Offered:
         policies: The policies that decided something.
         versions: The registered versions of the policy, those registered last first.
         decided_by: The versions by which past decisions were made.
-        values: What can be summed over past decisions.
+        values: The values that can be summed over past decisions.
         histories: The names of the scope's imported histories.
         imported: The history whose cases are decided again; None for the chain's decisions.
     """
@@ -86,7 +86,7 @@ def whatif(
 
     Args:
         location: Where it is.
-        found: What can be chosen.
+        found: The choices.
         rulebook: The rulebook whose facts are changed.
         levers: Its facts.
         record: The decision; None where the whole slice is looked at.
@@ -154,7 +154,7 @@ def many(redecided: Redecided, location: Location) -> Markup:
     """What a slice of past decisions would be with other facts: {verdict to verdict} with decisions and value.
 
     Args:
-        redecided: What was found of it.
+        redecided: The result for it.
         location: The page, with the history whose cases they are.
     """
     changed = redecided.transitions

@@ -31,8 +31,8 @@ def comparison(
         draft: The draft.
         name: The name of the other text: `revision 3`, or a rulebook's id and version.
         other: The other text.
-        now: What is known of the draft's text.
-        then: What is known of the other.
+        now: The diagnosis of the draft's text.
+        then: The diagnosis of the other text.
         may_draft: Whether the user may change the draft.
     """
     edits = None

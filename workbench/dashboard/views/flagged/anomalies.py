@@ -105,7 +105,7 @@ def view(
     Args:
         location: Where it is.
         found: All anomalies of the policies that were looked at.
-        looked: What was looked at.
+        looked: The searched policies.
         names: The names to choose from.
         metrics: The metrics in which costs can be estimated.
         chart: Those that are shown over time, where they are of one policy.

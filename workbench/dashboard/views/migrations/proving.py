@@ -28,7 +28,7 @@ class Past:
     """The sources of past cases for a dry run.
 
     Attributes:
-        values: What can be summed over past decisions.
+        values: The values that can be summed over past decisions.
         histories: The names of the scope's imported histories.
     """
 
@@ -51,7 +51,7 @@ def proposing(
     Args:
         location: Where it is.
         draft: The draft.
-        found: What is known of its text.
+        found: The diagnosis of its text.
         run: Its dry run; None where there is none.
         in_force: The version that its rulebook id leads to; None where it has no route.
         past: The sources of past cases for its dry run.

@@ -49,7 +49,7 @@ def view(
         story: Its decision.
         review: The review.
         around: What stands around it in the queue.
-        done: What was resolved a moment ago.
+        done: The review that was resolved a moment ago.
         refused: Why the user may not answer it; None where they may.
         now: The moment.
     """

@@ -38,7 +38,7 @@ def view(
         queue: The reviews of its state and owner.
         waiting: The held reviews of the scope by owner.
         owners: The owners that the filter offers.
-        done: What was resolved a moment ago.
+        done: The review that was resolved a moment ago.
         now: The moment.
     """
     state = location.state or HELD

@@ -25,7 +25,7 @@ _ACTORS: Final[Mapping[str, str]] = {"user": "the user {}", "key": "the API key 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What was resolved a moment ago.
+    """The review that was resolved a moment ago.
 
     Attributes:
         text: What became of it.
