@@ -332,15 +332,15 @@ def _dry_runs(
         clicks = pool.submit(asyncio.run, _click(dashboard, subject, over))
         try:
             for _ in range(runs):
-                first = tab.page.evaluate(_UNTIL, [make, part, "Deciding anew", 0])
-                count = tab.page.evaluate(_UNTIL, [None, part, "Deciding anew", 1])
-                rest = tab.page.evaluate(_UNTIL, [None, part, "The dry run of", 0])
+                first = tab.page.evaluate(_UNTIL, [make, part, "Repeating decisions", 0])
+                count = tab.page.evaluate(_UNTIL, [None, part, "Repeating decisions", 1])
+                rest = tab.page.evaluate(_UNTIL, [None, part, "Dry run of", 0])
                 taken["first progress"].append(first)
                 taken["first count"].append(first + count)
                 taken["whole"].append(first + count + rest)
             for number in range(stops):
                 # Somewhere else each time: before it counts, and while it does.
-                tab.page.evaluate(_UNTIL, [make, part, "Deciding anew", number and 1])
+                tab.page.evaluate(_UNTIL, [make, part, "Repeating decisions", number and 1])
                 taken["stopped"].append(tab.page.evaluate(_UNTIL, ['[data-act="stop_proof"]', part, "was stopped", 0]))
         finally:
             over.set()
