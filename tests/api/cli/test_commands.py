@@ -351,10 +351,10 @@ class TestScopesAndKeys:
             key["expires_at"] for key in printed(gate("keys", "list", "--json"))["keys"] if key["key_id"] == first
         ]
         assert later["replaces"] == {"key_id": first, "ends_at": ends_at}
-        told = gate("keys", "rotate", later["key_id"], "--overlap-hours", "1").stdout
+        told = gate("keys", "rotate", later["key_id"], "--overlap-hours", "1").stderr
         assert f"The old key {later['key_id']} keeps working until 20" in told
         third = printed(gate("keys", "create", "--scope", "acme", "--json"))["key_id"]
-        assert f"The old key {third} is disabled" in gate("keys", "rotate", third, "--yes").stdout
+        assert f"The old key {third} is disabled" in gate("keys", "rotate", third, "--yes").stderr
 
     @pytest.mark.parametrize("command", [("keys", "disable"), ("keys", "rotate"), ("signing-keys", "compromise")])
     def test_what_cannot_be_undone_needs_yes_where_there_is_no_terminal(
