@@ -28,7 +28,7 @@ class Text:
         return isinstance(value, str)
 
     def __str__(self) -> str:
-        return "a text"
+        return "a string"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Moment:
         return isinstance(value, date)
 
     def __str__(self) -> str:
-        return "a datetime or a date, which are taken as UTC where they name no zone"
+        return "a datetime or a date, in UTC if it has no time zone"
 
 
 Bound: TypeAlias = Text | OneOf | Whole | Share | Moment
@@ -124,7 +124,7 @@ def moment(name: str, value: object) -> datetime | None:
         try:
             return value.replace(tzinfo=UTC) if value.utcoffset() is None else value.astimezone(UTC)
         except OverflowError as error:
-            raise refusal(f"{name} is {shown(value)}, which lies outside the years 1 to 9999 in UTC.") from error
+            raise refusal(f"{name} is {shown(value)}, which is outside the years 1 to 9999 in UTC.") from error
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day, tzinfo=UTC)
     raise refusal(f"{name} is {shown(value)}: give {Moment()}.")
@@ -159,8 +159,8 @@ def period(since: object, until: object) -> tuple[datetime | None, datetime | No
     begins, ends = span(since, until)
     if begins is not None and ends is not None and ends <= begins:
         raise refusal(
-            f"The span is empty: until is {_written(until)} and since is {_written(since)}. Give a later until; a date "
-            f"includes its day, a datetime is not included."
+            f"The period is empty: until is {_written(until)} and since is {_written(since)}. Give a later until. A "
+            "date includes its whole day; a datetime is excluded."
         )
     return begins, ends
 
@@ -183,7 +183,7 @@ def facts_patch(value: object) -> dict[str, Any]:
     try:
         canonical(patch)
     except MaterialRefused as error:
-        raise refusal(f"patch holds what JSON does not have: {error.message}") from error
+        raise refusal(f"patch has a value that JSON cannot represent: {error.message}") from error
     return patch
 
 
@@ -195,8 +195,8 @@ def require_rulebook(value: object) -> None:
     """
     if value is not None and not isinstance(value, Mapping):
         raise refusal(
-            f"rulebook is {shown(value)}: give the body of a rulebook, a dict; those that decided stand in "
-            f"table('rulebooks'), as JSON in the column body."
+            f"rulebook is {shown(value)}: give the body of a rulebook as a dict. table('rulebooks') has the "
+            "rulebooks that decided, as JSON in the column body."
         )
 
 

@@ -20,6 +20,6 @@ def by_clock(clock: str) -> Iterator[str]:
     """What a report says of its dates where they are not those of the records."""
     if clock == "occurred":
         yield (
-            "Dates are when things happened, as callers said: nobody checked them. Where they said nothing, the "
-            "recorded date counts."
+            "Dates are event times as callers reported them, unchecked. Where callers reported none, the recorded "
+            "date counts."
         )

@@ -30,17 +30,18 @@ MAX_METRICS: Final = 64
 """How many metrics an effectiveness report has, those of the most decisions first."""
 
 _NOTES: Final = (
-    "Outcomes are what callers reported: nobody checked them, and decisions without an outcome are not counted.",
-    "A blocked or held action has no outcome of its own: what would have come of it is not known.",
-    "Partial counts as no success; pending and review count neither way until a result is reported.",
-    "Outcomes are taken as independent of one another, and those to come as like those that were.",
+    "Outcomes are as callers reported them, unchecked. Decisions without an outcome are not counted.",
+    "A blocked or held action has no outcome of its own: how it would have ended is unknown.",
+    "A partial outcome counts as no success. Outcomes in pending or review count neither way until a result is "
+    "reported.",
+    "The formulas assume that outcomes are independent of one another, and that later outcomes resemble earlier ones.",
 )
-_EVERY_VERDICT: Final = "Decisions of every verdict are taken together; ask with verdict to tell them apart."
+_EVERY_VERDICT: Final = "The report mixes decisions of all verdicts. Set verdict to separate them."
 _TOO_SMALL: Final = (
-    "Versions with fewer terminal outcomes than min_sample have no part in policy_stability: a greater min_sample "
-    "looks at fewer of them."
+    "Versions with fewer terminal outcomes than min_sample are left out of policy_stability. A higher min_sample "
+    "covers fewer versions."
 )
-_TRUNCATED: Final = "Decisions with older outcomes were left out, as limit asked."
+_TRUNCATED: Final = "Decisions with older outcomes were left out because of limit."
 
 
 def confidence_report(coverage: Coverage, question: ConfidenceQuestion) -> dict[str, Any]:

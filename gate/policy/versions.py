@@ -247,7 +247,7 @@ def sentences(compared: Mapping[str, Compared]) -> list[str]:
     said += [_misled(*item) for item in misled.items()] + [_unlike(*item) for item in unlike.items()]
     said += [_worse_in(version, of.worst) for version, of in of_each if of.worst is not None and not of.is_below]
     more = len(said) - MOST_SENTENCES
-    return [*said[:MOST_SENTENCES], *([f"The same holds for {more:,} more of the versions."] if more > 0 else [])]
+    return [*said[:MOST_SENTENCES], *([f"The same is true of {more:,} more of the versions."] if more > 0 else [])]
 
 
 def _difference(of: Compared) -> float:
@@ -256,9 +256,9 @@ def _difference(of: Compared) -> float:
 
 def _admits(version: str, of: Comparison) -> str:
     return (
-        f"Version {version} let through {of.cases:,} cases such as the other versions mostly stop: "
-        f"{round(of.rate * of.cases):,} of them succeeded ({of.rate:.1%}). Of the cases that the others let through, "
-        f"{of.others:.1%} did."
+        f"Version {version} let through {of.cases:,} cases of a kind that the other versions mostly stop: "
+        f"{round(of.rate * of.cases):,} of them succeeded ({of.rate:.1%}). Of the cases that the others let "
+        f"through, {of.others:.1%} succeeded."
     )
 
 
@@ -266,7 +266,7 @@ def _misled(version: str, of: Compared) -> str:
     like = of.standardized or of.raw
     rates = (
         f"Version {version} succeeded in {of.raw.rate:.1%} of its let-through cases and the other versions in "
-        f"{of.raw.others:.1%}; among like cases it succeeded in {like.rate:.1%} and they in {like.others:.1%}"
+        f"{of.raw.others:.1%}; among like cases, it succeeded in {like.rate:.1%} and they in {like.others:.1%}"
     )
     if of.is_below:
         hidden = "hide" if of.raw.difference.value >= 0 else "leave open"
@@ -279,7 +279,7 @@ def _misled(version: str, of: Compared) -> str:
 def _worse_in(version: str, kind: Kind) -> str:
     of = kind.comparison
     return (
-        f"Version {version} does worse in one kind of cases: with {kind.stratum}, it succeeded in {of.rate:.1%} of "
+        f"Version {version} does worse in one kind of case: with {kind.stratum}, it succeeded in {of.rate:.1%} of "
         f"{of.cases:,} cases and the others in {of.others:.1%} of {of.other_cases:,}."
     )
 

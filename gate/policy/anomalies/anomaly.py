@@ -199,7 +199,7 @@ class Anomaly:
 
 def _first_of(decision_ids: Sequence[str]) -> list[Next]:
     where = [f"/api/decision/{quote(decision_id, safe='')}/packet" for decision_id in decision_ids[:1]]
-    return [Next("Read the first of the decisions, with its receipts, outcomes and proof.", path) for path in where]
+    return [Next("Read the first of these decisions, with its receipts, outcomes, and proof.", path) for path in where]
 
 
 Order: TypeAlias = tuple[int, bool, bool, bool, float, int, float, int, tuple[int, ...], str]

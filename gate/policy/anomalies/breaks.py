@@ -54,67 +54,69 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
         "executed_without_yes": Rule(
             "Executed or queued without a yes",
             1.0,
-            "Stop the caller that executes: it does not wait for a yes. Its receipts name the executor.",
+            "Stop the caller that executes these actions: it does not wait for a yes. Its receipts name the executor.",
         ),
         "executed_though_refused": Rule(
             "Executed or queued although the owner had refused",
             1.0,
-            "Stop the caller that executes: it acts against the owner's answer. Compare its receipts with the "
-            "resolution.",
+            "Stop the caller that executes these actions: it ignores the owner's answer. Compare its receipts with "
+            "the resolution.",
         ),
         "executed_though_expired": Rule(
             "Executed or queued after the review had expired without an answer",
             1.0,
-            "Stop the caller that executes: a review that expired opens nothing. Ask the owner whether the time limit "
-            "is too short.",
+            "Stop the caller that executes these actions: an expired review grants nothing. Ask the owner whether "
+            "the time limit is too short.",
         ),
         "executed_before_grant": Rule(
             "Executed or queued before the owner granted it",
             0.9,
-            "Let the caller wait for the grant: a later one does not open what was done before. Its receipts name the "
-            "executor.",
+            "Make the caller wait for the grant: it does not cover actions that were executed earlier. The "
+            "receipts name the executor.",
         ),
         "executed_after_grant_ended": Rule(
             "Executed or queued after the owner's grant had ended",
             0.9,
-            "Let the caller look at expires_at before it acts, and ask anew once the grant has ended. Compare "
-            "executed_at of its receipts with it.",
+            "Make the caller check expires_at before it acts, and ask again once the grant has ended. Compare "
+            "expires_at with executed_at of the receipts.",
         ),
         "duplicate_execution": Rule(
             "Executed more than once without being reverted",
             0.9,
-            "Compare the receipts' execution_id and external_ref: were two transactions made, or was one told twice?",
+            "Compare execution_id and external_ref of the receipts: are there two transactions, or was one "
+            "reported twice?",
         ),
         "binding_mismatch": Rule(
-            "A receipt names another target than was decided",
+            "A receipt states another target than the decision",
             0.9,
-            "Compare action_binding of the record with that of the receipt: what was executed was not what was asked.",
+            "Compare action_binding of the record with that of the receipt: the executed action is not the one "
+            "that was requested.",
         ),
         "action_mismatch": Rule(
-            "Another action was executed or queued than was decided",
+            "An action other than the decided one was executed or queued",
             0.9,
-            "Compare action_taken of the receipt with the decision's action: was another action carried out, or is one "
-            "action called by two names?",
+            "Compare action_taken of the receipt with the decision's action: was another action carried out, or "
+            "does one action have two names?",
         ),
         "state_mismatch": Rule(
-            "State hashes contradict what a receipt says",
+            "State hashes contradict the receipt's status",
             0.7,
             "Compare state_before_hash and state_after_hash with the target itself.",
         ),
         "approved_without_receipt": Rule(
-            "Approved more than a day ago, and no execution receipt",
+            "Approved more than a day ago, without an execution receipt",
             None,
-            "Ask the caller whether the action was taken: what is reported late is still evidence.",
+            "Ask the caller whether the action was executed. A late report is still evidence.",
         ),
         "outcome_overdue": Rule(
-            "Executed more than 30 days ago, and no terminal outcome",
+            "Executed more than 30 days ago, without a terminal outcome",
             None,
-            "Find what reports outcomes: effectiveness counts only what it tells.",
+            "Find the system that should report outcomes: effectiveness counts only reported outcomes.",
         ),
         "outcome_reversed": Rule(
-            "Succeeded at first, and taken back later",
+            "Succeeded at first, and failed or was reverted later",
             None,
-            "Look at what they have in common: a success that does not last is found out late.",
+            "Find what these decisions have in common: such failures show up late.",
         ),
     }
 )

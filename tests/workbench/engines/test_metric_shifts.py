@@ -228,7 +228,7 @@ def test_what_creeps_is_told_against_half_a_year_before(tmp_path: Path) -> None:
     slow = [of for of in found if "slow" in of["reasons"]]
     assert len(slow) == 1
     assert slow[0]["severity"] in ("medium", "high")
-    assert slow[0]["summary"].endswith(", compared with half a year before.")
+    assert slow[0]["summary"].endswith(", compared with half a year earlier.")
     (level, *_) = slow[0]["numbers"]["levels"]
     ends = (datetime.fromisoformat(level[name]) for name in ("reference_from", "from"))
     assert -(next(ends) - next(ends)) == 26 * WEEK

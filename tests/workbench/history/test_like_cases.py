@@ -164,9 +164,9 @@ def test_a_version_that_is_bad_in_one_kind_of_cases_and_good_in_another_is_named
     body = compared(tmp_path, rows, channel="string", amount="number")
     assert body["versions_below_others"] == 0
     assert body["comparison"]["sentences"] == [
-        'Version A does worse in one kind of cases: with channel "phone", it succeeded in 60.0% of 100 cases and the '
-        "others in 99.0% of 100.",
-        'Version B does worse in one kind of cases: with channel "web", it succeeded in 20.0% of 100 cases and the '
+        'Version A does worse in one kind of case: with channel "phone", it succeeded in 60.0% of 100 cases and '
+        "the others in 99.0% of 100.",
+        'Version B does worse in one kind of case: with channel "web", it succeeded in 20.0% of 100 cases and the '
         "others in 95.0% of 100.",
     ]
 

@@ -174,7 +174,7 @@ def significant(value: float) -> float:
 
 def since_half_a_year(windows: Windows) -> str:
     """What a sentence adds of what creeps."""
-    return ", compared with half a year before" if windows.slow else ""
+    return ", compared with half a year earlier" if windows.slow else ""
 
 
 def days_of(horizon: int) -> int | None:

@@ -74,7 +74,7 @@ def called(metric: str, level: Mapping[str, Any], versions: Sequence[str]) -> st
     if found.name in QUARTILES:
         told = f"its {QUARTILES[found.name]} went from {found.before:,.6g} to {found.within:,.6g}"
     elif found.name == ORDER:
-        told = f"more of its values lie {'above' if moved == 'rose' else 'below'} those of before than the other way"
+        told = f"more of its values lie {'above' if moved == 'rose' else 'below'} the earlier ones than the reverse"
     else:
         told = f"the share of values {found.name} {then:,.6g} went from {found.before:.1%} to {found.within:.1%}"
     return f"The metric {metric} {moved}{since}: {told}, {stayed}"
@@ -97,13 +97,13 @@ def _beside_others(metric: str, level: Mapping[str, Any]) -> str:
         middle = level["before"][MEDIAN]
         told = f"{found.within:.1%} of its values lie {found.name} {middle:,.6g}, {found.before:.1%} of theirs"
     elif found.name == ORDER:
-        told = f"more of its values lie {'above' if rose else 'below'} theirs than the other way"
+        told = f"more of its values lie {'above' if rose else 'below'} theirs than the reverse"
     else:
         name = QUARTILES.get(found.name, found.name)
         told = f"its {name} is {found.within:,.6g}, theirs {found.before:,.6g}"
     return (
-        f"The metric {metric} is {'greater' if rose else 'less'} with version {level['version']} than with others in "
-        f"the same weeks: {told}"
+        f"The metric {metric} is {'higher' if rose else 'lower'} with version {level['version']} than with others "
+        f"in the same weeks: {told}"
     )
 
 

@@ -61,9 +61,12 @@ class Metrics(Base):
                 **({"new_versions": versions} if versions else {}),
             },
             next=[
-                *([Next(f"Compare like cases: those of version {top.version} are others.")] if top.mixed else []),
-                Next("See what is measured now and was not before: another source, another unit, or other cases?"),
-                Next("Compare the metric's medians by version and week.", report_of(self._policy_id, "effectiveness")),
+                *([Next(f"Compare like cases: version {top.version} decided different ones.")] if top.mixed else []),
+                Next("Find what is measured now and was not before: another source, another unit, or other cases?"),
+                Next(
+                    "Compare the medians of the metric by version and week.",
+                    report_of(self._policy_id, "effectiveness"),
+                ),
                 *self._searches(shown, **search),
             ],
         )
@@ -114,7 +117,7 @@ class Metrics(Base):
 
 def _mixed(shift: MetricShift) -> str:
     """What a sentence adds of a version that met other cases."""
-    return f"; its cases are others, by {', '.join(shift.mixed[:_NAMED])}" if shift.mixed else ""
+    return f"; its cases differ in {', '.join(shift.mixed[:_NAMED])}" if shift.mixed else ""
 
 
 def _beyond(shift: MetricShift) -> dict[str, object]:
