@@ -50,8 +50,8 @@ _ABOUT: Final = """\
     policy  {policy!r}
     lake    {lake!r}{more}
 
-**Its text is about the demo ledger.** What it says of numbers, names and incidents was not looked up in this lake. Read
-it as a guide to where to look; what the cells show is yours."""
+**Its text is about the demo ledger.** Its numbers, names, and incidents are not those of this lake. Read
+it as a guide to where to look; the cells show your own data."""
 
 
 HISTORY_NOTEBOOKS: Final = ("migration_dry_run",)
@@ -62,7 +62,7 @@ _READ: Final = ".scope(SCOPE)"
 _ELSEWHERE: Final = """
 
 **Set the environment variable `GATE_LAKE`** to where the lake is on your machine and start Jupyter, or put the path
-into `LAKE` below. Other machines reach the dashboard, so it does not tell the path of its own lake."""
+into `LAKE` below. Other machines reach the dashboard, so it does not show the path of its own lake."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from workbench.lake.names import choices, shown
 from workbench.lake.reader import Snapshot
 
 _LISTED: Final = 1_000
-_TAKEN: Final = "Another fact stands where this one belongs; leave one of the two out."
+_TAKEN: Final = "Another fact is in the place of this one; leave one of the two out."
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +271,7 @@ def decide_slice(
     nulls = [name for name, value in changed.items() if value is None]
     if nulls:
         raise OperatorError(
-            "WHAT_IF_NULL", f"Past decisions cannot be given null: leave {nulls[0]} out, or give it a value."
+            "WHAT_IF_NULL", f"A fact of past decisions cannot be set to null: leave {nulls[0]} out, or give it a value."
         )
     patch = patch_of({name: None if value is ABSENT else value for name, value in changed.items()})
     report = counterfactuals(

@@ -125,7 +125,7 @@ def _address(path: str | None) -> str | None:
     if path is None:
         return None
     if not PATH.fullmatch(path):
-        raise ValueError(f"The link {path!r} is no path; begin it with a single slash, and percent-encode names.")
+        raise ValueError(f"The link {path!r} is not a path; start it with a single slash, and percent-encode names.")
     return f"{ORIGIN}{path}"
 
 

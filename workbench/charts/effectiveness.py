@@ -113,15 +113,15 @@ def weekly(
     how = [] if shown.is_empty() else ["Bands: 95% Wilson intervals."]
     if shown["open"].any():
         how.append(
-            f"Hollow: recent weeks that still lack many outcomes; usually {whole_percent(usual)} of decisions have a "
-            f"final one."
+            f"Hollow: recent weeks that still lack many outcomes. Usually, {whole_percent(usual)} of decisions have "
+            "a final one."
         )
     if shown["few"].any():
-        how.append(f"Grey: fewer than {FEW} cases.")
+        how.append(f"Gray: fewer than {FEW} cases.")
     if left_out := decided.height - len(versions):
         how.append(f"{left_out:,} more versions with fewer decisions are left out.")
     if routes:
-        how.append("Dashed: a version was put in force.")
+        how.append("Dashed: a version became active.")
     if len(routes) > _MOST_ROUTES:
         how.append(f"{len(routes) - _MOST_ROUTES:,} earlier ones are left out.")
     layers = [*_in_force(routes[-_MOST_ROUTES:], shown["week"]), band, line, linked(points, link)]

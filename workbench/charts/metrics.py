@@ -67,10 +67,11 @@ def by_version(
     how = []
     if shown.height:
         how.append(
-            "Bars: the middle half of the values, with a tick at the median. Numbers: the median, and of how many."
+            "Bars: the middle half of the values, with a tick at the median. Numbers: the median, and the number "
+            "of values."
         )
     if few.any():
-        how.append(f"Grey: fewer than {FEW} values.")
+        how.append(f"Gray: fewer than {FEW} values.")
     if left_out:
         how.append(f"{left_out:,} more versions with fewer values are left out.")
     layers = [bars, linked(ticks, link), numbers]

@@ -106,7 +106,7 @@ def rates(
     numbers = beside_plot(base).encode(text=alt.Text("told:N"), color=alt.value("black"))
     how = [] if shown.is_empty() else [_READ]
     if (cases < FEW).any():
-        how.append(f"Grey: fewer than {FEW} cases.")
+        how.append(f"Gray: fewer than {FEW} cases.")
     if left_out:
         how.append(f"{left_out:,} more with fewer cases are left out.")
     layers = [intervals, linked(points, link), numbers, *(more if shown.height else ())]

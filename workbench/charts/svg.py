@@ -64,7 +64,7 @@ def plan(chart: Drawn, *, width: int | None = None, titled: bool = True) -> Plan
         ValueError: The chart has facets.
     """
     if isinstance(chart, alt.FacetChart):
-        raise ValueError("A chart of facets has no width of its own; draw each of its parts.")
+        raise ValueError("A faceted chart has no width of its own; draw each of its parts.")
     # Holding it against the schema takes as long as drawing it, and the renderer refuses what it cannot draw.
     spec: dict[str, Any] = chart.to_dict(validate=False)
     spec["background"] = None

@@ -105,9 +105,9 @@ def latency(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, link: Li
         color=alt.condition("datum.few", alt.value(colours.FEW), colour),
         tooltip=tooltip("week", "with_outcome", "decisions", "median_hours", "p90_hours"),
     )
-    how = ["Outcomes that did not come yet are not counted: recent weeks look faster than they are."]
+    how = ["Outcomes that have not arrived yet are not counted: recent weeks look faster than they are."]
     if shown["few"].any():
-        how.append(f"Grey: fewer than {FEW} outcomes.")
+        how.append(f"Gray: fewer than {FEW} outcomes.")
     layers = [base.mark_line(strokeWidth=2), linked(points, link)]
     told = " ".join(how) if shown.height else ""
     return titled(layers, finding, [*notes, told], width=_WIDTH, height=_HEIGHT)

@@ -32,7 +32,7 @@ def require_snapshot(value: object) -> None:
     if isinstance(value, Lake):
         named = ", ".join(value.scopes[:_SCOPES]) or "none yet"
         more = f" and {len(value.scopes) - _SCOPES:,} more" if len(value.scopes) > _SCOPES else ""
-        raise refusal(f"A lake is no scope: give a scope, lake.scope(...); this lake has {named}{more}.")
+        raise refusal(f"A lake is not a scope: give a scope, lake.scope(...). This lake has {named}{more}.")
     raise refusal(f"snapshot is {bounds.shown(value)}: give a scope, open_lake(...).scope(...).")
 
 
@@ -60,9 +60,11 @@ def require_decided(snapshot: Snapshot, policy_id: str, policy_version: str | No
     if versions.len():
         told = f"{shown(policy_id)} in scope {shown(snapshot.scope)} has no version {shown(str(policy_version))}"
         raise OperatorError("LAKE_POLICY_UNKNOWN", f"{told}. {choices(str(policy_version), versions.drop_nulls())}")
-    told = f"Scope {shown(snapshot.scope)} has no decision by a policy {shown(policy_id)}"
+    told = f"Scope {shown(snapshot.scope)} has no decision of policy {shown(policy_id)}"
     if snapshot.count_advisory(policy_id):
-        told = f"All decisions named {shown(policy_id)} in scope {shown(snapshot.scope)} are advisory, by no policy"
+        told = (
+            f"All decisions of {shown(policy_id)} in scope {shown(snapshot.scope)} are advisory, so no policy made them"
+        )
     raise OperatorError("LAKE_POLICY_UNKNOWN", f"{told}. {choices(policy_id, used['policy_id'])}")
 
 
@@ -91,7 +93,8 @@ def require_known_values(
             continue
         raise OperatorError(
             "METRIC_UNKNOWN",
-            f"No outcome measured {shown(name)}, and it is no fact as inputs.NAME either. {choices(name, known)}",
+            f"No outcome has the metric {shown(name)}, and it is not a fact in the form inputs.NAME. "
+            f"{choices(name, known)}",
         )
 
 
@@ -110,7 +113,7 @@ def require_measured(snapshot: Snapshot, policy_id: str, metric: str) -> None:
     """
     known = known_values(snapshot, policy_id, ())
     if known and metric not in known:
-        raise OperatorError("METRIC_UNKNOWN", f"No outcome measured {shown(metric)}. {choices(metric, known)}")
+        raise OperatorError("METRIC_UNKNOWN", f"No outcome has the metric {shown(metric)}. {choices(metric, known)}")
 
 
 def require_chain(snapshot: Snapshot, what: str) -> None:
@@ -125,7 +128,7 @@ def require_chain(snapshot: Snapshot, what: str) -> None:
     """
     if snapshot.imported is not None:
         raise refusal(
-            f"{what}, and the history {shown(snapshot.imported.name)} is of imported cases, which nobody verified: "
+            f"{what}, and the history {shown(snapshot.imported.name)} has imported cases, which are unverified: "
             f"give the scope itself, lake.scope({shown(snapshot.scope)})."
         )
 

@@ -60,7 +60,7 @@ class BenchmarkReport:
         if across["percentiles"] is not None:
             of = across["percentiles"]["success_rate"]
             quarters = ", ".join(f"{name} {percent(of[name])}" for name in ("p25", "p50", "p75"))
-            lines.append(f"{across['scopes_at_least']:,} other scopes or more: {quarters}; {body['recommendation']}")
+            lines.append(f"at least {across['scopes_at_least']:,} other scopes: {quarters}; {body['recommendation']}")
         else:
             lines.append(f"not compared, {across['reason']}: {across['explanation']}")
         return prompt("Benchmarks", body["policy_id"], self.scope, self._asked(), *lines)
@@ -86,7 +86,7 @@ class BenchmarkReport:
         )
         said = [f"{benchmark(body)}.", across["explanation"] or ""]
         title = f"Benchmarks of {body['policy_id']}"
-        return page(title, facts, ("Yours and those of other scopes", shown), said=said, small=body["notes"])
+        return page(title, facts, ("Your metrics and those of other scopes", shown), said=said, small=body["notes"])
 
     def _asked(self) -> str:
         return "" if (version := self.body["policy_version"]) is None else f"version {cut(version)}"

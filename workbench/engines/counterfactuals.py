@@ -56,9 +56,9 @@ _EXAMPLES: Final = 10
 _STRETCH: Final = 250_000
 _PREFIX: Final = "then_"
 _NOTES: Final = (
-    "Simulation only: nothing was decided anew, and nothing here authorizes an action.",
-    "Outcomes are those of the decisions as they were made: what would have come of another verdict is not known.",
-    "Decisions whose facts were erased or left out as personal are counted as unknown.",
+    "Simulation only: no decision was made, and nothing here authorizes an action.",
+    "Outcomes are those of the original decisions: how an action would have ended under another verdict is unknown.",
+    "Decisions whose facts were erased or left out as personal count as unknown.",
 )
 
 
@@ -99,7 +99,7 @@ class CounterfactualReport:
         body = self.body
         counts = (
             f"{body['redecided']:,} of {body['decisions']:,} decisions redecided ({body['unknown']:,} unknown): "
-            f"{body['verdict_changed']:,} would get another verdict, {body['changed']:,} changed in anything; "
+            f"{body['verdict_changed']:,} would get another verdict, {body['changed']:,} changed in any way; "
             f"{failing(body) or 'none would fail the schema check'}"
         )
         said = (self._asked(), counts, without_verdict(body), *approvals(body), self._unread())
@@ -118,7 +118,7 @@ class CounterfactualReport:
         )
         title = f"What {self.body['policy_id']} would have decided"
         named = [pl.col(name).map_elements(decided_by, return_dtype=pl.String) for name in ("rule", "then_rule")]
-        transitions = ("From verdict to verdict", self.frame.with_columns(named))
+        transitions = ("Changes of verdict", self.frame.with_columns(named))
         return page(title, facts, transitions, said=said, small=self.body["notes"])
 
     def _changed(self) -> str:
@@ -138,7 +138,7 @@ class CounterfactualReport:
             parts.append(f"rulebook version {cut(body['rulebook']['version'])}")
         if body["patch"]:
             parts.append(f"patch {cut(orjson.dumps(body['patch']).decode())}")
-        parts = parts or ["its own rulebooks, as it was"]
+        parts = parts or ["its own rulebooks, unchanged"]
         parts += [f"{name} {body[name][:10]}" for name in ("since", "until") if body[name] is not None]
         parts += [f"version {cut(body['policy_version'])}"] if body["policy_version"] is not None else []
         parts += [f"verdict {body['verdict']}"] if body["verdict"] is not None else []
@@ -156,10 +156,10 @@ class CounterfactualReport:
         body = self.body
         notes = [
             f"Policy {cut(body['policy_id'])} in scope {cut(self.scope)}, under {self._asked()}.",
-            "On the diagonal the verdict stays." if body["redecided"] else "",
+            "On the diagonal, the verdict stays the same." if body["redecided"] else "",
             without_verdict(body),
             f"{failing(body)}." if body["needs_input"] else "",
-            f"The facts of {body['unknown']:,} more are not known." if body["redecided"] and body["unknown"] else "",
+            f"The facts of {body['unknown']:,} more are unknown." if body["redecided"] and body["unknown"] else "",
             self._unread(),
         ]
         return verdicts(self.frame, self._changed(), notes)
@@ -236,8 +236,8 @@ def answer(snapshot: Snapshot, question: CounterfactualsQuestion) -> Counterfact
     _require_own(policy_id, other)
     if other is None and snapshot.imported is not None:
         raise refusal(
-            "Imported cases have no rulebooks of their own, by which they could be decided anew: give rulebook, the "
-            "body of the one that is to decide them."
+            "Imported cases have no rulebook of their own that could decide them again: give rulebook, the body of "
+            "the rulebook that should decide them."
         )
     snapshot = snapshot.binding(policy_id)
     cases, truncated = latest(_chosen(snapshot, question), "position", question.limit)
@@ -320,8 +320,8 @@ def _require_own(policy_id: str, other: Rulebook | None) -> None:
     """Refuses a rulebook of another policy, which would find other facts than it asks for."""
     if other is not None and other.rulebook_id != policy_id:
         raise refusal(
-            f"The rulebook is that of {cut(other.rulebook_id)!r}, the decisions those of {cut(policy_id)!r}: give a "
-            f"rulebook whose rulebook_id is the policy, or ask about the policy that it is of."
+            f"The rulebook belongs to {cut(other.rulebook_id)!r}, the decisions to {cut(policy_id)!r}: give a "
+            "rulebook whose rulebook_id is the policy, or ask about the rulebook's own policy."
         )
 
 

@@ -98,9 +98,9 @@ class EffectivenessReport:
             for part, name in (("version", "policy_version"), ("verdict", "verdict"), ("rule", "rule"))
         ]
         bounded = (
-            f"Bounds: had every action been let through, between {percent(bounds['low'])} and "
-            f"{percent(bounds['high'])} would have succeeded; {bounds['unknown']:,} were let through and have no "
-            f"terminal outcome, {bounds['unobservable']:,} were not let through."
+            f"Bounds: if every action had been let through, between {percent(bounds['low'])} and "
+            f"{percent(bounds['high'])} would have succeeded. {bounds['unknown']:,} were let through and have no "
+            f"terminal outcome; {bounds['unobservable']:,} were not let through."
         )
         title = f"Effectiveness of {body['policy_id']}"
         said = [f"{self.finding('version')}.", *map(on_one_line, body["comparison"]["sentences"])]
@@ -160,7 +160,7 @@ class EffectivenessReport:
         from workbench.charts.rates import rates
 
         if by != "week" and by not in _NAMED:
-            raise ValueError(f"A report has no part {by!r}; plot it by week, version, verdict or rule.")
+            raise ValueError(f"A report has no part {by!r}; plot it by week, version, verdict, or rule.")
         asked = f", {self._asked()}" if self._asked() else ""
         notes = [f"Policy {cut(self.body['policy_id'])} in scope {cut(self.scope)}{asked}."]
         if by == "week":

@@ -54,12 +54,12 @@ _BROKEN: Final[Mapping[str, str]] = MappingProxyType(
         "executed_before_grant": "were executed or queued before their owner granted it",
         "executed_after_grant_ended": "were executed or queued after their owner's grant had ended",
         "duplicate_execution": "were executed more than once without being reverted",
-        "binding_mismatch": "have a receipt that names another target",
-        "action_mismatch": "have a receipt that names another action",
-        "state_mismatch": "have state hashes that contradict a receipt",
+        "binding_mismatch": "have a receipt that states another target",
+        "action_mismatch": "have a receipt that states another action",
+        "state_mismatch": "have state hashes that contradict the receipt's status",
         "approved_without_receipt": "were approved more than a day ago without an execution receipt",
         "outcome_overdue": "were executed more than 30 days ago without a final outcome",
-        "outcome_reversed": "succeeded at first and were taken back later",
+        "outcome_reversed": "succeeded at first and failed or were reverted later",
     }
 )
 """What happened to the decisions of a broken lifecycle, by its subject."""
@@ -187,7 +187,7 @@ def _worse(compared: Mapping[str, Any]) -> str:
         return _beside(compared)
     alone = compared["admitted"]
     return (
-        f"let through {counted(alone['cases'], 'case')} such as the others mostly stop: "
+        f"let through {counted(alone['cases'], 'case')} of a kind that the others mostly stop: "
         f"{round(alone['success_rate'] * alone['cases']):,} succeeded; of the others' cases, "
         f"{whole_percent(alone['others'])} did"
     )
@@ -293,8 +293,8 @@ def anomaly(found: Mapping[str, Any]) -> str:
     if kind == "metric_outlier":
         metric, farthest = cut(in_words(numbers["metric"])), numbers["farthest"][0]
         return (
-            f"{found['decisions']:,} of {counted(numbers['values'], 'value')} of {metric} lie far from usual: the "
-            f"farthest is {amount(farthest['value'])}, where {amount(farthest['usual'])} is usual"
+            f"{found['decisions']:,} of {counted(numbers['values'], 'value')} of {metric} are unusual: the farthest "
+            f"is {amount(farthest['value'])}, where {amount(farthest['usual'])} is usual"
         )
     if kind == "fact_drift":
         return _drifted(numbers["facts"][0])
@@ -347,7 +347,9 @@ def beside_others(body: Mapping[str, Any]) -> str:
         for metric, delta in deltas.items()
         if delta is not None and delta != 0
     ]
-    return f"Beside the median of others: {joined(parts)}" if parts else "No rate differs from the median of others"
+    if not parts:
+        return "No rate differs from the median of others"
+    return f"Compared with the median of others: {joined(parts)}"
 
 
 def redecided(body: Mapping[str, Any]) -> str:
@@ -375,14 +377,14 @@ def failing(body: Mapping[str, Any]) -> str:
         return ""
     whole = f"{body['needs_input']:,} would fail the schema check"
     if body["unfit"] is None:
-        return f"{whole}: a fact is missing, or of a wrong type"
+        return f"{whole}: a fact is missing or has the wrong type"
     more = len(body["unfit"]) - _FACTS
     told = [f"{cut(of['fact'])} {_lacking(of)}" for of in body["unfit"][:_FACTS]]
     return f"{whole}: {joined([*told, *([f'{more:,} more facts'] if more > 0 else [])])}"
 
 
 def _lacking(of: Mapping[str, Any]) -> str:
-    kinds = {"is missing": of["missing"], "is of a wrong type": of["mistyped"]}
+    kinds = {"is missing": of["missing"], "has the wrong type": of["mistyped"]}
     return " and ".join(f"{kind} in {number:,}" for kind, number in kinds.items() if number)
 
 
@@ -397,7 +399,7 @@ def approvals(body: Mapping[str, Any]) -> list[str]:
         return []
     more, fewer = body["let_through"]["more"], body["let_through"]["fewer"]
     changes = f"{more:,} more would be approved, and {fewer:,} would no longer be."
-    told = [changes if more or fewer else "No approval would begin or end."]
+    told = [changes if more or fewer else "No approval would be gained or lost."]
     told += owners_answers(body)
     for metric in body["metrics"]:
         moved = [of for of in body["worth"] if of["metric"] == metric]
@@ -405,7 +407,7 @@ def approvals(body: Mapping[str, Any]) -> list[str]:
         told += worth(metric, fewer, [of for of in moved if of["verdict"] == "yes"], "would no longer be approved")
     measured = (of for of in body["worth"] if of["then_verdict"] == "yes" and of["values"])
     if any(not of["metric"].startswith(FACT) for of in measured):
-        told.append("A decision that was not approved has a metric only if its action happened all the same.")
+        told.append("A decision that was not approved has a metric only if its action happened anyway.")
     return told
 
 

@@ -312,7 +312,7 @@ def held_decisions(snapshot: Snapshot, criteria: Criteria | None = None, *, now:
 def _taken_at(now: datetime) -> datetime:
     at = moment("now", now)
     if at is None:
-        raise refusal("now is None: give the moment at which the ages are taken, a datetime.")
+        raise refusal("now is None: give a datetime, the moment to which ages are measured.")
     return at
 
 

@@ -74,7 +74,7 @@ class RollUp:
         from workbench.charts.rates import rates
 
         named = self._worst_first().with_columns(pl.concat_str("policy_id", "scope", separator=" in ").alias("name"))
-        notes = ["The policy whose interval reaches lowest stands first."] if named.height else []
+        notes = ["The policy with the lowest end of its interval comes first."] if named.height else []
         return rates(named, "name", named="Policy and scope", finding=policies(self.frame), notes=notes)
 
     def _worst_first(self) -> pl.DataFrame:

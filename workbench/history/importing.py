@@ -274,7 +274,7 @@ def _require_same(plan: Plan, there: HistorySet) -> None:
     if differing := _differences(plan, there):
         raise OperatorError(
             "HISTORY_EXISTS",
-            f"Scope {plan.scope} has a history {plan.name} of another content already (it differs in: "
+            f"Scope {plan.scope} already has a history {plan.name} with other content (different: "
             f"{', '.join(differing)}). Choose another name, or remove it first: `gate history remove {plan.name} "
             f"--scope {plan.scope}`.",
         )

@@ -186,7 +186,7 @@ def _faults(document: Mapping[str, Any]) -> Iterator[FieldError]:
         if not all(path.split(".")):
             yield FieldError(at, "pattern", "It is not a path: a name is missing before or after a dot.")
         if any(other.startswith(f"{path}.") for other in paths):
-            yield FieldError(at, "conflict", "Another fact lies within it; a fact of a column holds one value.")
+            yield FieldError(at, "conflict", "Another fact lies inside it; a fact from a column holds one value.")
         of = document["facts"][path]
         if "values" in of and of["type"] != "boolean":
-            yield FieldError(f"{at}.values", "unknown_field", "Only a boolean has values; remove it.")
+            yield FieldError(f"{at}.values", "unknown_field", "Only a boolean can have values; remove them.")

@@ -135,7 +135,8 @@ def require_name(name: str) -> None:
     if _NAME.fullmatch(name) is None:
         raise OperatorError(
             "HISTORY_NAME_INVALID",
-            f"{shown(name)} is not the name of a history; use 1 to 80 characters of a-z 0-9 _ . -, a letter first.",
+            f"{shown(name)} is not the name of a history; use 1 to 80 characters of a-z 0-9 _ . -, starting with a "
+            "letter.",
         )
 
 
@@ -169,8 +170,8 @@ def load(lake: Path, scope_id: str, name: str) -> HistorySet | None:
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise OperatorError(
             "HISTORY_MANIFEST_INVALID",
-            f"{file} is no manifest as it was written; restore it from a backup, or remove {file.parent} and "
-            f"import the history again.",
+            f"{file} was damaged or edited; restore it from a backup, or remove {file.parent} and import the "
+            "history again.",
         ) from error
     return found
 
@@ -213,7 +214,7 @@ def unknown(scope: str, name: str, names: Iterable[str]) -> OperatorError:
     """HISTORY_UNKNOWN, with the names that there are."""
     return OperatorError(
         "HISTORY_UNKNOWN",
-        f"Scope {shown(scope)} has no history {shown(name)}. {choices(name, names)} `gate history import` makes one.",
+        f"Scope {shown(scope)} has no history {shown(name)}. {choices(name, names)} `gate history import` creates one.",
     )
 
 

@@ -189,8 +189,8 @@ def fault(lake: Path, month: str, ledger: Ledger | None, personal: Personal) -> 
     if ledger is None or held.rows.equals(frozen_rows(ledger, lake, personal, month)):
         return None
     return (
-        f"{_path(lake, month)} is not what the ledger gives now: it was changed, or entries with a date before that "
-        f"month were appended after it was frozen, by a clock that was set wrong."
+        f"{_path(lake, month)} differs from what the ledger gives now. Either the file was changed, or a clock that "
+        "was set wrong dated later entries before that month."
     )
 
 
@@ -241,7 +241,7 @@ def _chain(ledger: Ledger, lake: Path, personal: Personal, scope_id: str, month:
         # All the others wait for this scope, so the operator must learn which it is.
         raise ServiceUnavailable(
             error.code,
-            f"The benchmarks of {month} wait for the scope {scope_id}, which cannot be read. {error.message}",
+            f"The benchmarks of {month} cannot be frozen until the scope {scope_id} can be read. {error.message}",
             details=error.details,
         ) from error
 
@@ -285,6 +285,6 @@ def _sealed(content: bytes) -> bytes:
 def _invalid(file: Path) -> OperatorError:
     return OperatorError(
         "LAKE_BENCHMARKS_INVALID",
-        f"{file} is no frozen month as it was written; remove it. `gate lake export` makes the latest month again from "
-        f"the ledger, the same.",
+        f"{file} was damaged or edited; remove it. `gate lake export` creates the latest month again from the "
+        "ledger, identically.",
     )

@@ -114,13 +114,13 @@ class Personal:
         if wrong := sorted(path for path in facts if not all(path.split("."))):
             raise OperatorError(
                 "SETTINGS_INVALID",
-                f"personal_fields names the fact {wrong[0]!r}, which is no path; name a fact as {_FACTS_PREFIX}<path>, "
-                f"such as {_FACTS_PREFIX}customer.email.",
+                f"personal_fields has the fact {wrong[0]!r}, which is not a path; write a fact as "
+                f"{_FACTS_PREFIX}<path>, such as {_FACTS_PREFIX}customer.email.",
             )
         if unknown := sorted(columns - personal_columns()):
             raise OperatorError(
                 "SETTINGS_INVALID",
-                f"personal_fields names {unknown[0]!r}, which is no column that can be left out; name a fact as "
+                f"personal_fields has {unknown[0]!r}, which is not a column that can be left out; write a fact as "
                 f"{_FACTS_PREFIX}<path>, or one of {', '.join(sorted(personal_columns()))}.",
             )
         return cls(columns, facts)
@@ -380,7 +380,7 @@ def frames(scope_id: str, entries: Sequence[Sequence[Any]], rulebooks: Rulebooks
         elif entry_type in _COLUMNS:
             columns = _COLUMNS[entry_type](rows)
         else:
-            raise _unreadable(of_type[0], f"its type {entry_type} is not known to this release")
+            raise _unreadable(of_type[0], f"this release does not know its type {entry_type}")
         found[ENTRY_TABLES[entry_type]] = _frame(ENTRY_TABLES[entry_type], rows, columns, personal)
         if entry_type == "decision" and rulebooks is not None:
             found |= _of_rulebooks(rows, records, requests, rulebooks, personal)

@@ -108,9 +108,9 @@ class Exporter:
         if back := sorted(set(found.personal) - set(new.personal)):
             raise OperatorError(
                 "LAKE_LEAVES_OUT_MORE",
-                f"The lake of scope {found.scope} leaves out {', '.join(back)}, and the setting personal_fields no "
-                f"longer does. Restart the service if you changed it. To export these fields again, remove the folder "
-                f"scope={found.scope_id}.",
+                f"The lake of scope {found.scope} leaves out {', '.join(back)}, but the setting personal_fields no "
+                "longer does. Restart the service if you changed the setting. To export these fields again, remove "
+                f"the folder scope={found.scope_id}.",
             )
         return found if found.personal == new.personal else replace(new, generation=found.generation)
 
@@ -261,9 +261,9 @@ def require_same_chain(ledger: Ledger, manifest: Manifest, scope: FollowedScope)
     if [(entry.position, entry.merkle_root) for entry in found] != [(manifest.position, manifest.merkle_root)]:
         raise OperatorError(
             "LAKE_OF_ANOTHER_LEDGER",
-            f"The lake's entry {manifest.position} of scope {manifest.scope} differs from the ledger's: the ledger is "
-            f"another one, or was restored from an older backup. If you meant that, remove the lake's folder "
-            f"scope={manifest.scope_id}, and export again.",
+            f"Entry {manifest.position} of scope {manifest.scope} in the lake differs from the ledger's: this is "
+            "another ledger, or it was restored from an older backup. If that was intended, remove the lake's "
+            f"folder scope={manifest.scope_id}, and export again.",
         )
 
 

@@ -48,7 +48,7 @@ def fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal, *, fact
         if error.code == ENTRY_UNREADABLE:
             # A damaged entry does not mend itself, so retrying is no help.
             raise ServiceUnavailable(
-                "SVC_STORAGE_UNAVAILABLE", f"The report cannot be made. {error.message} The operator must check it."
+                "SVC_STORAGE_UNAVAILABLE", f"The report cannot be created. {error.message} The operator must check it."
             ) from error
         raise _unavailable(
             f"The lake cannot be used ({error.code}); the operator finds the reason in the log."
@@ -84,7 +84,7 @@ def _fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal, *, fac
             room -= sum(int(frame.estimated_size()) for frame in parts[-1].values())
             if room < 0:
                 raise _unavailable(
-                    "The lake is catching up with the ledger: the entries that it lacks are too large to read at once."
+                    "The lake is catching up with the ledger: the missing entries are too large to read at once."
                 )
     return Snapshot(lake, manifest, scope.head.size, scope.head.merkle_root, concat(parts))
 

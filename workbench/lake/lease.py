@@ -53,7 +53,7 @@ def unwritable(lake: Path, error: OSError) -> OperatorError:
     """LAKE_UNWRITABLE, with the reason in it."""
     return OperatorError(
         "LAKE_UNWRITABLE",
-        f"The lake {lake} cannot be read or written ({error.strerror or error}). The ledger has all of it, too.",
+        f"The lake {lake} cannot be read or written ({error.strerror or error}). The ledger still has all of its data.",
     )
 
 

@@ -141,8 +141,8 @@ def load(lake: Path, scope_id: str) -> Manifest | None:
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise OperatorError(
             "LAKE_MANIFEST_INVALID",
-            f"{file} is no manifest as it was written; remove {file.parent}, and `gate lake export` makes it anew from "
-            f"the ledger.",
+            f"{file} was damaged or edited; remove {file.parent}, and `gate lake export` creates it again from the "
+            "ledger.",
         ) from error
 
 

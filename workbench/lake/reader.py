@@ -110,7 +110,7 @@ class ImportedSet:
         """The sentence that every report over it has."""
         return (
             f"These are imported cases of the history {self.name} (history_hash {self.history_hash[:12]}), which "
-            f"nobody verified; they are not in the chain."
+            "are unverified; they are not in the chain."
         )
 
 
@@ -424,7 +424,7 @@ class Snapshot:
             OperatorError: LAKE_FACT_INVALID where one text is given instead of several.
         """
         if isinstance(fields, str):
-            raise OperatorError("LAKE_FACT_INVALID", f"Name facts in a list: facts([{fields!r}]).")
+            raise OperatorError("LAKE_FACT_INVALID", f"Give facts in a list: facts([{fields!r}]).")
         fields = tuple(fields)
         types = {**schema("facts"), **{name: dtype for of in fields for name, dtype in columns_of(of).items()}}
         files = [self.lake / file.path for file in self.manifest.of("facts")]
@@ -503,7 +503,7 @@ class Snapshot:
                 f"The files of {table} lack the latest entries of scope {self.scope} (resolved: "
                 f"{self.manifest.compacted} of {self.position}). Run `gate lake compact` on the lake's instance "
                 f"(--home, if that is not var) and open the lake again; or use table({table!r}), which adds them; "
-                f"or say stale=True.",
+                "or pass stale=True.",
             )
         return [self.lake / file.path for file in self.manifest.of(table)]
 
@@ -656,7 +656,7 @@ def unmoved() -> Iterator[None]:
     except FileNotFoundError as error:
         raise OperatorError(
             "LAKE_MOVED_ON",
-            "Facts or times were erased since the lake was opened, and the files are gone; open it again.",
+            "Facts or times were erased since the lake was opened, so its files are gone; open it again.",
         ) from error
 
 
@@ -674,11 +674,11 @@ def open_lake(path: str | Path) -> Lake:
     held = {manifest.scope_id for manifest in manifests}
     manifests += _without_chain(directory, [of for of in sets.scopes_of(directory) if of not in held])
     if not manifests:
-        within = f" Perhaps you mean {directory / 'lake'}." if load_all(directory / "lake") else ""
+        within = f" Did you mean {directory / 'lake'}?" if load_all(directory / "lake") else ""
         raise OperatorError(
             "LAKE_MISSING",
-            f"There is no lake in {directory}.{within} `gate lake export` makes one from the ledger, and `gate demo` a "
-            f"ledger to try it on.",
+            f"There is no lake in {directory}.{within} `gate lake export` creates one from the ledger, and `gate "
+            "demo` creates a ledger to try it with.",
         )
     return Lake(directory, manifests)
 
@@ -748,8 +748,8 @@ def _require_distinct(directory: Path, manifests: Sequence[Manifest]) -> None:
             folders = ", ".join(f"scope={manifest.scope_id}" for manifest in manifests if manifest.scope == name)
             raise OperatorError(
                 "LAKE_OF_ANOTHER_LEDGER",
-                f"The lake {directory} holds several scopes named {name!r} ({folders}), of which the ledger has one: "
-                f"remove the folders of those that it has not (`gate lake status --json` tells its scope_id).",
+                f"The lake {directory} holds several scopes named {name!r} ({folders}), but the ledger has one: "
+                "remove the folders of the others (`gate lake status --json` shows its scope_id).",
             )
 
 

@@ -91,7 +91,7 @@ def _files(lake: Path, manifest: Manifest) -> Iterator[Finding]:
             yield Finding("files", f"{file.path} cannot be read: {error.strerror}.")
             continue
         if found != (file.sha256, file.bytes):
-            yield Finding("files", f"{file.path} is not the file that was written.")
+            yield Finding("files", f"{file.path} was changed or damaged after it was written.")
 
 
 def _digest(file: Path) -> tuple[str, int]:
@@ -119,7 +119,8 @@ def _rows(lake: Path, manifest: Manifest) -> Iterator[Finding]:
         if (found := _told(lake, file)) != told:
             yield Finding(
                 "rows",
-                f"{file.path} holds {found[0]} rows, positions {found[1]} to {found[2]}; the manifest says otherwise.",
+                f"{file.path} holds {found[0]} rows, positions {found[1]} to {found[2]}, which differs from the "
+                "manifest.",
             )
 
 
@@ -162,14 +163,16 @@ def _chain(lake: Path, manifest: Manifest) -> Iterator[Finding]:
             yield Finding("chain", f"The entry at position {after + rows.height + 1} is missing.")
             return
     if written:
-        yield Finding("chain", f"A file says that it was written at position {min(written)}, which is not in the lake.")
+        yield Finding(
+            "chain", f"A file says that it was written at position {min(written)}, which the lake does not have."
+        )
     facts = snapshot.table("facts").select(pl.len().alias("rows"), pl.col("position").n_unique().alias("distinct"))
     # An advisory decision has no facts.
     decided = snapshot.binding().table("decisions").select(pl.len().alias("decisions"))
     rows_, distinct, decisions = pl.concat([facts.collect(), decided.collect()], how="horizontal").row(0)
     if not rows_ == distinct == decisions:
         yield Finding(
-            "chain", f"{rows_} rows hold the facts of {distinct} decisions, and {decisions} decisions have facts."
+            "chain", f"{rows_} rows hold the facts of {distinct} decisions, but {decisions} decisions have facts."
         )
     if root != manifest.merkle_root:
         yield Finding("chain", f"The root of the rows differs from the manifest's at position {manifest.position}.")
@@ -231,13 +234,13 @@ def _cases(lake: Path, manifest: Manifest) -> Iterator[Finding]:
         )
         expected = updated(unreported(decisions), outcomes, executions, resolutions)
         if not expected.sort("position").equals(cases.sort("position")):
-            yield Finding("cases", f"From position {after + 1} on, a case does not agree with its reports.")
+            yield Finding("cases", f"From position {after + 1} on, a case differs from its reports.")
             return
         order = ("position", "name")
         if not measured(outcomes).sort(order).equals(metrics.sort(order)):
             yield Finding(
                 "metrics",
-                f"From position {after + 1} on, a metric does not agree with the latest outcome.",
+                f"From position {after + 1} on, a metric differs from the latest outcome.",
             )
             return
 

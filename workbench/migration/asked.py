@@ -100,13 +100,13 @@ def _rulebook(snapshot: Snapshot, policy_id: str, named: Named) -> Rulebook:
     if isinstance(named, Mapping):
         return load(named)
     if not isinstance(named, str):
-        raise refusal(f"The rulebook is {shown(named)}: name a version, a file as a Path, or a rulebook's body.")
+        raise refusal(f"The rulebook is {shown(named)}: give a version, a file as a Path, or a rulebook's body.")
     of = snapshot.table("rulebooks").filter(pl.col("policy_id") == policy_id)
     bodies = dict(of.select(_BODIES).collect().iter_rows())
     if named not in bodies:
         raise OperatorError(
             "LAKE_POLICY_UNKNOWN",
-            f"No decision of {policy_id} is by a version {shown(named)}. {choices(named, bodies)}",
+            f"Policy {policy_id} has no decision by version {shown(named)}. {choices(named, bodies)}",
         )
     return load(parse_document(bodies[named].encode()))
 

@@ -106,7 +106,7 @@ def prove_draft(
     if active is not None and active.hash == rulebook.hash:
         raise OperatorError(
             "MIGRATION_IN_FORCE",
-            f"The draft is {rulebook.rulebook_id} {rulebook.version}, which is in force already; change it first.",
+            f"The draft is {rulebook.rulebook_id} {rulebook.version}, which is already active; change it first.",
         )
     drift = check_drift(first.candidate, first.corpus, first.manifest.expected, False, make_facts)
     migration = Migration(read_manifest(expecting(body, drift.drift)), candidates, first.corpus)

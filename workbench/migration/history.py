@@ -165,8 +165,8 @@ def _require_own(rulebook_id: str, candidate: Rulebook, base: Rulebook | None) -
     for of in (candidate, *([] if base is None else [base])):
         if of.rulebook_id != rulebook_id:
             raise refusal(
-                f"The rulebook is that of {of.rulebook_id!r}, the decisions those of {rulebook_id!r}: compare a "
-                f"rulebook with the decisions of its own id."
+                f"The rulebook belongs to {of.rulebook_id!r}, the decisions to {rulebook_id!r}: compare a rulebook "
+                "with the decisions of its own id."
             )
 
 
@@ -175,20 +175,20 @@ def _require_metric(metric: object) -> None:
         return
     if not isinstance(metric, str) or not _FIELD.fullmatch(metric.removeprefix(FACT)):
         raise refusal(
-            f"metric is {shown(metric)}: name a metric of outcomes, or a fact as {FACT}<path>, such as "
+            f"metric is {shown(metric)}: give a metric of outcomes, or a fact as {FACT}<path>, such as "
             f"{FACT}order.total; or None for no money."
         )
 
 
 def _require_fields(by: object) -> list[str]:
     if isinstance(by, str) or not isinstance(by, Sequence):
-        raise refusal(f'by is {shown(by)}: name fields in a list, such as ["region", "order.total"].')
+        raise refusal(f'by is {shown(by)}: give fields in a list, such as ["region", "order.total"].')
     for name in by:
         if not isinstance(name, str) or not _FIELD.fullmatch(name):
-            raise refusal(f"by names {shown(name)}, which is no field: name one as a path, such as order.total.")
+            raise refusal(f"by has {shown(name)}, which is not a field: write a field as a path, such as order.total.")
     fields = list(dict.fromkeys(by))
     if len(fields) > MAX_FIELDS:
-        raise refusal(f"by names {len(fields)} fields: name at most {MAX_FIELDS}.")
+        raise refusal(f"by has {len(fields)} fields: give at most {MAX_FIELDS}.")
     return fields
 
 
@@ -236,7 +236,7 @@ class _Run:
             try:
                 yield ValueTally(name, bodies)
             except NotDecided as error:
-                self._undecided.append(f"The classes of {name} are not told: {error}.")
+                self._undecided.append(f"The classes of {name} cannot be determined: {error}.")
 
     def _within(self, base: VectorEvaluator, regions: Sequence[ChangedRegion]) -> Iterator[pl.Expr]:
         """Whether a decision lies in each region: it has the region's results, and its facts are within the limits."""
@@ -263,7 +263,7 @@ class _Run:
         for number, (first, last) in enumerate(stretches, 1):
             if cancelled():
                 raise OperatorError(
-                    "DRY_RUN_CANCELLED", "The dry run was cancelled, and nothing of it is kept; run it again."
+                    "DRY_RUN_CANCELLED", "The dry run was canceled, and its results were discarded; run it again."
                 )
             self._count(self._rows(first, last))
             if number == len(stretches) and self._changed:
@@ -359,11 +359,11 @@ class _Run:
         if changed.is_empty() or self._difference is None:
             return
         if self._difference.equal:
-            raise Inconsistent("The rulebooks were proved equal, and decide past decisions otherwise.")
+            raise Inconsistent("The rulebooks were proved equal, but decide past decisions differently.")
         found = changed.lazy().select(pl.lit(value=False).alias("none"), *self._holds).collect()
         if self._difference.decided and not found.select(pl.any_horizontal(pl.all()).all()).item():
             raise Inconsistent(
-                "The candidate decides past decisions otherwise that are in no region of the difference."
+                "The candidate decides past decisions differently that are in no region of the difference."
             )
         for region in range(len(self._holds)):
             within = changed.filter(found[str(region)])

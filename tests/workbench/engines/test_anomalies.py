@@ -810,7 +810,7 @@ def test_what_costs_most_stands_first_where_a_metric_is_named(tmp_path: Path) ->
         anomalies(snapshot, POLICY, value="lots")
     assert (caught.value.code, caught.value.message) == (
         "METRIC_UNKNOWN",
-        "No outcome measured 'lots'. Did you mean 'lost'? There is 'lost'.",
+        "No outcome has the metric 'lots'. Did you mean 'lost'? There is 'lost'.",
     )
     # The service answers, and says why nothing has a value.
     body = answer(snapshot, AnomaliesQuestion(POLICY, value="lots")).body

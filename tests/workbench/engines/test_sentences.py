@@ -61,7 +61,7 @@ def test_a_window_ends_with_its_last_day() -> None:
         ("fact_drifted:days_since_purchase", "The values of days since purchase changed."),
         ("fact_drifted:a:b", "The values of a:b changed."),
         ("more_decisions_than_usual", "There were more decisions than usual."),
-        ("metric_far_from_usual", "Values of the metric lie far from what is usual."),
+        ("metric_far_from_usual", "Values of the metric are unusual."),
         *((name, f"{rule.meaning}.") for name, rule in RULES.items()),
     ],
 )

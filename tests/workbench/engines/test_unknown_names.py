@@ -85,7 +85,9 @@ def test_a_metric_that_no_outcome_measured_is_refused_with_those_that_there_are(
     with pytest.raises(OperatorError) as caught:
         counterfactuals(snapshot, "refund_policy", metrics=["margn"])
     assert caught.value.code == "METRIC_UNKNOWN"
-    assert caught.value.message.startswith("No outcome measured 'margn', and it is no fact as inputs.NAME either.")
+    assert caught.value.message.startswith(
+        "No outcome has the metric 'margn', and it is not a fact in the form inputs.NAME."
+    )
     assert "Did you mean 'margin'? There are" in caught.value.message
     with pytest.raises(OperatorError, match=r"no fact as inputs\.NAME either"):
         counterfactuals(snapshot, "refund_policy", metrics=["margin", "inputs.amuont"])

@@ -209,7 +209,7 @@ def test_a_changed_byte_is_found(tmp_path: Path) -> None:
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
-    assert "is not the file that was written" in "".join(upkeep.faults(plan.lake, found))
+    assert "was changed or damaged after it was written" in "".join(upkeep.faults(plan.lake, found))
 
 
 def test_a_changed_manifest_is_refused_with_what_to_do(tmp_path: Path) -> None:

@@ -264,7 +264,7 @@ def test_a_time_of_parquet_that_a_clock_showed_twice_or_that_has_no_year_is_refu
 @pytest.mark.parametrize(
     ("start", "sentence"),
     [
-        (b"PK\x03\x04", "is a workbook or a zip archive, which are not read: save each sheet as CSV"),
+        (b"PK\x03\x04", "is a workbook or zip archive, which cannot be read: save each sheet as CSV"),
         (b"\xd0\xcf\x11\xe0", "is an old workbook of Excel"),
         (b"\x1f\x8b", "is compressed with gzip; unpack it first"),
     ],

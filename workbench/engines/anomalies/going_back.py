@@ -48,10 +48,10 @@ class GoingBack:
         body, version = self.report.body, cut(self.before)
         changed, whole = body["verdict_changed"], body["redecided"]
         if not whole:
-            return f"What going back to version {version} would have changed is not known: the facts are gone"
+            return f"The effect of going back to version {version} is unknown: the facts are gone"
         among = f"of {counted(whole, 'decision')}"
         if not changed:
-            return f"Going back to version {version} would have changed the verdict of none {among}"
+            return f"Going back to version {version} would have changed no verdict {among}"
         share = whole_percent(changed / whole)
         return f"Going back to version {version} would have changed the verdict of {changed:,} {among} ({share})"
 

@@ -190,7 +190,7 @@ class AnomalyReport:
         facts += [(name, stated(coverage[name])) for name in ("from", "to", "as_of")]
         shown = self.frame.with_columns(pl.col("kind", "subject").map_elements(phrase, return_dtype=pl.String))
         title, said = f"Anomalies of {body['policy_id']}", [f"{listed_in(body)}."]
-        return page(title, facts, ("What is high and costs most first", shown), said=said, small=body["notes"])
+        return page(title, facts, ("High severity and highest cost first", shown), said=said, small=body["notes"])
 
     def _asked(self) -> str:
         return "" if (version := self.body["policy_version"]) is None else f", version {cut(version)}"
@@ -199,7 +199,7 @@ class AnomalyReport:
         listed: Sequence[AnomalyDocument] = self.body["anomalies"]
         if not isinstance(at, int) or isinstance(at, bool) or not 0 <= at < len(listed):
             there = f"they are numbered from 0 to {len(listed) - 1}" if listed else "it lists none"
-            raise refusal(f"The report lists no anomaly {at!r}: {there}.")
+            raise refusal(f"The report has no anomaly {at!r}: {there}.")
         return listed[at]
 
 
