@@ -50,7 +50,7 @@ class Alerting:
             Why single scopes could not be looked at; they are looked at again.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the ledger cannot tell its scopes.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the ledger cannot tell its scopes.
         """
         failed: list[GateError] = []
         for scope_id in sorted(self._ledger.tidings.scopes(ALERT).values()):

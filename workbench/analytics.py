@@ -96,7 +96,7 @@ class Analytics:
         """The report that answers a question about the decisions or a migration of a scope.
 
         Raises:
-            ServiceUnavailable: SVC_REPORT_UNAVAILABLE or SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_REPORT_UNAVAILABLE` or `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._turn():
             try:
@@ -198,7 +198,7 @@ class Follower:
             What kept single scopes from it; the others are not kept waiting.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the ledger cannot tell its scopes.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the ledger cannot tell its scopes.
         """
         failed: list[BaseException] = []
         began = self._pace.begin()

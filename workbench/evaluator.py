@@ -62,7 +62,7 @@ class VectorEvaluator:
 
     Attributes:
         fields: The fields that it reads, sorted.
-        outcomes: What it can say: of each rule in the order of evaluation, by default, and NEEDS_INPUT.
+        outcomes: What it can say: of each rule in the order of evaluation, by default, and `NEEDS_INPUT`.
         index: Which of `outcomes` it says of a row, Int16; null where a field is unknown or withheld.
         unfit: By field, whether a row fails the input schema by it; false where any field is unknown or withheld.
     """

@@ -211,14 +211,14 @@ def fact_series(
 
 
 def _enumerated(columns: Iterable[pl.Series]) -> list[pl.Series]:
-    """The columns with the positions in FACT_TYPE made types, all in one step: each step costs as much as all of it."""
+    """The columns with the positions in `FACT_TYPE` made types, all in one step: each step costs as much as all of it."""
     frame = pl.DataFrame(list(columns))
     positions = [name for name in frame.columns if name.endswith(_TYPE)]
     return frame.with_columns(pl.col(positions).cat.to(FACT_TYPE)).get_columns() if positions else []
 
 
 def _columns(field: str, values: Sequence[object], *, hidden: bool) -> list[pl.Series]:
-    """The columns of a field, its type as the position in FACT_TYPE."""
+    """The columns of a field, its type as the position in `FACT_TYPE`."""
     kinds = list(map(type, values))
     table = _WITHHELD_CODES if hidden else _CODES
     types = pl.Series(f"{field}{_TYPE}", list(map(table.__getitem__, kinds)), pl.UInt8)

@@ -116,7 +116,7 @@ def load(name: str) -> Notebook:
     """A notebook as it comes.
 
     Raises:
-        OperatorError: NOTEBOOK_UNKNOWN.
+        OperatorError: `NOTEBOOK_UNKNOWN`.
     """
     if name not in _names():
         raise OperatorError("NOTEBOOK_UNKNOWN", f"There is no notebook {name!r}; there are {', '.join(_names())}.")
@@ -135,7 +135,7 @@ def written_for(
         scope: The scope that it is to look at.
         policy: The scope's policy.
         lake: The lake that it is to read; an absolute path, so that the notebook may lie anywhere, or one that it reads
-            where the environment variable GATE_LAKE names no other.
+            where the environment variable `GATE_LAKE` names no other.
         more: Further parameters that the notebook has, by name, such as ANOMALY; None leaves one as it comes.
     """
     chosen = {name: value for name, value in more.items() if value is not None}

@@ -144,8 +144,8 @@ def registered(
         version: Its version; None for the one that was registered last.
 
     Raises:
-        NotFound: RULEBOOK_VERSION_UNKNOWN.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        NotFound: `RULEBOOK_VERSION_UNKNOWN`.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     rulebooks = ledger.rulebooks
     if version is None:
@@ -172,9 +172,9 @@ def decided(ledger: Ledger, scope: Scope, decision_id: str) -> tuple[Record, Jso
         decision_id: The decision.
 
     Raises:
-        NotFound: SVC_DECISION_NOT_FOUND.
-        OperatorError: FACTS_ERASED or DECISION_ADVISORY.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        NotFound: `SVC_DECISION_NOT_FOUND`.
+        OperatorError: `FACTS_ERASED` or `DECISION_ADVISORY`.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     try:
         record, facts = record_and_facts(ledger, scope.scope_id, decision_id)
@@ -216,7 +216,7 @@ def with_changes(facts: JsonObject, changed: Mapping[str, Any]) -> JsonObject:
         changed: The changed facts by field, as `Changes` has them.
 
     Raises:
-        OperatorError: FACT_INVALID: a field lies within a fact that is no object.
+        OperatorError: `FACT_INVALID`: a field lies within a fact that is no object.
     """
     then = facts
     for field, value in changed.items():
@@ -266,7 +266,7 @@ def decide_slice(
         clock: Which dates count: `recorded` or `occurred`.
 
     Raises:
-        OperatorError: WHAT_IF_NULL; or as `counterfactuals`.
+        OperatorError: `WHAT_IF_NULL`; or as `counterfactuals`.
     """
     nulls = [name for name, value in changed.items() if value is None]
     if nulls:

@@ -102,7 +102,7 @@ def require(name: str, value: object, bound: Bound, *, optional: bool = False) -
         optional: Whether it may be None as well, which is for all.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     if not (bound.holds(value) or (optional and value is None)):
         raise refusal(f"{name} is {shown(value)}: give {bound}{', or None for all' if optional else ''}.")
@@ -116,7 +116,7 @@ def moment(name: str, value: object) -> datetime | None:
         value: A datetime, in UTC where it names no zone; or a date, which is its midnight in UTC.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     if value is None:
         return None
@@ -138,7 +138,7 @@ def span(since: object, until: object) -> tuple[datetime | None, datetime | None
         until: The same; a date includes its day.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     begins, ends = moment("since", since), moment("until", until)
     if ends is not None and not isinstance(until, datetime) and ends.date() < date.max:
@@ -154,7 +154,7 @@ def period(since: object, until: object) -> tuple[datetime | None, datetime | No
         until: The same.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID, also where no moment lies between them.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`, also where no moment lies between them.
     """
     begins, ends = span(since, until)
     if begins is not None and ends is not None and ends <= begins:
@@ -173,7 +173,7 @@ def facts_patch(value: object) -> dict[str, Any]:
     """A patch over facts, empty for None.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     if value is None:
         return {}
@@ -191,7 +191,7 @@ def require_rulebook(value: object) -> None:
     """Refuses what is no body of a rulebook; what is wrong with one, `gate.rulebooks.rulebook.load` says.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     if value is not None and not isinstance(value, Mapping):
         raise refusal(
@@ -209,7 +209,7 @@ def require_names(name: str, value: object, most: int) -> None:
         most: How many names there are at most.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     names = value if isinstance(value, tuple) and all(isinstance(each, str) and each for each in value) else None
     if names is None or len(names) > most or len(set(names)) < len(names):

@@ -3,7 +3,7 @@
     score      the lower end of the 95% Wilson interval of the success rate
     stability  how far the worst version lies below the policy, as far as their intervals tell the two apart
 
-Formulas, reasons and limits: docs/confidence.md. Everything follows from counts of latest outcomes alone, without a
+Formulas, reasons and limits: `docs/reference/formulas/confidence.md`. Everything follows from counts of latest outcomes alone, without a
 clock, so that the same counts give the same answer everywhere. Confidence never changes a verdict.
 """
 

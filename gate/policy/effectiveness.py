@@ -4,7 +4,7 @@
     confidence  how narrow the interval of the success rate is, times how much of what was approved has a result
     bounds      between what the success rate lies if every decided action had been let through
 
-Formulas, reasons and limits: docs/effectiveness.md. Everything follows from counts alone, without a clock, so that the
+Formulas, reasons and limits: `docs/reference/formulas/effectiveness.md`. Everything follows from counts alone, without a clock, so that the
 same counts give the same answer everywhere. Effectiveness never changes a verdict.
 """
 
@@ -323,7 +323,7 @@ def assess(counted: Counted, *, min_sample: int = MIN_SAMPLE) -> Effectiveness:
 
     Args:
         counted: The counts.
-        min_sample: How many terminal outcomes of let-through actions a judgement needs.
+        min_sample: How many terminal outcomes of let-through actions a judgment needs.
     """
     standing, approved = counted.standing, counted.by_verdict.get("yes", Standing())
     below = frozenset(version for version, of in counted.compared.items() if of.is_below)
@@ -397,7 +397,7 @@ def recommendation(standing: Standing, approved: Standing, *, min_sample: int, v
     Args:
         standing: The decisions whose action was let through.
         approved: The decisions with the verdict yes.
-        min_sample: How many terminal outcomes a judgement needs.
+        min_sample: How many terminal outcomes a judgment needs.
         version_below: Whether some version does worse than all others together.
     """
     low, _ = standing.interval

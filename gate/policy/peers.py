@@ -5,7 +5,7 @@
     benchmark_report    the report, a function of the caller's own counts and of what is told of others
 
 Whatever one scope learns of another is a function of what `code` gives. Formulas, reasons, and how far that goes:
-docs/benchmarks.md. There is no clock here: the same ledger gives the same report.
+`docs/reference/formulas/benchmarks.md`. There is no clock here: the same ledger gives the same report.
 """
 
 from __future__ import annotations

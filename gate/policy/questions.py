@@ -102,7 +102,7 @@ class Question:
     """What every question has: its members are within their bounds, or it is not made.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID: a member is out of bounds; the first of them is named.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`: a member is out of bounds; the first of them is named.
     """
 
     def __post_init__(self) -> None:
@@ -118,7 +118,7 @@ class Question:
             members: By name.
 
         Raises:
-            OperatorError: ENGINE_ARGUMENT_INVALID: a member is out of bounds.
+            OperatorError: `ENGINE_ARGUMENT_INVALID`: a member is out of bounds.
             TypeError: The question has no member of such a name, or needs one that is not there.
         """
         make: Callable[..., Self] = cls
@@ -147,7 +147,7 @@ class PolicyQuestion(Question):
         clock: One of `CLOCKS`: by which dates.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID, also where it ends before it begins, or as it begins.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`, also where it ends before it begins, or as it begins.
     """
 
     policy_id: str = field(metadata={_BOUND: Text()})
@@ -188,7 +188,7 @@ class EffectivenessQuestion(PolicyQuestion):
 
     Attributes:
         limit: How many decisions are looked at, the latest in the chain; None for all.
-        min_sample: How many terminal outcomes a judgement needs, and a version to be compared with the others.
+        min_sample: How many terminal outcomes a judgment needs, and a version to be compared with the others.
     """
 
     report: ClassVar[str] = "effectiveness"
@@ -340,7 +340,7 @@ class Reports(Protocol):
         """The report that answers a question about the decisions of a scope.
 
         Raises:
-            ServiceUnavailable: SVC_REPORT_UNAVAILABLE: there is nothing that counts, or it is not ready; where it is
+            ServiceUnavailable: `SVC_REPORT_UNAVAILABLE`: there is nothing that counts, or it is not ready; where it is
                 known when it will be, details carry `retry_after`, in seconds.
         """
 
@@ -360,7 +360,7 @@ def load_question(document: Mapping[str, object]) -> LakeQuestion:
         document: {report, ...}.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID: a member is out of bounds.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`: a member is out of bounds.
         KeyError: There is no such report.
         TypeError: Its question has other members.
         ValueError: A moment is none.

@@ -3,7 +3,7 @@
 Altair takes longer to load than everything else here together, and exporting, serving and computing plot nothing.
 
     drawing            what every chart is made with: its texts, its rows, its title
-    colours            one colour for each meaning, and its values on a page
+    colors            one color for each meaning, and its values on a page
     svg                a chart as part of a page
     inline             the steps to it: the width, and what of a drawn SVG is kept
     rates              success rates with their intervals

@@ -35,7 +35,7 @@ def by_version(
     """The middle half of a metric's values and their median, a row for each version.
 
     Args:
-        frame: {name, policy_version, decisions, p25, median, p75, min, max}, of this metric and perhaps of others.
+        frame: {name, policy_version, decisions, `p25`, median, `p75`, min, max}, of this metric and perhaps of others.
         name: The metric.
         finding: The sentence above the chart.
         notes: What was looked at.

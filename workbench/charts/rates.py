@@ -64,7 +64,7 @@ def rates(
         named: What the names are, for the axis.
         finding: The sentence above the chart.
         notes: What was looked at, and what else the chart shows.
-        meanings: The colours of rows whose names mean something; the others have that of own numbers.
+        meanings: The colors of rows whose names mean something; the others have that of own numbers.
         marked: Names of rows that do worse than the others together.
         least: What the axis reaches at least down to, besides the intervals.
         more: Further layers over the same axis.

@@ -1,5 +1,7 @@
-"""Checks at an engine's door that it is given a lake, or a scope of one; its question checks everything else
-(`gate.policy.questions`). A wrong argument is refused in a sentence, before anything is read.
+"""Checks that an engine was given a lake, or a scope of one. The question checks everything else
+(`gate.policy.questions`).
+
+A wrong argument is refused with a sentence, before anything is read.
 """
 
 from __future__ import annotations
@@ -22,10 +24,10 @@ _SCOPES: Final = 20
 
 
 def require_snapshot(value: object) -> None:
-    """Refuses what is no scope of a lake.
+    """Refuses anything but a scope of a lake.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     if isinstance(value, Snapshot):
         return
@@ -37,9 +39,9 @@ def require_snapshot(value: object) -> None:
 
 
 def require_decided(snapshot: Snapshot, policy_id: str, policy_version: str | None = None) -> None:
-    """Refuses a policy, or a version of one, by which a scope has decided nothing: the name is probably misspelt.
+    """Refuses a policy, or a version of one, without any decision in the scope. Its name is probably misspelled.
 
-    A scope without any decision has no names yet to compare with, and refuses none.
+    A scope without any decision has no names to compare with, so it refuses none.
 
     Args:
         snapshot: The scope's chain.
@@ -47,7 +49,7 @@ def require_decided(snapshot: Snapshot, policy_id: str, policy_version: str | No
         policy_version: One of its versions; None for all.
 
     Raises:
-        OperatorError: LAKE_POLICY_UNKNOWN, with the names that there are.
+        OperatorError: `LAKE_POLICY_UNKNOWN`. The message lists the known names.
     """
     # Imported cases have no rulebooks, and each names its policy.
     table = "rulebooks" if snapshot.imported is None else "cases"
@@ -71,16 +73,16 @@ def require_decided(snapshot: Snapshot, policy_id: str, policy_version: str | No
 def require_known_values(
     snapshot: Snapshot, policy_id: str, names: Sequence[str], rulebook: RulebookBody | None
 ) -> None:
-    """Refuses to sum what no decision of a policy has: the name is probably misspelt.
+    """Refuses to sum a value that no decision of a policy has. Its name is probably misspelled.
 
     Args:
         snapshot: The scope's chain.
         policy_id: The policy.
-        names: Metrics by their names, and facts as `inputs.<path>`.
-        rulebook: Another rulebook that is to decide; None for the policy's own.
+        names: Metrics by name, and facts as `inputs.<path>`.
+        rulebook: Another rulebook that will decide; None for the policy's own.
 
     Raises:
-        OperatorError: METRIC_UNKNOWN, with the names that there are.
+        OperatorError: `METRIC_UNKNOWN`. The message lists the known names.
     """
     if not names:
         return
@@ -99,9 +101,9 @@ def require_known_values(
 
 
 def require_measured(snapshot: Snapshot, policy_id: str, metric: str) -> None:
-    """Refuses a metric that no outcome of a policy's decisions has: the name is probably misspelt.
+    """Refuses a metric that no outcome of a policy's decisions has. Its name is probably misspelled.
 
-    A policy whose outcomes measured nothing has no names yet to compare with, and refuses none.
+    A policy without measured outcomes has no names to compare with, so it refuses none.
 
     Args:
         snapshot: The scope's chain.
@@ -109,7 +111,7 @@ def require_measured(snapshot: Snapshot, policy_id: str, metric: str) -> None:
         metric: The metric's name.
 
     Raises:
-        OperatorError: METRIC_UNKNOWN, with the names that there are.
+        OperatorError: `METRIC_UNKNOWN`. The message lists the known names.
     """
     known = known_values(snapshot, policy_id, ())
     if known and metric not in known:
@@ -117,14 +119,14 @@ def require_measured(snapshot: Snapshot, policy_id: str, metric: str) -> None:
 
 
 def require_chain(snapshot: Snapshot, what: str) -> None:
-    """Refuses an imported history where a question is about the chain.
+    """Refuses an imported history for a question about the chain.
 
     Args:
         snapshot: The scope's chain, or an imported history.
-        what: What the question is about, as the beginning of a sentence: `Benchmarks compare chains`.
+        what: The beginning of the message, such as `Benchmarks compare chains`.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     if snapshot.imported is not None:
         raise refusal(
@@ -134,10 +136,10 @@ def require_chain(snapshot: Snapshot, what: str) -> None:
 
 
 def require_lake(value: object) -> None:
-    """Refuses what is neither a lake nor a scope of one.
+    """Refuses anything but a lake or a scope of one.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     if not isinstance(value, Lake | Snapshot):
         raise refusal(f"lake is {bounds.shown(value)}: give a lake, open_lake(...), or one scope of it.")

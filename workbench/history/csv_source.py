@@ -43,7 +43,7 @@ class CsvSource:
         """Reads the header.
 
         Raises:
-            OperatorError: HISTORY_SOURCE_UNUSABLE, or HISTORY_COLUMN_MISSING.
+            OperatorError: `HISTORY_SOURCE_UNUSABLE`, or `HISTORY_COLUMN_MISSING`.
         """
         self._path, self._file, self._columns = path, file, columns
         start = file.read(4)
@@ -59,7 +59,7 @@ class CsvSource:
         """The rows after a cursor, batch by batch.
 
         Raises:
-            OperatorError: HISTORY_SOURCE_UNUSABLE, with the line.
+            OperatorError: `HISTORY_SOURCE_UNUSABLE`, with the line.
         """
         cursor = Cursor(cursor.source, cursor.offset or self._after, cursor.row, cursor.line or self._header_lines)
         rest = b""
@@ -278,7 +278,7 @@ def require_columns(path: Path, wanted: Sequence[str], names: Sequence[str]) -> 
     """Refuses a file that lacks a mapped column.
 
     Raises:
-        OperatorError: HISTORY_COLUMN_MISSING.
+        OperatorError: `HISTORY_COLUMN_MISSING`.
     """
     for name in wanted:
         if name not in names:

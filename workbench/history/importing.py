@@ -170,7 +170,7 @@ def rehearse(
         told: Told how many bytes of the sources were read.
 
     Raises:
-        OperatorError: HISTORY_SOURCE_UNUSABLE, HISTORY_SOURCE_CHANGED or HISTORY_COLUMN_MISSING.
+        OperatorError: `HISTORY_SOURCE_UNUSABLE`, `HISTORY_SOURCE_CHANGED` or `HISTORY_COLUMN_MISSING`.
     """
     account = Account()
     with seen_ids(None) as seen:
@@ -198,8 +198,8 @@ def import_history(
         told: As `rehearse` takes it.
 
     Raises:
-        OperatorError: As `rehearse`; HISTORY_EXISTS where another content has the name; HISTORY_MANIFEST_INVALID,
-            LAKE_BUSY or LAKE_UNWRITABLE.
+        OperatorError: As `rehearse`; `HISTORY_EXISTS` where another content has the name; `HISTORY_MANIFEST_INVALID`,
+            `LAKE_BUSY` or `LAKE_UNWRITABLE`.
     """
     folder = sets.folder_of(plan.lake, plan.scope_id)
     with lease(folder, patience=_PATIENCE), _writing(folder):
@@ -245,7 +245,7 @@ def foreseen(plan: Plan, account: Account, *, allow_refused: bool) -> str:
         allow_refused: As `import_history` takes it.
 
     Raises:
-        OperatorError: HISTORY_MANIFEST_INVALID.
+        OperatorError: `HISTORY_MANIFEST_INVALID`.
     """
     there = sets.load(plan.lake, plan.scope_id, plan.name)
     if there is not None and _differences(plan, there):

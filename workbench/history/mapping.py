@@ -117,7 +117,7 @@ def read_map(content: bytes, where: str) -> Map:
         where: What to call it.
 
     Raises:
-        OperatorError: HISTORY_MAP_INVALID, with the path of each member at fault.
+        OperatorError: `HISTORY_MAP_INVALID`, with the path of each member at fault.
     """
     try:
         document = read_yaml(content).value
@@ -131,7 +131,7 @@ def load_map(document: Any, where: str) -> Map:
     """The map that a JSON value is.
 
     Raises:
-        OperatorError: HISTORY_MAP_INVALID.
+        OperatorError: `HISTORY_MAP_INVALID`.
     """
     errors = shape("history-map-v1").errors(document) or list(_faults(document))
     if errors:

@@ -37,7 +37,7 @@ class JsonSource:
         """The rows after a cursor, batch by batch.
 
         Raises:
-            OperatorError: HISTORY_SOURCE_UNUSABLE, with the line.
+            OperatorError: `HISTORY_SOURCE_UNUSABLE`, with the line.
         """
         self._file.seek(cursor.offset)
         while True:
@@ -137,7 +137,7 @@ class ParquetSource:
         """Reads the footer.
 
         Raises:
-            OperatorError: HISTORY_SOURCE_UNUSABLE, or HISTORY_COLUMN_MISSING.
+            OperatorError: `HISTORY_SOURCE_UNUSABLE`, or `HISTORY_COLUMN_MISSING`.
         """
         self._path, self._columns = path, list(columns)
         try:
@@ -203,7 +203,7 @@ class ParquetSource:
         """The rows after a cursor, batch by batch.
 
         Raises:
-            OperatorError: HISTORY_SOURCE_UNUSABLE, with the row.
+            OperatorError: `HISTORY_SOURCE_UNUSABLE`, with the row.
         """
         groups, skipped = self._groups_after(cursor.row)
         row = first = cursor.row

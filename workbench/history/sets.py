@@ -130,7 +130,7 @@ def require_name(name: str) -> None:
     """Refuses what is no name of a set.
 
     Raises:
-        OperatorError: HISTORY_NAME_INVALID.
+        OperatorError: `HISTORY_NAME_INVALID`.
     """
     if _NAME.fullmatch(name) is None:
         raise OperatorError(
@@ -154,7 +154,7 @@ def load(lake: Path, scope_id: str, name: str) -> HistorySet | None:
     """A set; None where there is none of that name.
 
     Raises:
-        OperatorError: HISTORY_MANIFEST_INVALID.
+        OperatorError: `HISTORY_MANIFEST_INVALID`.
     """
     if _NAME.fullmatch(name) is None:
         return None
@@ -192,7 +192,7 @@ def all_of(lake: Path, scope_id: str) -> list[HistorySet]:
     """A scope's sets, by name.
 
     Raises:
-        OperatorError: HISTORY_MANIFEST_INVALID.
+        OperatorError: `HISTORY_MANIFEST_INVALID`.
     """
     found = (load(lake, scope_id, name) for name in names_of(lake, scope_id))
     return [of for of in found if of is not None]
@@ -202,7 +202,7 @@ def require(lake: Path, scope_id: str, scope: str, name: str) -> HistorySet:
     """A set.
 
     Raises:
-        OperatorError: HISTORY_UNKNOWN, or HISTORY_MANIFEST_INVALID.
+        OperatorError: `HISTORY_UNKNOWN`, or `HISTORY_MANIFEST_INVALID`.
     """
     found = load(lake, scope_id, name)
     if found is None:

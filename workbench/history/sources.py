@@ -138,7 +138,7 @@ def examine(path: Path, kind: str | None) -> Source:
         kind: Its kind; None where its suffix tells.
 
     Raises:
-        OperatorError: HISTORY_SOURCE_UNUSABLE.
+        OperatorError: `HISTORY_SOURCE_UNUSABLE`.
     """
     kind = kind or _KINDS.get(path.suffix.lower())
     digest = hashlib.sha256()
@@ -165,7 +165,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     """A regular file, open for reading.
 
     Raises:
-        OperatorError: HISTORY_SOURCE_UNUSABLE.
+        OperatorError: `HISTORY_SOURCE_UNUSABLE`.
     """
     try:
         # A pipe in the file's place would wait for its other end for ever.
@@ -187,7 +187,7 @@ def require_unchanged(source: Source) -> None:
     """Refuses a file that was changed while it was imported.
 
     Raises:
-        OperatorError: HISTORY_SOURCE_CHANGED.
+        OperatorError: `HISTORY_SOURCE_CHANGED`.
     """
     try:
         found = source.path.stat()

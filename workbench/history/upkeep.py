@@ -50,8 +50,8 @@ def erase(lake: Path, scope_id: str, scope: str, name: str, ids: Sequence[str]) 
         ids: The rows' own ids, or their decision ids, which begin with `row:`; one that is erased already stays so.
 
     Raises:
-        OperatorError: HISTORY_UNKNOWN; HISTORY_ROW_UNKNOWN, and nothing is erased; HISTORY_MANIFEST_INVALID, LAKE_BUSY
-            or LAKE_UNWRITABLE.
+        OperatorError: `HISTORY_UNKNOWN`; `HISTORY_ROW_UNKNOWN`, and nothing is erased; `HISTORY_MANIFEST_INVALID`, `LAKE_BUSY`
+            or `LAKE_UNWRITABLE`.
     """
     folder = sets.folder_of(lake, scope_id)
     sets.require(lake, scope_id, scope, name)
@@ -141,7 +141,7 @@ def remove(lake: Path, scope_id: str, scope: str, name: str) -> None:
     """Removes a set, and what an import of it that was broken off left behind.
 
     Raises:
-        OperatorError: HISTORY_UNKNOWN, LAKE_BUSY or LAKE_UNWRITABLE.
+        OperatorError: `HISTORY_UNKNOWN`, `LAKE_BUSY` or `LAKE_UNWRITABLE`.
     """
     sets.require_name(name)
     directory = sets.directory_of(lake, scope_id, name)

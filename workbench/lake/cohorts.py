@@ -73,7 +73,7 @@ def latest(lake: Path) -> Frozen | None:
     """The latest month that is frozen in a lake; None where none is.
 
     Raises:
-        OperatorError: LAKE_BENCHMARKS_INVALID.
+        OperatorError: `LAKE_BENCHMARKS_INVALID`.
     """
     months = frozen_months(lake)
     return _read(lake, months[-1]) if months else None
@@ -93,9 +93,9 @@ def keep_frozen(ledger: Ledger, lake: Path, personal: Personal, now: datetime) -
         The month, where it was frozen now.
 
     Raises:
-        ServiceUnavailable: SVC_REPORT_UNAVAILABLE: the lake lacks too much of a scope that takes part, and no scope is
-            frozen before all can be. SVC_STORAGE_UNAVAILABLE.
-        OperatorError: LAKE_UNWRITABLE.
+        ServiceUnavailable: `SVC_REPORT_UNAVAILABLE`: the lake lacks too much of a scope that takes part, and no scope is
+            frozen before all can be. `SVC_STORAGE_UNAVAILABLE`.
+        OperatorError: `LAKE_UNWRITABLE`.
     """
     month = month_due(now)
     if is_frozen(lake, month):

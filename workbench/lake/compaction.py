@@ -72,7 +72,7 @@ class Compactor:
             behind: By how many chain positions the cases may be behind before they are resolved.
 
         Raises:
-            OperatorError: LAKE_UNWRITABLE.
+            OperatorError: `LAKE_UNWRITABLE`.
         """
         try:
             while manifest.compacted + behind < manifest.position:

@@ -106,7 +106,7 @@ class Personal:
         """What the setting `personal_fields` names.
 
         Raises:
-            OperatorError: SETTINGS_INVALID.
+            OperatorError: `SETTINGS_INVALID`.
         """
         marks = frozenset(marks)
         facts = frozenset(mark.removeprefix(_FACTS_PREFIX) for mark in marks if mark.startswith(_FACTS_PREFIX))
@@ -365,7 +365,7 @@ def frames(scope_id: str, entries: Sequence[Sequence[Any]], rulebooks: Rulebooks
         personal: What is left out.
 
     Raises:
-        OperatorError: LAKE_ENTRY_UNREADABLE.
+        OperatorError: `LAKE_ENTRY_UNREADABLE`.
     """
     by_type: defaultdict[str, list[Sequence[Any]]] = defaultdict(list)
     for entry in entries:

@@ -97,7 +97,7 @@ class Exporter:
         """What the lake holds of a scope; an empty manifest where it holds nothing, or what is now personal.
 
         Raises:
-            OperatorError: LAKE_MANIFEST_INVALID, LAKE_OF_ANOTHER_LEDGER, or LAKE_LEAVES_OUT_MORE where it leaves out
+            OperatorError: `LAKE_MANIFEST_INVALID`, `LAKE_OF_ANOTHER_LEDGER`, or `LAKE_LEAVES_OUT_MORE` where it leaves out
                 what this exporter does not: a process that still has earlier settings must not bring it back.
         """
         new = Manifest(scope.scope_id, scope.name, scope.head.chain_id, personal=self._personal.marks)
@@ -122,8 +122,8 @@ class Exporter:
             most: How many entries are exported at most; None for all.
 
         Raises:
-            OperatorError: LAKE_MANIFEST_INVALID, LAKE_OF_ANOTHER_LEDGER, LAKE_ENTRY_UNREADABLE or LAKE_UNWRITABLE.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            OperatorError: `LAKE_MANIFEST_INVALID`, `LAKE_OF_ANOTHER_LEDGER`, `LAKE_ENTRY_UNREADABLE` or `LAKE_UNWRITABLE`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         manifest = self.manifest(scope)
         if scope.head.size == 0:
@@ -250,8 +250,8 @@ def require_same_chain(ledger: Ledger, manifest: Manifest, scope: FollowedScope)
     """Requires that what a manifest says was exported is the beginning of a scope's chain.
 
     Raises:
-        OperatorError: LAKE_OF_ANOTHER_LEDGER.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        OperatorError: `LAKE_OF_ANOTHER_LEDGER`.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     if manifest.position == 0:
         return
@@ -271,7 +271,7 @@ def require_consecutive(span: Span) -> None:
     """Requires that the entries of a page follow one another without a gap.
 
     Raises:
-        OperatorError: LAKE_ENTRY_UNREADABLE.
+        OperatorError: `LAKE_ENTRY_UNREADABLE`.
     """
     positions = [span.after, *(row[0] for row in span.rows), span.last + 1]
     for before, position in pairwise(positions):

@@ -39,8 +39,8 @@ def fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal, *, fact
         facts: Whether facts and rulebooks are wanted of what the lake lacks.
 
     Raises:
-        ServiceUnavailable: SVC_REPORT_UNAVAILABLE where the lake is too far behind, or cannot be used;
-            SVC_STORAGE_UNAVAILABLE where that is so of the ledger, or an entry of it is damaged.
+        ServiceUnavailable: `SVC_REPORT_UNAVAILABLE` where the lake is too far behind, or cannot be used;
+            `SVC_STORAGE_UNAVAILABLE` where that is so of the ledger, or an entry of it is damaged.
     """
     try:
         return _fresh(ledger, lake, scope_id, personal, facts=facts)

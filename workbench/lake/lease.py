@@ -28,7 +28,7 @@ def lease(lake: Path, *, patience: float) -> Iterator[None]:
         patience: How long to wait for it, in seconds.
 
     Raises:
-        OperatorError: LAKE_BUSY, or LAKE_UNWRITABLE.
+        OperatorError: `LAKE_BUSY`, or `LAKE_UNWRITABLE`.
     """
     try:
         lake.mkdir(mode=0o700, parents=True, exist_ok=True)

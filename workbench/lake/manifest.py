@@ -128,7 +128,7 @@ def load(lake: Path, scope_id: str) -> Manifest | None:
     export makes anew.
 
     Raises:
-        OperatorError: LAKE_MANIFEST_INVALID.
+        OperatorError: `LAKE_MANIFEST_INVALID`.
     """
     file = directory_of(lake, scope_id) / FILE_NAME
     try:
@@ -150,7 +150,7 @@ def load_all(lake: Path) -> list[Manifest]:
     """The manifests of all scopes that the lake has, by scope id.
 
     Raises:
-        OperatorError: LAKE_MANIFEST_INVALID.
+        OperatorError: `LAKE_MANIFEST_INVALID`.
     """
     scope_ids = sorted(file.parent.name.partition("=")[2] for file in lake.glob(f"scope=*/{FILE_NAME}"))
     return [found for scope_id in scope_ids if (found := load(lake, scope_id)) is not None]

@@ -94,7 +94,7 @@ def bring_up(
 
     Raises:
         OperatorError: As `Exporter.export` and `Compactor.compact`.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     # The lease's holder reads the head, so that it is never behind what another process has exported.
     scope = ledger.tail.scope(scope_id)

@@ -53,9 +53,9 @@ def migration_dry_run(
         until: Only decisions before this moment.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID, LAKE_POLICY_UNKNOWN, LAKE_MOVED_ON or FILE_UNREADABLE.
-        MaterialRefused: SVC_API_JSON_INVALID or YAML_INVALID: the file is no JSON, or no YAML.
-        RulebookRefused: RULEBOOK_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`, `LAKE_POLICY_UNKNOWN`, `LAKE_MOVED_ON` or `FILE_UNREADABLE`.
+        MaterialRefused: `SVC_API_JSON_INVALID` or `YAML_INVALID`: the file is no JSON, or no YAML.
+        RulebookRefused: `RULEBOOK_INVALID`.
     """
     require_snapshot(snapshot)
     require_decided(snapshot, policy_id)

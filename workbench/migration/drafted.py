@@ -85,14 +85,14 @@ def prove_draft(
         make_facts: What runs an adapter for a fixture.
         history: The imported history that it is proved on, in the place of the decisions here; None for these.
         told: Told how many chain positions are done, of how many.
-        cancelled: Asked now and then.
+        canceled: Asked now and then.
 
     Raises:
-        MaterialRefused: MIGRATION_INVALID: the name or the summary is unusable.
-        OperatorError: MIGRATION_IN_FORCE: the version is in force already; HISTORY_UNKNOWN; or as `prove`.
-        RulebookRefused: RULEBOOK_VERSION_CONFLICT: the version names another rulebook.
+        MaterialRefused: `MIGRATION_INVALID`: the name or the summary is unusable.
+        OperatorError: `MIGRATION_IN_FORCE`: the version is in force already; `HISTORY_UNKNOWN`; or as `prove`.
+        RulebookRefused: `RULEBOOK_VERSION_CONFLICT`: the version names another rulebook.
         AdapterFailed: As `prove`.
-        ServiceUnavailable: SVC_REPORT_UNAVAILABLE: the lake is too far behind; or SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_REPORT_UNAVAILABLE`: the lake is too far behind; or `SVC_STORAGE_UNAVAILABLE`.
     """
     rulebook = drafted.rulebook
     body = draft_manifest(

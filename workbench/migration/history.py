@@ -139,10 +139,10 @@ def dry_run(
         adapter_manifest_hash: The adapter that makes the candidate's facts; None where callers send them.
         difference: How the candidate differs from the base, where that is known already.
         told: Told after each stretch up to which chain position it went, and the last position.
-        cancelled: Asked before each stretch.
+        canceled: Asked before each stretch.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID; DRY_RUN_CANCELLED; LAKE_MOVED_ON where facts were erased since the lake
+        OperatorError: `ENGINE_ARGUMENT_INVALID`; `DRY_RUN_CANCELLED`; `LAKE_MOVED_ON` where facts were erased since the lake
             was opened.
         Inconsistent: The exact analysis says otherwise than the decisions, which would be a defect.
     """
@@ -256,7 +256,7 @@ class _Run:
         """Counts all stretches.
 
         Raises:
-            OperatorError: DRY_RUN_CANCELLED.
+            OperatorError: `DRY_RUN_CANCELLED`.
         """
         size = self._history.size
         stretches = list(self._stretches())

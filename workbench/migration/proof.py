@@ -77,12 +77,12 @@ def prove(
         make_facts: What runs an adapter for a fixture.
         wanted: What else it looks at.
         told: Told how many chain positions are done, of how many.
-        cancelled: Asked now and then.
+        canceled: Asked now and then.
 
     Raises:
-        OperatorError: DRY_RUN_CANCELLED, LAKE_MOVED_ON or MIGRATION_ADAPTER_UNCLEAR.
+        OperatorError: `DRY_RUN_CANCELLED`, `LAKE_MOVED_ON` or `MIGRATION_ADAPTER_UNCLEAR`.
         AdapterFailed: An adapter timed out over a fixture.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     wanted = wanted or Wanted()
     manifest = migration.manifest

@@ -107,7 +107,7 @@ def require_replaceable(path: Path) -> None:
     """Requires that a file is not there yet, or is empty, or looks like one that this module wrote.
 
     Raises:
-        OperatorError: FILE_UNWRITABLE: it holds something else, such as the candidate or its manifest.
+        OperatorError: `FILE_UNWRITABLE`: it holds something else, such as the candidate or its manifest.
     """
     if not path.is_file():
         return
@@ -127,7 +127,7 @@ def write_report(path: Path, document: _Part, evidence: _Part) -> None:
     """Writes the report as its file's name says: .html, .md or .json, which is the evidence.
 
     Raises:
-        OperatorError: REPORT_FORMAT_UNKNOWN or FILE_UNWRITABLE.
+        OperatorError: `REPORT_FORMAT_UNKNOWN` or `FILE_UNWRITABLE`.
     """
     made: Mapping[str, Callable[[], str]] = {
         ".html": lambda: as_html(document, evidence),
@@ -146,7 +146,7 @@ def write_decisions(path: Path, runs: Mapping[str, HistoryRun]) -> None:
     """Writes every decision that changes, or cannot be decided anew, as its file's name says: .parquet or .csv.
 
     Raises:
-        OperatorError: REPORT_FORMAT_UNKNOWN or FILE_UNWRITABLE.
+        OperatorError: `REPORT_FORMAT_UNKNOWN` or `FILE_UNWRITABLE`.
     """
     found = [
         run.decisions()

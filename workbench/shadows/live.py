@@ -93,7 +93,7 @@ def live_evidence(evidence: Mapping[str, Any], shadow: Shadow) -> dict[str, Any]
         The evidence with other histories, and `shadow`: {started_at, started_by, from_position, looked_at, decisions}.
 
     Raises:
-        OperatorError: SHADOW_NOT_LOOKED_AT: it found nothing yet. EVIDENCE_STALE: another version is in force than the
+        OperatorError: `SHADOW_NOT_LOOKED_AT`: it found nothing yet. `EVIDENCE_STALE`: another version is in force than the
             evidence compares with.
     """
     if shadow.found is None:

@@ -88,7 +88,7 @@ class Watcher:
             What newly kept single shadows from being looked at; the others are not kept waiting.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the ledger cannot tell its shadows.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the ledger cannot tell its shadows.
         """
         if self._clock() < self._due:
             return []

@@ -14,6 +14,6 @@
     report       all of it as `policy_anomalies_v1`
     alerts       the open anomalies of high severity, of all policies of a scope
 
-`workbench.engines.anomalies` counts; this package judges the counts. docs/anomaly-formulas.md has the formulas, and
+`workbench.engines.anomalies` counts; this package judges the counts. `docs/reference/formulas/anomalies.md` has the formulas, and
 where each threshold comes from.
 """

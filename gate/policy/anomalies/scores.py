@@ -6,7 +6,7 @@
     great         0.8     high: an alert
 
 The marks are conventions of the measures' own literature, or follow from what the protocol asks; none was fitted to
-data. docs/anomaly-formulas.md names the source of each.
+data. `docs/reference/formulas/anomalies.md` names the source of each.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 Sums are exact (`math.fsum`) or of a fixed order, and what a library of the machine computes (logarithms, exponentials,
 arc sines) is rounded before it is told: the same counts give the same report everywhere. Sources: Fisher 1935;
 Benjamini and Yekutieli 2001; Cohen 1988; Newcombe 1998, method 10; Iglewicz and Hoaglin 1993; Mood 1950; Siddiqi 2006
-for the population stability index. docs/anomaly-formulas.md has the formulas.
+for the population stability index. `docs/reference/formulas/anomalies.md` has the formulas.
 """
 
 from __future__ import annotations

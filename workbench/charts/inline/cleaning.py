@@ -49,7 +49,7 @@ def cleaned(
         label: What it shows, for a reader who does not see it.
         prefix: What every id begins with, so that no two charts of a page share one.
         path_of: From the address of a link to the path that it leads to; None for one that is left out.
-        colours: What stands for a colour, `#rrggbb`; others stay as they are.
+        colors: What stands for a color, `#rrggbb`; others stay as they are.
         larger: How many times larger than they are shown texts were laid out.
     """
     # It was drawn in this process from a specification; a document type, which could grow, is never in it.

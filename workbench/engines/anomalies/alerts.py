@@ -28,7 +28,7 @@ def policy_alerts(snapshot: Snapshot, *, open_days: int = OPEN_DAYS) -> dict[str
         open_days: How many days after its window an anomaly is open, 1 to 400.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     require_snapshot(snapshot)
     return answer(snapshot, AlertsQuestion(open_days=open_days))

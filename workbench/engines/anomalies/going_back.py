@@ -88,7 +88,7 @@ def going_back(snapshot: Snapshot, policy_id: str, anomaly: AnomalyDocument) -> 
         decide by the rulebook of the one that did.
 
     Raises:
-        OperatorError: LAKE_MOVED_ON.
+        OperatorError: `LAKE_MOVED_ON`.
     """
     versions: list[str] = anomaly["numbers"].get("new_versions", [])
     if not versions:

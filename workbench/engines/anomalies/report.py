@@ -6,7 +6,7 @@
     report.decisions(0).collect()      # the decisions that show it
     report.going_back(0)               # what the version before would have decided then
 
-What is counted here, `gate.policy.anomalies` judges; the formulas are in docs/anomaly-formulas.md.
+What is counted here, `gate.policy.anomalies` judges; the formulas are in `docs/reference/formulas/anomalies.md`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class AnomalyReport:
             at: Which of `anomalies`, from 0.
 
         Raises:
-            OperatorError: ENGINE_ARGUMENT_INVALID: there is none at that place.
+            OperatorError: `ENGINE_ARGUMENT_INVALID`: there is none at that place.
         """
         self._listed(at)
         return self._shown[at]
@@ -101,7 +101,7 @@ class AnomalyReport:
             of the others, whose numbers are all in the document.
 
         Raises:
-            OperatorError: ENGINE_ARGUMENT_INVALID: there is none at that place.
+            OperatorError: `ENGINE_ARGUMENT_INVALID`: there is none at that place.
         """
         anomaly = self._listed(at)
         if anomaly["kind"] in _SHIFTS:
@@ -122,7 +122,7 @@ class AnomalyReport:
             None where no version came with it, or where the version before is not known.
 
         Raises:
-            OperatorError: ENGINE_ARGUMENT_INVALID: there is none at that place; LAKE_MOVED_ON.
+            OperatorError: `ENGINE_ARGUMENT_INVALID`: there is none at that place; `LAKE_MOVED_ON`.
         """
         return going_back(self._snapshot, self.body["policy_id"], self._listed(at))
 
@@ -139,7 +139,7 @@ class AnomalyReport:
                 `decision_id` of a metric's outliers.
 
         Raises:
-            OperatorError: ENGINE_ARGUMENT_INVALID: there is none at that place.
+            OperatorError: `ENGINE_ARGUMENT_INVALID`: there is none at that place.
         """
         from workbench.charts import anomalies as charts
 
@@ -235,7 +235,7 @@ def anomalies(
         value: The observed metric in which costs are estimated; None for none.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID, LAKE_POLICY_UNKNOWN, or METRIC_UNKNOWN.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`, `LAKE_POLICY_UNKNOWN`, or `METRIC_UNKNOWN`.
     """
     require_snapshot(snapshot)
     question = AnomaliesQuestion(

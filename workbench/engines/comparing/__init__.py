@@ -1,8 +1,8 @@
-"""How the versions and weeks of a policy are put beside each other.
+"""Compares the versions and weeks of a policy.
 
-bins        in which values of a fact are alike
+bins        the ranges in which values of a fact are alike
 choosing    the facts in which like cases agree
-counting    what an effectiveness report is made of, in queries whose results over unchanged files are kept
+counting    the queries of an effectiveness report; results over unchanged files are kept
 strata      let-through decisions by version and by like facts
 middles     the middle of each metric by version and by week
 """
