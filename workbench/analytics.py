@@ -1,12 +1,12 @@
-"""The analytics process: it keeps the lake up to the ledger, looks at shadows of migrations, and answers the reports
-that the API's workers ask for.
+"""The analytics process: it keeps the lake current, updates the shadows of migrations, and answers the reports that API
+workers request.
 
-`gate serve` starts one beside its workers, which reach it over a local socket; they never load what it computes with.
-Where it is down, reports answer 503, and deciding does not notice.
+`gate serve` starts one such process next to its workers, which reach it over a local socket. The workers never load its
+libraries. While it is down, reports answer 503, and decisions are not affected.
 
-Each connection carries one question and one answer, framed by `multiprocessing.connection` as bytes of JSON:
-{scope_id, report, ...}, with a question as `gate.policy.questions` dumps it, and {answer} or
-{error: {code, message, details}}.
+Each connection carries one question and one answer, framed by `multiprocessing.connection` as JSON bytes. The question
+is {scope_id, report, ...}, as `gate.policy.questions` dumps it. The answer is {answer} or {error: {code, message,
+details}}.
 """
 
 from __future__ import annotations
@@ -321,8 +321,8 @@ def answer_to(document: Mapping[str, object], reports: Reports) -> dict[str, obj
         reports: Answers it.
 
     Raises:
-        KeyError: It names no scope or no report.
-        TypeError: It is no question.
+        KeyError: The scope or the report is missing.
+        TypeError: It is not a question.
     """
     members = dict(document)
     scope_id = str(members.pop("scope_id"))

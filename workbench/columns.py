@@ -1,7 +1,7 @@
-"""What lies in the lake: its tables, each column's name, type and meaning. Nothing else defines them.
+"""The lake's tables, and the name, type, and meaning of each column. Nothing else defines them.
 
-Times are UTC with milliseconds, hashes lower-case hex SHA-256, positions those of the scope's chain. Where a caller may
-send any JSON value, the column holds its text. What a caller left out is null.
+Times are UTC with milliseconds. Hashes are lower-case hex SHA-256. Positions are those of the scope's chain. If a
+caller may send any JSON value, the column holds its text. A value that the caller did not send is null.
 """
 
 from __future__ import annotations
@@ -490,5 +490,5 @@ def schema(table: str, columns: Iterable[str] | None = None) -> pl.Schema:
 
 
 def personal_columns() -> frozenset[str]:
-    """The names that an operator may mark as personal, beside `inputs.<path>` for facts."""
+    """The columns that an operator may mark as personal, in addition to `inputs.<path>` for facts."""
     return frozenset(name for table in TABLES.values() for name, column in table.items() if column.personal)

@@ -1,11 +1,11 @@
-"""The analysts' notebooks, written for a scope, a policy and a lake of one's own.
+"""The analysts' notebooks, written for your own scope, policy, and lake.
 
     notebook = written_for(load("effectiveness"), "acme", "refund_policy", Path("/srv/gate/lake"))
     Path("refunds.ipynb").write_text(as_ipynb(notebook))
 
-Their sources travel with the product as Python files in Jupytext's percent format: each cell begins with a line `# %%`,
-and one is tagged `parameters`. They are read and written here and not by Jupytext, so that the machine with the lake
-needs nothing that only notebooks need. Results are in neither.
+Their sources are part of the product, as Python files in the percent format of Jupytext: each cell begins with a line
+`# %%`, and one is tagged `parameters`. This module reads and writes them without Jupytext, so that the machine with the
+lake needs no notebook software. Neither form has results.
 """
 
 from __future__ import annotations
@@ -128,15 +128,15 @@ def load(name: str) -> Notebook:
 def written_for(
     notebook: Notebook, scope: str, policy: str, lake: Path, more: Mapping[str, str | None] = MappingProxyType({})
 ) -> Notebook:
-    """A notebook with these parameters, after a cell that says what they are and whom the text is about.
+    """A notebook with these parameters, after a cell that lists them and says whom the text is about.
 
     Args:
-        notebook: The notebook as it comes.
-        scope: The scope that it is to look at.
-        policy: The scope's policy.
-        lake: The lake that it is to read; an absolute path, so that the notebook may lie anywhere, or one that it reads
-            where the environment variable `GATE_LAKE` names no other.
-        more: Further parameters that the notebook has, by name, such as ANOMALY; None leaves one as it comes.
+        notebook: The original notebook.
+        scope: The scope to read.
+        policy: The policy of the scope.
+        lake: The lake to read: an absolute path, so that the notebook works from anywhere, or the path that it uses if
+            the environment variable `GATE_LAKE` is not set.
+        more: Further parameters of the notebook by name, such as ANOMALY; None keeps the original value.
     """
     chosen = {name: value for name, value in more.items() if value is not None}
     read = repr(str(lake)) if lake.is_absolute() else f'os.environ.get("GATE_LAKE", {str(lake)!r})'

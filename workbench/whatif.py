@@ -1,4 +1,4 @@
-"""What if facts were others, or another version decided: of a stored decision, and of a slice of past decisions.
+"""Decides a stored decision, or a slice of past decisions, under other facts or another version.
 
     rulebook = registered(instance.ledger, instance.migrations(), scope, "refund_policy", None)
     changes = read_changes(rulebook, {"order_total": {"is": "value", "text": "900"}})
@@ -7,7 +7,8 @@
     redecided = decide_slice(snapshot, "refund_policy", changes.facts, metrics=["refund_cost"])
     redecided.verdicts
 
-The page of the workbench and `gate whatif` both call these. Nothing is stored, and nothing authorizes an action.
+The page of the workbench and `gate whatif` both use these functions. Nothing is stored, and nothing authorizes an
+action.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ class Redecided:
 
     @property
     def told(self) -> int:
-        """How many of the redecided have a verdict; all of them, unless they are imported cases."""
+        """The number of decided rows that have a verdict; all of them, unless they are imported cases."""
         untold: int = self.body["verdicts"]["before"].get(NO_VERDICT, 0)
         return int(self.body["redecided"]) - untold
 
@@ -186,12 +187,12 @@ def decided(ledger: Ledger, scope: Scope, decision_id: str) -> tuple[Record, Jso
 
 
 def read_changes(rulebook: Rulebook, lines: Mapping[str, Any]) -> Changes:
-    """Reads changed facts as a form has them.
+    """Reads changed facts from a form.
 
     Args:
         rulebook: The rulebook whose facts they are.
-        lines: What each changed fact is, by field: `{"is": "absent" | "null" | "value", "text": ...}`. Those that the
-            rulebook neither declares nor tests are passed over.
+        lines: The change of each fact, by field: `{"is": "absent" | "null" | "value", "text": ...}`. Fields that the
+            rulebook neither declares nor tests are ignored.
     """
     changed: dict[str, Any] = {}
     faults: dict[str, str] = {}

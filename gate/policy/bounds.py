@@ -1,9 +1,9 @@
-"""What the members of a question may be, and the sentence that refuses anything else.
+"""The bounds of a question's members, and the sentence that refuses other values.
 
     require("min_sample", 0, Whole(1, 10_000))
     # ENGINE_ARGUMENT_INVALID: min_sample is 0: give a whole number from 1 to 10,000.
 
-A bound is a value, so that a query string is read by the bounds that the question itself checks.
+A bound is a value: query strings are read with the same bounds that the question checks.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A datetime, or a date, which is its midnight; both in UTC where they name no zone."""
+    """A datetime, or a date, which means its midnight. Both are in UTC if they have no time zone."""
 
     def holds(self, value: object) -> bool:
         """Whether a value is within the bound."""
@@ -93,13 +93,13 @@ def refusal(sentence: str) -> OperatorError:
 
 
 def require(name: str, value: object, bound: Bound, *, optional: bool = False) -> None:
-    """Refuses what is out of bounds.
+    """Refuses a value that is out of bounds.
 
     Args:
         name: The member's name.
         value: Its value.
-        bound: What it may be.
-        optional: Whether it may be None as well, which is for all.
+        bound: Its bound.
+        optional: Whether None, which means all, is allowed.
 
     Raises:
         OperatorError: `ENGINE_ARGUMENT_INVALID`.
@@ -113,7 +113,7 @@ def moment(name: str, value: object) -> datetime | None:
 
     Args:
         name: The member's name.
-        value: A datetime, in UTC where it names no zone; or a date, which is its midnight in UTC.
+        value: A datetime, in UTC if it has no time zone; or a date, which means its midnight in UTC.
 
     Raises:
         OperatorError: `ENGINE_ARGUMENT_INVALID`.

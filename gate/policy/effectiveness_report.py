@@ -1,9 +1,9 @@
-"""The report on how well a policy does, a JSON object that ends in its own hash.
+"""The effectiveness report, a JSON object that ends in its own hash.
 
     report = effectiveness_report(counted, EffectivenessQuestion("pricing_exception"))
     report["effectiveness_hash"] == content_hash(report without effectiveness_hash)
 
-It holds no date but those of what it covers: the same ledger gives the same report, byte for byte.
+It contains only dates of the decisions it covers: the same ledger gives the same report, byte for byte.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from gate.policy.standardization import Comparison
 from gate.policy.versions import Compared, sentences
 
 MAX_MIDDLES: Final = 16
-"""How many metrics an effectiveness report has by version and by week, those of the most decisions first."""
+"""The most metrics that an effectiveness report has by version and by week, those with the most decisions first."""
 
 MAX_METRIC_WEEKS: Final = 104
-"""By how many weeks it has them, the latest."""
+"""The number of latest weeks for which it has them."""
 
 MAX_NAMED: Final = 10
-"""How many facts a note names, at most."""
+"""The most facts that a note lists."""
 
 _NOTES: Final = (
     "Outcomes are as callers reported them, unchecked. Each decision counts by its latest outcome.",
@@ -75,14 +75,14 @@ _EARLIER_LEFT_OUT: Final = "Earlier decisions were left out because of limit."
 
 
 def effectiveness_report(counted: Counted, question: EffectivenessQuestion) -> dict[str, Any]:
-    """How well a policy does (`policy_effectiveness_v1`).
+    """The effectiveness report of a policy (`policy_effectiveness_v1`).
 
     Args:
-        counted: The counts of the decisions that the question chooses.
+        counted: The counts of the decisions that the question selects.
         question: The question.
 
     Returns:
-        The report, with `effectiveness_hash` over the rest of it.
+        The report, with `effectiveness_hash` over its other fields.
     """
     standing = counted.standing
     found = effectiveness.assess(counted, min_sample=question.min_sample)

@@ -1,9 +1,9 @@
-"""The report on confidence in a policy, a JSON object that ends in its own hash, and what reports list at most.
+"""The confidence report, a JSON object that ends in its own hash, and the limits of lists in reports.
 
     report = confidence_report(coverage, ConfidenceQuestion("pricing_exception"))
     report["confidence_hash"] == content_hash(report without confidence_hash)
 
-It holds no date but those of what it covers: the same ledger gives the same report, byte for byte.
+It contains only dates of the decisions it covers: the same ledger gives the same report, byte for byte.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def confidence_report(coverage: Coverage, question: ConfidenceQuestion) -> dict[
         question: The question.
 
     Returns:
-        The report, with `confidence_hash` over the rest of it.
+        The report, with `confidence_hash` over its other fields.
     """
     counts = add(coverage.by_version.values())
     found = assess(

@@ -1,4 +1,4 @@
-"""All anomalies of a report over time, and one of them beside what it stands out from."""
+"""All anomalies of a report over time, and one of them with its context."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The colors of all charts: one for each meaning, which people with any color vision tell apart.
+"""The colors of all charts: one for each meaning, distinct for people with any color vision.
 
-A notebook shows these colors as they are. On a page each of them is a CSS variable, with a value on white and one on
-dark (`VARIABLES`), against both of which marks have a contrast of 3 and texts one of 4.5.
+A notebook shows these colors unchanged. On a page, each color is a CSS variable with one value on white and one on dark
+(`VARIABLES`). On both, marks have a contrast of at least 3, and texts of at least 4.5.
 
-Meanings have colors of Okabe and Ito's palette. Policy versions and reason codes have no meaning of their own: their
-colors are Tol's "muted" ones, each with a shape, so that no version looks like a verdict.
+Meanings have colors of the palette of Okabe and Ito. Policy versions and reason codes have no meaning of their own.
+They have the "muted" colors of Paul Tol, each with a shape, so that no version looks like a verdict.
 """
 
 from __future__ import annotations

@@ -26,13 +26,13 @@ _OTHER: Final = "other changes"
 
 
 def verdicts(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, was: str = "Original verdict") -> Drawn:
-    """How many decisions of each verdict would have got which.
+    """The number of decisions by their original and their new verdict.
 
     Args:
         frame: {verdict, then_verdict, decisions}.
         finding: The sentence above the chart.
-        notes: How to read it.
-        was: What the verdicts are that others would take the place of.
+        notes: Sentences that explain it.
+        was: The title of the original verdicts.
     """
     counted = frame.group_by("verdict", "then_verdict").agg(pl.col("decisions").sum()).sort("verdict", "then_verdict")
     every = alt.Scale(domain=VERDICTS)

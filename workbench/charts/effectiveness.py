@@ -42,10 +42,10 @@ _STEP_HEIGHT: Final = 13
 
 
 class Route(NamedTuple):
-    """When a version was put in force.
+    """The activation of a version.
 
     Attributes:
-        at: When, UTC.
+        at: The moment, UTC.
         version: The version.
     """
 
@@ -61,14 +61,14 @@ def weekly(
     link: Link | None = None,
     routes: Sequence[Route] = (),
 ) -> Drawn:
-    """The success rate of each week, a line for each of the versions with the most decisions.
+    """The success rate of each week, with a line for each of the versions with the most decisions.
 
     Args:
         frame: The weeks of an effectiveness report.
         finding: The sentence above the chart.
-        notes: What was looked at.
-        link: What the point of a week and a version leads to; the row has `week` and `policy_version`.
-        routes: Which versions were put in force when, in their order; the latest are drawn as dashed lines.
+        notes: Sentences about the selected decisions.
+        link: The target of the point of a week and a version; the row has `week` and `policy_version`.
+        routes: The activations of versions, in order. The latest are drawn as dashed lines.
     """
     decided = frame.group_by("policy_version").agg(pl.col("decisions").sum())
     most = decided.sort("decisions", "policy_version", descending=[True, False]).head(_PLOTTED_VERSIONS)

@@ -74,13 +74,13 @@ def verdicts(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, link: L
 
 
 def latency(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, link: Link | None = None) -> Drawn:
-    """Within how much time half and 90% of the first outcomes came, by the week of the decision.
+    """The time within which half and 90% of the first outcomes came, by the week of the decision.
 
     Args:
-        frame: {week, decisions, with_outcome, median_hours, p90_hours}; weeks without an outcome are left out.
+        frame: {week, decisions, with_outcome, median_hours, `p90_hours`}; weeks without an outcome are left out.
         finding: The sentence above the chart.
-        notes: What was looked at.
-        link: What the points of a week lead to; the row has `week`.
+        notes: Sentences about the selected decisions.
+        link: The target of the points of a week; the row has `week`.
     """
     days = (frame["p90_hours"].cast(pl.Float64).max() or 0) > _LONG  # type: ignore[operator]
     known = frame.filter(pl.col("median_hours").is_not_null())

@@ -108,7 +108,7 @@ def require_measured(snapshot: Snapshot, policy_id: str, metric: str) -> None:
     Args:
         snapshot: The scope's chain.
         policy_id: The policy.
-        metric: The metric's name.
+        metric: The name of the metric.
 
     Raises:
         OperatorError: `METRIC_UNKNOWN`. The message lists the known names.

@@ -155,7 +155,7 @@ class CounterfactualReport:
         return f"No rulebook of the slice reads {listed(unread)}: patching it changes nothing." if unread else ""
 
     def plot(self) -> alt.LayerChart | alt.FacetChart:
-        """A chart of how many decisions of each verdict would get which new verdict."""
+        """A chart of the decisions by their original and their new verdict."""
         from workbench.charts.counterfactuals import verdicts
 
         body = self.body

@@ -1,8 +1,10 @@
 """Names, dates, and shares as people read them, the same in every table and chart.
 
-heading("terminal_coverage")      Terminal coverage
-described("revenue_eur")          Revenue (EUR)
-day(date(2026, 7, 14))            14 July 2026
+    heading("terminal_coverage")      Terminal coverage
+    described("revenue_eur")          Revenue (EUR)
+    day(date(2026, 7, 14))            14 July 2026
+
+Dates are in UTC.
 """
 
 from __future__ import annotations

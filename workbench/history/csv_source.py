@@ -1,7 +1,7 @@
-"""CSV as RFC 4180 has it: UTF-8, commas, quotes doubled within quotes, a header; lines end in LF or CRLF.
+"""Reads CSV as in RFC 4180: UTF-8, commas, quotes doubled within quotes, and a header. Lines end in `LF` or `CRLF`.
 
-A block of the file is looked at for the ends of its records before any of it is parsed, so that a record without an end
-is refused when it is longer than `MAX_RECORD`, and never held whole.
+The ends of records in a block are found before any of it is parsed. So a record without an end is refused as soon as it
+is longer than `MAX_RECORD`, and is never held as a whole.
 """
 
 from __future__ import annotations

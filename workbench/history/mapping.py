@@ -1,4 +1,4 @@
-"""The map of a history: which column of the sources holds what.
+"""The map of a history: the source column of each field.
 
     history_map_version: decision_history_map_v1
     id: {column: booking}
@@ -8,8 +8,8 @@
     facts:
       order_total: {column: total, type: number}
 
-`{column: NAME}` is read from the row; where a member may be a constant, a plain value is one. The shape stands in
-schemas/history-map-v1.schema.json; what a schema cannot say is added here.
+`{column: NAME}` is read from the row. Where a constant is allowed, a plain value is one. The schema is
+`schemas/history-map-v1.schema.json`; this module adds the rules that a schema cannot express.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ MAP_VERSION: Final = "decision_history_map_v1"
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member that is read from a column.
+    """A field that is read from a column.
 
     Attributes:
         name: Its path in the map: `outcome`, `facts.order_total`.
         column: The column.
-        kind: id, time, text, choice, boolean, number, integer or string.
-        values: The meaning of each cell, for a choice or a boolean; None where cells are true and false.
-        time: How times are written.
+        kind: id, time, text, choice, boolean, number, integer, or string.
+        values: The meaning of each cell, for a choice or a boolean; None if cells are true and false.
+        time: The format of times.
     """
 
     name: str

@@ -17,7 +17,7 @@ NUMBER: Final = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$"
 _FRACTION: Final = r"\.[0-9]*[1-9]|[eE]-"
 _LATER: Final = (
     "It lies in the future, but cases are past. Correct it, or the format or time zone in the map. If the row has "
-    "no date, leave it out."
+    "no date, leave the row out."
 )
 _NO_VALUE: Final = "If it means that there is no value, add it to null_values in the map."
 _PLAIN: Final = (
@@ -57,12 +57,12 @@ def sentences_of(member: Member, cells: pl.Series, read: pl.Series) -> pl.Series
 
 
 def reason_of(member: Member, *, empty: bool, sentence: str = "") -> tuple[str, str]:
-    """Why a cell of a member is refused: a stable word, and the same for a person.
+    """The reason why a cell is refused: a stable code, and a sentence.
 
     Args:
-        member: The member.
+        member: The field.
         empty: Whether the cell is empty.
-        sentence: What `sentences_of` says of it; empty where it says nothing.
+        sentence: The result of `sentences_of`; empty if it has none.
     """
     if empty:
         return "missing", f"The cell is empty, but every row needs {member.name}."

@@ -3,7 +3,7 @@
     source = examine(Path("2023.csv"), None)
     for batch in batches(source, map_, Cursor()): ...
 
-A row's cells come as texts, whatever the kind of the file: the map alone says of which type they are.
+The cells of a row are texts, whatever the kind of the file. Only the map says which types they have.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class Source:
     """A file that is imported.
 
     Attributes:
-        path: Where it lies.
-        kind: csv, parquet or jsonl.
+        path: Its path.
+        kind: `csv`, `parquet`, or `jsonl`.
         bytes: Its size.
         sha256: The hash of its bytes.
-        changed: When it was changed last, in nanoseconds, as the file system says.
+        changed: When it was last changed, in nanoseconds, according to the file system.
     """
 
     path: Path

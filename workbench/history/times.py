@@ -61,11 +61,11 @@ _LAST: Final = 253_402_300_799_999
 
 @dataclass(frozen=True)
 class TimeFormat:
-    """How a column writes times.
+    """The format of times in a column.
 
     Attributes:
-        format: iso8601, date, unix_seconds, unix_milliseconds, or a pattern.
-        zone: The zone of times that name none.
+        format: `iso8601`, `date`, `unix_seconds`, `unix_milliseconds`, or a pattern.
+        zone: The time zone of times without one.
     """
 
     format: str
@@ -77,10 +77,10 @@ class TimeFormat:
         return self.format == "date" or ("%" in self.format and "%H" not in self.format)
 
     def faults(self, cells: pl.Series) -> pl.Series:
-        """Why each cell is refused, as a sentence; null where a cell is null.
+        """The reason why each cell is refused, as a sentence; null for a null cell.
 
         Args:
-            cells: Texts, none of which `read` takes for a time.
+            cells: Texts that `read` does not accept as a time.
         """
         example = _EXAMPLES.get(self.format) or _DIRECTIVE.sub(lambda of: _WRITTEN[of[1]], self.format)
         unfit = pl.lit(f"It does not match the format {self.format}, for example {example}.")

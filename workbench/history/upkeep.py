@@ -50,8 +50,8 @@ def erase(lake: Path, scope_id: str, scope: str, name: str, ids: Sequence[str]) 
         ids: The rows' own ids, or their decision ids, which begin with `row:`; one that is erased already stays so.
 
     Raises:
-        OperatorError: `HISTORY_UNKNOWN`; `HISTORY_ROW_UNKNOWN`, and nothing is erased; `HISTORY_MANIFEST_INVALID`, `LAKE_BUSY`
-            or `LAKE_UNWRITABLE`.
+        OperatorError: `HISTORY_UNKNOWN`; `HISTORY_ROW_UNKNOWN`, and nothing is erased; `HISTORY_MANIFEST_INVALID`,
+            `LAKE_BUSY`, or `LAKE_UNWRITABLE`.
     """
     folder = sets.folder_of(lake, scope_id)
     sets.require(lake, scope_id, scope, name)

@@ -64,7 +64,7 @@ class Frozen:
         return scope_id in self.rows["scope_id"]
 
     def others(self, scope_id: str, policy_id: str) -> list[Coded]:
-        """What is told of all scopes but one that count for a policy."""
+        """The shared figures of all scopes but one that count for a policy."""
         found = self.rows.filter(pl.col("policy_id") == policy_id, pl.col("scope_id") != scope_id)
         return [Coded(*row) for row in found.select(Coded._fields).rows()]
 
@@ -80,20 +80,19 @@ def latest(lake: Path) -> Frozen | None:
 
 
 def keep_frozen(ledger: Ledger, lake: Path, personal: Personal, now: datetime) -> str | None:
-    """Freezes the month that has begun, unless it is, and removes those that are long past; whoever calls it has the
-    lease.
+    """Freezes the month that has begun, if it is not frozen yet, and removes old ones. The caller must hold the lease.
 
     Args:
         ledger: The ledger.
         lake: The lake's directory.
-        personal: What the lake leaves out.
+        personal: The fields that the lake leaves out.
         now: The current moment.
 
     Returns:
-        The month, where it was frozen now.
+        The month, if it was frozen now.
 
     Raises:
-        ServiceUnavailable: `SVC_REPORT_UNAVAILABLE`: the lake lacks too much of a scope that takes part, and no scope is
+        ServiceUnavailable: `SVC_REPORT_UNAVAILABLE`: the lake lacks too much of a scope that takes part. No scope is
             frozen before all can be. `SVC_STORAGE_UNAVAILABLE`.
         OperatorError: `LAKE_UNWRITABLE`.
     """
@@ -171,13 +170,13 @@ def frozen_months(lake: Path) -> list[str]:
 
 
 def fault(lake: Path, month: str, ledger: Ledger | None, personal: Personal) -> str | None:
-    """What is wrong with what is frozen of a month, in a sentence; None where all is well.
+    """The fault of a frozen month, as a sentence; None without a fault.
 
     Args:
         lake: The lake's directory.
-        month: A month that is frozen.
-        ledger: The ledger to freeze it from once more; None to look at the file alone.
-        personal: What the lake leaves out.
+        month: A frozen month.
+        ledger: The ledger to freeze it from again; None to check only the file.
+        personal: The fields that the lake leaves out.
 
     Raises:
         ServiceUnavailable: As `keep_frozen`.

@@ -1,10 +1,11 @@
-"""Compaction: many small files become few, and each decision gets its latest outcome, its metrics and its receipt.
+"""Compaction: merges many small files into few, and gives each decision its latest outcome, its metrics, and its
+receipt.
 
     compactor = Compactor(Path("var/lake"))
     for manifest in compactor.compact(manifest): ...
 
-So a report is a scan and not a join, however long ago an outcome's decision was made. Each step is one commit, as an
-export's is; killed in between, it is simply done again.
+So a report is a scan and not a join, even if an outcome came long after its decision. Each step is one commit, like
+that of an export. A killed step runs again.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ _Change: TypeAlias = tuple[list[LakeFile], list[LakeFile]]
 
 
 class Compactor:
-    """Compacts what a lake holds of a scope; whoever calls it has the lease."""
+    """Compacts the lake's files of a scope. The caller must hold the lease."""
 
     def __init__(self, lake: Path, *, clock: Callable[[], float] = time.time) -> None:
         """Takes the lake's directory and the clock, in seconds since 1970, UTC."""

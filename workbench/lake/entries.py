@@ -1,9 +1,9 @@
-"""From the ledger's entries to the lake's rows: the same for what is exported and for the tail that a report adds.
+"""Turns the ledger's entries into the lake's rows, both for exports and for the tail that a report adds.
 
     frames(scope_id, entries, rulebook_fields, withheld)["outcomes"]
 
-What is read here the service wrote itself, so that bodies are decoded by type, and only the members that a column
-holds; an entry that cannot be read stops the export there.
+The service wrote these entries itself. So bodies are decoded by type, with only the fields that a column holds. An
+unreadable entry stops the export.
 """
 
 from __future__ import annotations
@@ -333,10 +333,10 @@ _FACTS: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 def chunks(page: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
-    """Entries unpacked, in parts that are bounded in memory: what was deflated can be a thousand times as long.
+    """Unpacks entries in parts of bounded size, because a deflated entry can grow a thousandfold.
 
     Args:
-        page: The entries, as rows of the ledger with the members of `FollowedEntry`.
+        page: The entries, as rows of the ledger with the fields of `FollowedEntry`.
     """
     chunk: list[Sequence[Any]] = []
     room = _CHUNK_BYTES
@@ -718,7 +718,7 @@ def concat(parts: Sequence[Frames]) -> Frames:
 
 
 def together(table: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """The rows of one table; of facts each part may have other fields, of which no more are kept than a part has."""
+    """The rows of one table. For facts, each part may have other fields, and only those of the part are kept."""
     if table != "facts":
         return pl.concat(parts)
     kept = dict.fromkeys(name for part in parts for name in part.columns)

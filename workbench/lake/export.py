@@ -61,7 +61,7 @@ _BATCH_BYTES: Final = 256 * 1024 * 1024
 
 
 class Exporter:
-    """Exports the chains of a ledger into a lake; whoever calls it has the lease."""
+    """Exports the chains of a ledger into a lake. The caller must hold the lease."""
 
     def __init__(
         self,
@@ -97,8 +97,8 @@ class Exporter:
         """What the lake holds of a scope; an empty manifest where it holds nothing, or what is now personal.
 
         Raises:
-            OperatorError: `LAKE_MANIFEST_INVALID`, `LAKE_OF_ANOTHER_LEDGER`, or `LAKE_LEAVES_OUT_MORE` where it leaves out
-                what this exporter does not: a process that still has earlier settings must not bring it back.
+            OperatorError: `LAKE_MANIFEST_INVALID`, `LAKE_OF_ANOTHER_LEDGER`, or `LAKE_LEAVES_OUT_MORE` if it leaves out
+                fields that this exporter does not: a process with old settings must not export them again.
         """
         new = Manifest(scope.scope_id, scope.name, scope.head.chain_id, personal=self._personal.marks)
         found = load(self._lake, scope.scope_id)
@@ -122,7 +122,8 @@ class Exporter:
             most: How many entries are exported at most; None for all.
 
         Raises:
-            OperatorError: `LAKE_MANIFEST_INVALID`, `LAKE_OF_ANOTHER_LEDGER`, `LAKE_ENTRY_UNREADABLE` or `LAKE_UNWRITABLE`.
+            OperatorError: `LAKE_MANIFEST_INVALID`, `LAKE_OF_ANOTHER_LEDGER`, `LAKE_ENTRY_UNREADABLE`,
+                or `LAKE_UNWRITABLE`.
             ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         manifest = self.manifest(scope)

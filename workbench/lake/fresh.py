@@ -29,18 +29,18 @@ MAX_TAIL_BYTES: Final = 256 * 1024 * 1024
 
 
 def fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal, *, facts: bool = True) -> Snapshot:
-    """A scope's chain, all of it: what was acknowledged before this is called is in it.
+    """A scope's complete chain, including everything acknowledged before the call.
 
     Args:
         ledger: The ledger.
         lake: The lake's directory.
         scope_id: The scope.
-        personal: What is left out.
-        facts: Whether facts and rulebooks are wanted of what the lake lacks.
+        personal: The fields that are left out.
+        facts: Whether to include facts and rulebooks of entries that the lake lacks.
 
     Raises:
-        ServiceUnavailable: `SVC_REPORT_UNAVAILABLE` where the lake is too far behind, or cannot be used;
-            `SVC_STORAGE_UNAVAILABLE` where that is so of the ledger, or an entry of it is damaged.
+        ServiceUnavailable: `SVC_REPORT_UNAVAILABLE` if the lake is too far behind, or unusable;
+            `SVC_STORAGE_UNAVAILABLE` if the ledger is, or if one of its entries is damaged.
     """
     try:
         return _fresh(ledger, lake, scope_id, personal, facts=facts)

@@ -50,7 +50,7 @@ def lease(lake: Path, *, patience: float) -> Iterator[None]:
 
 
 def unwritable(lake: Path, error: OSError) -> OperatorError:
-    """LAKE_UNWRITABLE, with the reason in it."""
+    """`LAKE_UNWRITABLE`, with the reason."""
     return OperatorError(
         "LAKE_UNWRITABLE",
         f"The lake {lake} cannot be read or written ({error.strerror or error}). The ledger still has all of its data.",

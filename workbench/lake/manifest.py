@@ -1,7 +1,7 @@
-"""The manifest of a scope: which files the lake holds, and which stretch of the chain each of them comes from.
+"""The manifest of a scope: the lake's files, and the stretch of the chain that each of them covers.
 
-It is replaced as a whole, in one step: a reader sees the lake before an export or after it, and what a crash leaves
-behind is in no manifest and so in no answer.
+It is replaced in one step, so a reader sees the lake either before an export or after it. Files that a crash leaves
+behind are in no manifest, and so in no answer.
 """
 
 from __future__ import annotations
@@ -124,8 +124,7 @@ def directory_of(lake: Path, scope_id: str) -> Path:
 
 
 def load(lake: Path, scope_id: str) -> Manifest | None:
-    """The manifest of a scope; None where the lake has nothing of it, or what an earlier release made, which the next
-    export makes anew.
+    """The manifest of a scope; None if the lake has none, or one of an earlier release, which the next export replaces.
 
     Raises:
         OperatorError: `LAKE_MANIFEST_INVALID`.

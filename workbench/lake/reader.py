@@ -480,7 +480,7 @@ class Snapshot:
         return reported_on((outcomes, executions, resolutions))
 
     def fact_fields(self) -> list[str]:
-        """The fields of facts that have typed columns, over all policies."""
+        """The fields of facts that have typed columns, whatever the policy."""
         columns = {
             name
             for file in self.manifest.of("facts")
@@ -615,7 +615,7 @@ class Lake:
         return self.snapshots[name]
 
     def table(self, name: str) -> pl.LazyFrame:
-        """The rows of a table, over all scopes.
+        """The rows of a table, in all scopes.
 
         Raises:
             OperatorError: `LAKE_TABLE_UNKNOWN`.
@@ -624,7 +624,7 @@ class Lake:
         return pl.concat([pl.LazyFrame(schema=schema(name)), *(of.table(name) for of in self.snapshots.values())])
 
     def files(self, table: str, *, stale: bool = False) -> list[Path]:
-        """The files that hold a table's rows, over all scopes. For one scope, use `scope(name).files(table)`.
+        """The files that hold a table's rows, in all scopes. For one scope, use `scope(name).files(table)`.
 
         Args:
             table: The table.
@@ -637,7 +637,7 @@ class Lake:
         return [file for of in self.snapshots.values() for file in of.files(table, stale=stale)]
 
     def sql(self, table: str, *, stale: bool = False) -> str:
-        """A DuckDB query that returns a table's rows, over all scopes. For one scope, use `scope(name).sql(table)`.
+        """A DuckDB query that returns a table's rows, in all scopes. For one scope, use `scope(name).sql(table)`.
 
         Args:
             table: The table.

@@ -1,10 +1,10 @@
-"""Holding a lake against its manifest, its chain and its ledger.
+"""Verifies a lake against its manifest, its chain, and its ledger.
 
     for finding in verify(Path("var/lake"), manifest, ledger): print(finding.check, finding.detail)
 
-The chain's leaves and rolling roots are computed anew from the rows, so that a row that was changed, left out, doubled
-or moved shows, and the end of it is the root that the ledger, or a checkpoint kept elsewhere, has at that position.
-What a row holds beside its hashes is compared with the ledger's own entries where a ledger is given.
+The chain's leaves and rolling roots are recomputed from the rows. So a changed, missing, duplicated, or moved row is
+found, and the last root equals the one that the ledger, or a checkpoint kept elsewhere, has at that position. Columns
+that no hash covers are compared with the ledger's own entries, if a ledger is given.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _PIECE: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something in the lake that is not as it should be.
+    """A fault in the lake.
 
     Attributes:
-        check: files, rows, chain, rulebooks, cases, metrics or ledger.
-        detail: What, and where.
+        check: files, rows, chain, rulebooks, cases, metrics, or ledger.
+        detail: The fault and its place.
     """
 
     check: str

@@ -41,7 +41,7 @@ class Deciding:
 
     Attributes:
         then: The candidate.
-        base: The version that is in force; None for a first route.
+        base: The active version; None for a first route.
     """
 
     def __init__(self, candidate: Rulebook, base: Rulebook | None, adapter: str | None) -> None:
@@ -57,8 +57,10 @@ class Deciding:
 
     @property
     def columns(self) -> list[pl.Expr]:
-        """`reason`, null where a decision can be decided anew, and the places of the outcomes, `base_index` and
-        `then_index`, null where it cannot; of rows with `known`, `adapter_manifest_hash` and the columns of the fields.
+        """The columns `reason`, `base_index`, and `then_index`.
+
+        `reason` says why a decision cannot be decided again, and is null if it can. The others are the indexes of the
+        outcomes, null if it cannot. The rows need `known`, `adapter_manifest_hash`, and the columns of the fields.
         """
         made_by = pl.col("adapter_manifest_hash")
         other = made_by.is_not_null() if self._adapter is None else made_by.ne_missing(pl.lit(self._adapter))
@@ -82,8 +84,9 @@ class Deciding:
 
     @property
     def differs(self) -> pl.Expr:
-        """Whether a decision was decided otherwise than the base decides it, or without one than the candidate does;
-        of rows with `columns` and the members of the outcome as it was.
+        """Whether the original decision differs from the base's, or, without a base, from the candidate's.
+
+        The rows need `columns` and the fields of the original outcome.
         """
         evaluator, index = (self.then, "then_index") if self.base is None else (self.base, "base_index")
         told = told_by(evaluator)

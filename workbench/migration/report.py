@@ -124,7 +124,7 @@ def require_replaceable(path: Path) -> None:
 
 
 def write_report(path: Path, document: _Part, evidence: _Part) -> None:
-    """Writes the report as its file's name says: .html, .md or .json, which is the evidence.
+    """Writes the report in the format of the file's ending: `.html`, `.md`, or `.json`, which is the evidence.
 
     Raises:
         OperatorError: `REPORT_FORMAT_UNKNOWN` or `FILE_UNWRITABLE`.
@@ -143,7 +143,8 @@ def write_report(path: Path, document: _Part, evidence: _Part) -> None:
 
 
 def write_decisions(path: Path, runs: Mapping[str, HistoryRun]) -> None:
-    """Writes every decision that changes, or cannot be decided anew, as its file's name says: .parquet or .csv.
+    """Writes every decision that changes, or cannot be decided again, in the format of the file's ending: `.parquet` or
+    `.csv`.
 
     Raises:
         OperatorError: `REPORT_FORMAT_UNKNOWN` or `FILE_UNWRITABLE`.

@@ -1,7 +1,9 @@
-"""What a shadow found, for people: as sentences, and as the report of its migration over the shadow's decisions.
+"""The result of a shadow for people: as sentences, and as the report of its migration over the shadow's decisions.
 
-for line in shadow_lines(shadow): print(line.text)
-as_markdown(document, live_evidence(stored.evidence, shadow))
+    for line in shadow_lines(shadow): print(line.text)
+    as_markdown(document, live_evidence(stored.evidence, shadow))
+
+Such a report is not evidence.
 """
 
 from __future__ import annotations
@@ -81,9 +83,9 @@ def _found(history: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def live_evidence(evidence: Mapping[str, Any], shadow: Shadow) -> dict[str, Any]:
-    """What the report of a migration is made of, with the shadow's decisions in the place of the past ones.
+    """The data of a migration's report, with the shadow's decisions instead of the past ones.
 
-    It is no evidence, cannot be approved, and has no `evidence_hash`; `proposal_evidence_hash` is the proposal's.
+    It is not evidence, cannot be approved, and has no `evidence_hash`; `proposal_evidence_hash` is the proposal's.
 
     Args:
         evidence: The evidence of the latest proposal.
@@ -93,8 +95,8 @@ def live_evidence(evidence: Mapping[str, Any], shadow: Shadow) -> dict[str, Any]
         The evidence with other histories, and `shadow`: {started_at, started_by, from_position, looked_at, decisions}.
 
     Raises:
-        OperatorError: `SHADOW_NOT_LOOKED_AT`: it found nothing yet. `EVIDENCE_STALE`: another version is in force than the
-            evidence compares with.
+        OperatorError: `SHADOW_NOT_LOOKED_AT`: it has no result yet. `EVIDENCE_STALE`: the evidence compares with a
+            version that is no longer active.
     """
     if shadow.found is None:
         raise OperatorError(

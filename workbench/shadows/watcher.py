@@ -1,10 +1,10 @@
-"""Looks at the shadows that run: the candidates of open migrations decide the exported tail of the chain anew.
+"""Updates the running shadows: the candidates of open migrations decide the exported tail of the chain again.
 
     watcher = Watcher(ledger, lake, migrations)
-    watcher.look()             # looks where the lake went on, and returns at once where that is too early
+    watcher.look()             # runs if the lake grew, and returns at once if that is too early
 
-It reads what the lake holds by then. No candidate runs where decisions are made, and none authorizes anything. What a
-look finds is whole: each dry run goes over everything that was decided since its shadow was started.
+It reads what the lake holds at that time. No candidate runs where decisions are made, and none authorizes anything.
+Each update is complete: the dry run covers everything that was decided since the shadow started.
 """
 
 from __future__ import annotations

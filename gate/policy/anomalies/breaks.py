@@ -1,20 +1,19 @@
-"""Breaks: decisions whose life went otherwise than the protocol asks. Each is a fact, and no matter of chance.
+"""Breaks: decisions that broke a rule of the protocol. Each break is a fact, and chance plays no part.
 
-    executed_without_yes      a receipt says executed or queued, and before it there was neither a yes nor a grant
-    executed_though_refused   the same, and the owner of the held action had refused it before
-    executed_though_expired   the same, and the review had expired before
-    executed_before_grant     the same, and the owner granted the action later
-    executed_after_grant_ended
-                              a receipt behind the grant says executed or queued, after the grant had ended
-    duplicate_execution       more receipts say executed than were reverted, by more than one
-    binding_mismatch          a receipt names another target than the decision
-    action_mismatch           a receipt says executed or queued, and names another action than was decided or held
-    state_mismatch            the state changed though nothing was executed, or did not though something was
-    approved_without_receipt  yes, and no receipt a day later, nor an outcome that says nothing was executed
-    outcome_overdue           executed, and no terminal outcome 30 days later
-    outcome_reversed          an outcome said succeeded, and the latest says failed or reverted
+    executed_without_yes        executed or queued without an earlier yes or grant
+    executed_though_refused     executed or queued after the owner had refused it
+    executed_though_expired     executed or queued after its review had expired
+    executed_before_grant       executed or queued, and granted later
+    executed_after_grant_ended  executed or queued after the grant had ended, by a receipt behind the grant
+    duplicate_execution         executed more often than reverted, by more than one
+    binding_mismatch            a receipt states another target than the decision
+    action_mismatch             executed or queued, and the receipt states another action than decided or held
+    state_mismatch              the state changed without an execution, or did not change with one
+    approved_without_receipt    yes, without a receipt a day later or an outcome that says nothing was executed
+    outcome_overdue             executed, without a terminal outcome 30 days later
+    outcome_reversed            an outcome said succeeded, and the latest says failed or reverted
 
-Times are counted to the date of the chain's last entry, so that the same ledger gives the same report.
+Times are measured to the date of the chain's last entry, so the same ledger gives the same report.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ from gate.policy.anomalies.scores import BELOW_HIGH, SHARE, THRESHOLD, score
 from gate.policy.confidence import wilson_interval
 
 RECEIPT_DUE: Final = timedelta(hours=24)
-"""How long after a yes its execution receipt is due."""
+"""The time after a yes by which its execution receipt is due."""
 
 OUTCOME_DUE: Final = timedelta(days=30)
-"""How long after an execution a terminal outcome is due."""
+"""The time after an execution by which a terminal outcome is due."""
 
 
 class Rule(NamedTuple):
     """A kind of break.
 
     Attributes:
-        meaning: What happened, to go before how many decisions it happened to.
-        score: The score of a single one; None where it is the share of the decisions that could have it that counts.
-        next: What to look at next.
+        meaning: What happened, as the beginning of a sentence.
+        score: The score of a single one; None if the score follows from its share of the decisions that could have it.
+        next: The next step.
     """
 
     meaning: str

@@ -1,11 +1,11 @@
-"""The anomaly report of a policy, `policy_anomalies_v1`: what was counted is judged, sorted, and told.
+"""The anomaly report of a policy, `policy_anomalies_v1`: it judges the counts, sorts the findings, and describes them.
 
     question = AnomaliesQuestion("refund_policy", threshold=0.8)
     found = find(counted, question)
     listed = strongest(found, question)
     report = anomaly_report(counted, found, ids, question)
 
-It holds no date but those of the ledger: the same ledger gives the same report, byte for byte.
+It contains only dates of the ledger: the same ledger gives the same report, byte for byte.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def find(counted: Counted, question: AnomaliesQuestion) -> list[Anomaly]:
     """Every anomaly, in the order of the report.
 
     Args:
-        counted: What was counted.
-        question: The question; its threshold is not looked at yet.
+        counted: The counts.
+        question: The question. Its threshold is not applied yet.
     """
     told = Telling(counted, question.policy_id)
     found = [told.broken(of) for of in counted.broken if of.count]
@@ -95,7 +95,7 @@ def find(counted: Counted, question: AnomaliesQuestion) -> list[Anomaly]:
 
 
 def strongest(found: Iterable[Anomaly], question: AnomaliesQuestion) -> list[Anomaly]:
-    """Those that are listed: with at least the score that is asked for, so many at most."""
+    """The anomalies that are listed: at most `max_items` that reach the threshold."""
     return [anomaly for anomaly in found if anomaly.score >= question.threshold][: question.max_items]
 
 
@@ -105,16 +105,16 @@ def anomaly_report(
     decision_ids: Sequence[Sequence[str]],
     question: AnomaliesQuestion,
 ) -> dict[str, Any]:
-    """What is anomalous about a policy's decisions (`policy_anomalies_v1`).
+    """The anomaly report of a policy (`policy_anomalies_v1`).
 
     Args:
-        counted: What was counted of the decisions that the question chooses.
-        found: The anomalies, as `find` gives them.
-        decision_ids: Of each of the `strongest`, the ids of decisions that show it.
+        counted: The counts of the decisions that the question selects.
+        found: The anomalies from `find`.
+        decision_ids: For each of the `strongest`, the ids of decisions that show it.
         question: The question.
 
     Returns:
-        The report, with `anomaly_hash` over the rest of it.
+        The report, with `anomaly_hash` over its other fields.
     """
     above = [anomaly for anomaly in found if anomaly.score >= question.threshold]
     listed = strongest(found, question)

@@ -380,7 +380,7 @@ def found(kind: str, subject: str = "", *, start: str, end: str, **more: Any) ->
                 end="2026-10-17T07:00:00.000",
                 numbers={"count": 1, "of": 1309},
             ),
-            "p: 1 of 1,309 decisions has a receipt that names another target",
+            "p: 1 of 1,309 decisions has a receipt that states another target",
         ),
     ],
 )

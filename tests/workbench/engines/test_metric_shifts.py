@@ -308,8 +308,8 @@ def test_a_version_that_met_other_cases_is_no_alarm_and_the_report_says_so(tmp_p
     found = next(of for of in body["anomalies"] if "version_differs:2" in of["reasons"])
     assert (found["severity"], found["anomaly_score"]) == ("medium", 0.79)
     assert "cases_differ:kind" in found["reasons"]
-    assert found["summary"].endswith("; its cases are others, by kind.")
-    assert found["look_at_next"][0]["what"] == "Compare like cases: those of version 2 are others."
+    assert found["summary"].endswith("; its cases differ in kind.")
+    assert found["look_at_next"][0]["what"] == "Compare like cases: version 2 decided different ones."
     assert body == independent.anomalies(chain.entries, chain.requests, POLICY, **every)
 
 

@@ -104,8 +104,10 @@ def test_severities_are_explained_by_their_scores() -> None:
 
 def test_one_that_grew_is_told_apart_from_one_that_did_not() -> None:
     now = listed("high", 0.82)
-    assert sentences.grown("medium", 0.67, now) == ("It grew since: medium, score 0.67, then; high, score 0.82, now")
-    assert sentences.grown("high", 0.82, now).startswith("It did not grow since: high, score 0.82, then")
+    assert sentences.grown("medium", 0.67, now) == (
+        "It has grown since: medium, score 0.67, then; high, score 0.82, now"
+    )
+    assert sentences.grown("high", 0.82, now).startswith("It has not grown since: high, score 0.82, then")
 
 
 @pytest.mark.parametrize(

@@ -307,4 +307,4 @@ def test_imported_outcomes_that_are_dated_on_a_day_before_their_case_are_noted(t
         outcome_at={"column": "at", "format": "date"},
     )
     notes = effectiveness(imported(plan_of(tmp_path / "lake", [file], map_)), POLICY).to_dict()["notes"]
-    assert notes[-1] == "1 decision has an outcome that is dated before the decision: check these dates."
+    assert notes[-1] == "1 decision has an outcome that is dated before the decision. Check these dates."

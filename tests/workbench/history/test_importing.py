@@ -58,7 +58,7 @@ def test_another_content_under_the_same_name_is_refused_until_it_is_removed(tmp_
     lake, file = tmp_path / "lake", write_csv(tmp_path / "past.csv", ROWS)
     import_history(plan_of(lake, [file]))
     other = small_map(policy_version="2023")
-    with pytest.raises(OperatorError, match=r"differs in: map.*gate history remove past --scope acme") as error:
+    with pytest.raises(OperatorError, match=r"different: map.*gate history remove past --scope acme") as error:
         import_history(plan_of(lake, [file], other))
     assert error.value.code == "HISTORY_EXISTS"
     upkeep.remove(lake, SCOPE_ID, SCOPE, NAME)

@@ -323,7 +323,7 @@ class TestSentences:
         export()
         watcher(instance).look()
         assert f"has run since {shadow.started_at}" in self.told(at)
-        assert "ada started it." in self.told(at)
+        assert "started by ada" in self.told(at)
         assert "version 2 compared with the active version 1; 1 decision so far." in self.told(at)
         assert "The decision would be the same." in self.told(at)
         by_route(chain, *MARGINS)

@@ -1,7 +1,7 @@
-"""A chart's specification for a width in pixels, axes and legends included, with all texts at their size.
+"""Fits a chart's specification to a width in pixels, including axes, legends, and full-size texts.
 
-Vega makes the plot as wide as its axes and its legend leave room for. Where they leave too little, names stand above
-their rows instead of beside them, the legend stands below the plot, and long names lose their middle.
+Vega makes the plot as wide as its axes and its legend allow. If there is too little room, names move above their rows,
+the legend moves below the plot, and long names are shortened in the middle.
 """
 
 from __future__ import annotations

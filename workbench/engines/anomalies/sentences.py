@@ -76,7 +76,7 @@ def reasons(anomaly: AnomalyDocument) -> list[str]:
 
 
 def improved(anomaly: AnomalyDocument) -> bool:
-    """Whether it is of outcomes of which none got worse: a recovery, which needs nobody's attention."""
+    """Whether it is about outcomes and none got worse: a recovery, which needs no attention."""
     if anomaly["kind"] != "outcome_shift":
         return False
     changes = anomaly["numbers"]["changes"]
@@ -132,12 +132,12 @@ def effect(anomaly: AnomalyDocument, metric: str | None = None) -> str:
 
 
 def several(listed: Sequence[AnomalyDocument], *, of: str, opened: int | None = None) -> str:
-    """How many anomalies a list has.
+    """The number of anomalies in a list.
 
     Args:
-        listed: They.
-        of: What they are of: `4 policies`, or the name of one.
-        opened: How many of them are open; None where that is not said.
+        listed: The anomalies.
+        of: Their subject: `4 policies`, or the name of one.
+        opened: The number that are open; None to leave it out.
     """
     if not listed:
         return f"No anomalies in {of}"
@@ -148,7 +148,7 @@ def several(listed: Sequence[AnomalyDocument], *, of: str, opened: int | None = 
 
 
 def strongest(listed: Sequence[AnomalyDocument]) -> str:
-    """The strongest of some anomalies, of which there is one at least."""
+    """The strongest anomaly of a list that is not empty."""
     first = max(listed, key=lambda anomaly: anomaly["anomaly_score"])
     summary = on_one_line(first["summary"]).removesuffix(".")
     return f"The strongest has score {first['anomaly_score']:.2f}: {summary[0].lower()}{summary[1:]}"

@@ -1,7 +1,7 @@
 """Chooses the facts that separate cases: those that best tell successes from failures, as long as enough cases stay
 alike.
 
-A fact that has nothing to do with the outcome distorts no comparison, and one that has much to do with it distorts the
+A fact that has nothing to do with the outcome distorts no comparison. A fact that has much to do with it distorts the
 most (Brookhart and others, "Variable selection for propensity score models", American Journal of Epidemiology 163,
 2006). The measure is taken within each version, so that differences between versions do not choose the facts.
 

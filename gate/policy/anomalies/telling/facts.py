@@ -1,4 +1,4 @@
-"""Tells facts that drifted."""
+"""Describes facts that drifted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMED: Final = 3
 
 
 class Facts(Base):
-    """Makes anomalies of facts that drifted."""
+    """Turns drifted facts into anomalies."""
 
     def drifted(self, group: Sequence[Drift]) -> Anomaly:
         """Facts that drifted at about the same time."""

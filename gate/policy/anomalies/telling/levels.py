@@ -1,8 +1,8 @@
-"""What of the values of a metric is otherwise: their median, else a quartile, else how many lie above or below it.
+"""Describes how the values of a metric differ: by their median, else a quartile, else the share above or below it.
 
     Differing("upper_quartile", 0.0, 12.5)
 
-Where half of the values or more are the same, as where most cases lose nothing, the median stays though others moved.
+If at least half of the values are equal, such as cases without a loss, the median stays although others moved.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from gate.policy.anomalies.weekly.tails import ABOVE, TAILS
 MEDIAN: Final = "median"
 ORDER: Final = "order"
 SHARES: Final = ("above", "below")
-"""How many values lie above, or below, the median of those before."""
+"""The number of values above, or below, the earlier median."""
 
 QUARTILES: Final[Mapping[str, str]] = {"upper_quartile": "upper quartile", "lower_quartile": "lower quartile"}
 
 
 class Differing(NamedTuple):
-    """What shows best that values lie elsewhere.
+    """The figure that best shows how values differ.
 
     Attributes:
-        name: median, upper_quartile or lower_quartile, whose values these are; above or below, the share of the values
-            that lie so of the median before; order, where only the places of single values differ.
-        before: How much it was.
-        within: How much it is.
+        name: `median`, `upper_quartile`, or `lower_quartile` for these values; `above` or `below` for the share above
+            or below the earlier median; `order` if only the ranks of single values differ.
+        before: Its value before.
+        within: Its value in the window.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Differing(NamedTuple):
 
 
 def differing(level: Mapping[str, Any]) -> Differing:
-    """What shows best that the values of a level lie elsewhere, by its numbers in the report."""
+    """The figure that best shows how the values of a level differ, from its numbers in the report."""
     then, now = level["before"], level["within"]
     rose = level["cliffs_delta"] > 0
     quartiles, shares = (list(QUARTILES), SHARES) if rose else (list(QUARTILES)[::-1], SHARES[::-1])
@@ -55,7 +55,7 @@ def called(metric: str, level: Mapping[str, Any], versions: Sequence[str]) -> st
     """A level in a sentence, without its end.
 
     Args:
-        metric: The metric's name.
+        metric: The name of the metric.
         level: Its numbers in the report.
         versions: The versions that came with it.
     """

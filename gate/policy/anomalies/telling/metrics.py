@@ -1,4 +1,4 @@
-"""Tells metrics that shifted."""
+"""Describes metrics that shifted."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _NAMED: Final = 3
 
 
 class Metrics(Base):
-    """Makes anomalies of metrics that shifted."""
+    """Turns shifted metrics into anomalies."""
 
     def metric(self, group: Sequence[MetricShift]) -> Anomaly:
-        """A metric whose values lie elsewhere, or farther or less far apart."""
+        """A metric whose values are higher or lower, or lie closer together or farther apart."""
         top, windows = group[0], group[0].windows
         first, last = self._ends(windows)
         versions = [] if top.version is not None else self._new_versions(windows)

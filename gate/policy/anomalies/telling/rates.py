@@ -1,4 +1,4 @@
-"""Tells rates of verdicts, reasons and outcomes that shifted."""
+"""Describes shifts of the rates of verdicts, reasons, and outcomes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gate.policy.anomalies.telling.base import Base, days_of, rounded, significa
 from gate.policy.anomalies.weekly.windows import Windows
 
 _IMPROVED: Final = 0.59
-"""The greatest score of outcomes that got better."""
+"""The greatest score of improved outcomes."""
 
 _REPLAY: Final = "Replay them under the previous version: which of them would it not have let through?"
 

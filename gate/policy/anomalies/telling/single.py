@@ -1,4 +1,4 @@
-"""Tells breaks, surges and outliers."""
+"""Describes breaks, surges, and outliers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gate.policy.confidence import wilson_interval
 
 
 class Single(Base):
-    """Makes anomalies of breaks, surges and outliers."""
+    """Turns breaks, surges, and outliers into anomalies."""
 
     def broken(self, of: Broken) -> Anomaly:
         """A kind of break."""
