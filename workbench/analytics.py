@@ -153,9 +153,7 @@ class Analytics:
 
 @contextmanager
 def _frozen_readable() -> Iterator[None]:
-    """Says of a month that cannot be read what concerns the caller, who cannot mend it and has no business with the
-    file's place.
-    """
+    """Tells callers about an unreadable month without the path of its file, because only the operator can fix it."""
     try:
         yield
     except OperatorError as error:
@@ -295,7 +293,7 @@ def _look(looker: Watcher | Alerting, what: str, observer: Observer) -> NoReturn
         try:
             for error in looker.look():
                 observer.failed(what, error)
-        except _ANYTHING as unexpected:  # whatever it is, the next look begins anew
+        except _ANYTHING as unexpected:  # whatever it is, the next look starts again
             observer.failed(what, unexpected)
             pause = _RETRY_SECONDS
         time.sleep(pause)

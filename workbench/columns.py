@@ -406,7 +406,7 @@ BENCHMARKS: Final[Table] = {
     "approval_rate": Column(pl.Float64, f"The approval rate, {_ROUNDED}"),
     "terminal_coverage": Column(pl.Float64, f"The terminal coverage, {_ROUNDED}"),
 }
-"""What is frozen of a month, of all scopes that took part; a file for each month, beside the scopes' tables."""
+"""The frozen figures of a month, of all scopes that took part: one file for each month, next to the scopes' tables."""
 
 TABLES: Final[Mapping[str, Table]] = MappingProxyType(
     {

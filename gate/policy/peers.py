@@ -317,8 +317,8 @@ def _reason(cohort: Cohort | None, scopes: int, decisions: int, question: Benchm
         return "not_frozen"
     if not cohort.member:
         return "not_opted_in"
-    # Nothing is said of the decisions of fewer scopes than anyone may ask for. Questions refuse lower thresholds; what
-    # is told of others does not rest on that alone.
+    # Never report on fewer scopes than the lowest threshold. Questions refuse lower ones, but this guarantee must not
+    # depend on that alone.
     if scopes < max(question.min_cohort_scopes, MIN_SCOPES):
         return "too_few_scopes"
     return "too_few_decisions" if decisions < max(question.min_cohort_decisions, MIN_DECISIONS) else None
@@ -376,7 +376,7 @@ def _recommendation(own: MonthCounts, percentiles: Mapping[str, Mapping[str, flo
         return "not_compared"
     if own.terminal < MIN_OUTCOMES:
         return "insufficient_outcomes"
-    # Rounded as theirs are: a rate that is told as theirs is not below it.
+    # Coded like theirs: a rate with the same code as theirs is not below it.
     rate, cohort = told(own.succeeded, own.terminal), percentiles["success_rate"]
     if rate < cohort["p25"]:
         return "below_cohort"

@@ -35,7 +35,7 @@ from gate.policy.anomalies.statistics import LEAST_P, Share, chi_squared
 
 _Z: Final = NormalDist().inv_cdf(0.975)
 _DIGITS: Final = 6
-# So small a share of the likeliest number changes no p-value that is told.
+# Such a small share of the likeliest number changes no reported p-value.
 _NEGLIGIBLE: Final = 1e-45
 # Two numbers are equally likely if they differ by no more than the error of floats.
 _TIE: Final = 1 + 1e-9

@@ -71,7 +71,7 @@ def overview(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, link: L
     scale = alt.Scale(domain=list(_SEVERITIES), range=[colours.OF[severity] for severity in _SEVERITIES])
     bars = base.mark_bar(height=10).encode(
         x2=alt.X2("until:T"),
-        # Clear of the scores, which stand beside the bars.
+        # Clear of the scores next to the bars.
         color=alt.Color("severity:N", legend=alt.Legend(title="Severity", offset=48), scale=scale, sort=None),
     )
     scores = base.mark_text(align="left", dx=6, fontSize=11).encode(

@@ -131,7 +131,7 @@ def weekly(
 
 
 def _in_force(routes: Sequence[Route], weeks: pl.Series) -> Iterator[alt.Chart]:
-    """A line for each route, with its version beside it, on the side that has more room."""
+    """A line for each route, with its version next to it, on the side that has more room."""
     if not routes:
         return
     ends = [*weeks.cast(pl.Date).drop_nulls().sort(), *(route.at.date() for route in routes)]

@@ -430,7 +430,7 @@ def _publish(plan: Plan, found: HistorySet) -> None:
     staging, directory = plan.staging, plan.directory
     sets.save(staging, found)
     kept = {FILE_NAME, *(Path(file.path).name for file in found.files)}
-    # The state goes last: without it, an import begins anew.
+    # The state goes last: without it, an import starts from the beginning.
     for file in sorted(staging.iterdir(), key=lambda each: each.name == _STATE):
         if file.name not in kept:
             file.unlink()

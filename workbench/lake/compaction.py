@@ -217,8 +217,8 @@ def _takes(manifest: Manifest, file: LakeFile) -> bool:
 
 
 def _small(manifest: Manifest, many: int) -> Iterator[list[LakeFile]]:
-    """What is to be merged: files of a table and month that are of a size, so that none is written anew for each
-    handful of rows that comes after it; all that are small where few are let be.
+    """The files to merge: those of a table and month of similar size, so that no file is rewritten for a few rows. If
+    few may stay, all small ones.
     """
     groups: defaultdict[tuple[str, str, int], list[LakeFile]] = defaultdict(list)
     for file in sorted(manifest.files, key=lambda file: file.first_position):

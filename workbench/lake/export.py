@@ -138,7 +138,7 @@ class Exporter:
                     if batch is None:
                         return
                     manifest = self._commit(manifest, batch)
-                    # The collector would look at every part of it, in vain.
+                    # The collector would inspect every part of it without success.
                     del batch
                 yield manifest
         except OSError as error:

@@ -46,7 +46,7 @@ def fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal, *, fact
         return _fresh(ledger, lake, scope_id, personal, facts=facts)
     except OperatorError as error:
         if error.code == ENTRY_UNREADABLE:
-            # A damaged entry does not mend itself, so retrying is no help.
+            # A damaged entry does not repair itself, so a retry does not help.
             raise ServiceUnavailable(
                 "SVC_STORAGE_UNAVAILABLE", f"The report cannot be created. {error.message} The operator must check it."
             ) from error

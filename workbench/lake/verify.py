@@ -104,9 +104,7 @@ def _digest(file: Path) -> tuple[str, int]:
 
 
 def _rows(lake: Path, manifest: Manifest) -> Iterator[Finding]:
-    """The rows that the manifest tells of, within the stretch of the chain that the lake holds: what is computed anew
-    after this is nothing beyond it.
-    """
+    """The rows that the manifest lists, within the lake's stretch of the chain, which bounds all later checks."""
     if not 0 <= manifest.compacted <= manifest.position:
         yield Finding(
             "rows", f"The manifest says that {manifest.compacted} of {manifest.position} entries are compacted."
@@ -137,7 +135,7 @@ def _told(lake: Path, file: LakeFile) -> tuple[int, int, int, set[str], int]:
 
 
 def _chain(lake: Path, manifest: Manifest) -> Iterator[Finding]:
-    """Leaves and roots, computed anew in the order of the chain."""
+    """Leaves and roots, recomputed in the order of the chain."""
     snapshot = Snapshot(lake, manifest, manifest.position, manifest.merkle_root)
     written: defaultdict[int, set[str]] = defaultdict(set)
     for file in manifest.files:
@@ -217,7 +215,7 @@ def _rulebooks(lake: Path, manifest: Manifest) -> Iterator[Finding]:
 
 
 def _cases(lake: Path, manifest: Manifest) -> Iterator[Finding]:
-    """Cases and metrics, resolved anew from the reports."""
+    """Cases and metrics, resolved again from the reports."""
     snapshot = Snapshot(lake, manifest, manifest.position, manifest.merkle_root)
     up_to = pl.col("position") <= manifest.compacted
     for after in range(0, manifest.compacted, _WINDOW):
@@ -246,7 +244,7 @@ def _cases(lake: Path, manifest: Manifest) -> Iterator[Finding]:
 
 
 def _ledger(lake: Path, manifest: Manifest, ledger: Ledger, scope: FollowedScope) -> Iterator[Finding]:
-    """The rows, made anew from the ledger's entries."""
+    """The rows, created again from the ledger's entries."""
     try:
         require_same_chain(ledger, manifest, scope)
     except OperatorError as error:

@@ -26,11 +26,11 @@ Told: TypeAlias = tuple[str | None, ...]
 """An outcome as it is compared: verdict, application verdict, action, reason code and rule, as `OUTCOME` names them."""
 
 REASONS: Final = ("facts_erased", "adapter_changed", "facts_withheld")
-"""Why a decision cannot be decided anew, in the order in which they are asked for."""
+"""Why a decision cannot be decided again, in the order in which they are asked for."""
 
 ERASED, ADAPTER, WITHHELD_FACT, SAME, CHANGED, APPROVED, BLOCKED = range(7)
-"""What becomes of a decision: the reasons for which it cannot be decided anew, by their places in `REASONS`; then that
-nothing changes, that something does, that it is newly approved, or that it is approved no more.
+"""The fate of a decision: a reason why it cannot be decided again, by its index in `REASONS`; or nothing changes,
+something changes, it is newly approved, or it is no longer approved.
 """
 
 _CODE: Final = pl.UInt8

@@ -321,7 +321,7 @@ def _counting() -> list[pl.Expr]:
 
 
 def _changes(groups: pl.DataFrame, column: str) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """What changes, by a column; decisions that were not decided anew count as decisions alone."""
+    """What changes, by a column; decisions that were not decided again count as decisions alone."""
     for row in groups.group_by(column).agg(_counting()).iter_rows(named=True):
         yield row.pop(column), row
 

@@ -148,7 +148,7 @@ def _how_many(of: _Part) -> Iterator[Line]:
 
 
 def _worth(history: _Part) -> Iterator[Line]:
-    """What the metric comes to in the decisions that would be approved besides, and in those that no more would be."""
+    """The sum of the metric in the decisions that would also be approved, and in those that would no longer be."""
     if not history["money"]:
         return
     moved = [of for of in history["money"] if of["verdict"] != of["then_verdict"]]
@@ -222,7 +222,7 @@ def _beside(outcomes: _Part) -> str:
 def _findings(of: _Part) -> Iterator[Line]:
     every = of["analysis"]["findings"]
     for finding in every:
-        # Most often a misspelt name, which nothing else shows as one.
+        # Most often a misspelled name, which nothing else reveals.
         if finding["kind"] == "undeclared_field":
             yield Line(f"The analysis of the candidate: {finding['message']}", "danger")
     findings = [of for of in every if of["severity"] == "danger" and of["kind"] != "undeclared_field"]
@@ -292,7 +292,7 @@ LOST: Mapping[str, str] = {
     "facts_withheld": "a fact that a rulebook reads is personal, and the lake leaves it out",
     "adapter_changed": "another adapter made their facts, or no adapter did",
 }
-"""Why decisions cannot be decided anew, by reason."""
+"""Why decisions cannot be decided again, by reason."""
 
 
 def corpus_line(corpus: _Part) -> Line:

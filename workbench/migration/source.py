@@ -96,7 +96,7 @@ class LakeHistory:
     rulebook_id: str
 
     def __post_init__(self) -> None:
-        # No rulebook can decide advice anew, not even one that has its policy_id.
+        # No rulebook can decide advice again, not even one that has its policy_id.
         object.__setattr__(self, "snapshot", self.snapshot.binding(self.rulebook_id))
 
     @property

@@ -258,7 +258,7 @@ class Tally:
 
 
 REDECIDED: Final = pl.col("fate") >= SAME
-"""Whether a decision can be decided anew."""
+"""Whether a decision can be decided again."""
 
 IS_CHANGED: Final = pl.col("fate") >= CHANGED
 """Whether the candidate decides it otherwise."""

@@ -181,7 +181,7 @@ class Watcher:
     def _is_new(self, shadow: Shadow, error: BaseException) -> bool:
         """Keeps why a look failed, for `gate migrate shadow show`; whether that was not told before."""
         if isinstance(error, OperatorError) and error.code == "LAKE_MOVED_ON":
-            # Facts were erased, or files compacted away, while it looked; the next look opens the lake anew.
+            # Facts were erased, or files compacted away, while it looked; the next look opens the lake again.
             return False
         why = _sentence(error)
         key = shadow.scope_id, shadow.migration_id

@@ -278,6 +278,6 @@ def _is_enough(sides: tuple[Side, Side], min_sample: int) -> bool:
 
 
 def _certain_first(shift: Shift) -> tuple[bool, float, float, float, tuple[int, int], str, str]:
-    # Where many decisions changed, several windows have the least p-value that is told.
+    # If many decisions changed, several windows share the least reported p-value.
     distance, effect = (-round(abs(of), _DIGITS) for of in (shift.distance, shift.effect))
     return not shift.is_certain, shift.p_value, distance, effect, shift.windows.order, shift.of, shift.value

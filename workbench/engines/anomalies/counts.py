@@ -143,7 +143,7 @@ def _of_all(shifts: Sequence[MetricShift], metrics: pl.LazyFrame) -> Sequence[Me
 
 
 def _counted(snapshot: Snapshot, choice: Choice, as_of: datetime | None) -> Counted:
-    """What is said of no decisions."""
+    """The counts without decisions."""
     return Counted(
         decisions=0,
         first=None,

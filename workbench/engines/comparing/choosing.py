@@ -26,7 +26,7 @@ from gate.policy.versions import LEAST_COMMON, Cells
 from workbench.engines.comparing.bins import TEXTS, Bins, Tested, bins_of
 
 MAX_FACTS: Final = 6
-"""By how many facts cases are told apart."""
+"""The most facts that separate cases."""
 
 ENOUGH: Final = 0.8
 """The least share of cases with a like one of another version, where strata are as fine as they can be; of imported
