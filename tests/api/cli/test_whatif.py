@@ -135,7 +135,9 @@ def test_several_values_are_added_up_side_by_side(made: tuple[Path, list[str]]) 
 def test_a_metric_that_nobody_measured_is_refused_with_those_that_are(made: tuple[Path, list[str]]) -> None:
     code, message = refused(made[0], "--set", "discount_percent=20", "--metric", "revenue")
     assert code == "METRIC_UNKNOWN"
-    assert message.startswith("No outcome measured 'revenue', and it is no fact as inputs.NAME either. Did you mean")
+    assert message.startswith(
+        "No outcome has the metric 'revenue', and it is not a fact in the form inputs.NAME. Did you mean"
+    )
     assert "'inputs.margin_percent' and 'revenue_eur'." in message
     # Known, but of none of the decisions that would move.
     few = told(made[0], "--set", "discount_percent=20", "--metric", "revenue_eur", "--since", "2090-03-06")
@@ -195,7 +197,7 @@ def test_a_slice_without_decisions_is_called_empty(made: tuple[Path, list[str]])
 def test_what_fails_the_schema_check_is_counted(made: tuple[Path, list[str]], change: Sequence[str]) -> None:
     assert sorted(moves(told(made[0], *change))) == [("no", "review", 3), ("yes", "review", 6)]
     lines = said(made[0], *change)
-    assert "9 would fail the schema check: a fact is missing, or of a wrong type." in lines
+    assert "9 would fail the schema check: a fact is missing or has the wrong type." in lines
     assert any(line.startswith("yes, approve_standard_exception  review, the schema check") for line in lines)
 
 

@@ -134,7 +134,7 @@ def test_cases_that_hold_and_a_first_day_are_in_the_evidence(desk: CommandDesk) 
     cases.write_text(json.dumps(_cases("yes")))
     told = desk.done("dry-run", file, "--cases", str(cases), "--since", "2020-01-01")
     assert "The one case holds.\n" in told
-    assert "Only decisions since 2020-01-01T00:00:00.000Z were looked at: 8.\n" in told
+    assert "Only decisions since 2020-01-01T00:00:00.000Z were compared: 8.\n" in told
     failing = desk.folder / "failing.json"
     failing.write_text(json.dumps(_cases("no")))
     told = desk.done("dry-run", file, "--cases", str(failing), code=1)

@@ -108,7 +108,7 @@ class TestRefactored:
         file = routed.write(refactored(), approval={"status": "not_required"})
         assert routed.gate("migrate", "check", file).returncode == 0
         told = routed.done("propose", file, "--cases", cases_of(routed), by="ada")
-        assert "It decides all facts as the version in force does; the exact analysis proves it.\n" in told
+        assert "It decides all facts as the active version does; the exact analysis proves it.\n" in told
         assert (
             "Next: nobody has to approve it; `gate migrate apply prices --scope acme --user NAME` routes to it.\n"
             in told

@@ -35,13 +35,13 @@ def test_a_shadow_from_its_start_to_its_end(desk: CommandDesk, tmp_path: Path) -
     assert running not in desk.done("show", "first")
     assert desk.answer("status")["shadows"] == ["second"]
     assert desk.refusal("report", "second", "--shadow")[0] == "SHADOW_NOT_LOOKED_AT"
-    assert "Nothing was looked at yet." in desk.done("shadow", "show", "second")
+    assert "There is no result yet." in desk.done("shadow", "show", "second")
 
     desk.decide(*FACTS[:4])
     look(desk)
     shown = desk.done("shadow", "show", "second")
-    assert "pricing_exception: version 2 beside version 1, which is in force; 4 decisions so far.\n" in shown
-    assert "1 of 4 decisions would be decided otherwise; 1 would get another verdict (25.0" in shown
+    assert "pricing_exception: version 2 compared with the active version 1; 4 decisions so far.\n" in shown
+    assert "1 of 4 decisions would be decided differently; 1 would get another verdict (25.0" in shown
     assert "No longer approved: 1 (1 blocked, 0 held).\n" in shown
     found = desk.answer("shadow", "show", "second")
     history = found["rulebooks"]["pricing_exception"]
