@@ -507,7 +507,7 @@ class TestSigningKeys:
         )
         assert listed["registry"]["active_key_id"] == listed["registry"]["keys"][0]["key_id"]
         shown = gate("signing-keys", "list").stdout
-        assert "receipt_signing is hmac-sha256: none of the receipt keys signs." in shown
+        assert "The setting receipt_signing is hmac-sha256, so no receipt key signs." in shown
 
     def test_the_registry_purpose_has_keys_of_its_own(self, gate: Gate, acme: Path) -> None:
         first = printed(gate("signing-keys", "list", "--json"))
@@ -743,7 +743,7 @@ class TestVerifyPacket:
             "record": packet["decision_record"],
             "kept_inside": {"packet": packet, "checkpoint": checkpoint},
             "wrapped_record": {"record": packet["decision_record"]},
-            "answer": {"error": "SVC_DECISION_NOT_FOUND", "message": "There is no such decision.", "v": "not_found"},
+            "answer": {"error": "SVC_DECISION_NOT_FOUND", "message": "There are no such decisions.", "v": "not_found"},
             "carrier": {**tampered, "packet": packet},
             "record_carrier": {**packet["decision_record"], "verdict": "no", "record": packet["decision_record"]},
             "embellished": _rehashed(with_value(packet, ("outcome_records", 0, "note"), "hello")),
@@ -938,7 +938,7 @@ class TestVerifyPacket:
         ("options", "error", "told"),
         [
             (["--home", "/nowhere"], "INSTANCE_MISSING", "/nowhere"),
-            (["--registry", "127.0.0.1:1"], "FILE_UNREADABLE", "begins with http://"),
+            (["--registry", "127.0.0.1:1"], "FILE_UNREADABLE", "starts with http://"),
             (["--home", "/nowhere", "--public-key", "pem"], "TRUST_AMBIGUOUS", "--home"),
         ],
     )

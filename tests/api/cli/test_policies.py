@@ -27,14 +27,12 @@ def test_a_new_instance_has_the_tables_of_the_release(home: Path) -> None:
 def test_a_copied_table_is_the_operators_and_is_never_written_over(home: Path) -> None:
     copied = run_gate("policies", "copy", "refund", "--home", str(home))
     file = home / "policies" / "refund.json"
-    assert copied.stdout == (
-        f"Wrote {file}; the service reads it when the next question comes, and again after each change.\n"
-    )
+    assert copied.stdout == (f"Wrote {file}. The service reads it at the next question, and again after each change.\n")
     assert (copied.returncode, file.read_bytes()) == (0, released_file("refund").read_bytes())
     file.write_bytes(REFUND.read_bytes())
     again = run_gate("policies", "copy", "refund", "--home", str(home))
     assert (again.returncode, file.read_bytes()) == (0, REFUND.read_bytes())
-    assert "is there already" in again.stderr
+    assert "already exists" in again.stderr
     tables = json.loads(run_gate("policies", "list", "--home", str(home), "--json").stdout)["tables"]
     assert [table["origin"] for table in tables] == ["operator", "release", "release", "release"]
 

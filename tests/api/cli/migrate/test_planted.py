@@ -110,8 +110,7 @@ class TestRefactored:
         told = routed.done("propose", file, "--cases", cases_of(routed), by="ada")
         assert "It decides all facts as the active version does; the exact analysis proves it.\n" in told
         assert (
-            "Next: nobody has to approve it; `gate migrate apply prices --scope acme --user NAME` routes to it.\n"
-            in told
+            "Next: it needs no approval; apply it with `gate migrate apply prices --scope acme --user NAME`.\n" in told
         )
         assert "fail" not in told
         assert "and waits to be applied." in routed.done("status")

@@ -38,7 +38,7 @@ class TestSigning:
         evidence = ["--evidence", NO_HASH] if command == "approve" else []
         code, message = desk.refusal(command, subject, *evidence)
         assert (code, "--user NAME" in message, "--token-file FILE" in message) == ("USAGE_INVALID", True, True)
-        assert message.startswith("Say who does it: --user")
+        assert message.startswith("The command needs a user: --user")
         code, message = desk.refusal(command, subject, *evidence, "--user", "ada", by="ada")
         assert (code, message) == ("USAGE_INVALID", BOTH)
         code, message = desk.refusal(command, subject, *evidence, "--user", "ada")
@@ -416,6 +416,6 @@ class TestProposals:
         code, message = desk.refusal("dry-run", file, "--since", "yesterday")
         assert (code, "write --since 2026-06-01." in message) == ("DATE_INVALID", True)
         code, message = desk.refusal("dry-run", file, "--since", "2999-01-01T12:00:00Z")
-        assert (code, "is yet to come" in message) == ("DATE_INVALID", True)
+        assert (code, "is in the future" in message) == ("DATE_INVALID", True)
         desk.propose(version("1"))
         assert desk.refusal("report", "prices", "--output", str(tmp_path / "r.txt"))[0] == "REPORT_FORMAT_UNKNOWN"
