@@ -260,7 +260,9 @@ def test_a_grant_by_the_own_key_of_what_was_never_held_is_found(held: Held) -> N
 
 @on_one_database
 @pytest.mark.parametrize(
-    ("signer", "told"), [(None, "without a signature"), (FOREIGN, "not a receipt key of this instance")], ids=["none", "other"]
+    ("signer", "told"),
+    [(None, "without a signature"), (FOREIGN, "not a receipt key of this instance")],
+    ids=["none", "other"],
 )
 def test_a_grant_that_the_instance_did_not_sign_is_found(held: Held, signer: Signer | None, told: str) -> None:
     """It stands in the chain, with its row and every hash, and nothing but its signature is wrong."""
@@ -340,7 +342,8 @@ def test_an_entry_of_a_resolution_that_is_gone_is_found(held: Held) -> None:
     for row in rows(held.instance, reviews):
         if row.resolved_position is not None:
             with changed(held.instance, entries, row_at(held.instance, row.resolved_position), None):
-                requires(held.found(), "reviews", row.position, f"a different entry, at position {row.resolved_position}")
+                told = f"a different entry, at position {row.resolved_position}"
+                requires(held.found(), "reviews", row.position, told)
     assert held.found() is None
 
 

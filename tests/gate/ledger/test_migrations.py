@@ -494,7 +494,7 @@ def test_the_audit_finds_routes_that_rest_on_nothing(at: Desk, scope: Scope) -> 
     assert "did not propose" in finding_of(migration_id="another")
     assert "did not propose" in finding_of(to={"version": "9", "hash": "9" * 64})
     assert "does not continue from" in finding_of(**{"from": None})
-    assert "no earlier apply to go back to" in finding_of(cause="rollback")
+    assert "no earlier apply to return to" in finding_of(cause="rollback")
     assert check_chain(at.instance, scope.scope_id)[1] is None
 
 
