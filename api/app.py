@@ -1,4 +1,4 @@
-"""The HTTP service, composed."""
+"""Composes the HTTP service."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ HOME_VARIABLE: Final = "GATE_HOME"
 SERVER_VARIABLE: Final = "GATE_SERVER_PID"
 
 COUNTS_FILE: Final = "clients.limits"
-"""The file in an instance's home in which its workers count clients without a key."""
+"""The file in an instance's home where its workers count requests of clients without a key."""
 
 DRAIN_SECONDS: Final = 15
 """How long a worker may take for the requests in flight once it was asked to end; the ledger answers within 5."""
@@ -115,10 +115,9 @@ def create_app(
 
     Args:
         settings: The settings of the instance to open, or an instance already open.
-        log: Where it logs; stderr where None.
-        metrics: What it counts; counters of its own where None.
-        analytics: What makes the reports that are not made here; the analytics process that the environment names where
-            None.
+        log: The log; None means stderr.
+        metrics: The counters; None creates new ones.
+        analytics: Computes the reports. None means the analytics process in the environment.
 
     Raises:
         OperatorError: The instance cannot be opened.
@@ -130,7 +129,7 @@ def create_app(
 
 
 def unattached_app() -> Flask:
-    """The application with all its routes, before `attach` gives it an instance to serve."""
+    """The application with all its routes, before `attach` gives it an instance."""
     app = _application()
     for blueprint in _BLUEPRINTS:
         app.register_blueprint(blueprint)
@@ -145,7 +144,7 @@ def attach(
     metrics: Metrics | None = None,
     analytics: Reports | None = None,
 ) -> None:
-    """Makes an application serve an instance, and no longer the one before; see `create_app`."""
+    """Makes an application serve an instance instead of the previous one; see `create_app`."""
     log = log or open_log(instance.settings.log_level)
     metrics = metrics or Metrics()
     instance.ledger.entries.observe(metrics)
@@ -245,7 +244,7 @@ def _readiness_gauges(watched: Readiness) -> dict[str, float]:
 
 
 def worker() -> Worker:
-    """The application of one server process; its home directory and database come from the environment."""
+    """The application of one server process. The environment has its home directory and database."""
     # A terminal's Ctrl-C reaches every process. The parent then asks each worker to drain, and a worker that is asked
     # twice does not finish.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -259,10 +258,10 @@ def worker() -> Worker:
 
 
 class Worker:
-    """The WSGI application of a server process: an instance's, as soon as the instance can be opened.
+    """The `WSGI` application of a server process. It serves an instance as soon as the instance can be opened.
 
-    A process that is started while the database is away answers 503 until it is back. It does not end, for the server
-    would take a process that ends at its start for hopeless, and would end the others with it.
+    A process that starts without its database answers 503 until the database returns. It does not exit, because the
+    server would then stop the other processes too.
     """
 
     def __init__(self, home: Path) -> None:
@@ -280,7 +279,7 @@ class Worker:
         self._closed = self._app or self._closed_app(settings)
 
     def give_up(self) -> None:
-        """Ends what a request in flight may wait for longer than this process has to end."""
+        """Stops waits of requests that could last longer than the shutdown of this process."""
         if self._instance is not None:
             self._instance.advisor.close()
 

@@ -1,4 +1,4 @@
-"""The dashboard beside the service: `gate workbench` as a process that begins and ends with `gate serve`."""
+"""The dashboard next to the service: `gate workbench` as a process that starts and ends with `gate serve`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SECONDS: Final = 10
 
 
 def is_installed() -> bool:
-    """Whether the libraries are there that the dashboard is made with."""
+    """Whether the libraries of the dashboard are installed."""
     return find_spec(_LIBRARY) is not None
 
 
@@ -25,9 +25,9 @@ def dashboard_process(home: Path, port: int, server: int, *, demo: bool, as_json
 
     Args:
         home: The instance's directory; the ledger's address is in the environment.
-        port: The port to listen on, on this machine alone.
-        server: The process that it belongs to, and ends with.
-        demo: Whether it signs in a demo user by a link.
+        port: The port to listen on, only on this machine.
+        server: The process whose end also ends the dashboard.
+        demo: Whether a link signs in a demo user.
         as_json: Whether it prints JSON.
     """
     options = [*(["--demo"] if demo else []), *(["--json"] if as_json else [])]

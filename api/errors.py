@@ -1,7 +1,7 @@
-"""From errors to HTTP: the only place where an error's code meets a status.
+"""Maps errors to HTTP. Only this module gives an error code its status.
 
-Every error body is {c?, v, error, message, request_id, errors?, ...details}; `c` is `unclear`, on decide and in the
-sandbox alone. No error carries a verdict.
+Every error body is `{c?, v, error, message, request_id, errors?, ...details}`. Only decide and the sandbox have `c`,
+which is `unclear`. No error has a verdict.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from api.http.state import operations
 from gate.errors import AccessForbidden, GateError, LimitReached
 
 DECIDE_PATHS: Final = frozenset({"/api/decide", "/api/decide/batch", "/api/sandbox/decide"})
-"""The paths whose errors carry `c`, as their answers do."""
+"""The paths whose errors have `c`, as their answers do."""
 
 # Each code: its status, and the word that a body's `v` carries.
 _BY_CODE: Final[dict[str, tuple[int, str]]] = {
@@ -115,12 +115,12 @@ _BY_STATUS: Final = {
 
 
 def codes() -> Mapping[str, tuple[int, str]]:
-    """Each error code: its status, and the word that a body's `v` carries."""
+    """Each error code with its status and the word for `v` in the body."""
     return MappingProxyType(_BY_CODE)
 
 
 def install(app: Flask) -> None:
-    """Makes an application answer every error as the protocol says."""
+    """Makes an application answer every error in the form of the contract."""
     app.register_error_handler(GateError, answer)
     app.register_error_handler(HTTPException, _answer_http)
     app.register_error_handler(Exception, _answer_unexpected)
@@ -136,11 +136,11 @@ def answer(error: GateError) -> Response:
 
 
 def described(error: GateError, *, decides: bool) -> tuple[int, dict[str, object]]:
-    """The status and the body of an error, which the request is logged and counted with from here on.
+    """The status and the body of an error. The log and the metrics of the request use them too.
 
     Args:
         error: The error.
-        decides: Whether a decision was asked for.
+        decides: Whether the request asked for a decision.
     """
     status, body = told(error, decides=decides)
     g.error = {"error": error.code}
@@ -152,7 +152,7 @@ def described(error: GateError, *, decides: bool) -> tuple[int, dict[str, object
 
 
 def told(error: GateError, *, decides: bool) -> tuple[int, dict[str, object]]:
-    """The status and the body of an error that is one of several in an answer; otherwise as `described`."""
+    """The same as `described` for an error that is one of several in an answer."""
     status, word = _BY_CODE.get(error.code, (500, "internal_error"))
     if isinstance(error, AccessForbidden):
         status = HTTPStatus.FORBIDDEN
@@ -181,7 +181,7 @@ def _answer_unexpected(error: Exception) -> Response:
 
 
 def unexpected(error: Exception) -> GateError:
-    """What callers hear of a failure that nothing foresaw, and operators find in the log."""
+    """The error that callers get for an unexpected failure. The log has its type and place."""
     # Only the type and the places: a message could quote a body or a key.
     operations().log.error(
         "unexpected", request_id=g.get("request_id"), error_type=type(error).__qualname__, places=places(error)

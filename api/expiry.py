@@ -1,8 +1,8 @@
-"""Letting reviews expire while the service runs: a thread of `gate serve`.
+"""Expires reviews while the service runs, in a thread of `gate serve`.
 
-The thread asks every second which held reviews are past their time limit, in all scopes, and appends the `expired`
-resolution of each. What fell due while no service ran expires at the next start. Several hosts may do so at once: the
-ledger takes one resolution of a decision, and the others find it made.
+Every second, the thread finds the held reviews of all scopes that are past their time limit, and appends the `expired`
+resolution of each. Reviews that became due while no service ran expire at the next start. Several hosts may do this at
+once: the ledger accepts one resolution of a decision.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from gate.instance.settings import Settings
 from gate.ledger.reviews import ReviewRow
 
 INTERVAL: Final = 1.0
-"""Seconds between two looks."""
+"""Seconds between two rounds."""
 
 
 class Expiry:
-    """Lets the reviews of an instance expire in a thread of its own while a `with` block runs."""
+    """Expires the reviews of an instance in a separate thread while a `with` block runs."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Expiry:
         interval: float = INTERVAL,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
-        """Takes the instance's settings, the log, the seconds between two looks, and the clock."""
+        """Takes the instance's settings, the log, the seconds between two rounds, and the clock."""
         self._settings = settings
         self._log = log
         self._interval = interval
@@ -47,7 +47,7 @@ class Expiry:
         self._thread = threading.Thread(target=self._run, name="expiry", daemon=True)
 
     def __enter__(self) -> Expiry:
-        """Starts the thread, which looks at once."""
+        """Starts the thread, whose first round is immediate."""
         self._thread.start()
         return self
 

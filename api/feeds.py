@@ -18,7 +18,7 @@ def atom(alerts: Mapping[str, Any], base_url: str) -> bytes:
     """The feed of a report of policy alerts.
 
     Args:
-        alerts: The report, with policy_changes where there are any.
+        alerts: The report, with `policy_changes` if there are any.
         base_url: Where callers reach the service, without a trailing slash.
     """
     as_of = alerts["coverage"]["as_of"] or _NEVER
@@ -59,7 +59,7 @@ def _change(change: Mapping[str, Any], base_url: str) -> dict[str, str]:
         "title": f"Policy table {change['service']}: {', '.join(parts) or 'no entry changed'}",
         "updated": change["changed_at"],
         "href": f"{base_url}/rules/policy-tables/{change['service']}.json",
-        "content": "\n".join(lines) or "Only what is not an entry changed.",
+        "content": "\n".join(lines) or "The table changed, but no entry did.",
     }
 
 

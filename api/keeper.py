@@ -1,7 +1,7 @@
-"""Keeping checkpoints while the service runs: a thread of `gate serve`, and its state for the workers to read.
+"""Keeps checkpoints while the service runs, in a thread of `gate serve`.
 
-The thread looks at every chain twice a minute, and once more after the last request was answered. The workers learn how
-that went from a small file.
+The thread checks every chain twice a minute, and once more after the last request was answered. The workers read its
+state from a small file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gate.instance.keys import write_private
 from gate.instance.settings import Settings
 
 STATE_VARIABLE: Final = "GATE_CHECKPOINT_STATE"
-"""The environment variable with the path of the file that says how the last round went."""
+"""The environment variable with the path of the state file."""
 
 INTERVAL: Final = 30.0
 """Seconds between two rounds, so that every minute with writes has one."""
@@ -35,9 +35,11 @@ _OVERDUE_SECONDS: Final = 4 * INTERVAL
 
 
 class KeeperState(TypedDict):
-    """How the last round went: whether checkpoints are kept at all (not where receipt signing is off), when every chain
-    was last looked at (UTC; None before the first time), how many chains contradict their last kept checkpoint, and why
-    no checkpoint was kept, of those chains or of any.
+    """The result of the last round.
+
+    It states whether checkpoints are kept at all (not without receipt signing), and when all chains were last checked
+    (UTC, or None). It also has the number of chains that contradict their last kept checkpoint, and the reason if no
+    checkpoint was kept.
     """
 
     kept: bool
@@ -47,7 +49,7 @@ class KeeperState(TypedDict):
 
 
 class Keeper:
-    """Keeps the checkpoints of an instance in a thread of its own while a `with` block runs."""
+    """Keeps the checkpoints of an instance in a separate thread while a `with` block runs."""
 
     def __init__(
         self,
@@ -62,8 +64,8 @@ class Keeper:
 
         Args:
             settings: The instance's settings.
-            state: The file that says how the last round went.
-            log: Where refusals are logged.
+            state: The file for the result of the last round.
+            log: The log for refusals.
             interval: Seconds between two rounds.
             clock: Gives the current moment.
         """
@@ -78,7 +80,7 @@ class Keeper:
         self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
 
     def __enter__(self) -> Keeper:
-        """Starts the thread, whose first round is at once."""
+        """Starts the thread, whose first round is immediate."""
         self._thread.start()
         return self
 
@@ -126,15 +128,15 @@ class Keeper:
 
 
 def tell(instance: Instance, found: Round, now: datetime) -> None:
-    """Tells webhooks of the checkpoints that are kept, and of the chains that contradict theirs.
+    """Records webhook events about kept checkpoints, and about chains that contradict theirs.
 
     Args:
         instance: The instance.
-        found: What a round found.
+        found: The result of a round.
         now: The current moment.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     log = instance.checkpoints.log
     refused = {refusal.chain_id for refusal in found.refused}
@@ -148,7 +150,7 @@ def state_of(found: Round | None, at: str) -> KeeperState:
     """The state after a round.
 
     Args:
-        found: What the round found; None where signing is off.
+        found: The result of the round; None without signing.
         at: UTC timestamp.
     """
     if found is None:
@@ -160,9 +162,9 @@ def state_of(found: Round | None, at: str) -> KeeperState:
 
 
 def read_state(now: datetime) -> KeeperState:
-    """What the keeper of this service last said; `kept` is false where none runs beside this process.
+    """The last state of this service's keeper. `kept` is false if no keeper runs.
 
-    A keeper that has looked at nothing for two minutes is a reason, too.
+    If the keeper has checked nothing for two minutes, `reason` says so.
 
     Args:
         now: The current moment.
@@ -179,7 +181,7 @@ def read_state(now: datetime) -> KeeperState:
     looked_at = state["looked_at"]
     overdue = looked_at is not None and (now - parse_timestamp(looked_at)).total_seconds() > _OVERDUE_SECONDS
     if overdue and "reason" not in state:
-        state["reason"] = f"No chain has been looked at since {looked_at}; restart the service."
+        state["reason"] = f"No chain has been checked since {looked_at}; restart the service."
     return state
 
 

@@ -27,7 +27,7 @@ echo "decided:   $(field build/record.json verdict), $(field build/record.json a
 # Act only on yes. A real caller would now write the discount into the CRM, and then report it.
 [ "$(field build/record.json verdict)" = yes ]
 post build/execution.json "/api/decision/$decision/execution" data/requests/execution.json "$order"
-echo "execution: $(field build/execution.json execution_status), the decision's target: $(field build/execution.json action_binding_match)"
+echo "execution: $(field build/execution.json execution_status), binding matches: $(field build/execution.json action_binding_match)"
 post build/outcome.json "/api/decision/$decision/outcome" data/requests/outcome.json "$order"
 echo "outcome:   $(field build/outcome.json outcome_status)"
 post build/crm-sync.json "/api/decision/$decision/crm-sync" data/requests/crm-sync.json "$order"

@@ -1,18 +1,19 @@
-"""The domain of the decision gate: rulebooks, decisions, records, proofs and the ledger that keeps them.
+"""The domain of the decision gate: rulebooks, decisions, records, proofs, and the ledger that stores them.
 
-Each room knows those below it and none beside it; tests/test_layers.py holds them to that.
+Each package may import only from the packages below it, not from those on its own level. `tests/test_layers.py` checks
+this.
 
     instance                        settings, key files, composition, audit, backup
-    decisions  contract  client     deciding and all that follows; the published promises; what callers use
-    services                        questions that are answered without binding anybody
+    decisions  contract  client     deciding and everything after it; the published contract; the client for callers
+    services                        answers to questions that bind nobody
     verify  ledger                  offline verification; the database
-    records  adapters               the protocol's documents; contained workers that make facts
+    records  adapters               the protocol's documents; sandboxed workers that compute facts
     proof  rulebooks  policy        signatures and links; validation and evaluation; the formulas of reports
-    encoding  clock                 JSON; the moment and fresh ids
-    errors  labels  ids  origins    what every room shares
+    encoding  clock                 JSON; the current time and new ids
+    errors  labels  ids  origins    the modules that every package shares
 
-Pure, but for `instance`, `decisions`, `client`, `services`, `ledger`, `adapters` and `clock`: values in, values out, no
-clock, no files, database or environment. Nothing here knows Flask, Polars or Panel.
+All packages are pure except `instance`, `decisions`, `client`, `services`, `ledger`, `adapters` and `clock`. Pure code
+uses no clock, files, database, or environment. No package depends on Flask, Polars or Panel.
 """
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"

@@ -1,6 +1,6 @@
-"""The present moment, and fresh identifiers: what no function can compute from its arguments.
+"""The current time and new identifiers, which no function can compute from its arguments.
 
-Pure code takes both as arguments, so that the same arguments always give the same bytes.
+Pure code takes both as arguments, so that the same arguments always result in the same bytes.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ os.register_at_fork(after_in_child=_tokens.clear)
 
 
 def utc_now() -> datetime:
-    """The current moment, aware, in UTC."""
+    """The current time as an aware datetime in UTC."""
     return datetime.now(UTC)
 
 
 def new_id(prefix: str, moment: datetime) -> str:
-    """A fresh identifier `<prefix>_<48 bits of milliseconds><80 random bits>` in lower-case hex.
+    """A new identifier `<prefix>_<48 bits of milliseconds><80 random bits>` in lower-case hex.
 
-    Identifiers of one prefix sort by the moment they were made at; 80 random bits keep them unguessable.
+    Identifiers with the same prefix sort by their creation time. Nobody can guess the 80 random bits.
     """
     try:
         token = _tokens.pop()

@@ -1,8 +1,7 @@
-"""The one root of every error the product raises, with its evidence as fields.
+"""The base class of all errors of the product, and the errors that several packages raise.
 
-An error carries the code a caller can act on, a sentence that says what was wrong, where, and what to do, and, where
-single members are at fault, one `FieldError` each. HTTP status codes are no business of this module: `api.errors`
-maps codes to them.
+An error has a stable code, a message that says what is wrong and what to do, and one `FieldError` for each field at
+fault. `api.errors` maps the codes to HTTP status codes.
 """
 
 from __future__ import annotations
@@ -11,18 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-# A name could be as long as a body, and stand in the path of each of its members.
+# A name could be as long as a body, and be part of the path of each of its fields.
 _LONGEST_NAME: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One member at fault.
+    """One field at fault.
 
     Attributes:
-        field: Where it stands, as a dotted path with array indexes in brackets: `rules[0].outcome.action`.
-        code: What is wrong, as a stable word: `unknown_field`, `required`, `type`, `pattern`, and so on.
-        message: The same for a person, as a sentence.
+        field: The path of the field, with dots and with array indexes in brackets: `rules[0].outcome.action`.
+        code: A stable word for the kind of fault: `unknown_field`, `required`, `type`, `pattern`, and so on.
+        message: A sentence that says what is wrong and what to do.
     """
 
     field: str
@@ -30,25 +29,25 @@ class FieldError:
     message: str
 
     def to_dict(self) -> dict[str, str]:
-        """The error as a JSON object {field, code, message}."""
+        """Returns the error as a JSON object {field, code, message}."""
         return {"field": self.field, "code": self.code, "message": self.message}
 
 
 def member(path: str, name: str) -> str:
-    """The path of the member `name` of what stands at `path`; only the beginning of a very long name is in it."""
+    """The path of the field `name` in the object at `path`. It contains only the beginning of a long name."""
     name = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
     return f"{path}.{name}" if path else name
 
 
 @dataclass(eq=False)
 class GateError(Exception):
-    """Root of the product's errors.
+    """The base class of all errors of the product.
 
     Attributes:
         code: A stable code, for example `RULEBOOK_INVALID`.
-        message: What was wrong, where, and what to do about it.
-        errors: The members at fault, where the fault lies in single members.
-        details: Further members of an error body, for example {"supported_binding_modes": [...]}.
+        message: A sentence that says what is wrong, where, and what to do.
+        errors: The fields at fault, if single fields are wrong.
+        details: Further fields of an error body, for example {"supported_binding_modes": [...]}.
     """
 
     code: str
@@ -57,22 +56,22 @@ class GateError(Exception):
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        """The code and the sentence, with each member at fault on a line of its own."""
+        """The code and the message, followed by one line for each field at fault."""
         lines = [f"{self.code}: {self.message}"]
         lines += [f"  {error.field}: {error.message}" for error in self.errors]
         return "\n".join(lines)
 
 
 class MaterialRefused(GateError):
-    """JSON, keys or records handed in are not usable as they are (malformed, out of bounds, incomplete)."""
+    """JSON, a key, or a record is unusable, because it is malformed, incomplete, or beyond a limit."""
 
 
 class RequestRefused(GateError):
-    """A request is well-formed JSON and yet no request that the gate can answer."""
+    """A request is well-formed JSON, but the gate cannot answer it."""
 
 
 class RulebookRefused(GateError):
-    """A rulebook breaks Rulebook v1, is not known, or conflicts with what is registered."""
+    """A rulebook violates Rulebook v1, is unknown, or conflicts with a registered one."""
 
 
 class AccessRefused(GateError):
@@ -80,55 +79,55 @@ class AccessRefused(GateError):
 
 
 class AccessForbidden(AccessRefused):
-    """A key is known and yet may not: it is disabled, expired, or lacks the access that the operation needs."""
+    """A key is known but not allowed: it is disabled, expired, or lacks the access that the operation needs."""
 
 
 class NotFound(GateError):
-    """Nothing of that name in the caller's scope."""
+    """The caller's scope has no object with that name or id."""
 
 
 class IdempotencyConflict(GateError):
-    """An idempotency key was used before with another payload."""
+    """An idempotency key was used before with a different payload."""
 
 
 class ReviewConflict(GateError):
-    """A decision cannot be resolved: it is not held for an owner, or was resolved before."""
+    """A decision cannot be resolved, because it is not held for an owner or was resolved before."""
 
 
 class LimitReached(GateError):
-    """A rate limit or a monthly cap; details carry retry_after, in seconds."""
+    """A rate limit or a monthly cap was reached. `details` has `retry_after`, in seconds."""
 
 
 class AdapterRefused(RequestRefused):
-    """An adapter that a request invokes is not registered as it says, or not for such input."""
+    """A request invokes an adapter that is not registered as stated, or that does not accept such input."""
 
 
 class AdapterFailed(GateError):
-    """An adapter ran, or should have run, and made no facts. Nothing was recorded."""
+    """An adapter failed to compute facts. The gate recorded nothing."""
 
 
 class AdvisoryFailed(GateError):
-    """The advisory upstream gave no answer that can be used. Nothing was recorded."""
+    """The advisory upstream returned no usable answer. The gate recorded nothing."""
 
 
 class LineageMismatch(GateError):
-    """What a stored decision was made from is not there as it was, or not for anything that this release evaluates."""
+    """The inputs of a stored decision are missing or changed, or this release cannot evaluate them."""
 
 
 class ServiceUnavailable(GateError):
-    """Something the answer needs is not there: storage, a signing key, an upstream. Nothing was recorded."""
+    """Storage, a signing key or an upstream is unavailable. The gate recorded nothing."""
 
 
 @dataclass(eq=False)
 class StorageUnavailable(ServiceUnavailable):
-    """A database cannot be used now.
+    """A database is unavailable now.
 
     Attributes:
-        why: What it said, in a few words.
+        why: The reason in a few words.
     """
 
     why: str = ""
 
 
 class OperatorError(GateError):
-    """An operator's command cannot be carried out as it was given."""
+    """A command or a configuration is invalid, or cannot be carried out as given."""

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 AHEAD: Final = timedelta(minutes=5)
-"""How far the time of an event may be ahead of the service's clock, for callers' clocks differ."""
+"""How far the time of an event may be ahead of the service's clock, because callers' clocks differ."""
 
 
 def timestamp(moment: datetime) -> str:
-    """An aware moment as the protocol writes it: UTC, ISO 8601, milliseconds, `Z`."""
+    """An aware datetime in the protocol's form: UTC, ISO 8601, milliseconds, `Z`."""
     if moment.tzinfo is not UTC:
         moment = moment.astimezone(UTC)
     return moment.isoformat(timespec="milliseconds")[: -len("+00:00")] + "Z"
@@ -24,10 +24,10 @@ _TIME: Final = re.compile(
 
 
 def parse_timestamp(text: str) -> datetime:
-    """The moment that an ISO 8601 text with a time zone names: `2026-01-31T12:00:00.000Z`, `2026-01-31 13:00+01:00`.
+    """Parses an ISO 8601 text with a time zone: `2026-01-31T12:00:00.000Z`, `2026-01-31 13:00+01:00`.
 
     Raises:
-        ValueError: It is no such text, or it names no time zone.
+        ValueError: The text is not a time, or has no time zone.
     """
     found = _TIME.fullmatch(text)
     if found is None:
@@ -42,14 +42,13 @@ def parse_timestamp(text: str) -> datetime:
 
 
 def event_fault(text: str, now: datetime | None) -> tuple[str, str] | None:
-    """What is wrong with the time at which a caller says that something happened, as a code and a sentence; None where
-    it can stand.
+    """Checks the time that a caller reports for an event. Returns a code and a sentence, or None if the time is valid.
 
-    Only the protocol's own form is taken: the text is hashed as it was sent, so that one moment has one text.
+    Only the protocol's own form is valid, because the text is hashed as sent, and each time must have only one text.
 
     Args:
         text: The text that was sent.
-        now: The service's clock; None where a time that was accepted before is looked at again.
+        now: The service's clock, or None to check a time again that was accepted before.
     """
     try:
         moment = parse_timestamp(text)
@@ -66,13 +65,13 @@ _FORM: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2
 _NO_EVENT: Final = ("format", "It must be a UTC time with milliseconds, such as 2026-01-31T12:00:00.000Z.")
 _NO_SUCH: Final = ("format", "There is no such day or time. Send when it happened, such as 2026-01-31T12:00:00.000Z.")
 _FUTURE: Final = (
-    f"It lies in the future, more than {AHEAD // timedelta(minutes=1)} minutes ahead of the service's clock. Send when "
+    f"It is in the future, more than {AHEAD // timedelta(minutes=1)} minutes ahead of the service's clock. Send when "
     f"it happened, or check the sender's clock."
 )
 
 
 def not_before(moment: datetime) -> str:
-    """The first timestamp that is not before a moment; timestamps have milliseconds, and a moment may fall between."""
+    """The first timestamp that is not before a moment, which may fall between two milliseconds."""
     shown = timestamp(moment)
     if parse_timestamp(shown) >= moment or moment.astimezone(UTC) > datetime.max.replace(tzinfo=UTC) - _MILLISECOND:
         return shown
@@ -83,11 +82,11 @@ _MILLISECOND: Final = timedelta(milliseconds=1)
 
 
 def month_end(moment: datetime) -> datetime:
-    """The moment at which the UTC month of a moment is over."""
+    """The end of a moment's UTC month."""
     utc = moment.astimezone(UTC)
     return datetime(utc.year + utc.month // 12, utc.month % 12 + 1, 1, tzinfo=UTC)
 
 
 def first_id(prefix: str, moment: datetime) -> str:
-    """What sorts before every identifier made at a moment or later, and after every earlier one."""
+    """A text that sorts before every identifier created at a moment or later, and after every earlier one."""
     return f"{prefix}_{int(moment.timestamp() * 1000) & (2**48 - 1):012x}"

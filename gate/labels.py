@@ -1,4 +1,4 @@
-"""Version labels and fixed words of the protocol, as the specification's versioning table gives them."""
+"""Version labels and fixed words of the protocol, from the specification's versioning table."""
 
 from __future__ import annotations
 
@@ -89,4 +89,4 @@ ROOT_OUTPUT_MATERIAL: Final = OUTPUT_MATERIAL | {
     "reason_code",
     "matched_rule_id",
 }
-"""What is refused at the root of a rulebook request."""
+"""The fields that are refused at the root of a rulebook request."""

@@ -1,8 +1,8 @@
-"""Where a request comes from, as its client is counted: the address of the client, not one that it makes up.
+"""The address that a request is counted under: the real address of its client, not one that the client claims.
 
-A proxy that is trusted appends the address of its client to `X-Forwarded-For`, so that only the last one there is its
-word; whatever stands before it, and every other header, comes from the client. An IPv6 client has a whole /64 to choose
-addresses from, and counts as one.
+A trusted proxy appends the address of its client to `X-Forwarded-For`, so only the last address there is reliable. The
+client itself may have sent the addresses before it and every other header. An IPv6 client can choose from a whole /64,
+so the network counts as one client.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Final, TypeAlias
 Address: TypeAlias = IPv4Address | IPv6Address
 
 LOOPBACK: Final = ("127.0.0.1", "::1")
-"""The proxies that are trusted where none are named: those on this machine."""
+"""The proxies that are trusted by default: those on this machine."""
 
 _IPV6_PREFIX: Final = 64
 
 
 class Origins:
-    """Tells where requests come from."""
+    """Finds out the addresses of requests."""
 
     def __init__(self, proxies: Iterable[str]) -> None:
         """Takes the addresses of the proxies that are trusted; none where clients reach the server themselves.
@@ -35,7 +35,7 @@ class Origins:
 
         Args:
             peer: The address of the other end of the connection.
-            forwarded_for: The header X-Forwarded-For; empty where there is none.
+            forwarded_for: The header `X-Forwarded-For`, or an empty text without it.
         """
         address = _known(peer)
         if address is None or address not in self._proxies:
@@ -50,7 +50,7 @@ def is_address(text: str) -> bool:
 
 
 def is_network(text: str) -> bool:
-    """Whether a text is a network, such as 10.0.0.0/8; an address alone is a network of one."""
+    """Whether a text is a network, such as 10.0.0.0/8. A single address is a network of one."""
     try:
         ip_network(text)
     except ValueError:

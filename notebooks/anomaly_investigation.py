@@ -15,16 +15,22 @@
 # %% [markdown]
 # # From an alert to its cause
 #
-# The *anomaly report* says what is not as it was, or not as it should be: outcomes that got worse, verdicts that
-# shifted, days with far more decisions than usual, odd numbers, facts that drifted, and decisions whose life went
-# otherwise than the protocol asks. It is counted, not predicted: every anomaly carries the numbers that it follows
-# from, and names decisions that show it.
+# **Question.** An alert says that something changed. What happened, who was involved, and what can we do?
 #
-# This notebook begins where a team begins, with the alerts. It then takes the strongest one apart, until there are
-# names, hours and records, and something to do.
+# **Answer for the demo.** The shop `lumen-retail` was the target of a fraud. Within three days, one account,
+# `support-agent-7`, requested more than a hundred refunds slightly below 250 euros, mostly at night. A rule for such
+# amounts would have held most of them. A second incident shows another story: a new version of the pricing policy of
+# `harbor-supply` let bad deals through.
 #
-# The data is the demo ledger: a year of made-up decisions, with three incidents planted. What the text says of numbers
-# holds for `make demo` as it comes; another seed, or a smaller demo, may show less.
+# **How.** We start with the alerts, as a team does. Then we take the strongest anomaly apart: its numbers, other
+# changes of the same days, the accounts, the hours, and the facts.
+#
+# The *anomaly report* lists changes: worse outcomes, shifted verdicts, days with many more decisions than usual, odd
+# numbers, drifted facts, and decisions with missing or late reports. It counts and does not predict. Each anomaly
+# states its numbers, and lists decisions that show it.
+#
+# The data is the demo ledger of `make demo`, with three planted incidents. With another seed or a smaller demo, the
+# numbers differ.
 
 # %%
 import json
@@ -41,11 +47,11 @@ alt.renderers.enable("png", ppi=120)
 _ = pl.Config(tbl_rows=30, tbl_hide_dataframe_shape=True, fmt_str_lengths=90, tbl_width_chars=160)
 
 # %% [markdown]
-# ## What is looked at
+# ## Choose the data
 #
-# A *scope* is a tenant: here, one company each. The *lake* is the ledger as Parquet files. Put your own here; all
-# that follows takes these names. Without an anomaly, the strongest one is taken apart; without a version, all of them
-# are looked at.
+# A *scope* is a tenant: in the demo, a company. The *lake* is the ledger as Parquet files. To read your own data,
+# change the names in this cell. `ANOMALY` selects an anomaly; the default is the strongest one. `VERSION` selects a
+# version of the policy; the default is all versions.
 
 # %% tags=["parameters"]
 SCOPE = "lumen-retail"
@@ -63,13 +69,13 @@ first = next((at for at, of in enumerate(listed) if of["anomaly_id"] == ANOMALY)
 print("scopes:", ", ".join(lake.scopes))
 if ANOMALY is not None:
     known = bool(listed) and listed[first]["anomaly_id"] == ANOMALY
-    print(f"anomaly: {listed[first]['summary']}" if known else f"anomaly: {ANOMALY} is not listed any more")
+    print(f"anomaly: {listed[first]['summary']}" if known else f"anomaly: {ANOMALY} is no longer listed")
 
 # %% [markdown]
 # ## The alerts
 #
-# An alert is an anomaly of high severity that is still open: no more than 90 days ago, counted to the last entry of
-# the scope's chain. `GET /api/policy-alerts` answers the same for the scope of a key.
+# An alert is an open anomaly of high severity. An anomaly is open if its window ended at most 90 days before the last
+# entry of the scope's chain. `GET /api/policy-alerts` returns the same alerts for the scope of an API key.
 
 # %%
 alerts = [
@@ -81,13 +87,13 @@ alerts = [
 pl.DataFrame(alerts, schema=dict.fromkeys(("scope", "policy", "from", "summary"), pl.String))
 
 # %% [markdown]
-# In the demo two of them are of one policy of one company, a shop, and of the same days: refunds were taken back, and
-# there were far more of them than usual.
+# In the demo, all alerts point to the refunds of one shop and to the same days. Far more refunds than usual were
+# requested, and most of them were reverted.
 #
 # ## The report of the policy
 #
-# The report has the alerts and what is less urgent. Scores go from 0 to 1: 0.8 and more is high. Bars begin and end
-# with the anomaly; breaks of single decisions are spread over the year.
+# The report contains the alerts and the less urgent anomalies. Scores go from 0 to 1; high starts at 0.8. In the chart,
+# a bar covers the window of its anomaly. Problems of single decisions are spread over the year.
 
 # %%
 report
@@ -96,18 +102,18 @@ report
 report.plot()
 
 # %% [markdown]
-# ## The strongest one
+# ## The strongest anomaly
 #
-# Each week is compared with the eight weeks before it, at equal age of the outcomes, by an exact test. So a young
-# week is not held against weeks whose late failures are known by now.
+# An exact test compares each week with the eight weeks before it, with outcomes of the same age. So the report does not
+# compare a young week with weeks whose late failures are already known.
 
 # %%
 report.plot(first) if listed else report.plot()
 
 # %% [markdown]
-# The numbers behind it: before, within, the difference with its 95% interval, how likely chance alone would make it
-# as great, and how unlikely that has to be for it to be certain among so many comparisons. What is not certain is no
-# alert.
+# The table shows the numbers behind it: the rates before and within the window, and the 95% interval of the difference.
+# `p` is the probability that chance alone gives such a difference. The report accepts a change only if `p` is at most
+# the value in the last column. Other changes cause no alert.
 
 # %%
 shifts = [of for of in [*listed[first:], *listed] if of["kind"] in ("outcome_shift", "verdict_shift")]
@@ -121,25 +127,25 @@ pl.DataFrame(
             "within": f"{change['within']['rate']:.1%} of {change['within']['of']}",
             "difference": f"{change['difference']['low']:+.2f} to {change['difference']['high']:+.2f}",
             "p": f"{change['p_value']:.1e}",
-            "certain from p": f"{change['required_p']:.1e}",
+            "p at most": f"{change['required_p']:.1e}",
         }
         for change in changes
     ]
 )
 
 # %% [markdown]
-# Where a new version came with it, the version before can be asked: what would it have decided of the same requests?
-# In the demo none came with the strongest one; the other company's, further down, came with one.
+# Did a new version come with the anomaly? Then the report can simulate the version before it. In the demo, no version
+# came with this anomaly. A later part shows one that did.
 
 # %%
 back = report.going_back(first) if listed else None
-print("no new version came with it" if back is None else back)
+print("No new version came with this anomaly." if back is None else back)
 
 # %% [markdown]
-# ## What else happened then
+# ## Other changes of the same days
 #
-# One cause has many faces. Anomalies of the same days are most likely one story, so take those whose windows overlap
-# the strongest one.
+# One cause can have many signs. Anomalies of the same days probably have the same cause, so we list all anomalies whose
+# window overlaps the strongest one.
 
 # %%
 if listed:
@@ -151,21 +157,21 @@ else:
 report.frame[together].select("severity", "score", "kind", "from", "to", "summary")
 
 # %% [markdown]
-# Facts are what callers send. Where they drift together with outcomes, the requests of those days were others than
-# before: other customers, another program, or somebody with a plan. The chart has the fact that drifted most.
+# Facts are the data that callers send. If facts and outcomes change at the same time, then the requests were different:
+# other customers, another program, or somebody with a plan. The chart shows the fact that changed most.
 
 # %%
 drifted = next((at for at in together if listed[at]["kind"] == "fact_drift"), None)
 report.plot() if drifted is None else report.plot(drifted)
 
 # %% [markdown]
-# Almost all of the additional refunds are in one bin, just below the amount from which on the policy asks a person.
-# That is no accident of the season.
+# In the demo, almost all additional refunds are in one bin, slightly below the amount from which a person must review a
+# refund. The season does not explain that.
 #
-# ## Who, and when
+# ## Who sent the requests, and when?
 #
-# The report gives the decisions themselves. Joined with what was asked, they tell who acted, for how much, and at
-# what hour of the day.
+# The report returns the decisions of an anomaly. Joined with the requests, they show the accounts, the amounts, and the
+# hours.
 
 # %%
 window = (
@@ -186,8 +192,8 @@ suspects = asked.join(went_wrong, on="position", how="semi").collect()
 )
 
 # %% [markdown]
-# One account made almost all of them. Its hours are not those of the shop: the line is what is usual at an hour, the
-# bars are the window.
+# In the demo, one account made most of the requests. The next chart shows its hours: the bars are the window, and the
+# line is the usual share of each hour.
 
 # %%
 hour = pl.col("created_at").dt.hour().alias("hour")
@@ -228,10 +234,12 @@ alt.layer(
 )
 
 # %% [markdown]
-# ## What it would have taken
+# In the demo, most requests came at night, when the shop usually has few.
 #
-# What did the policy know? Every decision keeps the facts that it was made with. Which of them tell the decisions
-# that went wrong from the others of the same days?
+# ## Which rule would have stopped them?
+#
+# Every decision keeps its facts. Which facts separate the decisions that failed or were reverted from the others of the
+# same days?
 
 # %%
 bodies = snapshot.table("rulebooks").filter(pl.col("policy_id") == POLICY).sort("position").collect()["body"]
@@ -240,7 +248,9 @@ fields = fields_of(rulebook)
 known = (
     snapshot.facts(fields, POLICY).join(asked.filter(window).select("position"), on="position", how="semi").collect()
 )
-marked = known.with_columns(pl.col("position").is_in(suspects["position"].implode()).alias("went wrong"))
+failed = snapshot.cases(POLICY).filter(pl.col("outcome_status").is_in(["failed", "reverted"])).select("position")
+bad = suspects.select("position").join(failed.collect(), on="position", how="semi")["position"]
+marked = known.with_columns(pl.col("position").is_in(bad.implode()).alias("went wrong"))
 numbers = [field for field in fields if marked[f"{field}:number"].drop_nulls().n_unique() > 2]
 (
     marked.group_by("went wrong")
@@ -252,17 +262,19 @@ numbers = [field for field in fields if marked[f"{field}:number"].drop_nulls().n
 )
 
 # %% [markdown]
-# In the demo they are large for refunds, and just small enough to need no person. A rule that holds such requests
-# back is soon written. What it would have held back *besides* is what the counterfactual says, before anybody changes
-# anything: here the decisions of the window and of eight weeks before it, under the latest version with one rule
-# more, that sends to review what lies where the fact that drifted most lay for nine of ten of the decisions above.
+# In the demo, their amounts are large for refunds, and yet too small for a review. So a new rule could send requests
+# with such amounts to review. A simulation shows what else this rule would hold, before anybody changes the policy.
+#
+# The cell adds one rule to the latest version. The rule covers the range of the fact that changed most, from the 10th
+# to the 90th percentile of the bad decisions. The simulation repeats the decisions of the window and of the eight weeks
+# before it.
 
 # %%
 drifting = [of["fact"] for at in together if at == drifted for of in listed[at]["numbers"]["facts"]]
 fact = next((field for field in [*drifting, *numbers] if field in numbers), None)
 values = marked.filter("went wrong")[f"{fact}:number"].drop_nulls() if fact is not None else pl.Series(dtype=pl.Float64)
 if values.len():
-    low, high = values.quantile(0.05), values.quantile(0.95)
+    low, high = values.quantile(0.1), values.quantile(0.9)
     rule = {
         "rule_id": "review_what_drifted",
         "priority": 1000,
@@ -275,7 +287,7 @@ if values.len():
     since = suspects["created_at"].min() - timedelta(weeks=8)
     until = suspects["created_at"].max() + timedelta(milliseconds=1)
     held = counterfactuals(snapshot, POLICY, rulebook=candidate, since=since, until=until).frame
-    print(f"review where {fact} is from {low:g} to {high:g}")
+    print(f"New rule: review if {fact} is from {low:g} to {high:g}")
 else:
     held = pl.DataFrame(schema={"verdict": pl.String, "then_verdict": pl.String, "decisions": pl.Int64})
 outcomes = [name for name in ("decisions", "succeeded", "reverted", "failed") if name in held.columns]
@@ -286,14 +298,14 @@ outcomes = [name for name in ("decisions", "succeeded", "reverted", "failed") if
 )
 
 # %% [markdown]
-# In the demo the rule would have held back nearly all that was taken back, and a handful of good ones: a person would
-# have looked at some sixty requests more in two months.
+# In the demo, the rule would have held about a hundred refunds that went wrong, and only a handful of good ones. Rows
+# without the rule can also change, because the latest version differs from earlier ones.
 
 # %% [markdown]
-# ## Another kind of incident: a version
+# ## Another kind of incident: a new version
 #
-# A rulebook is changed to decide otherwise, so a shift of verdicts with a new version is no alarm by itself; it is
-# told as such, and stays below high. A shift of *outcomes* with it is one. In the demo that is another company's.
+# A new version is meant to change verdicts. So a shift of verdicts with a new version is no alert by itself. A shift of
+# *outcomes* with a new version can be one. In the demo, the pricing policy of `harbor-supply` shows this.
 
 # %%
 OTHER_SCOPE, OTHER_POLICY = "harbor-supply", "pricing_exception"
@@ -307,7 +319,7 @@ worse = next((at for at, of in enumerate(other.to_dict()["anomalies"]) if of["ki
 other.plot() if worse is None else other.plot(worse)
 
 # %% [markdown]
-# The verdicts of the same weeks say what the version did: it let pass what went to a person before.
+# The verdicts of the same weeks show the effect of the version: it approved requests that a person reviewed before.
 
 # %%
 shifted = [at for at, of in enumerate(other.to_dict()["anomalies"]) if of["kind"] == "verdict_shift"]
@@ -321,24 +333,24 @@ near = [
 other.plot(near[0]) if near else other.plot()
 
 # %% [markdown]
-# What would the version before have decided, from the same facts? `back.report` has it in full: from which
-# verdict to which, and the decisions themselves.
+# What would the version before have decided from the same facts? `back.report` contains the full simulation: all
+# transitions between verdicts, and the decisions.
 
 # %%
 back = None if worse is None else other.going_back(worse)
-print("no new version came with it" if back is None else back)
+print("No new version came with this anomaly." if back is None else back)
 
 # %% [markdown]
-# What the report calls *new versions* is what to look at next; effectiveness compares them all.
+# Next, compare the new version with all others. Effectiveness does that.
 
 # %%
 effectiveness(lake.scope(OTHER_SCOPE), OTHER_POLICY).plot("version")
 
 # %% [markdown]
-# ## What is low is not nothing
+# ## Low severity still matters
 #
-# Breaks are promises of callers: a receipt within a day of every yes, a terminal outcome within 30 days of every
-# execution. A few percent are usual. The share says whether somebody should be asked.
+# Some anomalies are broken promises of callers: a receipt within a day of every yes, and a terminal outcome within 30
+# days of every execution. A few percent are usual. The share tells you whether to ask the callers.
 
 # %%
 pl.DataFrame(
@@ -359,11 +371,11 @@ pl.DataFrame(
 # %% [markdown]
 # ## What this cannot say
 #
-# - *Why.* Windows met different cases, and a version that came with a shift need not be its cause. What was shown here
-#   is who and when; the why is asked of people.
-# - *What crept.* A rate that gets worse by a little each month does not stand out against the two months before.
-# - *What nobody reported.* Outcomes are what callers said. A fraud whose refunds are never taken back looks like a
-#   success.
+# - **Why.** Windows contain different cases, and a version that came with a shift need not be its cause. The notebook
+#   shows who and when. For the reason, ask the people involved.
+# - **Slow changes.** A rate that gets a little worse each month does not stand out against the two months before.
+# - **Unreported results.** Outcomes are reports of callers. If nobody notices a fraud and reverts its refunds, it looks
+#   like a success.
 #
-# Each number above is in the report, with its hash, and can be counted again from the chain. The formulas, and where
-# each threshold comes from, are in [anomaly-formulas.md](../docs/anomaly-formulas.md).
+# Every number above is in the report, with its hash, and can be recomputed from the chain. For the formulas and
+# thresholds, see the [anomaly formulas](../docs/reference/formulas/anomalies.md).

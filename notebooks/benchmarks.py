@@ -15,12 +15,17 @@
 # %% [markdown]
 # # How do we compare?
 #
-# A success rate of 90 percent: is that good? *Benchmarks* put a policy beside the same policy in other scopes of the
-# service, whose operators agreed to that. They tell percentiles of rates that are rounded before anybody sees them,
-# and nothing of any one scope.
+# **Question.** A policy succeeds in 90 percent of its cases. Is that good, compared with other companies?
 #
-# The data is the demo ledger with a dozen small companies, as `make demo` makes it. What the text says of numbers
-# holds for that; another seed, or a demo without `--peers`, tells less, or nothing.
+# **Answer for the demo.** The refunds of `lumen-retail` succeed about as often as those of the others: its rate lies in
+# the middle half of at least ten other companies. For its other policies there is no comparison, because too few
+# companies use them.
+#
+# **How.** *Benchmarks* compare a policy with the same policy in other scopes of the service. Only scopes whose
+# operators agreed take part. The report shows rounded percentiles, and no rate of any single scope.
+#
+# The data is the demo ledger of `make demo`, with a dozen small companies. Without `--peers`, there is nothing to
+# compare. With another seed, the numbers differ.
 
 # %%
 import os
@@ -36,10 +41,10 @@ alt.renderers.enable("png", ppi=120)
 _ = pl.Config(tbl_rows=30, tbl_hide_dataframe_shape=True, fmt_str_lengths=90, tbl_width_chars=140)
 
 # %% [markdown]
-# ## What is looked at
+# ## Choose the data
 #
-# A *scope* is a tenant: here, one company each. The *lake* is the ledger as Parquet files, and holds what was frozen
-# for benchmarks. Put your own here; all that follows takes these names.
+# A *scope* is a tenant: in the demo, a company. The *lake* is the ledger as Parquet files, with the frozen counts of
+# the benchmarks. To read your own data, change the names in this cell.
 
 # %% tags=["parameters"]
 SCOPE = "lumen-retail"
@@ -51,42 +56,41 @@ lake = open_lake(LAKE)
 snapshot = lake.scope(SCOPE)
 
 # %% [markdown]
-# ## Beside the others
+# ## Are we above or below the others?
 #
-# Once a month the service *freezes* what is compared: the decisions of the month before last, each by what came of it
-# until the month began. Every decision has had a month and more to come to its end, and counts in one freeze only.
+# Once a month, the service *freezes* the numbers to compare. It takes the decisions of the month before last, with the
+# outcomes reported until the current month began. So every decision had at least a month to get a result, and counts in
+# only one freeze.
 
 # %%
 report = benchmarks(snapshot, POLICY)
 report
 
 # %% [markdown]
-# The diamond is the company's own rate. The bar holds the middle half of the other companies, the tick is the one in
-# the middle. Where nothing is told of others, the chart says why.
+# In the chart, the diamond is the rate of the company. The bar covers the middle half of the other companies, and the
+# tick is their median. If there is no comparison, the chart says why.
 
 # %%
 report.plot()
 
 # %% [markdown]
-# The company's own rates are exact, those of others are rounded to 0.05. So a difference of less than that says
-# nothing, and the recommendation is no more than a pointer: `above_cohort` and `below_cohort` are outside of the
-# middle half.
+# The company's own rates are exact. Those of the others are rounded to 0.05, so smaller differences mean nothing. The
+# recommendations `above_cohort` and `below_cohort` mean that the rate lies outside the middle half.
 
 # %%
 report.frame
 
 # %% [markdown]
-# ## Not one number but three
+# ## Why three rates?
 #
-# A success rate alone can be bought: who approves only what cannot fail has a high one. So three rates are told, and
-# no two of them are bound to each other.
+# A policy that approves only safe cases always has a high success rate. So the report has three independent rates:
 #
-# - **success rate**: of what has a result, how much succeeded;
-# - **approval rate**: of what was asked, how much was approved;
-# - **terminal coverage**: of what was asked, how much has a result.
+# - **success rate**: the share of cases with a result that succeeded;
+# - **approval rate**: the share of requests that were approved;
+# - **terminal coverage**: the share of requests that have a result.
 #
-# Few approvals with high success: a careful policy, or a timid one. High success with little coverage: the failures
-# may not have been reported yet. Side by side for all policies of the company:
+# Few approvals with high success mean a careful policy, or a timid one. If success is high and coverage is low,
+# failures may still be unreported. The table shows all policies of the company.
 
 # %%
 own = sorted(snapshot.binding().cases().select("policy_id").unique().collect()["policy_id"])
@@ -107,14 +111,15 @@ for policy_id in own:
 pl.DataFrame(rows, infer_schema_length=None)
 
 # %% [markdown]
-# Of some policies nothing is told: too few companies use them, or too few of their decisions have a result. That is
-# the rule and no fault. A group of four would give away too much of each.
+# In the demo, only the refunds can be compared. For the other policies, too few companies take part, or too few of
+# their decisions have a result. This protects them: a comparison within a small group would reveal too much about each
+# company.
 #
-# ## Asking for more company
+# ## Can we ask for a larger group?
 #
-# A caller can ask for larger cohorts, never for smaller ones. Asked too much, the answer says that it is withheld,
-# and why. The numbers of scopes and decisions are told in steps of 1, 2 and 5, so that no asking finds out whether
-# one company more or less takes part.
+# You can ask for a larger group, but not for a smaller one. If the group is too small, the report withholds the
+# comparison and says why. It gives the numbers of scopes and decisions only in steps of 1, 2, and 5. So nobody can find
+# out whether one more company takes part.
 
 # %%
 asked = []
@@ -124,19 +129,19 @@ for scopes in (5, 10, 20):
 pl.DataFrame(asked)
 
 # %% [markdown]
-# ## Where a difference comes from
+# ## Where does a difference come from?
 #
-# A benchmark says that, and never why. For the why there is only the own data: which version, which rule? A company
-# that lies below the others looks at the rules whose decisions seldom succeed.
+# A benchmark shows a difference, and not its reason. For the reason, use your own data: which version, and which rule?
+# If your rate is low, look at the rules whose decisions seldom succeed.
 
 # %%
 effectiveness(snapshot, POLICY).plot("rule")
 
 # %% [markdown]
-# ## Seen from the other side
+# ## All scopes of the service
 #
-# A lake holds every scope of its instance, so an operator can ask for each. No scope sees itself among the others.
-# The spread of the small companies is what makes the bars above.
+# A lake contains every scope of its instance, so an operator can run the report for each of them. No scope sees the
+# rate of another. The chart shows how much the companies differ.
 
 # %%
 everyone = []
@@ -160,7 +165,7 @@ alt.Chart(spread).mark_point(filled=True, size=90, opacity=1).encode(
     y=alt.Y("scope:N", title=None, sort=None, axis=alt.Axis(grid=True)),
     color=alt.Color(
         "recommendation:N",
-        title="Beside the others",
+        title="Compared with others",
         scale=alt.Scale(range=list(NAMES)),
     ),
     size=alt.Size("terminal:Q", title="Terminal outcomes"),
@@ -168,7 +173,7 @@ alt.Chart(spread).mark_point(filled=True, size=90, opacity=1).encode(
     title=alt.Title(
         f"{POLICY} succeeded in {spread['success_rate'].min() or 0:.0%} to {spread['success_rate'].max() or 0:.0%} of "
         f"cases in {spread.height} scopes",
-        subtitle="One month of every scope, as each sees itself.",
+        subtitle="The frozen month, with each scope's own exact rate.",
         anchor="start",
     ),
     width=560,
@@ -178,8 +183,9 @@ alt.Chart(spread).mark_point(filled=True, size=90, opacity=1).encode(
 # %% [markdown]
 # ## What this cannot say
 #
-# - *Whether the cases are alike.* Other companies have other customers. A shop of lamps and a travel agency refund for
-#   other reasons.
-# - *What is within the rounding.* 0.85 stands for anything from 0.825 up to 0.875.
-# - *Who.* Nobody can learn a company's rate nearer than the rounding, whatever joins, leaves or is asked for. How far
-#   that goes, and what outside knowledge adds, stands in [benchmarks.md](../docs/benchmarks.md#the-guarantee).
+# - **Whether the cases are similar.** Other companies have other customers. A lamp shop and a travel agency refund for
+#   different reasons.
+# - **Differences within the rounding.** 0.85 means any value from 0.825 up to 0.875.
+# - **Who takes part.** Nobody can learn the rate of a company more precisely than the rounding, even by joining,
+#   leaving, or asking again. For the guarantee and its limits, see the [benchmark
+#   formulas](../docs/reference/formulas/benchmarks.md).

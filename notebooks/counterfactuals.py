@@ -15,12 +15,15 @@
 # %% [markdown]
 # # What would have been decided?
 #
-# The ledger keeps what each decision was made from, and every rulebook that decided. So past decisions can be made
-# again: under another version, or with other facts. That is a simulation. It stores nothing, and it authorizes
-# nothing.
+# **Question.** A version of a policy did harm. Would the version before it have prevented the harm?
 #
-# The notebook `effectiveness` found a version of a pricing policy that did harm. Here we ask what the version before
-# it would have done with the same requests. What the text says of numbers holds for `make demo` as it comes.
+# **Answer for the demo.** Yes, for the most part. The version before would have stopped about 40 percent of the
+# decisions that `2026-07-20` approved. Only about one in five of these succeeded, and about nine in ten of the rest.
+#
+# **How.** The ledger keeps the facts of each decision, and every rulebook. So we can repeat past decisions under
+# another version, or with other facts. This is a simulation: it stores nothing and authorizes nothing.
+#
+# The notebook `effectiveness` found the version. The numbers in the text are those of `make demo`.
 
 # %%
 import json
@@ -38,8 +41,10 @@ alt.renderers.enable("png", ppi=120)
 _ = pl.Config(tbl_rows=30, tbl_hide_dataframe_shape=True, fmt_str_lengths=60, tbl_width_chars=140)
 
 # %% [markdown]
-# What is looked at: a scope, one of its policies, and the lake that holds them. Put your own here; all that follows
-# takes these names.
+# ## Choose the data
+#
+# A *scope* is a tenant, with its policies. The *lake* contains its decisions. To read your own data, change the names
+# in this cell.
 
 # %% tags=["parameters"]
 SCOPE = "harbor-supply"
@@ -53,7 +58,7 @@ snapshot = lake.scope(SCOPE)
 # %% [markdown]
 # ## The bad weeks
 #
-# The version whose success rate has the interval that ends lowest, the version that was first used before it, and the
+# We look for the version whose success rate has the lowest end of its interval, the version used before it, and the
 # days on which it decided.
 
 # %%
@@ -68,30 +73,30 @@ before = order[max(order.index(worst) - 1, 0)]
 decided = snapshot.cases(POLICY).filter(pl.col("policy_version") == worst)
 since, last = decided.select(first=pl.col("created_at").min(), last=pl.col("created_at").max()).collect().row(0)
 until = last + timedelta(milliseconds=1)
-print(f"{worst} decided from {since:%Y-%m-%d} to {last:%Y-%m-%d}; before it there was {before}")
+print(f"Version {worst} decided from {since:%Y-%m-%d} to {last:%Y-%m-%d}. The version before it is {before}.")
 
 # %% [markdown]
 # ## The same requests under the version before
 #
-# Every decision of those days once more, from its own facts, by the other rulebook.
+# We repeat every decision of those days with the other rulebook, from the same facts.
 
 # %%
 again = counterfactuals(snapshot, POLICY, rulebook=bodies[before], since=since, until=until)
 again.plot()
 
 # %% [markdown]
-# Read it by rows: of those that got *yes* in fact, how many would have got which verdict?
+# Read the chart by rows. Each row is a verdict that was given, and shows the verdicts that the other version would
+# give.
 
 # %%
 body = again.to_dict()
-print("decisions:", body["decisions"], " decided again:", body["redecided"], " facts unknown:", body["unknown"])
-print("would go another way:", body["changed"])
-print("as they were:   ", body["verdicts"]["before"])
-print("as they would be:", body["verdicts"]["after"])
+print("decisions:", body["decisions"], " repeated:", body["redecided"], " facts unknown:", body["unknown"])
+print("changed:", body["changed"])
+print("verdicts given:   ", body["verdicts"]["before"])
+print("verdicts simulated:", body["verdicts"]["after"])
 
 # %% [markdown]
-# A check that costs nothing: each decision once more under its own rulebook, with its own facts, must come out as it
-# was.
+# A quick check: each decision, repeated under its own rulebook with its own facts, must give the same result.
 
 # %%
 same = counterfactuals(snapshot, POLICY, since=since, until=until).to_dict()
@@ -99,10 +104,10 @@ assert same["changed"] == 0
 print("changed under their own rulebook:", same["changed"])
 
 # %% [markdown]
-# ## What came of those that would have gone another way
+# ## What happened to the changed decisions?
 #
-# A *transition* is what a decision was, and what it would be. Each has the outcomes of its decisions **as they were
-# made**.
+# A *transition* is the pair of a given verdict and the verdict of the other version. The table shows the outcomes of
+# the decisions **as they were made**.
 
 # %%
 again.frame.select(
@@ -110,7 +115,7 @@ again.frame.select(
 )
 
 # %% [markdown]
-# Of the approved ones, were the right ones kept? Here is the success rate of each transition.
+# Would the other version have kept the right approvals? The chart shows the success rate of each transition.
 
 
 # %%
@@ -134,8 +139,11 @@ paths = (
         told=pl.format("{} of {}", "succeeded", "terminal"),
     )
 )
+stopped, good, final = (
+    paths.filter(pl.col("then_verdict") != "yes").select(pl.sum("decisions", "succeeded", "terminal")).row(0)
+)
 base = alt.Chart(paths).encode(
-    y=alt.Y("path:N", title="Was yes, and", sort=["would be yes", "would be review", "would be no"])
+    y=alt.Y("path:N", title="Given yes,", sort=["would be yes", "would be review", "would be no"])
 )
 alt.layer(
     base.mark_rule(strokeWidth=3, color="#0072b2").encode(
@@ -151,8 +159,9 @@ alt.layer(
     base.mark_text(align="left").encode(x=alt.value(528), text="told:N"),
 ).properties(
     title=alt.Title(
-        f"What came of what {worst} approved, by what {before} would have said",
-        subtitle="Lines are 95% Wilson intervals; on the right, succeeded of terminal.",
+        f"{before} would have stopped {stopped:,} approved decisions; {good / max(final, 1):.0%} of "
+        f"those with a result succeeded",
+        subtitle="Lines are 95% Wilson intervals. On the right: succeeded of terminal outcomes.",
         anchor="start",
     ),
     width=520,
@@ -160,13 +169,13 @@ alt.layer(
 )
 
 # %% [markdown]
-# On the demo ledger the two parts come clearly apart: what both versions approve did as well as ever, and what only
-# the later one approved went wrong for the most part. So the harm came with the new limits, and not with that month.
+# In the demo, the answer is clear. Decisions that both versions approve did as well as in other weeks. Most decisions
+# that only the new version approved went wrong. So the new limits caused the harm, not the month.
 #
-# ## The decisions behind a transition
+# ## Which decisions changed?
 #
-# `decisions` has those that would have gone another way, lazily. Join whatever tells you more. Here: two of the numbers
-# that the rulebooks test. Those come first for which the two versions have different limits.
+# `decisions` lists the changed decisions as a lazy frame. Here we join two numbers that the rulebooks test. Facts for
+# which the two versions have different limits come first.
 
 
 # %%
@@ -204,10 +213,11 @@ lost.sort("position").select(
 ).head(8).collect()
 
 # %% [markdown]
-# All that was approved in those weeks, on the plane of the two facts; of very much, a part that chance picks.
+# The next chart shows all approved decisions of those weeks by these two facts. If there are more than 4,000, it shows
+# a random sample.
 
 # %%
-RESULTS = ["succeeded", "failed or reverted", "partial, open or not reported"]
+RESULTS = ["succeeded", "failed or reverted", "partial, open, or not reported"]
 points = (
     decided.filter(pl.col("verdict") == "yes")
     .join(facts, on="position")
@@ -222,6 +232,8 @@ points = (
     )
     .collect()
 )
+failures = points.filter(pl.col("result") == RESULTS[1]).height
+outside = lost.filter(pl.col("outcome_status").is_in(["failed", "reverted"])).collect().height
 points = points if points.height <= 4000 else points.sample(4000, seed=1)
 
 marks = pl.DataFrame(
@@ -235,7 +247,7 @@ marks = pl.DataFrame(
 )
 styled = alt.Chart(marks).encode(
     strokeDash=alt.StrokeDash(
-        "version:N", title="Limits of", scale=alt.Scale(domain=[before, worst], range=[[6, 4], [1, 0]])
+        "version:N", title="Limits in version", scale=alt.Scale(domain=[before, worst], range=[[6, 4], [1, 0]])
     )
 )
 dots = (
@@ -261,18 +273,26 @@ alt.layer(
     styled.mark_rule(strokeWidth=1.5).transform_filter("isValid(datum.across)").encode(x="across:Q"),
     styled.mark_rule(strokeWidth=1.5).transform_filter("isValid(datum.up)").encode(y="up:Q"),
 ).properties(
-    title=alt.Title(f"What {worst} approved, with the limits of both versions", anchor="start"), width=560, height=380
+    title=alt.Title(
+        f"{before} would have stopped {outside:,} of the {failures:,} failures",
+        subtitle=f"Decisions that {worst} approved, with the limits of both versions.",
+        anchor="start",
+    ),
+    width=560,
+    height=380,
 )
 
 # %% [markdown]
-# Deals go wrong outside the dashed limits, to the right of them and below.
+# In the demo, most failures lie to the right of the dashed limits or below them.
 #
-# ## Other facts: what if a change freeze had been declared?
+# ## What if the facts had been different?
 #
-# A *patch* is laid over the facts of every decision in a slice (RFC 7396: what it names is replaced, null removes).
-# Each decision is then made again by its **own** rulebook. Here: the actions of software agents in the latest four
-# weeks of the software maker, had all of them come under a change freeze. For a scope of your own it is that scope and
-# its policy, and a fact that its rulebook declares as true or false; put another patch here.
+# A *patch* changes the facts of every decision in a slice (RFC 7396: given values replace, null removes). Then each
+# decision is repeated by its **own** rulebook. The example: the software maker `orbit-software` declares a change
+# freeze for all actions of its agents in the last four weeks.
+#
+# With your own scope, this part uses your policy and the first true-or-false fact of its rulebook. You can write
+# another patch.
 
 # %%
 AGENTS, ACTIONS, PATCH = "orbit-software", "agent_action_policy", {"change_freeze": True}
@@ -286,23 +306,22 @@ frozen = counterfactuals(agents, ACTIONS, patch=PATCH, since=end - timedelta(wee
 frozen.plot()
 
 # %% [markdown]
-# Which rules stop them?
+# Which rules stop the actions?
 
 # %%
 frozen.frame.filter("changed").select("verdict", "rule", "then_verdict", "then_rule", "decisions").head(10)
 
 # %% [markdown]
-# So far the cost of a freeze, in actions that would wait. The benefit is not in these numbers: we do not know which
-# of the stopped actions would have done harm, only what came of them as they were.
+# This is the cost of a freeze: the actions that it would stop. Its benefit is not in these numbers. We know the results
+# of the actions as they were, but not how many of the stopped ones would have done harm.
 #
 # ## What this cannot know
 #
-# - **What would have come of another verdict.** An outcome belongs to the decision as it was made. That approved
-#   deals failed says that blocking them would have avoided *these* failures. Of what is blocked, nothing can be said:
-#   no outcome was ever seen.
-# - **How people would have answered.** Under another rulebook callers ask for other things. Sellers learn the limit,
-#   and ask for a little less.
-# - **What a reviewer would have said.** *Review* is not *no*. Some of those would have passed.
-# - **Facts that are gone.** Where facts were erased, or left out as personal, a decision counts as unknown, and is
-#   not in the transitions.
-# - **The future.** These are the requests of those weeks. Other weeks bring others.
+# - **The result of another verdict.** An outcome belongs to the decision as it was made. If approved deals failed, then
+#   blocking them would have avoided *these* failures. For blocked deals, no outcome was ever seen.
+# - **The behavior of people.** Under another rulebook, callers send other requests. For example, sellers learn the
+#   limit and ask for a little less.
+# - **The answer of a reviewer.** *Review* is not *no*. A reviewer would have allowed some of these actions.
+# - **Missing facts.** If facts were erased or omitted as personal, the decision counts as unknown, and is not in the
+#   transitions.
+# - **The future.** These are the requests of those weeks. Other weeks have other requests.

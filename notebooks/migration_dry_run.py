@@ -15,12 +15,17 @@
 # %% [markdown]
 # # What would this change do?
 #
-# Before a new version of a policy decides anything, it can decide the past: every decision once more, from its own
-# facts, by the *candidate* and by the version that is *in force*. What differs between the two is the candidate's
-# doing. That is a simulation. It stores nothing, and it authorizes nothing.
+# **Question.** A new version of a policy, the *candidate*, should replace the active version. What would it change?
 #
-# `gate migrate dry-run` makes a report of the same figures, for a person who has to say yes. Here we look behind them.
-# What the text says of numbers holds for `make demo` as it comes.
+# **Answer for the demo.** Here the candidate is the bad version `2026-07-20` of the pricing policy. It would newly
+# approve more than a third of all past decisions. Of those with a known result, about four in ten did not succeed in
+# full. So it should not be applied.
+#
+# **How.** We repeat every past decision from its own facts, by the candidate and by the active version. The difference
+# between the two is the effect of the candidate. This is a simulation: it stores nothing and authorizes nothing.
+#
+# `gate migrate dry-run` writes a report with the same figures, for the person who must approve the change. This
+# notebook shows the details. The numbers in the text are those of `make demo`.
 
 # %%
 import json
@@ -38,9 +43,11 @@ alt.renderers.enable("png", ppi=120)
 _ = pl.Config(tbl_rows=30, tbl_cols=12, tbl_hide_dataframe_shape=True, fmt_str_lengths=60, tbl_width_chars=160)
 
 # %% [markdown]
-# What is looked at: a scope, one of its policies, the lake that holds them, and the candidate. The candidate is a
-# rulebook file, or a version by which the policy has decided; without one it is the version before the one in force, so
-# that this is the dry run of going back. Put your own here; all that follows takes these names.
+# ## Choose the data
+#
+# A *scope* is a tenant, with its policies. The *lake* contains its decisions. The candidate is a rulebook file, or a
+# version that has made decisions. By default it is the version before the active one, so the notebook shows a rollback.
+# To read your own data, change the names in this cell.
 
 # %% tags=["parameters"]
 SCOPE = "harbor-supply"
@@ -55,7 +62,7 @@ active = version_in_force(snapshot, POLICY)
 chosen = CANDIDATE or order[max(order.index(active) - 1, 0)]
 candidate = chosen if chosen in order else Path(chosen)
 print("versions that have decided:", ", ".join(order))
-print("in force, as far as the lake has come:", active, " candidate:", candidate)
+print("active version in the lake:", active, " candidate:", candidate)
 
 # %% [markdown]
 # ## The short answer
@@ -65,32 +72,33 @@ run = migration_dry_run(snapshot, POLICY, candidate, base=active)
 print(*run.lines, sep="\n")
 
 # %% [markdown]
-# ## Which verdict becomes which
+# ## Which verdicts change?
 #
-# By rows: what the version in force decides of the same facts. By columns: what the candidate would. Most decisions of
-# the past were made by earlier versions; what *these* decided otherwise is no change that the candidate brings, and is
-# told apart.
+# Rows are the verdicts of the active version, and columns are those of the candidate, both from the same facts.
+#
+# Earlier versions made most of the past decisions. If *their* verdict differs from the active version, the candidate is
+# not the reason. The table after the chart counts these decisions separately.
 
 # %%
 run.plot()
 
 # %%
 earlier = pl.DataFrame(run.body["earlier"], schema={"policy_version": pl.String, "decisions": pl.Int64, "of": pl.Int64})
-earlier.rename({"decisions": "decided otherwise than now", "of": "of all"})
+earlier.rename({"decisions": "other verdict than active version", "of": "of all"})
 
 # %% [markdown]
-# ## When
+# ## When would it change them?
 #
-# A candidate that changes much in some weeks and nothing in others reacts to something that was special about them.
+# If a candidate changes much in some weeks and nothing in others, then those weeks were special.
 
 # %%
 run.plot("weeks")
 
 # %% [markdown]
-# ## By which rules, and what came of it
+# ## Which rules change them, and with which results?
 #
-# A *transition* is the rule that decides now, and the one that would. Each has the outcomes of its decisions **as they
-# were made**: good ones that would be lost, and bad ones that would be spared.
+# A *transition* is the rule that decides now, and the rule that would decide. Each one has the outcomes of its
+# decisions **as they were made**: good results that would be lost, and bad results that would be avoided.
 
 # %%
 TEXTS = ("rule", "verdict", "then_rule", "then_verdict")
@@ -105,17 +113,17 @@ moved = pl.DataFrame(
 moved
 
 # %% [markdown]
-# Each sentence about outcomes has its interval, and the last one says what nobody can know.
+# Each sentence about outcomes has its interval. The last sentence states what nobody can know.
 
 # %%
 outcomes = run.body["outcomes"]
 print(*(of["sentence"] for of in outcomes.values() if isinstance(of, dict)), outcomes["unknowable"], sep="\n")
 
 # %% [markdown]
-# ## For all facts, not only for those of the past
+# ## What about facts that never occurred?
 #
-# The exact difference of both rulebooks is a list of regions: facts that the one decides otherwise than the other. Some
-# have no decision yet. The most dangerous come first: what is refused now, and would be approved.
+# The exact difference of both rulebooks is a list of regions: sets of facts for which the two decide differently. Some
+# regions have no past decision yet. The most dangerous come first: requests that are refused now and would be approved.
 
 # %%
 traffic = {of["region"]: of["decisions"] for of in run.body["regions"]}
@@ -126,10 +134,10 @@ for number, region in enumerate(regions[:8]):
     print(f"  {traffic[number]:,} past decisions; for example {json.dumps(region['witness'])}")
 
 # %% [markdown]
-# ## The decisions behind it
+# ## The decisions themselves
 #
-# `decisions` has every past decision, lazily, with what it was, what the version in force says and what the candidate
-# would say. Join whatever tells you more.
+# `decisions` returns every past decision as a lazy frame, with its own verdict and the verdicts of both versions. You
+# can join other tables to it.
 
 # %%
 changed = run.decisions().filter("verdict_changed").collect()
@@ -138,7 +146,7 @@ changed.select(
 ).tail(8)
 
 # %% [markdown]
-# Of those that would change, what came of them, month by month?
+# What were the results of the decisions that would change, month by month?
 
 # %%
 monthly = (
@@ -151,25 +159,31 @@ monthly = (
     .sort("month", "result")
 )
 alt.Chart(monthly).mark_bar().encode(
-    x=alt.X("yearmonth(month):O", title="Month of the decision"),
+    x=alt.X("yearmonth(month):O", title="Month of the decision", axis=alt.Axis(format="%b %Y", labelAngle=-45)),
     y=alt.Y("decisions:Q", title="Decisions that would change"),
     color=alt.Color(
-        "result:N", title="What came of them", scale=alt.Scale(domain=list(KNOWN), range=[COLOURS[of] for of in KNOWN])
+        "result:N", title="Outcome", scale=alt.Scale(domain=list(KNOWN), range=[COLOURS[of] for of in KNOWN])
     ),
-).properties(title=alt.Title("What came of the decisions that would change", anchor="start"), width=560, height=220)
+).properties(
+    title=alt.Title(
+        f"{changed['outcome_status'].is_not_null().sum():,} of {changed.height:,} changed decisions have an outcome",
+        anchor="start",
+    ),
+    width=560,
+    height=220,
+)
 
 # %% [markdown]
 # ## What this cannot know
 #
-# - **What would have come of another verdict.** An outcome belongs to the decision as it was made. What is blocked has
-#   none.
-# - **How people would have answered.** Under another version callers ask for other things.
-# - **Facts that are gone.** What was erased, left out as personal, or made by another adapter is not decided anew. It
-#   is counted, and never guessed.
+# - **The result of another verdict.** An outcome belongs to the decision as it was made. Blocked actions have none.
+# - **The behavior of people.** Under another version, callers send other requests.
+# - **Missing facts.** If facts were erased, omitted as personal, or made by another adapter, the decision is not
+#   repeated. The next table counts these decisions, and never guesses their result.
 
 # %%
 pl.DataFrame(
     [(of["reason"], of["decisions"]) for of in run.body["not_redecided"]],
-    schema={"not decided anew because": pl.String, "decisions": pl.Int64},
+    schema={"reason for not repeating": pl.String, "decisions": pl.Int64},
     orient="row",
 )

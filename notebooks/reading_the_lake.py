@@ -15,9 +15,12 @@
 # %% [markdown]
 # # Reading the lake
 #
-# The ledger is made to be appended to and proven. For questions over thousands of decisions there is the *lake*: the
-# same entries as Parquet files, table by table. This notebook shows what is in it, and how Polars, DuckDB and pandas
-# read it.
+# **Question.** How do you query thousands of decisions, and how do you know that the data is complete and unchanged?
+#
+# **Answer.** Read the *lake*: the entries of the ledger as Parquet files, in tables. Polars, DuckDB, and pandas can
+# read it, and give the same numbers. A check recomputes the hashes of every row and compares them with the chain.
+#
+# **How.** We look at the tables, run the same kind of query in three tools, read facts, and verify the files.
 
 # %%
 import json
@@ -38,7 +41,9 @@ alt.renderers.enable("png", ppi=120)
 _ = pl.Config(tbl_rows=60, tbl_hide_dataframe_shape=True, fmt_str_lengths=170, tbl_width_chars=230)
 
 # %% [markdown]
-# The lake that is read, and a scope and a policy for what is about one of them. Put your own here.
+# ## Choose the data
+#
+# Some cells read one *scope* (a tenant) and one policy. To read your own data, change the names in this cell.
 
 # %% tags=["parameters"]
 SCOPE = "harbor-supply"
@@ -49,10 +54,10 @@ LAKE = os.environ.get("GATE_LAKE", "../var-demo/lake")
 lake = open_lake(LAKE)
 
 # %% [markdown]
-# ## Manifest and watermark
+# ## What is in the lake?
 #
-# Each *scope*, a tenant, has a chain of its own and a **manifest**, which is the only truth about its files. Its
-# **watermark** is a position in the chain: every entry up to it is in the files, and none after it.
+# Each scope has its own chain, and a **manifest** that lists its files. Read only files that the manifest lists. Its
+# **watermark** is a position in the chain: the files contain every entry up to it, and no later entry.
 
 # %%
 pl.DataFrame(
@@ -70,16 +75,19 @@ pl.DataFrame(
 )
 
 # %% [markdown]
-# `open_lake` read the manifests and nothing else. What you hold stays as it was, while the service goes on exporting.
-# Open the lake again to see more.
+# `open_lake` reads only the manifests. Your snapshot does not change while the service continues to export. Open the
+# lake again to see more.
 #
 # *Left out* counts the fields that the operator marked as personal. They are empty in the lake.
 #
-# ## Tables
+# ## Which tables are there?
 #
-# One table for each type of entry, and four more: `cases`, a row for each decision with the latest of what was
-# reported about it; `metrics`, what its latest outcome measured; `facts`, what it was decided from; `rulebooks`, those
-# that decided.
+# There is one table for each type of entry, and four more:
+#
+# - `cases`: one row per decision, with the latest reports about it;
+# - `metrics`: the numbers of its latest outcome;
+# - `facts`: the facts that it was decided from;
+# - `rulebooks`: the rulebooks that made decisions.
 
 # %%
 pl.DataFrame(
@@ -90,7 +98,7 @@ pl.DataFrame(
 )
 
 # %% [markdown]
-# Most questions are about `cases`. Each column has a meaning:
+# Most questions are about `cases`. Its columns:
 
 # %%
 pl.DataFrame(
@@ -103,7 +111,7 @@ pl.DataFrame(
 # %% [markdown]
 # ## Polars
 #
-# A table is a lazy frame: nothing is read until `collect`, and then only the columns and row groups that the query
+# A table is a lazy frame. Polars reads nothing until `collect`, and then only the columns and row groups that the query
 # needs.
 
 # %%
@@ -117,16 +125,25 @@ by_month = (
 by_month.tail(6)
 
 # %%
+most = by_month.group_by("month").agg(pl.col("decisions").sum()).sort("decisions", "month").to_dicts()[-1]
 VERDICTS = alt.Scale(domain=["yes", "review", "no"], range=[COLOURS[verdict] for verdict in ("yes", "review", "no")])
 alt.Chart(by_month).mark_bar().encode(
     x=alt.X("yearmonth(month):O", title="Month of the decision (UTC)", axis=alt.Axis(format="%b %Y", labelAngle=-45)),
     y=alt.Y("decisions:Q", title="Decisions per month"),
     color=alt.Color("verdict:N", title="Verdict", scale=VERDICTS),
-).properties(title=alt.Title("Decisions of all scopes, by month and verdict", anchor="start"), width=560, height=260)
+).properties(
+    title=alt.Title(
+        f"{most['decisions']:,} of {by_month['decisions'].sum():,} decisions were made in {most['month']:%B %Y}",
+        subtitle="All scopes, by month and verdict.",
+        anchor="start",
+    ),
+    width=560,
+    height=260,
+)
 
 # %% [markdown]
-# The first and the last month are not whole, and the small companies came late. One scope alone, which reads its own
-# files only:
+# The first and the last month are incomplete, and the small companies joined late. The next query reads one scope, and
+# only its files.
 
 # %%
 scope = lake.scope(SCOPE)
@@ -137,8 +154,8 @@ scope.cases(POLICY).group_by("policy_version", pl.col("verdict").cast(pl.String)
 # %% [markdown]
 # ## DuckDB
 #
-# `lake.sql` writes a query that gives a table's rows. Its list of files is the manifest's, so that no half-written
-# file slips in.
+# `lake.sql` writes a query that returns the rows of a table. It lists the files of the manifest, so it never reads a
+# half-written file.
 
 # %%
 query = lake.sql("cases")
@@ -157,9 +174,9 @@ duckdb.sql(f"""
 """).pl()
 
 # %% [markdown]
-# ### Both engines agree
+# ### Do both tools agree?
 #
-# The same count twice: decisions by policy and latest outcome.
+# Here is the same count in both: decisions by policy and latest outcome.
 
 # %%
 of_polars = (
@@ -172,13 +189,13 @@ of_duckdb = duckdb.sql(
     f"SELECT policy_id, CAST(outcome_status AS VARCHAR) AS outcome, count(*) AS decisions FROM ({query}) GROUP BY ALL"
 ).fetchall()
 assert {row[:2]: row[2] for row in of_polars.rows()} == {row[:2]: row[2] for row in of_duckdb}
-print(len(of_duckdb), "groups, the same in both")
+print(f"Polars and DuckDB agree in all {len(of_duckdb)} groups.")
 
 # %% [markdown]
-# ### What was measured
+# ### Numbers of outcomes
 #
-# `metrics` has a row for each number that a decision's latest outcome measured. Positions belong to a scope: join by
-# both. What was measured after the policy's decisions, by version and by the month of the decision:
+# `metrics` has one row for each number in the latest outcome of a decision. Positions are unique only within a scope,
+# so join by scope and position. The query shows the policy's metrics by version and by month of the decision.
 
 # %%
 duckdb.sql(
@@ -199,22 +216,22 @@ duckdb.sql(
 # %% [markdown]
 # ## pandas
 #
-# Whatever reads Parquet can take the list of files. pandas holds everything in memory, so name the columns that you
-# need.
+# Every tool that reads Parquet can read the list of files. pandas loads everything into memory, so list the columns
+# that you need.
 
 # %%
 outcomes = pd.read_parquet(lake.files("outcomes"), columns=["outcome_status", "decision_position", "position"])
 outcomes["outcome_status"].value_counts()
 
 # %% [markdown]
-# There are more outcomes than decisions that have one: a `pending` comes first, or a success is reverted later. The
-# latest in the chain counts, and `cases` has it.
+# There are more outcomes than decisions with an outcome. For example, a `pending` can come first, or a success can be
+# reverted later. The latest outcome in the chain counts, and `cases` contains it.
 #
-# ## Facts and their four columns
+# ## How are facts stored?
 #
-# Facts are JSON, and a fact may be a number in one request and text in the next. A rulebook tells the two apart, so
-# the lake has to. Each field that a rulebook reads has four columns. Here, of the numbers that the policy's rulebook
-# declares, the first by name:
+# Facts are JSON: the same fact may be a number in one request and text in the next. A rulebook distinguishes the two,
+# so the lake does too. Each field that a rulebook reads has four columns. The example is the first numeric fact of the
+# policy.
 
 # %%
 rulebook = scope.table("rulebooks").filter(pl.col("policy_id") == POLICY).sort("position").collect()["body"][-1]
@@ -226,24 +243,24 @@ facts = scope.facts([FACT], POLICY)
 facts.select(f"{FACT}:type", f"{FACT}:number", f"{FACT}:string", f"{FACT}:json").head(5).collect()
 
 # %% [markdown]
-# `type` says which JSON type it is, or `absent`, or `withheld` where it was left out as personal. The value is in
-# `number`, `string` or `json`, the last for arrays and objects. Booleans are 1 and 0 in `number`.
+# `type` is the JSON type, or `absent`, or `withheld` if the fact was omitted as personal. The value is in `number`,
+# `string`, or `json`; arrays and objects are in `json`. Booleans are 1 and 0 in `number`.
 #
-# So `absent` is not 0, and not the text `"0"`. How often was the fact missing?
+# So `absent` differs from 0 and from the text `"0"`. How often was the fact missing?
 
 # %%
 facts.group_by(pl.col(f"{FACT}:type").cast(pl.String)).len("decisions").sort("decisions", descending=True).collect()
 
 # %% [markdown]
-# A field that no rulebook reads has no columns, but it is in `inputs`, which holds all facts as JSON.
+# A field that no rulebook reads has no columns of its own. You find it in `inputs`, which contains all facts as JSON.
 
 # %%
 for inputs in facts.filter("known").select("inputs").head(1).collect()["inputs"]:
     print(json.dumps(json.loads(inputs), indent=1)[:600])
 
 # %% [markdown]
-# Facts join with cases by `position`, the decision's place in its chain. Positions are those of a scope, so join
-# within one.
+# You can join facts and cases by `position`, the place of the decision in its chain. Positions are unique only within a
+# scope.
 
 # %%
 drawn = (
@@ -260,31 +277,36 @@ drawn = (
     .len("decisions")
     .with_columns(end=pl.col("value") + step)
 )
+common = drawn.group_by("value").agg(pl.col("decisions").sum()).sort("decisions", "value")["value"].to_list()[-1:]
 alt.Chart(drawn).mark_bar().encode(
     x=alt.X("value:Q", bin="binned", title=described(FACT)),
     x2="end:Q",
     y=alt.Y("decisions:Q", title="Decisions"),
     color=alt.Color("verdict:N", title="Verdict", scale=VERDICTS),
 ).properties(
-    title=alt.Title(f"{POLICY} in {SCOPE}, by {FACT} and verdict", anchor="start"),
+    title=alt.Title(
+        f"The most frequent {FACT} is from {common[0]:g} to {common[0] + step:g}" if common else "No values",
+        subtitle=f"{POLICY} in {SCOPE}, by verdict.",
+        anchor="start",
+    ),
     width=560,
     height=260,
 )
 
 # %% [markdown]
-# ## Does the lake say what the chain says?
+# ## Does the lake agree with the chain?
 #
-# Each row of an entry carries its hash, its leaf and the chain's rolling root. `verify` reads every file, computes
-# leaves and roots anew, and holds the last one against the manifest. A row that was changed, left out, doubled or
-# moved would show.
+# Each row of an entry has its hash, its leaf, and the rolling root of the chain. `verify` reads every file, recomputes
+# the leaves and roots, and compares the last root with the manifest. It detects every changed, missing, repeated, or
+# moved row.
 
 # %%
 for name in lake.scopes:
     manifest = lake.scope(name).manifest
     found = [f"{finding.check}: {finding.detail}" for finding in verify(lake.directory, manifest)]
     assert not found, found
-    print(f"{name:20} whole: {manifest.position:6,} entries, root {manifest.merkle_root[:16]}...")
+    print(f"{name:20} complete: {manifest.position:6,} entries, root {manifest.merkle_root[:16]}...")
 
 # %% [markdown]
-# This holds the lake against itself. `gate lake verify --against-ledger` holds it against the ledger as well, and a
-# signed checkpoint that you kept proves that the root is the one that was.
+# In the demo, all scopes are complete. This check compares the lake with itself. `gate lake verify --against-ledger`
+# also compares it with the ledger. A signed checkpoint that you kept proves that the root was not replaced.

@@ -1,4 +1,4 @@
-"""What stands in deploy/ fits the service: its settings, options, paths and metrics, and the runbook in the docs."""
+"""What stands in deploy/ fits the service: its settings, options, paths and metrics, and the reference in the docs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address, ip_network
 from pathlib import Path
+from textwrap import dedent
 from typing import Any, Final
 
 import httpx
@@ -104,8 +105,9 @@ class TestAlerts:
     def test_a_rule_says_what_is_wrong_and_what_to_do(self, rule: dict[str, Any]) -> None:
         assert rule["labels"]["severity"] in ("critical", "warning")
         assert re.fullmatch(r"\d+m", rule["for"])
-        assert {"summary", "description", "action", "runbook"} == rule["annotations"].keys()
+        assert {"summary", "description", "check", "fix", "runbook"} == rule["annotations"].keys()
         page, _, anchor = rule["annotations"]["runbook"].partition("#")
+        assert anchor == rule["alert"].lower()
         assert anchor in anchors((ROOT / page).read_text())
 
     def test_the_scrape_sends_the_token_and_reads_these_rules(self) -> None:
@@ -291,6 +293,24 @@ class TestUnit:
         named = set(re.findall(r"\b(GATE_\w+)=", self.UNIT + self.DROP_IN))
         assert {"GATE_BASE_URL", "GATE_DATABASE_URL"} == named
         assert named <= SETTINGS
+
+    def test_reports_are_computed_where_memory_is_never_written_and_executed(self) -> None:
+        assert "MemoryDenyWriteExecute=yes" in self.UNIT
+        environment = dict(re.findall(r"^Environment=(\w+)=(.*)$", self.UNIT, flags=re.MULTILINE))
+        code = """
+        import ctypes
+        # PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN; what systemd asks the kernel for.
+        if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0) != 0:
+            print("no MDWE")
+            raise SystemExit
+        import polars
+        print(polars.DataFrame({"count": [1, 2]}).lazy().sum().collect().item())
+        """
+        command = [sys.executable, "-c", dedent(code)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+        if done.stdout == "no MDWE\n":
+            pytest.skip("Linux has PR_SET_MDWE since 6.3")
+        assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
 
     def test_it_waits_longer_than_requests_in_flight_are_given(self) -> None:
         (seconds,) = re.findall(r"^TimeoutStopSec=(\d+)$", self.UNIT, flags=re.MULTILINE)

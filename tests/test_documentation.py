@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cache
 from pathlib import Path
@@ -10,11 +11,14 @@ from typing import Any, Final
 import pytest
 
 from api.errors import codes
-from docs.tools.reference import fields
+from docs.tools.prose import texts
+from docs.tools.prose.style import HOUSE
 from docs.tools.reference.__main__ import FOLDER, MARK, generated
-from docs.tools.reference.api import EVERYWHERE, who
+from docs.tools.reference.http import fields
+from docs.tools.reference.http.api import EVERYWHERE, who
+from docs.tools.reference.http.families import target_of
+from docs.tools.reference.http.operations import operations
 from docs.tools.reference.markdown import shortened
-from docs.tools.reference.operations import operations
 from gate.encoding import resources
 from gate.encoding.strict_json import parse
 from tests.end_to_end.support import ROOT, anchors, bash_blocks
@@ -127,11 +131,13 @@ class TestErrors:
 
     @pytest.mark.parametrize("code", CATALOGUE)
     def test_the_page_says_what_a_code_means_and_what_to_do(self, code: str) -> None:
-        told = section(REFERENCE["errors.md"], f"### {code}")
+        page = REFERENCE[f"errors/{target_of(code).partition('#')[0]}"]
+        assert f"]({target_of(code)})" in REFERENCE["errors/README.md"]
+        told = section(page, f"### `{code}`")
         status, word = codes()[code]
         assert re.search(rf"Status {status}\b.*`{word}`", told)
         same = re.search(r"The same as \[`(\w+)`\]", told)
-        told += section(REFERENCE["errors.md"], f"### {same[1]}") if same else ""
+        told += section(page, f"### `{same[1]}`") if same else ""
         plain = re.sub(r"\[(`[^`]+`)\]\([^)]+\)", r"\1", told)
         variants = [CATALOGUE[code], *(CATALOGUE[code][kind] for kind in ("forbidden",) if kind in CATALOGUE[code])]
         for variant in variants:
@@ -150,6 +156,12 @@ class TestErrors:
         assert proceeding == ["200 with `verdict` `yes`"]
 
 
+@pytest.mark.parametrize("text", texts.pages(), ids=lambda text: str(text.path))
+def test_a_page_is_short(text: texts.Text) -> None:
+    limits = HOUSE["limits"]
+    assert text.words < limits["page"] or text.path in limits["long_pages"]
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_the_links_of_a_page_lead_to_headings(page: str) -> None:
     here = ROOT / page
@@ -159,7 +171,9 @@ def test_the_links_of_a_page_lead_to_headings(page: str) -> None:
             assert anchor in anchors_of(linked), f"{target}#{anchor}"
 
 
-@pytest.mark.parametrize("page", WRITTEN)
-def test_a_page_of_the_docs_is_listed_in_their_index(page: str) -> None:
-    name = page.removeprefix("docs/")
-    assert name in ("README.md", page) or f"]({name})" in (ROOT / "docs" / "README.md").read_text()
+@pytest.mark.parametrize("page", [page for page in WRITTEN if not page.endswith("README.md")])
+def test_the_map_leads_to_a_page(page: str) -> None:
+    """The map is docs/README.md; a folder may have a list of its own, which the map leads to."""
+    folder = (ROOT / page).parent
+    lists = [ROOT / "docs" / "README.md", folder / "README.md"]
+    assert any(f"]({os.path.relpath(ROOT / page, each.parent)})" in each.read_text() for each in lists if each.exists())

@@ -216,7 +216,7 @@ CRM_SYNCS: Final[Table] = {
 
 _OF_ACT: Final[Table] = {
     "actor": Column(pl.String, "Who did it, as JSON: `{type, id}`."),
-    "note": Column(pl.String, "The note that was left with it. Null if there is none.", personal=True),
+    "note": Column(pl.String, "The note of that person. Null if there is none.", personal=True),
     "recorded_at": Column(TIME, "When the entry was recorded."),
     **_OF_CHAIN,
 }

@@ -44,14 +44,14 @@ _HEADER: Final = """\
 """
 # The names stand in a block that is shown as it is, each on one line: nothing in them is markup.
 _ABOUT: Final = """\
-**This copy of the notebook `{name}` looks at**
+**This copy of the notebook `{name}` reads**
 
     scope   {scope!r}
     policy  {policy!r}
     lake    {lake!r}{more}
 
-**Its text is about the demo ledger.** What it says of numbers, names and incidents was not looked up in this lake. Read
-it as a guide to where to look; what the cells show is yours."""
+**Its text describes the demo ledger.** The numbers, names, and incidents in the text are not from this lake. Use the
+text as a guide; the outputs of the cells are yours."""
 
 
 HISTORY_NOTEBOOKS: Final = ("migration_dry_run",)
@@ -61,8 +61,8 @@ _READ: Final = ".scope(SCOPE)"
 
 _ELSEWHERE: Final = """
 
-**Set the environment variable `GATE_LAKE`** to where the lake is on your machine and start Jupyter, or put the path
-into `LAKE` below. Other machines reach the dashboard, so it does not tell the path of its own lake."""
+**Set the environment variable `GATE_LAKE`** to the path of the lake on your machine before you start Jupyter, or write
+the path into `LAKE` below. The dashboard is reachable from other machines, so it does not reveal its own path."""
 
 
 @dataclass(frozen=True, slots=True)

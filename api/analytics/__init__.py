@@ -1,7 +1,7 @@
-"""Reports are computed beside the service, in a process of their own, which a local socket leads to.
+"""The reporting service: a separate process that computes reports, and answers on a local socket.
 
-    client     asking it, and keeping it running; loaded by every worker, without what computes
+    client     sends it questions and keeps it running; every worker loads this, but not the analytics libraries
     process    the process itself: `python -m api.analytics.process`
 
-What it computes with is `workbench.analytics`.
+The process computes with `workbench.analytics`.
 """

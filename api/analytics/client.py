@@ -1,7 +1,6 @@
-"""The reports that the analytics process computes: asking it, and keeping it running.
+"""The client of the analytics process, which computes reports, and the code that keeps this process running.
 
-It is a process of its own, with libraries that the workers never load. Where it does not answer, the report is
-unavailable, and nothing else is.
+The process has libraries that the workers never load. If it does not answer, only reports are unavailable.
 """
 
 from __future__ import annotations

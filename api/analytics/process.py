@@ -1,6 +1,6 @@
 """`python -m api.analytics.process HOME ADDRESS SERVER`: the process that `gate serve` starts for its reports.
 
-Nothing else imports this: it loads what reports are computed with, and the workers do without.
+No other module imports this one, because it loads analytics libraries that the workers do not need.
 """
 
 from __future__ import annotations

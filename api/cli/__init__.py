@@ -1,4 +1,4 @@
-"""The `gate` command: a module a subcommand, listed in `main`; `demo` has a package.
+"""The `gate` command: one module or package per subcommand, listed in `main`.
 
-`options` and `output` are shared: how a command is asked, and how it answers, for people and as JSON.
+All subcommands share `options`, which reads options and files, and `output`, which prints for people and as JSON.
 """

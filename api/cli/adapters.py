@@ -1,4 +1,4 @@
-"""gate adapters: look at the trusted adapters of this release, and run one on a file. No instance is needed."""
+"""`gate adapters`: list the trusted adapters of this release, and run one on a file. Needs no instance."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def list_(home: Heeded = None, database_url: UnusedDatabaseUrl = None, as_json: 
     if measures.in_force:
         say(f"Workers on this machine are contained by {', '.join(measures.in_force)}.")
         if missing := [measure for measure in MEASURES if measure not in measures.in_force]:
-            say(f"Not in force here: {', '.join(missing)}. docs/adapters.md says what each one needs.")
+            say(f"Not available here: {', '.join(missing)}. docs/reference/adapters.md lists what each one needs.")
 
 
 @app.command()
@@ -90,7 +90,7 @@ def show(
     database_url: UnusedDatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Show an adapter with its input and its facts. --json shows its manifest, and --source its source."""
+    """Show an adapter with its input and its facts. `--json` shows its manifest, and `--source` its source."""
     if source and as_json:
         raise OperatorError(
             "USAGE_INVALID", "--json prints the manifest and --source the source; give only one of them."
@@ -142,7 +142,7 @@ def _isolation(home: Path | None) -> tuple[str, ...]:
 
 
 def adapter_named(name: str) -> Adapter:
-    """The adapter of that name; where it names no version, the one that is registered last."""
+    """Finds an adapter by its id or as `adapter_id@version`; an id alone finds the version that was registered last."""
     found = [adapter for adapter in registered() if name in (adapter.adapter_id, adapter.name)]
     for known, error in damaged().items():
         if not found and name in (known, known.partition("@")[0]):
@@ -154,7 +154,7 @@ def adapter_named(name: str) -> Adapter:
 
 
 class Schema(TypedDict, total=False):
-    """A JSON Schema, as far as adapters' manifests use one."""
+    """The part of JSON Schema that manifests of adapters use."""
 
     type: str | list[str]
     description: str

@@ -22,12 +22,14 @@ _ANALYTICS_SECONDS: Final = 8
 def announce_when_ready(
     url: str, key_file: Path | None, listens: Path | None, log: FilteringBoundLogger, as_json: bool
 ) -> None:
-    """Waits beside the caller until the service answers, then announces it, and logs whether adapters can run.
+    """Waits in the background until the service answers, then prints its address and a first request.
+
+    It also logs a warning if trusted adapters cannot run.
 
     Args:
         url: The address of the service.
         key_file: The file with the demo scope's key; None without a demo scope.
-        listens: The socket of the analytics process; None where there is no such process.
+        listens: The socket of the analytics process; None without one.
         log: The log.
         as_json: Whether to print JSON.
     """
@@ -36,7 +38,7 @@ def announce_when_ready(
 
 
 def first_request(url: str, key_file: Path) -> str:
-    """A curl command, on one line, that makes a first decision in the demo scope."""
+    """Returns a curl command, on one line, that makes a first decision in the demo scope."""
     body = {
         "mode": "rulebook",
         "rulebook_ref": {"rulebook_id": "pricing_exception", "version": "2026-06-11"},
@@ -63,7 +65,7 @@ def tell_of_adapters(report: Report, log: FilteringBoundLogger) -> bool:
         log: The log.
 
     Returns:
-        Whether the report knows; not as long as that is being tried, or the ledger cannot be opened.
+        Whether the report has the answer. It does not while the test still runs, or if the ledger cannot be opened.
     """
     part = report.get("trusted_adapters")
     if part is None or "in_force" not in part:

@@ -1,4 +1,4 @@
-"""gate backup: one file from which an instance can be restored."""
+"""`gate backup`: back up an instance to one file."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def backup(
 
 
 def _contradicted(instance: Instance) -> list[str]:
-    """Why the chains contradict the kept checkpoints, if they do; the backup is made all the same."""
+    """Why the chains contradict the kept checkpoints, if they do; this does not stop the backup."""
     try:
         found = instance.checkpoints.look(utc_now())
     except ServiceUnavailable as error:

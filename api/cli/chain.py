@@ -1,4 +1,4 @@
-"""gate chain: check audit chains against the stored records, and sign checkpoints."""
+"""`gate chain`: check audit chains against the stored records, and sign checkpoints."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def check(
 ) -> None:
     """Recompute every chain and compare the kept checkpoints: 0 whole, 1 broken, with the place, 2 the command failed.
 
-    The service can keep running. Entries that are appended after the check started are left to the next check.
+    The service can keep running. The next check covers entries that are appended after this one started.
     """
     kept = None if checkpoint is None else read_checkpoint(checkpoint)
     with instance_at(home, database_url) as instance:
@@ -99,7 +99,7 @@ def _tell_broken(instance: Instance, results: list[dict[str, object]], logs: lis
     try:
         instance.webhooks.tell_broken(found, utc_now())
     except ServiceUnavailable as error:
-        note(f"Webhooks were not told: {error.message}")
+        note(f"No webhook event was recorded: {error.message}")
 
 
 def _scopes(instance: Instance, name: str | None) -> list[Scope]:
@@ -110,14 +110,14 @@ def _scopes(instance: Instance, name: str | None) -> list[Scope]:
 def chain_results(
     instance: Instance, scopes: list[Scope], *, processes: int | None, asked: bool | None, as_json: bool
 ) -> list[dict[str, object]]:
-    """Checks the chains of scopes, and says of each what was found.
+    """Checks the chains of scopes, and returns the result for each.
 
     Args:
         instance: The instance.
         scopes: The scopes.
-        processes: In how many processes; None for one for each processor.
-        asked: Whether to show the progress; None where a person watches.
-        as_json: Whether the command prints for machines: then no progress is shown.
+        processes: The number of processes; None means one for each processor.
+        asked: Whether to show progress; None shows it on a terminal.
+        as_json: Whether the command prints JSON, which turns progress off.
     """
     total = sum(instance.ledger.entries.head(scope.scope_id).size for scope in scopes)
     with progress_bar("Entries", total, as_json=as_json, asked=asked) as told:
@@ -146,7 +146,7 @@ def _lost_result(table: str, scope_id: str) -> dict[str, object]:
         "entries_checked": 0,
         "whole": False,
         "broken_at": None,
-        "reason": "It has rows, and no name or no chain head; restore a backup that `gate chain check` finds whole.",
+        "reason": "It has rows, but no name or no chain head; restore a backup that `gate chain check` finds whole.",
         "table": table,
         "row": scope_id,
     }
@@ -156,22 +156,24 @@ def _checkpoint_result(instance: Instance, scopes: list[Scope], checkpoint: Chec
     chain_id = checkpoint["chain_id"]
     found = next((scope for scope in scopes if scope.chain_id == chain_id), None)
     if found is None:
-        raise OperatorError("CHECKPOINT_FOREIGN", "The checkpoint is of no checked chain; name its scope with --scope.")
+        raise OperatorError(
+            "CHECKPOINT_FOREIGN", "The checkpoint belongs to none of the checked chains; give its scope with --scope."
+        )
     reason = check_checkpoint(instance, found.scope_id, checkpoint)
     return {"scope": found.name, "chain_id": chain_id, "checkpoint": True, "whole": reason is None, "reason": reason}
 
 
 def log_results(instance: Instance, further: list[Path], scope_ids: set[str] | None = None) -> list[LogResult]:
-    """Compares this host's checkpoint log, if there is one, and further ones with the chains.
+    """Compares this host's checkpoint log, if there is one, and other logs with the chains.
 
     Args:
         instance: The instance.
-        further: The files of further logs.
-        scope_ids: Only the chains of these scopes; every chain where None.
+        further: The files of the other logs.
+        scope_ids: The scopes whose chains are compared; None means all.
 
     Raises:
-        OperatorError: FILE_UNREADABLE.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        OperatorError: `FILE_UNREADABLE`.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     own = instance.settings.checkpoint_log_file
     for file in further:
@@ -182,7 +184,7 @@ def log_results(instance: Instance, further: list[Path], scope_ids: set[str] | N
 
 
 class LogResult(TypedDict):
-    """A checkpoint log as it was compared, and why it cannot be read, if that is so."""
+    """The result of comparing a checkpoint log with the chains; `reason` says why the log cannot be read."""
 
     file: str
     whole: bool
@@ -212,11 +214,11 @@ def _compared(instance: Instance, log: CheckpointLog, scope_ids: set[str] | None
 
 
 def print_log(log: LogResult) -> None:
-    """Prints a compared checkpoint log, with the first contradictions and everything that restores cut."""
+    """Prints the result for a checkpoint log, with its first contradictions and all entries that restores removed."""
     if log["whole"]:
         contained = counted(log["compared"], "checkpoint")
-        besides = ", and a restore accounts for the others" if log["cut"] else ""
-        say(f"whole   checkpoint log {log['file']}: the chains contain {contained}{besides}", style="green")
+        others = ", and a restore accounts for the others" if log["cut"] else ""
+        say(f"whole   checkpoint log {log['file']}: the chains contain {contained}{others}", style="green")
     elif log["reason"] is not None:
         say(f"BROKEN  checkpoint log {log['file']}: {log['reason']}", style="red")
     else:

@@ -1,4 +1,4 @@
-"""Reading the checkpoint that an option names."""
+"""Reads the checkpoint that an option gives."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from gate.verify.checkpoint import is_checkpoint
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """The checkpoint in a file, or on stdin for `-`, with integers for integral doubles, which are the same JSON.
+    """Reads a checkpoint from a file, or from stdin for `-`. A double without a fraction becomes an integer.
 
     Raises:
-        OperatorError: FILE_UNREADABLE, or CHECKPOINT_INVALID.
-        MaterialRefused: SVC_API_JSON_INVALID.
+        OperatorError: `FILE_UNREADABLE` or `CHECKPOINT_INVALID`.
+        MaterialRefused: `SVC_API_JSON_INVALID`.
     """
     document = with_integers(read_json(path))
     if not is_checkpoint(document):
         raise OperatorError(
             "CHECKPOINT_INVALID",
-            f"{path} does not hold a checkpoint; name a file with the output of `gate chain checkpoint --scope NAME`.",
+            f"{path} does not hold a checkpoint; give a file with the output of `gate chain checkpoint --scope NAME`.",
         )
     return document

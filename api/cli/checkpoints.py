@@ -1,4 +1,4 @@
-"""gate chain checkpoint and gate chain epoch: signing, handing out and ending what kept checkpoints demand."""
+"""`gate chain checkpoint` and `gate chain epoch`: sign and export checkpoints, and begin a new checkpoint log epoch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def make_checkpoint(
 ) -> None:
     """Print a signed checkpoint of a chain, or export the kept checkpoints.
 
-    Give it to someone who cannot write to this instance's database or disk. With --export, the command first keeps a
+    Give it to someone who cannot write to this instance's database or disk. With `--export`, the command first keeps a
     checkpoint of each chain that grew, and exits with 1 if a chain contradicts its last one.
     """
     if scope is None and export is None:
@@ -117,7 +117,7 @@ def _new_file(path: Path) -> Iterator[BinaryIO]:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     except OSError as error:
         raise OperatorError(
-            "FILE_UNWRITABLE", f"{path} cannot be written: {error.strerror}; name a new file."
+            "FILE_UNWRITABLE", f"{path} cannot be written: {error.strerror}; give a new file name."
         ) from error
     with os.fdopen(descriptor, "wb") as opened:
         yield opened

@@ -1,4 +1,4 @@
-"""gate client: inspect a guard's intent store, deliver its reports, and settle actions with an unknown end."""
+"""`gate client`: inspect a guard's intent store, deliver its reports, and settle actions with an unknown end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ app = typer.Typer(
 
 StoreFile = Annotated[
     Path | None,
-    typer.Option("--store", envvar=connection.INTENTS, help="The file of the guard's intent store. It must exist."),
+    typer.Option(
+        "--store",
+        envvar=connection.INTENTS,
+        help="The file of the guard's intent store. The first guarded block creates it.",
+    ),
 ]
 Url = Annotated[
     str | None,
@@ -159,11 +163,11 @@ def settle_intent(
 
     First make sure that no process is still executing the action: an unknown end does not mean that it ended.
 
-    With --not-executed the action may start again: the next retry of the guard asks the gate again. THE ACTION HAPPENS
-    TWICE if it was executed after all, or if a process is still executing it. This command cannot stop that process.
-    Its report is then recorded in addition to this one.
+    With `--not-executed` the action may start again: the next retry of the guard asks the gate again. THE ACTION
+    HAPPENS TWICE if it was executed after all, or if a process is still executing it. This command cannot stop that
+    process. Its report is then recorded in addition to this one.
 
-    With --executed on an action that was reported as failed, such as a payment that timed out, the command adds a
+    With `--executed` on an action that was reported as failed, such as a payment that timed out, the command adds a
     second receipt, and the action does not start again.
 
     The report is stored for delivery. It is delivered at once if you give the address of the service and a key.
@@ -205,7 +209,7 @@ def forget(
     store: StoreFile = None,
     as_json: Json = False,
 ) -> None:
-    """Remove the requests, records and reports of actions that were reported or superseded before a date and time.
+    """Remove the requests, records, and reports of actions that were reported or superseded before a date and time.
 
     The store still remembers that each intent existed and ended, so no action starts again. Actions with a waiting or
     refused report are kept complete.
@@ -424,7 +428,7 @@ def _say_unknown(intents: Sequence[Intent]) -> None:
 def _say_in_review(intents: Sequence[Intent]) -> None:
     if not intents:
         return
-    say(f"Actions held for review: {len(intents)}. Once granted, each goes on with client.resume(intent).")
+    say(f"Actions held for review: {len(intents)}. After a grant, continue each with client.resume(intent).")
     rows = [[*_in_cells(intent), intent.asked_at] for intent in intents]
     records(["intent", "decision", "action", "target", "asked"], rows)
 

@@ -1,7 +1,7 @@
-"""Asking before something that cannot be undone.
+"""Asks for confirmation before a command does something that cannot be undone.
 
-On a terminal the command asks. Elsewhere, in a script or a job, it needs `--yes`: a prompt would wait forever there,
-and going on without one would make a slip permanent. `--dry-run` shows the effect and changes nothing.
+On a terminal the command asks. In a script or a job it needs `--yes`, because a prompt would wait forever there.
+`--dry-run` shows the effect and changes nothing.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the effect, and ch
 
 
 def confirm(effect: str, *, yes: bool) -> None:
-    """Returns if the operator confirms an effect, on the terminal or with `--yes`.
+    """Returns if the operator confirms, on the terminal or with `--yes`.
 
     Args:
-        effect: A sentence that says what is going to happen.
+        effect: A sentence about the effect.
         yes: Whether `--yes` was given.
 
     Raises:
-        OperatorError: CONFIRMATION_REQUIRED, or CONFIRMATION_DECLINED.
+        OperatorError: `CONFIRMATION_REQUIRED` or `CONFIRMATION_DECLINED`.
     """
     if yes:
         return

@@ -1,4 +1,4 @@
-"""gate conformance: whether a service answers as the published contract says. No instance is needed."""
+"""`gate conformance`: check that a service answers as the published contract says. Needs no instance."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def conformance(
 
     The service must publish the same schemas, conformance fixtures and golden replays as this installation. The command
     sends it each fixture and golden case, then compares and verifies the answers. Every golden case creates a record in
-    the scope of the key.
+    the scope of the key. The command waits up to two minutes when the service limits its rate, and follows no redirect.
     """
     base = _base_address(endpoint)
     key = _api_key(api_key_file)
     documents = {path: document for path, document in published().items() if path[1:].startswith(only)}
     chosen = [check for check in checks() if check.name.startswith(only)]
     if not documents and not chosen:
-        raise OperatorError("USAGE_INVALID", f"No check begins with {only!r}; leave out --only to run all checks.")
+        raise OperatorError("USAGE_INVALID", f"No check starts with {only!r}; leave out --only to run all checks.")
     if base.scheme == "http" and not _is_loopback(base.host):
         note(f"gate: The API key is sent to {base.host} unencrypted; use https unless the network is private.")
     report = _Report(silent=as_json)
@@ -111,7 +111,7 @@ class _Report:
         if self.deviations:
             say(f"DOES NOT CONFORM: {len(self.failed())} of {checked} checks fail at {endpoint}", style="red")
         else:
-            say(f"conforms: {checked} checks hold at {endpoint}", style="green")
+            say(f"conforms: {checked} checks pass at {endpoint}", style="green")
         if not _signatures_checked(trust):
             say("  Signatures were not checked, because the service publishes no active key.")
 
@@ -149,8 +149,8 @@ class _Service:
         if answer.status in (401, 403):
             raise OperatorError(
                 "KEY_REFUSED",
-                f"The service answers {answer.status} to {check.name}: {_message(answer)} Name a file with a key that "
-                f"may decide and register.",
+                f"The service answered {check.name} with {answer.status}: {_message(answer)} Give a file with a key "
+                f"that may decide and register.",
             )
         return answer
 
@@ -169,10 +169,10 @@ class _Service:
             if int(retry_after) > _MAX_WAIT:
                 raise OperatorError(
                     "ENDPOINT_LIMITED",
-                    f"The service answers {name} not before {retry_after} seconds: {_message(answer)} Use a key of "
+                    f"The service accepts {name} only after {retry_after} seconds: {_message(answer)} Use a key of "
                     f"another scope or plan.",
                 )
-            note(f"gate: The service limits the rate; waiting {retry_after} s.")
+            note(f"gate: The service limits the rate; waiting {retry_after} seconds.")
             time.sleep(int(retry_after))
         return answer
 
@@ -195,7 +195,7 @@ class _Service:
         except httpx.HTTPError as error:
             why = str(error) or type(error).__name__
             raise OperatorError(
-                "ENDPOINT_UNREACHABLE", f"{self._base} gives no answer to {name}: {why.rstrip('.')}."
+                "ENDPOINT_UNREACHABLE", f"{self._base} did not answer {name}: {why.rstrip('.')}."
             ) from error
 
 
@@ -221,7 +221,7 @@ def _registry(service: _Service, report: _Report, name: str, path: str) -> KeyRe
 def _message(answer: Answer) -> str:
     body = answer.json()
     message = body.get("message") if isinstance(body, dict) else None
-    return message if isinstance(message, str) else "it gives no reason."
+    return message if isinstance(message, str) else "it gave no reason."
 
 
 def _base_address(endpoint: str) -> httpx.URL:
@@ -233,8 +233,7 @@ def _base_address(endpoint: str) -> httpx.URL:
         raise OperatorError(
             "ENDPOINT_INVALID",
             "--endpoint is not the base address of a service; give one such as https://gate.example, without "
-            "credentials "
-            "or a query.",
+            "credentials or a query.",
         )
     return base
 

@@ -1,4 +1,4 @@
-"""gate db: the schema of the ledger."""
+"""`gate db`: upgrade the schema of the ledger."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def db() -> None:
 def upgrade(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     """Upgrade the ledger's tables from an older release to this one.
 
-    Stop every server, and make a backup with the old release first. The upgrade is one transaction. Only the backup
-    leads back.
+    Stop every server, and make a backup with the old release first. The upgrade is one transaction. Only the backup can
+    undo it.
     """
     before = upgrade_ledger(load_settings(home, database_url=database_url), utc_now())
     if as_json:

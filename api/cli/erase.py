@@ -1,4 +1,4 @@
-"""gate erase: remove personal data from a decision."""
+"""`gate erase`: remove personal data from a decision."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NOTHING_ERASED = ("DECISION_NOT_FOUND", "DECISION_ALREADY_ERASED")
 def erase(
     decision: Annotated[str, typer.Option(help="The id of the decision.")],
     reason: Annotated[
-        str, typer.Option(help="The reason, in 1 to 500 characters. It stays in the chain, so name nobody in it.")
+        str, typer.Option(help="The reason, in 1 to 500 characters. It stays in the chain, so write no names in it.")
     ],
     yes: Yes = False,
     dry_run: DryRun = False,
@@ -35,11 +35,11 @@ def erase(
 ) -> None:
     """Erase a decision's request, its facts, and the tested values or the upstream's answer. This cannot be undone.
 
-    The record, its hashes, its signature and the chain stay, and note the erasure. The service can keep running. Older
+    The record, its hashes, its signature, and the chain stay, and note the erasure. The service can keep running. Older
     backups, other hosts' lakes and copies elsewhere still contain the data.
 
     Exit codes: 0 erased; 1 nothing was erased, because the decision is unknown or was erased before; 2 the command
-    failed. If the code is ERASURE_UNFINISHED, run the command again.
+    failed. If the code is `ERASURE_UNFINISHED`, run the command again.
     """
     require_reason(reason)
     try:
@@ -71,7 +71,7 @@ def erase(
             f"Erased {named} of the decision {decision} (scope {erased.scope}). The chain notes the erasure without "
             f"the erased data."
         )
-        say("Older backups, and copies of the record or the request that others keep, still hold the data.")
+        say("Older backups, and copies of the record or the request elsewhere, still contain the data.")
 
 
 def _show_plan(decision: str, scope: str, parts: list[str], as_json: bool) -> None:
@@ -112,6 +112,6 @@ def _erase_in_lake(instance: Instance, name: str | None) -> None:
     except Exception as error:
         raise OperatorError(
             "ERASURE_UNFINISHED",
-            f"The data is erased from the ledger, but the lake {lake} may still hold a copy ({error}). Update the lake "
-            f"with `gate lake export`, or remove it.",
+            f"The data is erased from the ledger, but the lake {lake} may still contain a copy ({error}). Update the "
+            f"lake with `gate lake export`, or remove it.",
         ) from error

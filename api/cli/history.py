@@ -1,4 +1,4 @@
-"""gate history: import a team's past cases as a named set of a scope, list sets, remove them, and erase rows."""
+"""`gate history`: import, list, and remove histories (a team's past cases) of a scope, and erase their rows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LONGEST: Final = 16
 def import_(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="CSV, Parquet or JSON Lines files, in order.", show_default=False),
+        typer.Argument(metavar="FILE...", help="CSV, Parquet, or JSON Lines files, in order.", show_default=False),
     ],
     map_file: Annotated[
         Path, typer.Option("--map", help="The map in YAML or JSON: what each column contains.", show_default=False)
@@ -60,12 +60,12 @@ def import_(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Import files of past cases as a history of a scope. Rehearse with --check first.
+    """Import files of past cases as a history of a scope. Rehearse with `--check` first.
 
     Repeat the command to continue an interrupted import. It does nothing if the history already exists.
 
-    Exit codes: 0 imported; 1 rows are refused, or there are none, and nothing is imported (with --check: would be); 2
-    the command failed.
+    Exit codes: 0 imported; 1 nothing is imported, because rows are refused or there are none (with `--check`: would
+    be); 2 the command failed.
     """
     sets.require_name(name)
     map_ = read_map(read_file(map_file), str(map_file))
@@ -177,13 +177,13 @@ def _print_account(account: Account, columns: Sequence[dict[str, Any]], warnings
 
 def _print_foreseen(plan: Plan, account: Account, would: str) -> None:
     ends = {
-        "nothing": f"An import would do nothing: the history {plan.name} of {plan.scope} holds these files already.",
-        "refuse_name": f"An import would be refused: {plan.scope} has another history of the name {plan.name}. Choose "
-        f"another name, or remove that one first: `gate history remove {plan.name} --scope {plan.scope}`.",
+        "nothing": f"An import would do nothing: the history {plan.name} of {plan.scope} already has these files.",
+        "refuse_name": f"An import would be refused: {plan.scope} already has another history named {plan.name}. "
+        f"Choose another name, or remove that history first: `gate history remove {plan.name} --scope {plan.scope}`.",
         "refuse_empty": f"An import would be refused: {_nothing(account)}",
-        "refuse_rows": "An import would be refused, because rows are refused. Mend the files or the map, or add "
+        "refuse_rows": "An import would be refused, because rows are refused. Correct the files or the map, or add "
         f"--allow-refused to import {counted(account.rows, 'row')} without them.",
-        "import": f"An import would import {counted(account.rows, 'row')}.",
+        "import": f"An import would add {counted(account.rows, 'row')}.",
     }
     say("Nothing was written.")
     say(ends[would], style="red" if would.startswith("refuse") else None)
@@ -191,15 +191,15 @@ def _print_foreseen(plan: Plan, account: Account, would: str) -> None:
 
 def _print_end(plan: Plan, done: Imported) -> None:
     if done.already and done.found is not None:
-        say(f"The history {plan.name} of {plan.scope} holds these files already: {done.found.history_hash}")
+        say(f"The history {plan.name} of {plan.scope} already has these files: {done.found.history_hash}")
     elif done.found is not None:
         say(f"Imported the history {plan.name} of {plan.scope}: {done.found.history_hash}", style="green")
-        say(f"In Python it is open_lake(...).scope({plan.scope!r}).history({plan.name!r}).")
+        say(f"In Python: open_lake(...).scope({plan.scope!r}).history({plan.name!r}).")
     elif done.account is not None and not done.account.rows:
         say(f"Nothing was imported: {_nothing(done.account)}", style="red")
     else:
         say(
-            "Nothing was imported, because rows were refused. Mend the files or the map, or add --allow-refused to "
+            "Nothing was imported, because rows were refused. Correct the files or the map, or add --allow-refused to "
             "import the other rows.",
             style="red",
         )
@@ -208,8 +208,8 @@ def _print_end(plan: Plan, done: Imported) -> None:
 def _nothing(account: Account) -> str:
     """Why there is nothing to import."""
     if account.read:
-        return "no row was understood. Mend the files or the map."
-    return "there are no rows in the files. Give files with past cases."
+        return "no row was understood. Correct the files or the map."
+    return "the files have no rows. Give files with past cases."
 
 
 @app.command("list")
@@ -232,7 +232,7 @@ def list_(
         print_json({"histories": [_listed(of) for of in found]})
         return
     if not found:
-        say("There are no histories. `gate history import` makes one of files of past cases.")
+        say("There are no histories. `gate history import` creates one from files of past cases.")
         return
     table(
         ["scope", "name", "policy", "rows", "refused", "erased", "history_hash"],
@@ -327,4 +327,4 @@ def erase(
     if now:
         again = f"`gate lake verify --scope {shlex.quote(of.name)}`"
         say(f"Erased {counted(len(now), 'row')} of {name}; its history_hash is now {found.history_hash}.")
-        say(f"Backups made before still hold them. {again} checks the files.")
+        say(f"Older backups still contain them. {again} checks the files.")

@@ -1,4 +1,4 @@
-"""gate keys: the API keys of scopes."""
+"""`gate keys`: the API keys of scopes."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from gate.ledger.access.authority import ACCESS, FULL_ACCESS, PLANS, ApiKey, Sco
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Create, list, disable and rotate API keys. Changes apply from the next request on.\n\n"
-    "The access of a key decides what it opens. decide: POST /api/decide with registered rulebooks. register: with "
-    "decide, also new rulebooks. read: stored decisions, verification, replay, reports and packets. report: execution "
-    "receipts, outcomes and CRM syncs. resolve: resolutions of held decisions; it cannot be combined with decide.",
+    help="Create, list, disable, and rotate API keys. Changes apply from the next request on.\n\n"
+    "The access `decide` opens POST /api/decide with registered rulebooks, and with `register` also with new ones. The "
+    "access `read` opens stored decisions, verification, replay, reports, and packets. The access `report` opens "
+    "execution receipts, outcomes, and CRM syncs. The access `resolve` opens resolutions of held decisions, and cannot "
+    "be combined with `decide`.",
 )
 
 KeyId = Annotated[str, typer.Argument(help="The id of the key, from `gate keys list`.")]
@@ -123,8 +124,8 @@ def rotate(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Create a key that replaces another, with the same scope, access and expiry, and print it. Without an overlap, the
-    old key ends at once, and the command asks for confirmation.
+    """Create a key that replaces another, with the same scope, access, and expiry, and print it. Without an overlap,
+    the old key ends at once, and the command asks for confirmation.
     """
     with instance_at(home, database_url) as instance:
         directory = instance.ledger.directory
@@ -135,7 +136,7 @@ def rotate(
             return
         if overlap_hours == 0 and old.status(utc_now()) == "active":
             confirm(
-                f"Disables the key {key_id} (scope {owner.name}) at once; --overlap-hours lets it work on.",
+                f"Disables the key {key_id} (scope {owner.name}) at once; --overlap-hours keeps it working longer.",
                 yes=yes,
             )
         key, made = directory.rotate_key(key_id, timedelta(hours=overlap_hours), utc_now())
@@ -224,7 +225,7 @@ def moment(text: str | None) -> datetime | None:
     """The date and time that an option gives, or None.
 
     Raises:
-        OperatorError: DATE_INVALID.
+        OperatorError: `DATE_INVALID`.
     """
     if text is None:
         return None

@@ -1,4 +1,4 @@
-"""gate lake: export the ledger to Parquet, and maintain the export."""
+"""`gate lake`: export the ledger to Parquet, and maintain the export."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class _VerifiedMonth(TypedDict):
 def export(
     scope: ScopeName = None, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False
 ) -> None:
-    """Update the lake from the ledger, compact it, and freeze the month's benchmarks (without --scope). A running
-    service does this by itself. An interrupted export continues with the next one.
+    """Update the lake from the ledger, compact it, and freeze the month's benchmarks (without `--scope`). A running
+    service does this on its own. The next export continues an interrupted one.
     """
     with instance_at(home, database_url) as instance, _writing(instance):
         scopes = _scopes(instance, scope)
@@ -127,7 +127,7 @@ def verify(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Check the files against their manifest and the chain: 0 whole, 1 damaged. It prints the damaged places."""
+    """Check the files against their manifest and the chain: 0 whole, 1 damaged. The output lists the damaged places."""
     results: list[_VerifiedScope] = []
     frozen: list[_VerifiedMonth] = []
     imported: list[_VerifiedHistory] = []

@@ -1,4 +1,4 @@
-"""gate log: the operator log."""
+"""`gate log`: show the operator log."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def log(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Show what operators changed in scopes, plans, keys, users and the ledger. Exit code 1 if the log was altered.
+    """Show what operators changed in scopes, plans, keys, users, and the ledger. Exit code 1 if the log was altered.
     Save the output of `gate log --json` elsewhere to detect entries removed from the end.
     """
     with instance_at(home, database_url) as instance:

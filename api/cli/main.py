@@ -1,7 +1,7 @@
 """The `gate` command.
 
-Exit codes, the same for every subcommand: 0 done, or the answer is good (verified, whole, valid); 1 the answer is not
-good (not verified, broken, invalid); 2 the command failed (unusable input, unknown name, no instance).
+All subcommands have the same exit codes. 0: done, or the answer is good (verified, whole, valid). 1: the answer is not
+good (not verified, broken, invalid). 2: the command failed (unusable input, unknown name, no instance).
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ COMMANDS: Final = {
     "demo": ("api.cli.demo.command", _Extra.SERVER, "Create a separate instance with a year of synthetic decisions."),
     "status": ("api.cli.status", _Extra.SERVER, "Show readiness, chains, and the size of the ledger."),
     "scopes": ("api.cli.scopes", _Extra.SERVER, "Create and show scopes, the accounts that own records."),
-    "keys": ("api.cli.keys", _Extra.SERVER, "Create, list, disable and rotate API keys."),
+    "keys": ("api.cli.keys", _Extra.SERVER, "Create, list, disable, and rotate API keys."),
     "users": ("api.cli.users", _Extra.SERVER, "Add people who use the workbench, and grant them roles in scopes."),
     "pilot": (
         "api.cli.pilot",
         _Extra.SERVER,
         "List and erase requests for a pilot, with the tokens that confirm them.",
     ),
-    "signing-keys": ("api.cli.signing_keys", _Extra.SERVER, "List, rotate, retire and revoke signing keys."),
-    "rulebook": ("api.cli.rulebook.command", _Extra.AUTHORING, "Check, test, analyze and register rulebooks."),
+    "signing-keys": ("api.cli.signing_keys", _Extra.SERVER, "List, rotate, retire, and revoke signing keys."),
+    "rulebook": ("api.cli.rulebook.command", _Extra.AUTHORING, "Check, test, analyze, and register rulebooks."),
     "migrate": (
         "api.cli.migrate.command",
         _Extra.AUTHORING,
-        "Prove, approve, apply and roll back changes of rulebooks.",
+        "Prove, approve, apply, and roll back changes of rulebooks.",
     ),
     "drafts": ("api.cli.drafts.command", _Extra.SERVER, "Write rulebooks as drafts with cases, and prove them."),
     "review": (
@@ -89,7 +89,7 @@ COMMANDS: Final = {
     ),
     "workbench": ("api.cli.workbench", _Extra.WORKBENCH, "Serve the dashboard to signed-in users."),
     "webhooks": ("api.cli.webhooks", _Extra.SERVER, "Send events to webhook endpoints, and replay failed deliveries."),
-    "policies": ("api.cli.policies", _Extra.SERVER, "Check, copy and list policy tables."),
+    "policies": ("api.cli.policies", _Extra.SERVER, "Check, copy, and list policy tables."),
     "erase": ("api.cli.erase", _Extra.SERVER, "Erase the personal data of a decision."),
     "log": ("api.cli.log", _Extra.SERVER, "Show what operators changed, who changed it, and when."),
     "backup": ("api.cli.backup", _Extra.SERVER, "Back up the whole instance to one file."),

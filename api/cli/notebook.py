@@ -1,4 +1,4 @@
-"""gate notebook: an analysts' notebook for a scope and a policy of one's own, ready to be run."""
+"""`gate notebook`: write an analyst's notebook for a scope and a policy, ready to run."""
 
 from __future__ import annotations
 
@@ -75,19 +75,19 @@ def notebook(
     if name is None:
         raise OperatorError(
             "USAGE_INVALID",
-            "Name a notebook and the file to make, as in `gate notebook effectiveness --scope acme --policy "
+            "Give a notebook and the file to write, as in `gate notebook effectiveness --scope acme --policy "
             "refund_policy --out refunds.ipynb`; `gate notebook --list` shows all notebooks.",
         )
     source = load(name)
     if out is None:
         raise OperatorError(
             "USAGE_INVALID",
-            f"Name the file to make: `gate notebook {name} --scope SCOPE --policy ID --out {name}.ipynb`.",
+            f"Give the file to write: `gate notebook {name} --scope SCOPE --policy ID --out {name}.ipynb`.",
         )
     if out.suffix not in _FORMATS:
         raise OperatorError("USAGE_INVALID", f"--out {out} must end in {' or '.join(_FORMATS)}.")
     if not force and (out.exists() or out.is_symlink()):
-        raise OperatorError("NOTEBOOK_EXISTS", f"{out} exists already; choose another file name, or add --force.")
+        raise OperatorError("NOTEBOOK_EXISTS", f"{out} already exists; choose another file name, or add --force.")
     read = open_lake(load_settings(home).lake_directory if lake is None else lake)
     snapshot = _scope(read, scope)
     if history is not None:
@@ -114,7 +114,7 @@ def _over(source: Notebook, history: str) -> Notebook:
     if source.name not in HISTORY_NOTEBOOKS:
         raise OperatorError(
             "USAGE_INVALID",
-            f"The notebook {source.name} reads no history; {' and '.join(HISTORY_NOTEBOOKS)} does.",
+            f"The notebook {source.name} cannot read a history; {' and '.join(HISTORY_NOTEBOOKS)} can.",
         )
     return over_history(source, history)
 
@@ -134,17 +134,15 @@ def _policy(snapshot: Snapshot, name: str | None) -> str:
     raise OperatorError(
         "LAKE_POLICY_UNKNOWN",
         f"The lake {snapshot.lake} has no decision of scope {shown(snapshot.scope)}{by}. "
-        f"{choices(name or '', decided)} Run `gate lake export` on its instance (--home, if that is not var) to update "
-        f"it.",
+        f"{choices(name or '', decided)} To update the lake, run `gate lake export` on its instance (with --home if it "
+        f"is not in var).",
     )
 
 
 def _candidate(notebook: Notebook, snapshot: Snapshot, policy: str, named: str) -> str:
     """A version of the policy, or the whole path of a rulebook file of it."""
     if not notebook.takes("CANDIDATE"):
-        raise OperatorError(
-            "USAGE_INVALID", f"The notebook {notebook.name} takes no --candidate; migration_dry_run does."
-        )
+        raise OperatorError("USAGE_INVALID", f"The notebook {notebook.name} has no --candidate; migration_dry_run has.")
     # The engine is loaded for the notebook that needs it.
     from gate.migration.folder import read_rulebook
     from workbench.migration.asked import versions
@@ -156,13 +154,13 @@ def _candidate(notebook: Notebook, snapshot: Snapshot, policy: str, named: str) 
     if not file.exists():
         raise OperatorError(
             "USAGE_INVALID",
-            f"--candidate {shown(named)} is neither a file nor a version by which {policy} has decided. "
+            f"--candidate {shown(named)} is neither a file nor a version that has decided for {policy}. "
             f"{choices(named, decided)}",
         )
     rulebook = read_rulebook(file)
     if rulebook.rulebook_id != policy:
         raise OperatorError(
-            "USAGE_INVALID", f"{file} holds the rulebook {rulebook.rulebook_id}, and the notebook is about {policy}."
+            "USAGE_INVALID", f"{file} contains the rulebook {rulebook.rulebook_id}, but the notebook is about {policy}."
         )
     return str(file.absolute())
 

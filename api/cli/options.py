@@ -1,4 +1,4 @@
-"""The options of every subcommand, and reading the files that they name."""
+"""The options that all subcommands share, and the functions that read their files."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def instance_at(
 
     Args:
         home: The directory.
-        database_url: A ledger to use instead of the one set.
+        database_url: A ledger to use instead of the configured one.
         base_url: Where callers reach a newly created instance.
-        create: Whether to create the instance where there is none, and to say so on stderr.
+        create: Whether to create a missing instance, with a note on stderr.
 
     Raises:
         OperatorError: There is no such instance, or it cannot be opened.
@@ -68,7 +68,7 @@ def read_file(path: Path) -> bytes:
     """The bytes of a file, or of stdin for `-`.
 
     Raises:
-        OperatorError: FILE_UNREADABLE.
+        OperatorError: `FILE_UNREADABLE`.
     """
     try:
         if str(path) == "-":
@@ -80,7 +80,7 @@ def read_file(path: Path) -> bytes:
     except OSError as error:
         raise OperatorError("FILE_UNREADABLE", f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:
-        raise OperatorError("FILE_UNREADABLE", f"{path} cannot be read: it is no name of a file.") from error
+        raise OperatorError("FILE_UNREADABLE", f"{path} cannot be read: it is not a valid file name.") from error
     if len(content) > _MAX_FILE:
         raise OperatorError("FILE_UNREADABLE", f"{path} is larger than {_MAX_FILE} bytes.")
     return content
@@ -90,12 +90,12 @@ def read_json(path: Path) -> JsonValue:
     """The JSON value in a file, or on stdin for `-`.
 
     Raises:
-        OperatorError: FILE_UNREADABLE.
-        MaterialRefused: SVC_API_JSON_INVALID.
+        OperatorError: `FILE_UNREADABLE`.
+        MaterialRefused: `SVC_API_JSON_INVALID`.
     """
     try:
         value: JsonValue = parse_document(read_file(path))
         return value
     except MaterialRefused as error:
         message = error.message.replace("The body", "It", 1)
-        raise MaterialRefused(error.code, f"{path} does not hold usable JSON. {message}") from error
+        raise MaterialRefused(error.code, f"{path} does not contain usable JSON. {message}") from error

@@ -1,7 +1,7 @@
-"""What the command line prints: JSON for machines on stdout, tables and sentences for people.
+"""The output of the command line: JSON for machines on stdout, tables and sentences for people.
 
-Records, packets, files and arguments come from anywhere, and a terminal obeys what it is sent. So nothing is printed
-but by what is here, which shows characters that do not print, such as ESC, a line break or a change of direction, as
+Records, packets, files, and arguments can contain characters that control a terminal. So commands print only with these
+functions. They show characters that do not print, such as escape characters, line breaks, and changes of direction, as
 escapes.
 """
 
@@ -24,7 +24,7 @@ from rich.text import Text
 from gate.errors import GateError
 
 WIDTH: Final = 100
-"""How wide a table may be on every terminal, in columns."""
+"""The width that a table may have on every terminal, in columns."""
 
 _GAP: Final = 2
 _WRAPPED: Final = 12
@@ -32,19 +32,19 @@ _SECONDS_BETWEEN_LINES: Final = 5
 
 
 def show_everything() -> None:
-    """Lets a terminal that cannot show a character show its escape, rather than end what was to be told."""
+    """Makes stdout and stderr print an escape for a character that the terminal's encoding lacks."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def visible(text: str) -> str:
-    r"""A text with each character that does not print, and each line break, as an escape such as \x1b or \u202e."""
+    r"""Returns a text with unprintable characters and line breaks as escapes, such as `\x1b` or `\u202e`."""
     return _escaped(text, _escape)
 
 
 def print_json(value: object) -> None:
-    """A JSON value on stdout, indented."""
+    """Prints a JSON value to stdout, indented."""
     _write_json(sys.stdout, value)
 
 
@@ -54,25 +54,24 @@ def compact(value: object) -> str:
 
 
 def print_text(text: str) -> None:
-    """A text of several lines on stdout, as it is but for characters other than tabs that do not print."""
+    """Prints a text of several lines to stdout. Unprintable characters other than tabs become escapes."""
     lines = text.removesuffix("\n").split("\n")
     sys.stdout.writelines("\t".join(map(visible, line.split("\t"))) + "\n" for line in lines)
 
 
 def say(text: str, *, style: str | None = None) -> None:
-    """A sentence for a person on stdout, on one line; nothing in it is obeyed."""
+    """Prints a sentence for a person to stdout, on one line. Characters that control the terminal become escapes."""
     Console(soft_wrap=True).print(Text(visible(text), style=style or ""))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, wraps: Collection[str] = ()) -> None:
-    """A table for a person on stdout, at most as wide as the terminal, or `WIDTH` columns if there is none or it is
-    narrower.
+    """Prints a table for a person to stdout, as wide as the terminal but at least `WIDTH` columns.
 
     Args:
         columns: The headings.
         rows: The cells of each row; None is shown as an empty cell.
-        wraps: The columns of prose, which may continue on the next line. The others stay in one piece, because a folded
-            id cannot be copied; a table whose ids alone are wider than the terminal is wider, too.
+        wraps: The columns of prose, which may continue on the next line. Other cells are never wrapped, because a
+            wrapped id cannot be copied. They can make the table wider than the terminal.
     """
     cells = [["" if cell is None else visible(str(cell)) for cell in row] for row in rows]
     shown = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
@@ -87,7 +86,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, wraps: Co
 
 
 def records(names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Rows that are too wide for a table: each as a block of `name  value` lines, with an empty line between blocks."""
+    """Prints rows that are too wide for a table: one block of `name  value` lines per row, separated by empty lines."""
     width = max(map(len, names))
     for number, row in enumerate(rows):
         if number:
@@ -98,39 +97,39 @@ def records(names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 
 
 def minute(moment: str | None) -> str:
-    """A timestamp as tables show it, to the minute and in UTC: `2026-11-21 11:38`; empty for None."""
+    """Formats a timestamp for a table, to the minute and in UTC, such as `2026-11-21 11:38`; empty for None."""
     return "" if moment is None else moment[:16].replace("T", " ")
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """A number with its noun: `1 entry`, `2,000 entries`.
+    """Formats a number with its noun, such as `1 entry` or `2,000 entries`.
 
     Args:
         number: The number.
-        one: The noun for one.
-        many: The noun for any other number; `one` with an s where empty.
+        one: The singular.
+        many: The plural; by default the singular with a final `s`.
     """
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def note(text: str) -> None:
-    """A sentence for a person on stderr, on one line, where stdout may be for machines."""
+    """Prints a sentence for a person to stderr, on one line, because stdout may be for machines."""
     sys.stderr.write(f"{visible(text)}\n")
 
 
 def ask(question: str) -> bool | None:
-    """The answer to a yes-or-no question on the terminal; None where there is no terminal to ask on."""
+    """Asks a yes-or-no question on the terminal; None without a terminal."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
     return typer.confirm(visible(question), err=True)
 
 
 def ask_secret(question: str, *, twice: bool = True) -> str | None:
-    """A secret that is typed on the terminal, which does not show it; None where there is no terminal.
+    """Asks for a secret on the terminal, which does not show it; None without a terminal.
 
     Args:
-        question: What is asked for.
-        twice: Whether it is new, and so typed a second time.
+        question: The prompt.
+        twice: Whether the secret is new and must be typed twice.
     """
     if not sys.stdin.isatty():
         return None
@@ -141,13 +140,16 @@ def ask_secret(question: str, *, twice: bool = True) -> str | None:
 def progress(
     text: str, total: int, *, as_json: bool = False, asked: bool | None = None
 ) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr while the block runs, where a person watches it; told how many are done, it moves there.
+    """Shows progress on stderr while the block runs: a bar on a terminal, otherwise a line at intervals.
 
     Args:
-        text: What is done.
-        total: How many there are to do.
-        as_json: Whether the command prints for machines, which no bar is for.
-        asked: Whether progress is asked for; None where a person watches. Where nobody does, it is a line now and then.
+        text: The label.
+        total: The number of steps.
+        as_json: Whether the command prints JSON, which turns progress off.
+        asked: Whether to show progress; None shows it on a terminal.
+
+    Returns:
+        A function to call with the number of finished steps.
     """
     watched = sys.stderr.isatty()
     if as_json or not (watched if asked is None else asked):
@@ -179,7 +181,7 @@ def _lines(text: str, total: int) -> Callable[[int], None]:
 
 
 def fail(error: GateError, *, as_json: bool) -> None:
-    """An error on stderr: {error, message, errors} for machines, the sentence for people."""
+    """Prints an error to stderr: `{error, message, errors}` for machines, a sentence for people."""
     if as_json:
         faults = [fault.to_dict() for fault in error.errors]
         _write_json(sys.stderr, {"error": error.code, "message": error.message, "errors": faults})

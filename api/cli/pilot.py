@@ -1,4 +1,4 @@
-"""gate pilot: those who asked for a pilot over HTTP."""
+"""`gate pilot`: the requests for a pilot that came over HTTP."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def list_pilots(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_
     elif found:
         records([name.replace("_at", " (UTC)").replace("_", " ") for name in _FIELDS], map(_row, found))
     else:
-        say("Nobody has asked for a pilot.")
+        say("There are no requests for a pilot.")
 
 
 @app.command()
@@ -48,7 +48,7 @@ def erase(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Erase submissions: all of the given ones, or none. The service can keep running. This cannot be undone."""
+    """Erase the given submissions, all or none. The service can keep running. This cannot be undone."""
     with instance_at(home, database_url) as instance:
         named = list(dict.fromkeys(pilot_ids))
         confirm(f"Erases {counted(len(named), 'submission')}.", yes=yes)
@@ -56,7 +56,7 @@ def erase(
     if as_json:
         print_json({"erased": named})
     else:
-        say(f"Erased {counted(len(named), 'submission')}. Older backups and exported files still hold the data.")
+        say(f"Erased {counted(len(named), 'submission')}. Older backups and exported files still contain the data.")
 
 
 def _shown(intake: PilotIntake, pilot: Pilot, now: datetime) -> dict[str, str | None]:

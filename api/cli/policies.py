@@ -1,4 +1,4 @@
-"""gate policies: the policy tables that the policy services answer from."""
+"""`gate policies`: the policy tables of the policy services."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gate.services.policies.table import PolicyTable, age_in_days, read_table
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Check, copy and list the policy tables that the policy services answer from.",
+    help="Check, copy, and list the policy tables that the policy services answer from.",
 )
 
 
@@ -48,7 +48,7 @@ def list_(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: 
         for one in found
     ]
     table(["service", "origin", "entries", "answering", "hash", "fault"], rows, wraps=("fault",))
-    say(f"Files are read from {directory}; a service without a file has the table of this release.")
+    say(f"The service reads files from {directory}. A policy service without a file uses the table of this release.")
     for name in unread:
         note(f"gate: {why_ignored(directory / name)}")
     raise typer.Exit(code)
@@ -130,8 +130,8 @@ def copy(
             with file.open("xb") as written:
                 written.write(released_file(service).read_bytes())
         except FileExistsError:
-            note(f"{file} is there already, and stays as it is.")
+            note(f"{file} already exists and was not changed.")
         except OSError as error:
             raise OperatorError("FILE_UNWRITABLE", f"{file} cannot be written: {error.strerror}.") from error
         else:
-            say(f"Wrote {file}; the service reads it when the next question comes, and again after each change.")
+            say(f"Wrote {file}. The service reads it at the next question, and again after each change.")

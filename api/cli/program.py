@@ -1,8 +1,8 @@
-"""The installed program `gate`. A process that is spawned loads this module again, which therefore loads nothing."""
+"""The installed program `gate`. Spawned processes load this module again, so it imports nothing at the top."""
 
 
 def main() -> None:
-    """Runs the command that the arguments name."""
+    """Runs the command in the arguments."""
     from api.cli.main import main as run
 
     run()

@@ -1,4 +1,4 @@
-"""gate restore: restore an instance from a backup."""
+"""`gate restore`: restore an instance from a backup."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def restore(
     failed.
 
     Entries made after the backup are missing. The kept checkpoints, of this host and elsewhere, show how many. If the
-    checkpoint log of the lost instance survived, copy it into the new home directory first. With --database-url, the
+    checkpoint log of the lost instance survived, copy it into the new home directory first. With `--database-url`, the
     ledger goes into that empty database. Never run a restored instance next to the original. An interrupted restore can
     be repeated.
     """
@@ -47,7 +47,7 @@ def restore(
     else:
         say(f"Restored the instance in {home.absolute()}.")
         if database_url and named and named != database_url:
-            say("Its settings.toml still names the old ledger; change database_url there.")
+            say("Its settings.toml still has the address of the old ledger; change database_url there.")
         for result in results:
             print_result(result)
         for log in logs:

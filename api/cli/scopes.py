@@ -1,4 +1,4 @@
-"""gate scopes: the accounts that records belong to."""
+"""`gate scopes`: the accounts that own records."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gate.policy.peers import decided_in, earlier, month_of
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Create and show scopes, the accounts that own records, rulebooks and keys. Scopes cannot be renamed or "
+    help="Create and show scopes, the accounts that own records, rulebooks, and keys. Scopes cannot be renamed or "
     "removed.",
 )
 
@@ -47,7 +47,7 @@ def create(
 ) -> None:
     """Create a scope with an empty audit chain.
 
-    A name has 1 to 64 ASCII letters, digits, dots, underscores and hyphens, starts with a letter or digit, and may not
+    A name has 1 to 64 ASCII letters, digits, dots, underscores, and hyphens, starts with a letter or digit, and may not
     differ from another name only in case.
     """
     with instance_at(home, database_url, create=True) as instance:

@@ -1,4 +1,4 @@
-"""gate serve: the HTTP service."""
+"""`gate serve`: run the HTTP service."""
 
 from __future__ import annotations
 
@@ -58,7 +58,10 @@ def serve(
     request_seconds: Annotated[
         int,
         typer.Option(
-            min=1, max=60, help="The seconds in which the head of a request must arrive, and then its body, 1 to 60."
+            min=1,
+            max=60,
+            help="The seconds in which the head of a request must arrive, and then its body, 1 to 60. "
+            "On Linux, a connection that completes no request in three times as long is closed.",
         ),
     ] = 30,
     analytics: Annotated[
@@ -82,7 +85,7 @@ def serve(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Serve the HTTP API. The first start creates the instance: settings, signing keys and the ledger.
+    """Serve the HTTP API. The first start creates the instance: settings, signing keys, and the ledger.
 
     SIGTERM or Ctrl-C stops the service. Workers finish their requests first, for at most 15 seconds. A worker that dies
     is restarted; if it dies twice within 6 seconds, the service ends with exit code 1, so run it under a supervisor.
@@ -191,9 +194,8 @@ def _check_port(host: str, port: int) -> None:
             raise _no_address(host, error.strerror) from error
         raise OperatorError(
             "ADDRESS_UNAVAILABLE",
-            f"The service cannot listen on {host}:{port} ({error.strerror}). Stop the process that uses the "
-            "port, or choose "
-            f"another --port (with make: make run PORT=8081).",
+            f"The service cannot listen on {host}:{port} ({error.strerror}). Stop the process that uses the port, or "
+            f"choose another --port (with make: make run PORT=8081).",
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""gate signing-keys: the keys that sign receipts and attestations."""
+"""`gate signing-keys`: the keys that sign receipts and attestations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gate.proof.signing import ED25519, PublicKey
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="List, rotate, retire and revoke signing keys. After a change, publish the new registry to everyone who "
+    help="List, rotate, retire, and revoke signing keys. After a change, publish the new registry to everyone who "
     "verifies with a saved copy. A running service uses the change from its next signature on.",
 )
 
@@ -65,7 +65,7 @@ def list_keys(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_js
     )
     for purpose, signing in (("receipt", settings.receipt_signing), ("registry", settings.registry_signing)):
         if signing != ED25519:
-            say(f"{purpose}_signing is {signing}: none of the {purpose} keys signs.")
+            say(f"The setting {purpose}_signing is {signing}, so no {purpose} key signs.")
 
 
 @app.command()
@@ -74,7 +74,7 @@ def rotate(
 ) -> None:
     """Create a new key that signs from now on. Signatures of the old key still verify.
 
-    The old key is retired with not_after 5 minutes from now. Open grants of reviews stop opening actions once callers
+    The old key is retired with `not_after` 5 minutes from now. Open grants of reviews stop opening actions once callers
     have the new registry: the command prints how many are open. Rotate when few are.
     """
     with instance_at(home, database_url) as instance:
@@ -122,10 +122,10 @@ def compromise(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Mark a key as compromised. Nothing that it signed verifies any more, whatever the date. This cannot be undone.
+    """Mark a key as compromised. Nothing that it signed verifies any more, of any date. This cannot be undone.
 
     If the key is active, a new key replaces it at once. Grants that it signed open nothing, and callers must ask again
-    with another intent. Take new checkpoints afterwards. The private key file stays; remove it yourself.
+    with another intent. Then take new checkpoints. The private key file stays; remove it yourself.
     """
     with instance_at(home, database_url) as instance:
         ring, now = _ring(instance, purpose), utc_now()
@@ -168,7 +168,7 @@ def _note_grants(opened: OpenGrants) -> None:
         unused = counted(opened.number, "unused grant of a held action is", "unused grants of held actions are")
         note(
             f"{unused} open until {minute(opened.until)} UTC at the latest. Callers refuse a grant once their registry "
-            f"says that its key is no longer active; those actions then need a new review."
+            f"shows that its key is no longer active. Those actions then need a new review."
         )
 
 
@@ -181,12 +181,12 @@ def _note_shut(opened: OpenGrants, *, is_active: bool) -> None:
     if is_active:
         opens = "opens" if opened.number == 1 else "open"
         unused = counted(opened.number, "unused grant of a held action", "unused grants of held actions")
-        note(f"{unused} {opens} nothing from now on. Each caller has to ask anew, with another `intent`.")
+        note(f"{unused} {opens} nothing from now on. Each caller must ask again, with another `intent`.")
     else:
         unused = counted(opened.number, "unused grant of a held action has", "unused grants of held actions have")
         note(
-            f"{unused} not ended. A grant that the key signed, or whose record it signed, opens nothing from now on; "
-            f"its caller has to ask anew, with another `intent`."
+            f"{unused} not ended. If this key signed such a grant or its record, the grant opens nothing from now on, "
+            f"and its caller must ask again, with another `intent`."
         )
 
 

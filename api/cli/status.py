@@ -1,4 +1,4 @@
-"""gate status: whether an instance is ready, what it holds, and how fast it grows."""
+"""`gate status`: the readiness, content, and growth of an instance."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FORESEEABLE_DAYS: Final = 3 * 365
 
 
 class ChainStatus(TypedDict):
-    """Where a scope's chain stands."""
+    """The state of a scope's chain."""
 
     scope: str
     plan: str
@@ -38,7 +38,7 @@ class ChainStatus(TypedDict):
 
 
 class Storage(TypedDict):
-    """What the ledger takes, and how it grows; unknown where the disk is another machine's, or nothing was added."""
+    """The size and growth of the ledger. Some values are unknown on a remote disk, or without new entries."""
 
     location: str
     bytes: int
@@ -53,11 +53,12 @@ class Storage(TypedDict):
 def status(home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     """Show readiness, the chain of each scope, and the size and growth of the ledger: 0 ready, 1 degraded.
 
-    Readiness covers what binding decisions need. trusted_adapters, policy_tables and the advisory modes do not count.
-    The command tests the instance itself and asks no running service: GET /api/decision/status reports the workers.
+    Readiness covers what binding decisions need, without `trusted_adapters`, `policy_tables` and the advisory modes.
+    The command tests the instance itself and asks no running service: `GET /api/decision/status` reports the workers.
 
-    With --json, storage has location, bytes, disk_left_bytes (null for PostgreSQL), entries, entries_last_day,
-    growth_bytes_per_day and days_left: the days until the disk is full if every day is like the last one.
+    With `--json`, `storage` has the fields `location`, `bytes`, `disk_left_bytes` (null for PostgreSQL), `entries`,
+    `entries_last_day`, `growth_bytes_per_day`, and `days_left`. `days_left` is the number of days until the disk is
+    full, if every day is like the last one.
     """
     settings = load_settings(home, database_url=database_url)
     require_instance(settings.home)

@@ -1,7 +1,7 @@
-"""gate users: the people who sign in to the workbench, and their roles in scopes.
+"""`gate users`: the people who sign in to the workbench, and their roles in scopes.
 
-A password is asked for on the terminal, or read from stdin or a file. It is never an argument or a variable, which
-other processes can see.
+Commands ask for a password on the terminal, or read it from stdin or a file. They do not take it as an argument or a
+variable, because other processes can see those.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     help="Add people who use the workbench, and grant them roles in scopes.\n\n"
-    "A viewer sees decisions, reports and alerts. An author also dismisses anomalies, and proposes, applies and rolls "
-    "back migrations. An approver also dismisses anomalies, and approves, rejects, applies and rolls back "
+    "A viewer sees decisions, reports, and alerts. An author also dismisses anomalies, and proposes, applies, and "
+    "rolls back migrations. An approver also dismisses anomalies, and approves, rejects, applies, and rolls back "
     "migrations.\n\n"
     "A user cannot be removed, because the operator log refers to users: disable the user instead.",
 )
@@ -153,12 +153,12 @@ def enable(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Let a disabled user sign in again. With --expires, also an expired user."""
+    """Let a disabled user sign in again. With `--expires`, also an expired user."""
     ends = _day(expires)
     with instance_at(home, database_url) as instance:
         user = instance.ledger.users.enable(name, utc_now(), ends)
     if user.status(utc_now()) == "expired":
-        told = f"The user {name} is not disabled, but expired at {user.expires_at}; repeat this with a later --expires."
+        told = f"The user {name} is enabled, but expired at {user.expires_at}; repeat this with a later --expires."
     else:
         told = f"The user {name} can sign in, with the same password as before."
     _tell(user, told, as_json=as_json)
@@ -262,8 +262,8 @@ def _password(name: str, file: Path | None, *, twice: bool = True) -> str:
     if not line:
         raise OperatorError(
             "PASSWORD_MISSING",
-            "There is no password in the first line of the input; type it on a terminal, send it to stdin, or name its "
-            "file with --password-file.",
+            "The first line of the input has no password; type it on a terminal, send it to stdin, or give its file "
+            "with --password-file.",
         )
     try:
         return line.decode()

@@ -1,4 +1,4 @@
-"""gate verify: verify an exported record without its ledger."""
+"""`gate verify`: verify an exported record without its ledger."""
 
 from __future__ import annotations
 
@@ -57,8 +57,10 @@ def verify(
 ) -> None:
     """Verify an exported decision record: 0 verified, 1 not verified, 2 the command failed.
 
-    Give one source of keys: --registry, --public-key, --hmac-secret-file or --home. The address of the service, such as
-    http://host:8080, has both receipt and attestation keys.
+    Give one source of keys: `--registry`, `--public-key`, `--hmac-secret-file` or `--home`. The address of the service,
+    such as http://host:8080, has both receipt and attestation keys. The other options win over GATE_HOME.
+
+    The file may also be an object with `record`, and optionally `input` or `public_key`.
     """
     given = given_material(record, RECORDS, input_)
     trust = trusted(context, registry, public_key, hmac_secret_file, home)
@@ -75,23 +77,25 @@ def verify(
 
 
 def read_document(path: Path) -> JsonValue:
-    """The JSON value in a file with what is to be verified, or on stdin for `-`, with integers for integral doubles:
-    whoever kept it may have written the one as the other, which is the same JSON.
+    """Reads the JSON value to verify from a file, or from stdin for `-`.
+
+    A double without a fraction becomes an integer. Other programs may have written one for the other, and both are the
+    same JSON number.
 
     Raises:
-        OperatorError: FILE_UNREADABLE.
-        MaterialRefused: SVC_API_JSON_INVALID.
+        OperatorError: `FILE_UNREADABLE`.
+        MaterialRefused: `SVC_API_JSON_INVALID`.
     """
     return with_integers(read_json(path))
 
 
 def given_material(path: Path, of: Subject, input_: Path | None) -> Material:
-    """What a file gives to verify, with the request of another file where one is named.
+    """Reads the material to verify from a file, and optionally the request from another file.
 
     Raises:
-        OperatorError: FILE_UNREADABLE.
-        MaterialRefused: SVC_API_JSON_INVALID or PUBLIC_KEY_INVALID.
-        RequestRefused: SVC_API_REQUEST_INVALID: the file is a wrapper with something that it may not hold.
+        OperatorError: `FILE_UNREADABLE`.
+        MaterialRefused: `SVC_API_JSON_INVALID` or `PUBLIC_KEY_INVALID`.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: the file is a wrapper with a forbidden field.
     """
     document = read_document(path)
     # Anything but an object is not verified, like anything that is not a record; wrappers have rules of their own.
@@ -102,10 +106,10 @@ def given_material(path: Path, of: Subject, input_: Path | None) -> Material:
 def trusted(
     context: typer.Context, registry: str | None, public_key: Path | None, secret_file: Path | None, home: Path | None
 ) -> Trust:
-    """What the options of a verification say to trust.
+    """Loads the trusted keys from the options of a verification.
 
     Raises:
-        OperatorError: TRUST_AMBIGUOUS, INSTANCE_MISSING, FILE_UNREADABLE or REGISTRY_UNREACHABLE.
+        OperatorError: `TRUST_AMBIGUOUS`, `INSTANCE_MISSING`, `FILE_UNREADABLE` or `REGISTRY_UNREACHABLE`.
         MaterialRefused: A key, a registry or a secret is unusable.
     """
     # A home in the environment is meant for every command, and yields to what this one was given.
@@ -142,7 +146,7 @@ def _registries(source: str) -> tuple[KeyRegistry, KeyRegistry | None]:
         if not Path(source).exists():
             raise OperatorError(
                 "FILE_UNREADABLE",
-                f"There is no file {source}. The address of a service begins with http:// or https://.",
+                f"There is no file {source}. The address of a service starts with http:// or https://.",
             )
         return load_registry(read_json(Path(source))), None
     if source.endswith(RECEIPT_KEYS_PATH):
@@ -172,7 +176,7 @@ def _fetch(url: str) -> object:
 
 
 def print_verdict(result: Verification, *, whole: bool = True) -> None:
-    """Says whether what was given is verified, the whole of it or only its record, and if not why."""
+    """Prints the verdict: verified as a whole, only the record verified, or not verified with the reason."""
     if result.verified:
         what = "verified" if whole else "verified, THE RECORD ONLY"
         style = "green" if whole else "yellow"
@@ -184,13 +188,13 @@ def print_verdict(result: Verification, *, whole: bool = True) -> None:
 
 
 def print_authority(record: object) -> None:
-    """Says of an advisory record what it is: one that is verified could be taken for an approval."""
+    """Prints a warning for an advisory record, because people could take a verified one for an approval."""
     if isinstance(record, dict) and is_advisory(record):
-        say("ADVISORY: a model answered a question. Whatever its verdict, this authorizes nothing.", style="yellow")
+        say("ADVISORY: a model gave this answer. It authorizes nothing, with any verdict.", style="yellow")
 
 
 def print_differences(result: Verification, what: str) -> None:
-    """Prints each stated value of a record or packet beside the recomputed one, and the unknown fields."""
+    """Prints each differing value of a record or packet with the recomputed one, and the unknown fields."""
     for name in result.expected:
         for path, expected, actual in _differences(name, result.expected[name], result.actual[name]):
             say(f"  {path}: the {what} says {actual}; recomputed: {expected}")
@@ -222,7 +226,7 @@ def _why_skipped(name: str, trust: Trust, *, has_input: bool) -> str:
     if check in _OF_INPUT and not has_input:
         return "no --input given"
     if check == "rulebook_hash":
-        return "the request names its rulebook by reference"
+        return "the request has only a reference to its rulebook"
     if check in _OF_ATTESTATIONS and trust.attestation_keys is None:
         return "no attestation keys given: try --registry URL"
     if check in _OF_KEYS and trust == Trust():
@@ -236,18 +240,19 @@ _OF_KEYS: Final = frozenset({"receipt_signature", "receipt_key", "signature", "k
 _WITHOUT_OPTION: Final = {
     "erasure": "only a packet shows it",
     "evaluation": "erased",
+    "links": "its link is not in the packet",
     "occurred_at": "only the request of the outcome binds it; gate chain check compares them",
-    "checkpoint": "the packet holds no checkpoint",
+    "checkpoint": "the packet has no checkpoint",
     "exported_at": "no checkpoint signs it",
     "complete": "no signed checkpoint covers it",
-    **dict.fromkeys(_OF_ATTESTATIONS, "unsigned, or by an unknown or compromised key"),
+    **dict.fromkeys(_OF_ATTESTATIONS, "unsigned, or signed by an unknown or compromised key"),
 }
 
 
 def advise(trust: Trust) -> None:
-    """Says how to name a key, if none was given: nothing is verified without one."""
+    """Suggests the options for keys if none was given, because nothing verifies without a key."""
     if trust == Trust():
-        note("No key was given. Name one with --registry, --public-key, --hmac-secret-file or --home.")
+        note("No key was given. Give one with --registry, --public-key, --hmac-secret-file or --home.")
 
 
 def _differences(path: str, expected: object, actual: object) -> Iterator[tuple[str, str, str]]:

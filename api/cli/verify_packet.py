@@ -1,4 +1,4 @@
-"""gate verify-packet: verify an exported packet without its ledger."""
+"""`gate verify-packet`: verify an exported packet without its ledger."""
 
 from __future__ import annotations
 
@@ -55,8 +55,10 @@ def verify(
 ) -> None:
     """Verify an exported packet in four steps: 0 verified, 1 not verified, 2 the command failed.
 
-    Give one source of keys: --registry, --public-key, --hmac-secret-file or --home. The address of the service, such as
-    http://host:8080, has both receipt and attestation keys.
+    Give one source of keys: `--registry`, `--public-key`, `--hmac-secret-file` or `--home`. The address of the service,
+    such as http://host:8080, has both receipt and attestation keys. The other options win over GATE_HOME.
+
+    The file may also be an object with `packet`, and optionally `input` or `public_key`.
     """
     given = given_material(packet, PACKETS, input_)
     if given.checkpoint is not None:

@@ -1,4 +1,4 @@
-"""gate webhooks: the endpoints that hear of a scope's events, and what they did not take."""
+"""`gate webhooks`: the endpoints that receive a scope's events, and their failed deliveries."""
 
 from __future__ import annotations
 
@@ -38,7 +38,11 @@ def add(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Add an endpoint, and print the secret that its receiver verifies deliveries with."""
+    """Add an endpoint, and print the secret that its receiver verifies deliveries with.
+
+    The endpoint gets later events. It also gets the open anomalies and the latest checkpoint, unless the endpoints of
+    the scope got them before.
+    """
     types = [each.strip() for each in events.split(",") if each.strip()]
     now = utc_now()
     with instance_at(home, database_url) as instance:
@@ -88,10 +92,10 @@ def send_test(
         shown = {"delivered": taken, "status": answer.status, "error": answer.error, "milliseconds": milliseconds}
         print_json(shown)
     elif answer.error is None:
-        say(f"Taken: the endpoint answered {answer.status} after {milliseconds} ms.", style="green")
+        say(f"Delivered: the endpoint answered {answer.status} after {milliseconds} ms.", style="green")
     else:
         gone = f" {_GONE_NOW if found.disabled_at is None else _GONE_BEFORE}" if answer.is_gone else ""
-        say(f"Not taken after {milliseconds} ms. {answer.error}{gone}", style="red")
+        say(f"Not delivered after {milliseconds} ms. {answer.error}{gone}", style="red")
     raise typer.Exit(0 if answer.error is None else 1)
 
 
@@ -103,7 +107,7 @@ def disable(
     with instance_at(home, database_url) as instance:
         found = instance.ledger.endpoints.find(endpoint)
         changed = instance.ledger.endpoints.disable(found, utc_now())
-    done = "is disabled" if changed else "was disabled already; nothing changed"
+    done = "is disabled" if changed else "was already disabled; nothing changed"
     _say_changed(endpoint, changed, f"The endpoint {endpoint} {done}.", as_json)
 
 
@@ -115,7 +119,7 @@ def enable(
     with instance_at(home, database_url) as instance:
         found = instance.ledger.endpoints.find(endpoint)
         changed = instance.ledger.endpoints.enable(found, utc_now())
-    done = "is enabled" if changed else "was enabled already; nothing changed"
+    done = "is enabled" if changed else "was already enabled; nothing changed"
     _say_changed(endpoint, changed, f"The endpoint {endpoint} {done}.", as_json)
 
 
@@ -184,7 +188,7 @@ def dead(
         rows = [(of.event_id, of.type, of.state, of.attempts, minute(of.next_at), of.last_error) for of in failed]
         table(columns, rows, wraps=("last error",))
     else:
-        say(f"Nothing failed at the endpoint {endpoint}.")
+        say(f"The endpoint {endpoint} has no failed deliveries.")
 
 
 @app.command()
@@ -199,8 +203,8 @@ def replay(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Send an endpoint its dead and waiting deliveries now. With --event or --since, send those events instead, if they
-    are newer than the endpoint.
+    """Send an endpoint its dead and waiting deliveries now. With `--event` or `--since`, send those events instead, if
+    they are newer than the endpoint.
     """
     if event is not None and since is not None:
         raise OperatorError("WEBHOOK_REPLAY_INVALID", "Give --event or --since, not both.")
@@ -214,7 +218,7 @@ def replay(
     say(f"{counted(number, 'event')} will be sent again{disabled}.")
 
 
-_GONE_NOW = "The test did not disable the endpoint; an event that it answers with 410 does."
+_GONE_NOW = "The test did not disable the endpoint, but a 410 to a real event does."
 _GONE_BEFORE = "The endpoint was disabled before the test, and still is."
 _LISTED = ("endpoint_id", "scope", "url", "events", "status", "created_at", "delivered_at")
 

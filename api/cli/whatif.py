@@ -1,4 +1,4 @@
-"""gate whatif: a stored decision, or a slice of past decisions, with other facts or by another version."""
+"""`gate whatif`: decide a stored decision, or a selection of past decisions, with other facts or by another version."""
 
 from __future__ import annotations
 
@@ -162,15 +162,15 @@ def whatif(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Decide past decisions again with other facts or by another version, and count those that change. With --decision,
-    show what one decision would be. Nothing is stored, and nothing authorizes an action.
+    """Decide past decisions again with other facts or by another version, and count those that change. With
+    `--decision`, show what one decision would be. Nothing is stored, and nothing authorizes an action.
     """
     asked = _Slice(version, _word(verdict), since, until, _word(clock), metrics, history)
     lines = _lines(set_, leave_out)
     _require_asked(lines, by, decision, flip, asked)
     period = _moment("--since", since, begin), _moment("--until", until, end)
     if period[0] is not None and period[1] is not None and period[0] >= period[1]:
-        raise OperatorError("USAGE_INVALID", f"--since {since} is after --until {until}; turn them round.")
+        raise OperatorError("USAGE_INVALID", f"--since {since} is after --until {until}; swap them.")
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
         if decision is not None:
@@ -187,17 +187,17 @@ def _require_asked(
     lines: Mapping[str, object], by: str | None, decision: str | None, flip: FlipTo | None, asked: _Slice
 ) -> None:
     if decision is None and flip is not None:
-        raise OperatorError("USAGE_INVALID", "--flip is about one decision; name it with --decision.")
+        raise OperatorError("USAGE_INVALID", "--flip needs a single decision; give it with --decision.")
     if decision is not None and asked.given:
         raise OperatorError(
             "USAGE_INVALID",
-            f"{asked.given[0]} is about many decisions, and --decision names one; leave one of them out.",
+            f"{asked.given[0]} selects many decisions, but --decision selects one; leave one of them out.",
         )
     if not lines and by is None and flip is None:
         more = "" if decision is None else ", or ask for the smallest changes with --flip any"
         raise OperatorError(
             "USAGE_INVALID",
-            f"Say what would be different: --set FIELD=VALUE, --leave-out FIELD or --by VERSION{more}.",
+            f"Give at least one change: --set FIELD=VALUE, --leave-out FIELD or --by VERSION{more}.",
         )
 
 
@@ -207,7 +207,7 @@ def _lines(set_: Sequence[str], leave_out: Sequence[str]) -> dict[str, dict[str,
     for given in set_:
         field, equals, text = given.partition("=")
         if not (field and equals):
-            raise OperatorError("USAGE_INVALID", f"--set {given} names no value; write --set FIELD=VALUE.")
+            raise OperatorError("USAGE_INVALID", f"--set {given} has no value; write --set FIELD=VALUE.")
         lines.append((field, {"is": "value", "text": text}))
     lines += [(field, {"is": "absent", "text": ""}) for field in leave_out]
     for field, times in Counter(field for field, _ in lines).items():
@@ -234,7 +234,7 @@ def _changed(rulebook: Rulebook, lines: Mapping[str, Mapping[str, str]]) -> Mapp
     for field in lines:
         if field not in known:
             raise OperatorError(
-                "FACT_UNKNOWN", f"{named} declares no fact {shown(field)} and tests none. {choices(field, known)}"
+                "FACT_UNKNOWN", f"{named} neither declares nor tests a fact {shown(field)}. {choices(field, known)}"
             )
     changes = read_changes(rulebook, lines)
     for field, fault in changes.faults.items():
@@ -264,7 +264,7 @@ def _one(
     if record["policy_id"] != policy:
         raise OperatorError(
             "USAGE_INVALID",
-            f"{decision_id} was decided by {record['policy_id']}, not {shown(policy)}; name that policy.",
+            f"{decision_id} was decided by {record['policy_id']}, not {shown(policy)}; give that policy.",
         )
     rulebook = registered(instance.ledger, instance.migrations(), scope, policy, by or record["policy_version"])
     changed = _changed(rulebook, lines)
@@ -293,7 +293,7 @@ def _one(
     if then is not None:
         _print_then(record["verdict"], rulebook, facts, changed, then)
     if flips is not None:
-        say(f"Of its facts as they are stored, decided by version {rulebook.version}:")
+        say(f"With its stored facts, decided by version {rulebook.version}:")
         print_flips(flips, flip, rulebook.evaluator.decide(facts).decision)
 
 
@@ -412,7 +412,7 @@ def _lake_errors(scope: Scope) -> Iterator[None]:
             raise error.__cause__ from error
         raise ServiceUnavailable(
             error.code,
-            f"{error.message} Where no service is running, run `gate lake export --scope {scope.name}` first.",
+            f"{error.message} If no service is running, run `gate lake export --scope {scope.name}` first.",
         ) from error
 
 
@@ -425,30 +425,30 @@ def _print_slice(
         *([f"that were {asked.verdict}"] if asked.verdict else []),
         *([f"from {asked.since} on" if asked.until is None else f"from {asked.since}"] if asked.since else []),
         *([f"until {asked.until}"] if asked.until else []),
-        *(["by when they happened"] if asked.clock == Clock.OCCURRED.value and (asked.since or asked.until) else []),
+        *(["by when they occurred"] if asked.clock == Clock.OCCURRED.value and (asked.since or asked.until) else []),
     ]
     changes = [f"{name} {'left out' if value is ABSENT else f'= {_said(value)}'}" for name, value in changed.items()]
     others = [f"with {' and '.join(changes)}"] if changes else []
     others += [] if by is None else [f"decided by version {by}"]
     say(f"{' '.join([f'Decisions of {policy} in {scope.name}', *sliced])}, {', '.join(others)}:")
     if not body["decisions"]:
-        say("There is no such decision.")
+        say("There are no such decisions.")
         return
     for line in _found(redecided):
         say(line, style="bold")
     if body["unknown"]:
-        say(f"The facts of {body['unknown']:,} more are not known.", style="yellow")
+        say(f"The facts of {body['unknown']:,} more are unknown.", style="yellow")
     if body["needs_input"]:
         say(f"{failing(body)}.", style="yellow")
     if body["unread"]:
         unread = ", ".join(body["unread"])
-        say(f"No rulebook of these decisions reads {unread}: changing it changes nothing.", style="yellow")
+        say(f"No rulebook of these decisions reads {unread}, so this change has no effect.", style="yellow")
     _print_tables(redecided)
-    say("Outcomes are those of the decisions as they were made: what would come of another verdict is not known.")
+    say("Outcomes are those of the original decisions. The outcome of another verdict is unknown.")
 
 
 def _found(redecided: Redecided) -> list[str]:
-    """How many decisions would go another way or be approved, and what cases without a verdict would get."""
+    """Lines with the numbers of decisions that would change or be approved, and the verdicts of undecided cases."""
     body, told, lines = redecided.body, redecided.told, []
     if "history" not in body["coverage"]:
         lines = [
@@ -457,7 +457,7 @@ def _found(redecided: Redecided) -> list[str]:
         ]
     elif told or not body["redecided"]:
         cases = counted(told, "imported case")
-        lines = [f"{body['verdict_changed']:,} of {cases} would get another verdict than the file has."]
+        lines = [f"{body['verdict_changed']:,} of {cases} would get another verdict than in the file."]
     return [*lines, *filter(None, [without_verdict(body)]), *approvals(body)]
 
 

@@ -1,4 +1,4 @@
-"""gate workbench: the dashboard, a process of its own."""
+"""`gate workbench`: serve the dashboard, in a separate process."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def workbench(
     if public_url is not None and _PUBLIC.fullmatch(public_url) is None:
         raise OperatorError(
             "USAGE_INVALID",
-            f"--public-url {public_url!r} is no address; write scheme and host, such as https://workbench.example.com.",
+            f"--public-url {public_url!r} is not an address; write scheme and host, such as "
+            f"https://workbench.example.com.",
         )
     proxies = _proxies(trusted_proxy, public_url)
     if ends_with is not None:
@@ -125,7 +126,7 @@ def _proxies(named: list[str] | None, public_url: str | None) -> Sequence[str]:
             ip_address(proxy)
         except ValueError as error:
             raise OperatorError(
-                "USAGE_INVALID", f"--trusted-proxy {proxy!r} is no IP address; write one such as 10.0.0.5."
+                "USAGE_INVALID", f"--trusted-proxy {proxy!r} is not an IP address; write one such as 10.0.0.5."
             ) from error
     return named
 
@@ -166,8 +167,8 @@ def _demo_user(instance: Instance) -> str:
     if not scopes:
         raise OperatorError(
             "NO_DEMO",
-            f"{instance.settings.home} is not a demo, so that --demo would open it to whoever has the link. Add a user "
-            f"with `gate users add`, or make a demo with `make demo` or `gate serve --demo`.",
+            f"{instance.settings.home} is not a demo. With --demo, everyone with the link could open it. Add a user "
+            f"with `gate users add`, or create a demo with `make demo` or `gate serve --demo`.",
         )
     users, now = instance.ledger.users, utc_now()
     if DEMO_USER not in {user.name for user in users.users()}:
@@ -208,6 +209,6 @@ def _announce(instance: Instance, url: str, link: str | None, *, as_json: bool) 
         return
     say(f"The dashboard is ready at {url} (Ctrl-C stops it).")
     if once is not None:
-        say(f"Open it as the demo's user; the link works once: {once}")
+        say(f"Open it as the demo user; the link works once: {once}")
     elif not instance.ledger.users.users():
         say("Nobody can sign in yet: add a user with `gate users add NAME --scope SCOPE --role viewer`.")

@@ -1,8 +1,10 @@
-"""The service describes itself, from schemas/ and from its table of errors.
+"""The service's description of itself, from `schemas/` and its table of errors.
 
-openapi      the OpenAPI document, assembled
-spec         the members of the document that are read here, as types
-docs         the document in short, and laid out for readers
-documents    all three as `api.routes.documents` sends them
-client       generates gate/client/api from the OpenAPI document: `make client`
+    openapi      assembles the OpenAPI document
+    spec         the parts of the document that this package reads, as types
+    docs         a summary of the document, and its layout for readers
+    documents    all three in the form that `api.routes.documents` sends
+    client       generates `gate/client/api` from the OpenAPI document: `make client`
+
+There is no second list of endpoints.
 """

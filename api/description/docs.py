@@ -1,6 +1,6 @@
-"""What the OpenAPI document says, in short (`summary`) and laid out for readers (`page`).
+"""The OpenAPI document as a summary (`summary`), and laid out for readers (`page`).
 
-Pure: both are made of the document and the service's constants, so that there is no second list of endpoints.
+Pure: both are made from the document and the service's constants, so there is no second list of endpoints.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ LIMITS: Final[Mapping[str, int]] = {
     "rulebook_condition_depth": MAX_CONDITION_DEPTH,
     "errors_listed": MAX_ERRORS,
 }
-"""The largest of what the service takes: bytes, depths, counts."""
+"""The limits of the service: bytes, depths, and counts."""
 
 _RATE_SCOPE: Final = (
     "A plan limits two things: POST /api/decide requests per key in a sliding minute, and new records per scope in a "
-    "UTC month. Replays and refused requests make no record. Without a key, the requests of one address to the sandbox "
-    "and to the intake of pilots are limited; /api/runtime-config has both limits."
+    "UTC month. Replays and refused requests create no record. Without a key, the service limits the requests of each "
+    "address to the sandbox and to the intake of pilots; /api/runtime-config has both limits."
 )
 _RATE_HEADERS: Final = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-usage-monthly-remaining", "retry-after")
 
@@ -71,7 +71,7 @@ _BOUNDS: Final = (
 
 
 def summary(document: spec.Document, published: Iterable[str]) -> dict[str, object]:
-    """The body of /docs.json.
+    """The body of `/docs.json`.
 
     Args:
         document: The OpenAPI document.
@@ -117,16 +117,16 @@ def summary(document: spec.Document, published: Iterable[str]) -> dict[str, obje
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of an object, a parameter or a header, as a row of a table.
+    """A field of an object, a parameter, or a header, as a row of a table.
 
     Attributes:
         name: Its name.
-        type: Its type, with links to the components it names.
-        required: Whether it is always there.
-        description: What it is.
+        type: Its type, with links to its components.
+        required: Whether it is always present.
+        description: Its description.
         marks: Its bounds and default.
-        members: Its own members, where it is an object that has no name of its own.
-        place: header, path or query, of a parameter.
+        members: The fields of an object without its own name.
+        place: The place of a parameter: `header`, `path`, or `query`.
     """
 
     name: str
@@ -140,7 +140,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """An object's members under its name; `type` alone where it is no object."""
+    """The fields of an object under its name, or only `type` for other values."""
 
     name: str
     anchor: str
@@ -168,7 +168,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response that is no error."""
+    """A response without an error."""
 
     status: str
     description: Markup
@@ -178,7 +178,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error code that an operation answers."""
+    """An error code of an operation."""
 
     status: str
     code: str

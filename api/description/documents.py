@@ -1,4 +1,4 @@
-"""The documents with which the service describes itself, as they are sent: made once for each application."""
+"""The documents that describe the service, in the form that it sends. They are made once for each application."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def make_documents(base_url: str, templates: Environment) -> Documents:
 
     Args:
         base_url: Where callers reach it, without a trailing slash.
-        templates: Where `docs.html` and `docs.css` are found.
+        templates: The folder with `docs.html` and `docs.css`.
     """
     document = openapi_document(base_url)
     summary = docs.summary(document, published())

@@ -1,16 +1,15 @@
-"""The OpenAPI document, assembled from the files in `schemas/`.
+"""Assembles the OpenAPI document from the files in `schemas/`.
 
-`schemas/openapi.json` is written by hand: what each operation is called, takes and answers. It refers to its
-neighbours relatively, `decision-record-v1.schema.json#/$defs/full` or `examples/decide-request.json`. Generators of
-clients want one document, with flat components that have names. So a reference becomes
+`schemas/openapi.json` is written by hand. It has the name, parameters, and responses of each operation, and relative
+references such as `decision-record-v1.schema.json#/$defs/full` or `examples/decide-request.json`. Generators of clients
+need one document, with flat, named components. So this module replaces references:
 
     examples/...json                             the example itself
     chain.schema.json, titled "Audit chain"      #/components/schemas/AuditChain
     chain.schema.json#/$defs/link                #/components/schemas/AuditChainLink
-    chain.schema.json#/$defs/hash                the definition itself, for it is a plain string
+    chain.schema.json#/$defs/hash                the definition itself, because it is a plain string
 
-and each operation's `x-error-codes` become its error responses. The schemas stay the single source: nothing of them is
-written a second time.
+Each operation's `x-error-codes` become its error responses. The schemas stay the single source.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from api.errors import DECIDE_PATHS
 from gate.encoding.strict_json import Json, JsonObject
 
 Read = Callable[[str], Any]
-"""Gives the JSON value of a file, by its path within `schemas/`; the reader of a file names its type."""
+"""Returns the JSON value of a file, by its path within `schemas/`. The caller states its type."""
 
 _SKELETON: Final = "openapi.json"
 _ERROR: Final = "error.schema.json"
@@ -43,16 +42,16 @@ _HEADERS: Final[Mapping[int, tuple[str, ...]]] = {
 
 
 def assemble(read: Read, codes: Mapping[str, tuple[int, str]], *, base_url: str) -> Document:
-    """The OpenAPI 3.1 document, which refers to nothing outside itself.
+    """The OpenAPI 3.1 document without external references.
 
     Args:
-        read: Gives the files of `schemas/`.
-        codes: Each error code: its status, and the word that an error's `v` carries.
+        read: Returns the files of `schemas/`.
+        codes: Each error code with its status and the word for `v` in the error.
         base_url: Where callers reach the service, without a trailing slash.
 
     Raises:
-        KeyError: A reference leads nowhere, or an operation names an unknown error code.
-        ValueError: Two definitions would have one name.
+        KeyError: A reference leads nowhere, or an operation has an unknown error code.
+        ValueError: Two definitions would have the same name.
     """
     skeleton: JsonObject = read(_SKELETON)
     components = Components(read, cast("Mapping[str, Mapping[str, JsonObject]]", skeleton["x-members"]))

@@ -1,7 +1,7 @@
-"""The OpenAPI document as this package reads it: the members that are looked at, and no more.
+"""The types of the parts of the OpenAPI document that this package reads.
 
-The types describe the document of `schemas/`, which the contract's tests hold; a document of somebody else need not be
-so. Several are written as calls because a member is named `in`, `$ref` or with a dash.
+They describe the document in `schemas/`, as the contract's tests check it. Other documents may differ. Some types are
+written as calls, because a field has the name `in` or `$ref`, or a dash in its name.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Schema = TypedDict(
     },
     total=False,
 )
-"""A JSON Schema. A member that may be anything is `true`, one that must not be there `false`."""
+"""A JSON Schema. The schema of a field with any value is `true`, and of a forbidden field `false`."""
 
 
 class Example(TypedDict):
@@ -107,7 +107,7 @@ Operation = TypedDict(
 
 
 class Wording(TypedDict, total=False):
-    """What an error code says where it refuses something special: a key that may not, or a token."""
+    """The meaning of an error code in a special case: a key without the access, or a token."""
 
     meaning: str
     action: str
@@ -115,7 +115,7 @@ class Wording(TypedDict, total=False):
 
 
 class ErrorCode(TypedDict):
-    """An entry of the catalogue of error codes; status and `v` are added from the table of errors."""
+    """An entry of the catalog of error codes. Its status and `v` come from the table of errors."""
 
     meaning: str
     action: str
@@ -128,7 +128,7 @@ class ErrorCode(TypedDict):
 
 
 class Info(TypedDict):
-    """What the document is about."""
+    """The title, version, and description of the document."""
 
     title: str
     version: str
@@ -151,7 +151,7 @@ class Server(TypedDict):
 
 
 class Components(TypedDict):
-    """What the rest of the document refers to."""
+    """The components that the rest of the document refers to."""
 
     schemas: dict[str, Schema]
     parameters: dict[str, Parameter]

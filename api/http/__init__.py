@@ -1,16 +1,16 @@
-"""What every request meets, whatever it asks for.
+"""The parts of HTTP that all requests share.
 
-    application    Flask, without the parts that this service has no use for
+    application    Flask, without the parts that this service does not need
     requests       ids, bodies, views and query parameters
-    responses      JSON answers, and the headers that all of them carry
-    auth           the caller, by the header x-api-key
-    limits         the rate limit of keys, and the headers that tell of it and of the cap
+    responses      JSON answers, and their common headers
+    auth           the caller, from the header x-api-key
+    limits         the rate limit of keys, and the headers about it and about the monthly cap
     clients        the rate limit of clients without a key, by their address
-    turns          slow senders hold up nobody
-    state          what a request works with
-    observation    what is counted and logged of each request; logs and metrics, where it goes
-    figures        which metrics there are, and how the figures of several processes become one text
-    readiness      whether a decision could be made now
+    turns          protection from slow senders
+    state          the objects that a request works with
+    observation    counts and logs each request; `logs` and `metrics` store the results
+    figures        the metrics, and merging those of several processes into one text
+    readiness      whether the service can decide now
 
-What an error's status is stands in `api.errors`; what is asked for, in `api.routes`.
+`api.errors` has the status of each error, and `api.routes` has the endpoints.
 """

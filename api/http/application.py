@@ -1,9 +1,11 @@
-"""Flask, without the parts that this service has no use for: each is left out at a place where Flask lets it be.
+"""Flask, without the parts that this service does not need. Each is left out with a documented hook of Flask.
 
-routes       are matched, and no URL is made of them
-hosts        are checked by `requests.assign_request_id`, and no route depends on one
-sessions     there are none
-coroutines   no view is one
+    routes       the application matches routes, but builds no URLs from them
+    hosts        `requests.assign_request_id` checks them, and no route depends on one
+    sessions     there are none
+    coroutines   no view is one
+
+This makes a request cheaper.
 """
 
 from __future__ import annotations

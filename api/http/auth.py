@@ -1,4 +1,4 @@
-"""Authentication of the caller by the header x-api-key."""
+"""Authenticates the caller by the header `x-api-key`."""
 
 from __future__ import annotations
 
@@ -9,37 +9,38 @@ from flask import g, request
 
 from api.http.state import current_request, noted, state
 from gate.clock import utc_now
-from gate.errors import AccessRefused
+from gate.errors import AccessForbidden, AccessRefused
 from gate.ledger.access.authority import Authority
 from gate.ledger.access.caller import Caller
+from gate.ledger.access.scopes import holder
 
 
 def authenticate(access: str, *, code: str = "SVC_API_UNAUTHORIZED") -> Authority:
-    """Who calls, where their key has the access.
+    """Returns the caller, whose key must have the access.
 
     Args:
-        access: decide, report, read or register.
-        code: The code under which this endpoint refuses.
+        access: One of `decide`, `report`, `read`, and `register`.
+        code: The error code of this endpoint's refusals.
 
     Raises:
-        AccessRefused: No key, or an unknown one.
-        AccessForbidden: A key that is disabled, expired, or lacks the access.
+        AccessRefused: There is no key, or an unknown one.
+        AccessForbidden: The key is disabled, expired, or lacks the access.
     """
     return _admitted(state().instance.ledger.directory.authenticate, access, code)
 
 
 def recognize(access: str, *, code: str = "SVC_API_UNAUTHORIZED") -> Caller:
-    """As `authenticate`, by what this process remembers of the key: to be confirmed before anything rests on it."""
+    """The same as `authenticate`, from this process's cache of keys. The result must be confirmed before it is used."""
     directory = state().instance.ledger.directory
     return Caller(directory, _admitted(directory.recognize, access, code), access, utc_now)
 
 
 def identify() -> Authority:
-    """Who calls, whatever the key may do, by what this process remembers of it.
+    """Returns the caller from this process's cache of keys, for any access.
 
     Raises:
-        AccessRefused: SVC_API_UNAUTHORIZED: no key, or an unknown one.
-        AccessForbidden: SVC_API_UNAUTHORIZED: a key that is disabled or expired.
+        AccessRefused: `SVC_API_UNAUTHORIZED`: there is no key, or an unknown one.
+        AccessForbidden: `SVC_API_UNAUTHORIZED`: the key is disabled or expired.
     """
     return _found(state().instance.ledger.directory.recognize, "SVC_API_UNAUTHORIZED")
 
@@ -48,8 +49,8 @@ def confirm_identity() -> None:
     """Looks up the key that `identify` remembered.
 
     Raises:
-        AccessForbidden: SVC_API_UNAUTHORIZED: it is disabled, expired or gone by now.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        AccessForbidden: `SVC_API_UNAUTHORIZED`: the key is now disabled, expired, or gone.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     state().instance.ledger.directory.confirm(g.authority, utc_now())
 
@@ -65,19 +66,24 @@ def _found(find: Callable[[str, datetime], Authority], code: str) -> Authority:
     key = current_request().environ.get("HTTP_X_API_KEY")
     if not key:
         raise AccessRefused(code, _missing_key())
-    authority = noted()["authority"] = find(key, utc_now())
+    try:
+        authority = noted()["authority"] = find(key, utc_now())
+    except AccessForbidden:
+        # The log tells the operator whose key was disabled or has expired.
+        noted()["forbidden"] = holder(key)
+        raise
     return authority
 
 
 def _missing_key() -> str:
     # It is read for this hint only: a key that is sent there is not tried.
     if request.headers.get("authorization"):
-        return "The request has no header x-api-key; send the API key there as it is, not in the header Authorization."
+        return "The request has no header x-api-key; send the API key in this header, not in the header Authorization."
     return "The request has no API key; send one in the header x-api-key."
 
 
 class refusing:  # noqa: N801 - read as a verb: `with refusing(code):`
-    """Gives every refusal of a key the code under which this endpoint refuses."""
+    """Gives every refusal of a key the error code of this endpoint."""
 
     __slots__ = ("_code",)
 

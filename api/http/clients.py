@@ -1,9 +1,8 @@
-"""How often a client without a key may ask: so many requests of one address in a minute, counted over all workers.
+"""The rate limit of clients without a key: a number of requests per address and minute, counted by all workers.
 
-The counts lie in a small file of fixed size that the workers share, so that no crowd of addresses takes memory, and a
-flood of requests never reaches the ledger. Two addresses that share a place share its count; which do, nobody outside
-can work out, for the places come from a keyed hash. Workers that count one address in the same instant may lose a
-count.
+The workers share a small file of fixed size with the counts. So many addresses take no memory, and a flood of requests
+never reaches the ledger. Two addresses that share a place in the file share its count. Outsiders cannot find such
+pairs, because the places come from a keyed hash. Workers that count one address at the same moment may lose a count.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from threading import Lock
 from typing import Final
 
 WINDOW: Final = 60
-"""The length of a window, in seconds; it begins with the first request that is counted in it."""
+"""The length of a window in seconds. A window begins with its first counted request."""
 
 _KEY_BYTES: Final = 32
 _PLACES: Final = 1 << 16
@@ -32,7 +31,7 @@ class ClientCounts:
     """Counts the requests of addresses."""
 
     def __init__(self, file: Path | None) -> None:
-        """Opens the counts that the workers of an instance share; without a file, counts of this process alone.
+        """Opens the counts that the workers of an instance share. Without a file, the counts belong to this process.
 
         Raises:
             OSError: The file cannot be opened.
@@ -41,13 +40,13 @@ class ClientCounts:
         self._shared = _keyed(mmap.mmap(-1, _SIZE)) if file is None else _opened(file)
 
     def wait(self, purpose: str, address: str, limit: int) -> int:
-        """Counts a request and returns 0, or, where the address has reached the limit, the seconds until it may ask
-        again.
+        """Counts a request and returns 0. If the address has reached the limit, returns the seconds until the next
+        allowed request.
 
         Args:
-            purpose: What is asked for; each has counts of its own.
+            purpose: The purpose of the request; each purpose has separate counts.
             address: The client.
-            limit: Requests in a window.
+            limit: The number of requests in a window.
         """
         key = self._shared[:_KEY_BYTES]
         digest = blake2b(f"{purpose} {address}".encode(), key=key, digest_size=4).digest()

@@ -1,4 +1,4 @@
-"""The figures that are counted, and how those of several processes become Prometheus's text format."""
+"""The metrics of the service, and merging those of several processes into Prometheus's text format."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from gate.labels import EVALUATOR, INTERFACE_VERSION
 Labels: TypeAlias = tuple[str | int, ...]
 
 Figures: TypeAlias = list[float]
-"""Of a counter its value. Of a histogram how many values each bucket took, how many were above the last, and the sum of
-all values. The figures of several processes are added one by one.
+"""The value of a counter. For a histogram: the number of values in each bucket, the number above the last bucket, and
+the sum of all values. The figures of several processes are added one by one.
 """
 
 Counted: TypeAlias = Mapping[str, Iterable[tuple[Labels, Figures]]]
-"""What a process counted: the series of each metric, by its name."""
+"""The counts of a process: the series of each metric, by its name."""
 
 _LATENCIES: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _BATCHES: Final = (1, 2, 4, 8, 16, 32, 64)
 
 
 class Family(NamedTuple):
-    """A metric: a histogram where it has buckets, else a counter."""
+    """A metric: a histogram if it has buckets, else a counter."""
 
     name: str
     meaning: str
@@ -44,7 +44,7 @@ class Family(NamedTuple):
     buckets: tuple[float, ...] = ()
 
     def nothing(self) -> Figures:
-        """The figures of a series that has counted nothing."""
+        """The figures of an empty series."""
         return [0] * (len(self.buckets) + 2 if self.buckets else 1)
 
     def add(self, figures: Figures, value: float) -> None:
@@ -67,7 +67,7 @@ DECISIONS: Final = Family(
 )
 REPORTS: Final = Family(
     "gate_reports",
-    "Answered reports: kind is execution, outcome or crm-sync, and reported the status that the report states. The "
+    "Answered reports: kind is execution, outcome, or crm-sync, and reported the status that the report states. The "
     "label status is created or replayed.",
     ("kind", "reported", "status"),
 )
@@ -110,15 +110,15 @@ GAUGES: Final[Mapping[str, str]] = {
     "gate_ledger_bytes": "Size of the ledger on disk, in bytes.",
     "gate_ledger_disk_free_bytes": "Free space on the ledger's disk, in bytes. Absent for PostgreSQL.",
 }
-"""What is measured when metrics are read, by name, with its meaning. A name that ends in `_total` is a counter's."""
+"""The metrics that are measured on each read, with their meanings. Names with the ending `_total` are counters."""
 
 
 def exposition(counted: Sequence[Counted], gauges: Mapping[str, float]) -> bytes:
-    """What processes counted together, and what is measured now, in Prometheus's text format.
+    """The sums of the counts of all processes, and the current measurements, in Prometheus's text format.
 
     Args:
-        counted: What each process counted.
-        gauges: What is measured now, by a name of `GAUGES`.
+        counted: The counts of each process.
+        gauges: The current measurements, by a name in `GAUGES`.
     """
     registry = CollectorRegistry()
     registry.register(_Told(counted, gauges))

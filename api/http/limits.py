@@ -1,4 +1,4 @@
-"""The rate limits of keys and of clients without one, and the headers that tell callers of their limits."""
+"""The rate limits of keys and of clients without a key, and the response headers about these limits."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from gate.ledger.access.limits import Rate
 Read = TypeVar("Read")
 
 PILOT_REQUESTS_PER_MINUTE: Final = 5
-"""How many submissions of pilots, and how many confirmations, one address may send in a minute."""
+"""The number of pilot submissions, and of confirmations, that one address may send in a minute."""
 
 
 def within_rate(caller: Caller, read: Callable[[], Read]) -> Read:
     """Reads a request within the rate of its key.
 
-    A refusal leaves only once the key was looked up; where its scope has another plan by now, that plan's rate holds.
+    A request is refused only after the key was looked up. If its scope has another plan now, the rate of this plan
+    counts.
 
     Args:
-        caller: Who calls, as this process remembers the key.
-        read: Reads the request; raises GateError where it cannot be read.
+        caller: The caller, from this process's cache of keys.
+        read: Reads the request; raises `GateError` if it cannot be read.
 
     Raises:
-        LimitReached: SVC_API_RATE_LIMITED.
-        GateError: As `read`, or as `Caller.confirm`.
+        LimitReached: `SVC_API_RATE_LIMITED`.
+        GateError: As from `read` or `Caller.confirm`.
     """
     try:
         require_rate(caller.authority)
@@ -48,8 +49,8 @@ def require_rate(authority: Authority) -> None:
     """Counts the request against its key's sliding minute; a plan without a limit counts nothing.
 
     Raises:
-        LimitReached: SVC_API_RATE_LIMITED.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be counted.
+        LimitReached: `SVC_API_RATE_LIMITED`.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the request cannot be counted.
     """
     (refusal,) = count_requests(authority, 1)
     if refusal is not None:
@@ -57,13 +58,13 @@ def require_rate(authority: Authority) -> None:
 
 
 def count_requests(authority: Authority, requests: int) -> list[LimitReached | None]:
-    """Counts requests that came together against their key's sliding minute.
+    """Counts requests of one batch against their key's sliding minute.
 
     Returns:
-        For each in order, None where it is admitted, or else the refusal.
+        For each request in order: None if it is admitted, or else the refusal.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: they cannot be counted.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the requests cannot be counted.
     """
     limit = PLANS[authority.plan].requests_per_minute
     if limit is None:
@@ -74,11 +75,12 @@ def count_requests(authority: Authority, requests: int) -> list[LimitReached | N
 
 
 def counted_within_rate(caller: Caller, requests: int) -> list[LimitReached | None]:
-    """As `count_requests`, where a refusal leaves only once the key was looked up: if its scope has another plan by
-    now, that plan's rate holds for those that were refused.
+    """The same as `count_requests`, but refuses only after the key was looked up.
+
+    If its scope has another plan now, the rate of this plan counts for the refused requests.
 
     Raises:
-        GateError: As `count_requests`, or as `Caller.confirm`.
+        GateError: As from `count_requests` or `Caller.confirm`.
     """
     with caller.confirming():
         refusals = count_requests(caller.authority, requests)
@@ -94,21 +96,21 @@ def counted_within_rate(caller: Caller, requests: int) -> list[LimitReached | No
 def _rate_limited(authority: Authority, rate: Rate) -> LimitReached:
     return LimitReached(
         "SVC_API_RATE_LIMITED",
-        f"The key {authority.key_id} is limited to {rate.limit} decide requests a minute. Hold the"
-        f" action and retry in {rate.retry_after} seconds.",
+        f"The key {authority.key_id} is limited to {rate.limit} decide requests a minute. Hold the "
+        f"action and retry in {rate.retry_after} seconds.",
         details={"retry_after": rate.retry_after},
     )
 
 
 def require_client_rate(purpose: str, limit: int) -> None:
-    """Counts the request against what its address may ask for in a minute.
+    """Counts the request against the limit of its address.
 
     Args:
-        purpose: What is asked for, as a word; each has counts of its own.
-        limit: Requests in a minute.
+        purpose: The purpose of the request, as a word; each purpose has separate counts.
+        limit: The number of requests in a minute.
 
     Raises:
-        LimitReached: SVC_API_RATE_LIMITED.
+        LimitReached: `SVC_API_RATE_LIMITED`.
     """
     address = state().origins.of(request.environ.get("REMOTE_ADDR", ""), request.headers.get("x-forwarded-for", ""))
     if (seconds := state().clients.wait(purpose, address, limit)) == 0:
@@ -122,6 +124,6 @@ def require_client_rate(purpose: str, limit: int) -> None:
 
 
 def tell_remaining(remaining: int | None) -> None:
-    """Puts what is left of the monthly cap into the response; nothing where there is no cap."""
+    """Adds the rest of the monthly cap to the response headers, if the scope has a cap."""
     if remaining is not None:
         g.limit_headers = {**g.get("limit_headers", {}), "x-usage-monthly-remaining": str(remaining)}

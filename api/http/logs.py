@@ -1,10 +1,10 @@
-"""The service's log: one JSON object a line on stderr, whoever writes it.
+"""The service's log: one JSON object per line on stderr, for the service and its libraries.
 
     {"request_id":"req_01a1...","method":"POST","route":"/api/decide","status":200,"scope":"8f7f47779ccb4ee4",
      "latency_ms":4.812,"event":"request","level":"info","time":"2026-11-21T11:38:35.200Z"}
 
-No line holds a key, a secret, a body, a header's value (but a harmless x-request-id), or the message of an unexpected
-exception, which could quote one of them. Routes are logged as their templates for the same reason.
+No line has a key, a secret, a body, a header's value (except a harmless `x-request-id`), or the message of an
+unexpected exception, which could quote one of them. For the same reason, the log has the templates of routes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Lines:
 
 
 class _Log(structlog.BoundLoggerBase):
-    """What structlog's own loggers are here, so that the line of each request can go a shorter way than by keywords."""
+    """The class of structlog's own loggers, so that the line of each request can take a faster path."""
 
     _least: int
     """The level below which nothing is written."""
@@ -60,11 +60,11 @@ class _Log(structlog.BoundLoggerBase):
 
 
 def open_log(level: str = "info", stream: BinaryIO | None = None) -> FilteringBoundLogger:
-    """A log that writes events of a level and above.
+    """Opens a log that writes events of a level and above.
 
     Args:
         level: One of `LEVELS`.
-        stream: Where to; stderr where None.
+        stream: The stream; None means stderr.
     """
     least = LEVELS[level]
     made = type("Log", (_Log, structlog.make_filtering_bound_logger(least)), {"_least": least})
@@ -73,12 +73,12 @@ def open_log(level: str = "info", stream: BinaryIO | None = None) -> FilteringBo
 
 
 def log_request(log: FilteringBoundLogger, level: str, fields: dict[str, object]) -> None:
-    """Logs that a request was answered; the line is that of an event `request` with these fields.
+    """Logs an answered request as an event `request` with these fields.
 
     Args:
-        log: Any log; one of `open_log` takes a fifth of the time.
-        level: info or error.
-        fields: The fields, which belong to the log from now on.
+        log: Any log; a log of `open_log` is five times as fast.
+        level: `info` or `error`.
+        fields: The fields. The log may change the mapping.
     """
     if isinstance(log, _Log):
         log.request(level, fields)
@@ -87,12 +87,12 @@ def log_request(log: FilteringBoundLogger, level: str, fields: dict[str, object]
 
 
 def places(error: BaseException) -> list[str]:
-    """Where an exception came from: the file, line and function of each frame, without any value."""
+    """The file, line, and function of each frame of an exception, without any value."""
     return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)]
 
 
 class LibraryFormatter(structlog.stdlib.ProcessorFormatter):
-    """Formats what libraries log by Python's own logging in the same shape."""
+    """Formats the lines that libraries write with Python's own logging in the same form."""
 
     def __init__(self) -> None:
         """Needs nothing; `library_logging` names it."""
@@ -107,7 +107,7 @@ class LibraryFormatter(structlog.stdlib.ProcessorFormatter):
 
 
 class WithoutMessages(logging.Filter):
-    """Replaces a library's message, which may quote an address or a token, by the place in the library that logs it."""
+    """Replaces a library's message by the place that logs it, because the message may quote an address or a token."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Always true."""
@@ -119,8 +119,8 @@ def library_logging(level: str = "warning", *, messages: bool = True) -> dict[st
     """The configuration of Python's logging, for `logging.config.dictConfig`.
 
     Args:
-        level: What libraries may say, from this level on.
-        messages: Whether their messages are logged, or only where they come from.
+        level: The lowest level of libraries that is logged.
+        messages: Whether to log their messages, or only the places that they come from.
     """
     stderr = {"class": "logging.StreamHandler", "stream": "ext://sys.stderr", "formatter": "json"}
     return {
@@ -146,7 +146,7 @@ def _add_time(_: object, __: str, event: Event) -> Event:
 
 
 def _stamp(nanoseconds: int) -> str:
-    """The moment so many nanoseconds after 1970 began, as `timestamp` writes it."""
+    """The moment after a number of nanoseconds since 1970, as `timestamp` writes it."""
     second, rest = divmod(nanoseconds, 1_000_000_000)
     return f"{_second(second)}{rest // 1_000_000:03}Z"
 

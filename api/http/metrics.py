@@ -1,9 +1,9 @@
-"""What the service counts and times, for Prometheus.
+"""Counts and times events of the service, for Prometheus.
 
-A process counts in memory. The processes of a server share what they counted by files in the folder that
-`DIRECTORY_VARIABLE` names: each writes its figures as a file of its own, once a second where they changed, whenever it
-tells the figures of all, and when it ends. A file outlives its process, so that what was counted stays when a worker is
-replaced; a process that is killed loses at most its last second. Without the folder a process counts for itself.
+A process counts in memory. The processes of a server share their counts through files in the folder in
+`DIRECTORY_VARIABLE`. Each process has its own file. It writes the file once a second after changes, on each read of the
+metrics, and when it ends. A file outlives its process, so counts survive the replacement of a worker. A killed process
+loses at most its last second. Without the folder, each process counts only for itself.
 """
 
 from __future__ import annotations
@@ -44,10 +44,12 @@ DIRECTORY_VARIABLE: Final = "GATE_METRICS_DIRECTORY"
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 UNMATCHED: Final = "unmatched"
-"""The route of a request whose path is none of the service's: its own text is not counted, for it has no bound."""
+"""The route label for paths outside the service. The paths themselves are not counted, because there is no limit to
+their number.
+"""
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"})
-"""The methods that are counted by their names; any other one is counted, and logged, as `other`."""
+"""The methods that are counted by name. All others are counted and logged as `other`."""
 
 _WRITE_SECONDS: Final = 1.0
 _FILES: Final = "counted-*.json"
@@ -59,8 +61,8 @@ _MEMORY: Final = Path("/dev/shm")  # noqa: S108 - each server makes a private fo
 def make_directory() -> Path:
     """A new private folder for the files that a server's processes share.
 
-    In memory where there is such a file system: the files are written every second, and a full disk would keep the
-    other processes from what one counts.
+    It is in memory if there is such a file system, because the files are written every second, and a full disk would
+    stop the exchange of counts.
     """
     usable = _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK)
     parent = _MEMORY if usable else Path(tempfile.gettempdir())
@@ -85,12 +87,12 @@ def _lives(pid: int) -> bool:
 class Metrics:
     """The counters of one process. Times are in seconds.
 
-    Any thread may count. To count is to append to a queue, which costs the one who counts the least, and is added up
-    by the thousand; so the memory that it takes is bounded, however much is counted.
+    Any thread may count. Counting appends to a queue, which is cheap. The queue is added up every thousand entries, so
+    its memory is bounded.
     """
 
     def __init__(self) -> None:
-        """Begins at nothing, and to write into the folder that the environment names, if it names one."""
+        """Starts at zero. Writes to the folder in the environment, if there is one."""
         self._waiting: deque[tuple[Family, Labels, float]] = deque()
         # Two threads that add to one figure at once would lose what one of them adds.
         self._adding = threading.Lock()
@@ -106,9 +108,9 @@ class Metrics:
 
         Args:
             route: The template of its path, or `UNMATCHED`.
-            method: One of `METHODS`, or other.
+            method: One of `METHODS`, or `other`.
             status: The answer's status.
-            seconds: How long it took.
+            seconds: Its duration.
         """
         self._waiting.append((REQUESTS, (route, method, status), seconds))
         self._bound()
@@ -127,9 +129,9 @@ class Metrics:
         """Counts a report about a decision.
 
         Args:
-            kind: execution, outcome or crm-sync.
-            reported: Its execution_status, outcome_status or sync_status.
-            status: created or replayed.
+            kind: `execution`, `outcome`, or `crm-sync`.
+            reported: Its `execution_status`, `outcome_status`, or `sync_status`.
+            status: `created` or `replayed`.
         """
         self._waiting.append((REPORTS, (kind, reported, status), 1))
         self._bound()
@@ -140,7 +142,7 @@ class Metrics:
         self._bound()
 
     def appended(self, seconds: float) -> None:
-        """Counts an append that ended, well or not. See `AppendObserver`."""
+        """Counts a finished append, successful or not. See `AppendObserver`."""
         self._waiting.append((APPENDS, (), seconds))
         self._bound()
 
@@ -150,10 +152,10 @@ class Metrics:
         self._bound()
 
     def text(self, gauges: Mapping[str, float]) -> bytes:
-        """Everything counted by all processes of the server, in Prometheus's text format.
+        """The counts of all processes of the server, in Prometheus's text format.
 
         Args:
-            gauges: What is measured now, by a name of `figures.GAUGES`.
+            gauges: The current measurements, by a name in `figures.GAUGES`.
         """
         # This process's own are written first: the process that is asked next must not know less than is told here, for
         # Prometheus takes a counter that falls for one that began anew.
@@ -161,7 +163,7 @@ class Metrics:
         return figures.exposition([orjson.loads(each) for each in told], gauges)
 
     def _write(self) -> bytes:
-        """Writes what this process counted for the others, if there is a folder for that, and returns it."""
+        """Returns the counts of this process, and writes them for the other processes if there is a folder."""
         if self._share is None:
             return self._counted()
         with self._share.writing:

@@ -1,4 +1,4 @@
-"""Readiness: whether everything that a decision needs can be used now, found out by using it.
+"""Readiness: tests whether everything that a decision needs is usable now, by using it.
 
 `GET /api/decision/status`, `/readyz` and `gate status` show the same report.
 """
@@ -37,14 +37,14 @@ from gate.rulebooks.rulebook import load
 
 
 class Part(TypedDict):
-    """How ready a part is; each part tells more about itself."""
+    """The readiness of a part. Each part has more fields of its own."""
 
     ready: bool
     reason: NotRequired[str]
 
 
 class AdaptersPart(Part):
-    """Which adapters are registered, which measures they need, and which hold them, once that is known."""
+    """The registered adapters, the isolation measures they need, and the active measures once they are known."""
 
     registered: list[str]
     required: list[str]
@@ -52,7 +52,7 @@ class AdaptersPart(Part):
 
 
 class CheckpointsPart(Part):
-    """Whether checkpoints are kept, when every chain was last looked at, and how many contradict their last one."""
+    """Whether checkpoints are kept, when all chains were last checked, and how many contradict a checkpoint."""
 
     kept: bool
     looked_at: str | None
@@ -61,7 +61,7 @@ class CheckpointsPart(Part):
 
 
 class TablePart(TypedDict):
-    """A policy table in force, and why the operator's file is not, where it is broken."""
+    """An active policy table, and the fault if the operator's file is broken."""
 
     service: str
     origin: str
@@ -71,13 +71,13 @@ class TablePart(TypedDict):
 
 
 class PolicyTablesPart(Part):
-    """The policy tables in force."""
+    """The active policy tables."""
 
     tables: NotRequired[list[TablePart]]
 
 
 class Report(TypedDict):
-    """The report on readiness, as it is answered."""
+    """The report on readiness, as the service returns it."""
 
     ok: bool
     status: str
@@ -99,13 +99,13 @@ class Report(TypedDict):
 
 
 MIN_FREE_DISK: Final = 64 * 1024 * 1024
-"""How many bytes have to be free where the ledger is; its write-ahead log alone may take a quarter of them."""
+"""The number of bytes that must be free on the ledger's disk. Its write-ahead log alone may take a quarter of them."""
 
 NOTHING_KEPT: Final = (
     "No checkpoints are kept: receipt signing is off, or the service runs without `gate serve`. A history that was "
     "rewritten in the database would not show."
 )
-"""What the part `checkpoints` notes where none are kept."""
+"""The note of the part `checkpoints` if no checkpoints are kept."""
 
 _FRESH_SECONDS: Final = 1.0
 # The parts without which the service is ready all the same.
@@ -137,10 +137,10 @@ CONTRACTS: Final = {
 
 
 class Readiness:
-    """A report that is made when it is asked for, and at most once a second, for making it writes to the ledger."""
+    """Makes reports on demand, but at most once a second, because a report writes to the ledger."""
 
     def __init__(self, make: Callable[[], Report], log: FilteringBoundLogger) -> None:
-        """Takes what makes the report, and the log that is told when readiness changes."""
+        """Takes the function that makes the report, and the log for changes of readiness."""
         self._make = make
         self._log = log
         self._lock = Lock()
@@ -148,10 +148,12 @@ class Readiness:
         self._until = 0.0
 
     def report(self) -> Report:
-        """The report: {ok, status, version, interface_version, signing, rulebook_runtime, ledger, idempotency,
-        registries, auth, backends, disk, checkpoints, workers, trusted_adapters, policy_tables, contracts}. Each part
-        says `ready`, and `reason` where it is not; trusted_adapters and policy_tables take nothing from `ok`.
-        `workers` is there under `gate serve` only.
+        """Returns the current report.
+
+        It has the fields `ok`, `status`, `version`, `interface_version`, `signing`, `rulebook_runtime`, `ledger`,
+        `idempotency`, `registries`, `auth`, `backends`, `disk`, `checkpoints`, `workers`, `trusted_adapters`,
+        `policy_tables`, and `contracts`. Each part has `ready`, and `reason` if it is not ready. `trusted_adapters` and
+        `policy_tables` do not affect `ok`. Only `gate serve` has `workers`.
         """
         with self._lock:
             if self._report is None or time.monotonic() >= self._until:
@@ -173,14 +175,14 @@ class Readiness:
 
 
 def reasons(report: Mapping[str, object]) -> dict[str, str]:
-    """Why each part of a report that is not ready is not."""
+    """The reason of each part that is not ready."""
     return {
         name: part["reason"] for name, part in report.items() if isinstance(part, dict) and not part.get("ready", True)
     }
 
 
 REPORTS_UNKNOWN: Final = "unknown"
-"""The state of the reporting process in a report that no running server made."""
+"""The state of the reporting process in a report without a running server."""
 
 
 def readiness(
@@ -190,13 +192,13 @@ def readiness(
     reports: str = REPORTS_UNKNOWN,
     keeper: KeeperState | None = None,
 ) -> Report:
-    """The report on an open instance. It writes to the ledger, and waits until that is durable.
+    """The report on an open instance. It writes to the ledger, and waits until the write is durable.
 
     Args:
         instance: The instance.
-        wait: How long to wait until it is known whether adapters can run, in seconds.
-        reports: The state of the process that makes reports.
-        keeper: How the checkpoints of a running service stand; None to compare the kept ones with the chains now.
+        wait: How many seconds to wait for the test whether adapters can run.
+        reports: The state of the reporting process.
+        keeper: The checkpoint state of a running service; None compares the kept checkpoints with the chains now.
     """
     ledger, settings = instance.ledger, instance.settings
     return _report(
@@ -224,10 +226,10 @@ def readiness(
 
 
 def closed(settings: Settings | None, reason: str) -> Report:
-    """The report where the instance cannot be opened.
+    """The report on an instance that cannot be opened.
 
     Args:
-        settings: Its settings, where they can be read.
+        settings: Its settings; None if they cannot be read.
         reason: Why it cannot be opened.
     """
     unknown: Part = {"ready": False, "reason": "Unknown while the ledger cannot be opened."}
@@ -250,7 +252,7 @@ def closed(settings: Settings | None, reason: str) -> Report:
 
 
 def _workers() -> WorkersPart | None:
-    """The workers of the `gate serve` that this process belongs to; None where it belongs to none."""
+    """The workers of the `gate serve` of this process; None without one."""
     directory = os.environ.get(DIRECTORY_VARIABLE)
     facts = read_facts(Path(directory)) if directory else None
     return None if facts is None else workers_part(facts, time.monotonic())
@@ -355,7 +357,7 @@ def _policy_tables(instance: Instance) -> PolicyTablesPart:
     faults = [table["fault"] for table in tables if "fault" in table]
     part: PolicyTablesPart = {"ready": not faults, "tables": tables}
     if faults:
-        part["reason"] = f"The last good tables stay in force. {' '.join(faults)}"
+        part["reason"] = f"The last good tables stay active. {' '.join(faults)}"
     return part
 
 
@@ -395,8 +397,8 @@ def _evaluates() -> None:
         raise ServiceUnavailable(
             "SVC_INTERNAL_ERROR",
             (
-                f"{len(failing)} golden cases give another decision than the frozen one, {failing[0]} "
-                "first; the installation is damaged."
+                f"{len(failing)} golden cases give another decision than the frozen one, the first is {failing[0]}; "
+                "the installation is damaged, so install the release again."
             ),
         )
 

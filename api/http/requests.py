@@ -1,4 +1,4 @@
-"""Reading requests: ids, bodies, views, query parameters."""
+"""Reads requests: ids, bodies, views, and query parameters."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gate.labels import VIEWS
 Default = TypeVar("Default", int, None)
 
 TURN: Final = "gate.turn"
-"""The member of a request's environ that gives up its turn to another request while it waits for something."""
+"""The key in a request's environ whose function lets another request work while this one waits."""
 
 MAX_BODY: Final = 1024 * 1024
 """The largest request body, in bytes."""
@@ -37,7 +37,7 @@ MAX_VERIFY_BODY: Final = 16 * 1024 * 1024
 """The largest body of the verify endpoints, in bytes."""
 
 MAX_SANDBOX_BODY: Final = 64 * 1024
-"""The largest body of the sandbox, in bytes: so much may somebody without a key have evaluated."""
+"""The largest body of the sandbox, in bytes. Callers without a key cannot have more evaluated."""
 
 MAX_PILOT_BODY: Final = 16 * 1024
 """The largest body of the intake of pilots, in bytes."""
@@ -49,12 +49,12 @@ _PREFERENCE: Final = re.compile(r"\s*return\s*=\s*\"?(minimal|standard|full)\"?\
 
 
 def assign_request_id() -> None:
-    """Gives the request the id under which logs, its error body and its record know it, and refuses an unclear head.
+    """Gives the request its id for logs, its error body, and its record, and refuses an ambiguous head.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the head does not name one host, or spells its method in small letters;
-            what stands before the service may have read it otherwise.
-        NotFound: SVC_API_NOT_FOUND: the path begins with two slashes.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the head does not have exactly one host, or its method is not in
+            capitals. A proxy in front of the service may have understood such a head differently.
+        NotFound: `SVC_API_NOT_FOUND`: the path begins with two slashes.
     """
     environ = current_request().environ
     sent = environ.get("HTTP_X_REQUEST_ID", "")
@@ -80,8 +80,8 @@ def read_body(limit: int = MAX_BODY) -> bytes:
     """The bytes of the request body.
 
     Raises:
-        MaterialRefused: SVC_API_PAYLOAD_TOO_LARGE, SVC_API_MEDIA_TYPE_UNSUPPORTED for a body that is no plain JSON, or
-            SVC_API_JSON_INVALID for one that ended early or was sent in chunks.
+        MaterialRefused: `SVC_API_PAYLOAD_TOO_LARGE`, `SVC_API_MEDIA_TYPE_UNSUPPORTED` for a body that is not plain
+            JSON, or `SVC_API_JSON_INVALID` for a body that ended early or was sent in chunks.
     """
     environ = current_request().environ
     incoming = environ["wsgi.input"]
@@ -149,7 +149,7 @@ def parse_body(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH, max_values: i
     """The JSON value of a body.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID.
+        MaterialRefused: `SVC_API_JSON_INVALID`.
     """
     if not body:
         raise MaterialRefused("SVC_API_JSON_INVALID", "The body is empty; send a JSON object.")
@@ -161,8 +161,8 @@ def preferred_view() -> str:
     """The view that the headers ask for: x-decision-response-view, else Prefer, else full.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: x-decision-response-view names no view. An unknown preference is
-            ignored, as RFC 7240 asks.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: `x-decision-response-view` is not a view. An unknown preference is
+            ignored, as RFC 7240 requires.
     """
     environ = current_request().environ
     named: str | None = environ.get("HTTP_X_DECISION_RESPONSE_VIEW")
@@ -182,8 +182,8 @@ def query_text(name: str) -> str | None:
     """A query parameter as it was sent, or None.
 
     Raises:
-        RequestRefused: SVC_API_QUERY_INVALID: it is empty, or was sent more than once; or another parameter was sent
-            that an operation for holders of a key does not have.
+        RequestRefused: `SVC_API_QUERY_INVALID`: the parameter is empty or was sent more than once, or an operation
+            with a key got an unknown parameter.
     """
     _require_declared()
     sent = request.args.getlist(name)
@@ -195,10 +195,10 @@ def query_text(name: str) -> str | None:
 
 
 def query_integer(name: str, default: Default, lowest: int, highest: int) -> int | Default:
-    """An integer query parameter within its bounds, or the default where it was not sent.
+    """An integer query parameter within its bounds, or the default if it was not sent.
 
     Raises:
-        RequestRefused: SVC_API_QUERY_INVALID.
+        RequestRefused: `SVC_API_QUERY_INVALID`.
     """
     text = query_text(name)
     if text is None:
@@ -212,7 +212,7 @@ def query_share(name: str) -> float | None:
     """A query parameter from 0 to 1, or None.
 
     Raises:
-        RequestRefused: SVC_API_QUERY_INVALID.
+        RequestRefused: `SVC_API_QUERY_INVALID`.
     """
     text = query_text(name)
     if text is None:
@@ -226,7 +226,7 @@ def query_boolean(name: str, *, default: bool) -> bool:
     """A query parameter that is true or false.
 
     Raises:
-        RequestRefused: SVC_API_QUERY_INVALID.
+        RequestRefused: `SVC_API_QUERY_INVALID`.
     """
     chosen = query_choice(name, ("true", "false"))
     return default if chosen is None else chosen == "true"
@@ -236,7 +236,7 @@ def query_choice(name: str, choices: Sequence[str]) -> str | None:
     """A query parameter that is one of the choices, or None.
 
     Raises:
-        RequestRefused: SVC_API_QUERY_INVALID.
+        RequestRefused: `SVC_API_QUERY_INVALID`.
     """
     text = query_text(name)
     if text is None or text in choices:
@@ -246,10 +246,10 @@ def query_choice(name: str, choices: Sequence[str]) -> str | None:
 
 
 def query_time(name: str) -> datetime | None:
-    """The moment that a query parameter names, in UTC, or None.
+    """A query parameter that is a time, in UTC, or None.
 
     Raises:
-        RequestRefused: SVC_API_QUERY_INVALID.
+        RequestRefused: `SVC_API_QUERY_INVALID`.
     """
     text = query_text(name)
     if text is None:
@@ -263,24 +263,24 @@ def query_time(name: str) -> datetime | None:
 
 
 def require_period(since: datetime | None, until: datetime | None) -> None:
-    """Refuses a period that ends before it begins, or as it begins: no decision lies in it.
+    """Refuses a period that does not end after its beginning, because it cannot contain a decision.
 
     Args:
         since: The query parameter `since`.
         until: The query parameter `until`.
 
     Raises:
-        RequestRefused: SVC_API_QUERY_INVALID.
+        RequestRefused: `SVC_API_QUERY_INVALID`.
     """
     if since is not None and until is not None and until <= since:
         raise _unusable("until", "range", "must be after since; send a later time, or leave one of them out.")
 
 
 def query_cursor() -> int | None:
-    """The chain position that `cursor` names, as the `next_cursor` of an earlier answer gave it, or None.
+    """The chain position in the query parameter `cursor`, which is the `next_cursor` of an earlier answer, or None.
 
     Raises:
-        RequestRefused: SVC_API_QUERY_INVALID.
+        RequestRefused: `SVC_API_QUERY_INVALID`.
     """
     text = query_text("cursor")
     if text is None:
@@ -291,13 +291,13 @@ def query_cursor() -> int | None:
 
 
 def query_entry_cursor(prefix: str) -> str | None:
-    """The id of a chain entry that `cursor` names, as the `next_cursor` of an earlier answer gave it, or None.
+    """The id of a chain entry in `cursor`, which is the `next_cursor` of an earlier answer, or None.
 
     Args:
-        prefix: What ids of such entries begin with, before the underscore.
+        prefix: The prefix of such ids, before the underscore.
 
     Raises:
-        RequestRefused: SVC_API_QUERY_INVALID.
+        RequestRefused: `SVC_API_QUERY_INVALID`.
     """
     text = query_text("cursor")
     if text is None or re.fullmatch(rf"{prefix}_[0-9a-f]{{32}}", text):
@@ -306,12 +306,12 @@ def query_entry_cursor(prefix: str) -> str | None:
 
 
 def accepted(*media_types: str) -> str:
-    """The media type that the caller prefers of those that an operation answers; the first where none is accepted."""
+    """The caller's preferred media type among those of an operation; the first one if the caller accepts none."""
     return _accept(request.headers.get("accept", "")).best_match(media_types, default=media_types[0])
 
 
 def accepts(media_type: str) -> bool:
-    """Whether the caller takes an answer of a media type; one that says nothing of it does."""
+    """Whether the caller accepts a media type. Without the header `accept`, it does."""
     sent = request.headers.get("accept")
     if sent is None:
         return True

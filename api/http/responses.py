@@ -1,4 +1,4 @@
-"""Writing responses: JSON answers, and the headers that all of them carry."""
+"""Writes responses: JSON answers and their common headers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _BODILESS: Final = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 
 
 class Answer(Response):
-    """A JSON answer, whose body is there in one piece.
+    """A JSON answer whose body is a single piece.
 
-    The server sends it at once where it is given a list, and asks for piece after piece where it is given anything
-    else. Headers of the service's own making are kept beside the library's, which would look through each of them.
+    The web server sends a list at once, and asks other iterables for one piece at a time. The answer stores the
+    service's own headers separately, because the library would check each of them.
     """
 
     def __init__(self, body: bytes, status: int, headers: Mapping[str, str] | None) -> None:
-        """Takes the JSON text, the status, and the headers beside those of every answer."""
+        """Takes the JSON text, the status, and additional headers."""
         super().__init__(body, status, content_type="application/json")
         self._told: list[tuple[str, str]] = [] if headers is None else [*headers.items()]
 
@@ -35,7 +35,7 @@ class Answer(Response):
         self._told += headers
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answers as a WSGI application."""
+        """Answers as a `WSGI` application."""
         body = self.response
         if environ["REQUEST_METHOD"] == "HEAD" or self.status_code in _BODILESS or not isinstance(body, list):
             self.headers.extend(self._told)
@@ -45,12 +45,12 @@ class Answer(Response):
 
 
 def json_response(body: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
-    """The answer that a JSON value makes."""
+    """Makes an answer from a JSON value."""
     return Answer(orjson.dumps(body), status, headers)
 
 
 def finish_response(response: Response) -> Response:
-    """Adds the headers that every response carries, and what the request learnt of its limits."""
+    """Adds the headers of every response, and those about the request's limits."""
     held = noted()
     headers = [
         ("x-request-id", held["caller_request_id"] or held["request_id"]),
@@ -67,7 +67,7 @@ def finish_response(response: Response) -> Response:
 
 
 def confidence_headers(confidence: Mapping[str, object]) -> dict[str, str]:
-    """What is told in the headers of a record's decision_confidence, or of a confidence report."""
+    """The response headers for a record's `decision_confidence`, or for a confidence report."""
     return {
         "x-decision-confidence-score": str(confidence["score"]),
         "x-decision-confidence-level": str(confidence["level"]),
@@ -76,8 +76,9 @@ def confidence_headers(confidence: Mapping[str, object]) -> dict[str, str]:
 
 
 def warnings_header(warnings: Sequence[FieldError]) -> dict[str, str]:
-    """The header x-rulebook-warnings: `undeclared_field rules[0].condition.field, ...`, and the number of others; none
-    where there are no warnings.
+    """The header `x-rulebook-warnings`, such as `undeclared_field rules[0].condition.field, and 2 more`.
+
+    Without warnings there is no header.
     """
     if not warnings:
         return {}

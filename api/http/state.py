@@ -1,4 +1,4 @@
-"""What a request works with."""
+"""The objects that requests work with."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gate.policy.questions import LakeQuestion, Reports
 
 
 class _NoReports:
-    """For an application that was given nothing that counts."""
+    """The reports of an application without a reporting process."""
 
     def answer(self, scope_id: str, question: LakeQuestion) -> NoReturn:
         raise ServiceUnavailable(
@@ -35,23 +35,23 @@ class _NoReports:
 
 
 NO_REPORTS: Final[Reports] = _NoReports()
-"""Says of every report that it cannot be made."""
+"""Refuses every report."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The instance that an application serves, and what works on it.
+    """The instance that an application serves, and the objects that work on it.
 
     Attributes:
         instance: The instance.
-        gate: Decides over it.
-        lifecycle: Takes what callers report of decisions.
+        gate: Decides.
+        lifecycle: Stores the reports of callers about decisions.
         resolutions: Resolves held decisions.
         limiter: Counts requests.
         migrations: The migrations of scopes, which the service only reads.
-        reports: Answers what is counted elsewhere.
+        reports: Answers questions with reports from the analytics process.
         clients: Counts the requests of clients without a key.
-        origins: Where requests come from.
+        origins: Finds the addresses of clients.
     """
 
     instance: Instance
@@ -67,14 +67,14 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """What operators see of an application, whether it has an instance or waits for one.
+    """The parts of an application for operators. It has them even while it waits for an instance.
 
     Attributes:
-        log: Where it logs.
-        metrics: What it counts.
-        readiness: Whether it can decide.
-        metrics_token_file: Holds the token that opens the metrics.
-        gauges: What is measured when metrics are read, by a name of `figures.GAUGES`.
+        log: The log.
+        metrics: The counters.
+        readiness: Tests whether the application can decide.
+        metrics_token_file: The file with the token for the metrics.
+        gauges: Measures values when metrics are read, by a name in `figures.GAUGES`.
     """
 
     log: FilteringBoundLogger
@@ -94,7 +94,7 @@ def current_request() -> Request:
 
 
 def noted() -> dict[str, Any]:
-    """What is noted of the current request while it is answered: the members of Flask's `g`."""
+    """The notes about the current request: the fields of Flask's `g`."""
     notes: dict[str, Any] = vars(g._get_current_object())
     return notes
 
@@ -106,6 +106,6 @@ def state() -> State:
 
 
 def operations() -> Operations:
-    """What operators see of the application that handles the current request."""
+    """The parts for operators of the application that handles the current request."""
     found: Operations = current_app._get_current_object().extensions["gate.operations"]  # type: ignore[attr-defined]
     return found

@@ -1,9 +1,9 @@
-"""Slow senders: a request whose body is still on its way holds up no other, and none is waited for without end.
+"""Protects the service from slow senders: a request with an incomplete body never blocks others, or waits forever.
 
-A WSGI server gives a request its thread before its body has come, and reading then waits for as long as the sender
-likes. So there are as many threads as connections, and a request works only in its turn, which it gives up while it
-waits for its body. A body that took too long is refused; a connection that brings no request to an end is read no
-further, so that what waits for it ends.
+A `WSGI` server gives a request its thread before the body has arrived, and reading then waits as long as the sender
+wants. So there are as many threads as connections. A request works only in its turn, and gives the turn up while it
+waits for its body. The service refuses a body that takes too long. It stops reading from a connection that completes no
+request, so its thread ends.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ SECONDS_VARIABLE: Final = "GATE_REQUEST_SECONDS"
 PORT_VARIABLE: Final = "GATE_PORT"
 
 WORKING: Final = (os.cpu_count() or 1) + 1
-"""How many requests a worker works on at a time, those that wait for a commit not counted. More of them only pass the
-interpreter's lock around.
+"""The number of requests that a worker handles at a time, without those that wait for a commit. More would only compete
+for the interpreter's lock.
 """
 
 WAITING: Final = 512
-"""How many requests of a worker may be under way, their bodies still coming or not: as many as the server takes
-connections, so that connections run out before threads do.
+"""The number of open requests of a worker, with complete or incomplete bodies. It equals the number of connections that
+the server accepts, so connections run out before threads do.
 """
 
 _LARGE: Final = 4
-"""How many requests of a worker may have more than `MAX_BODY` bytes in memory at a time."""
+"""The number of requests of a worker that may have more than `MAX_BODY` bytes in memory at a time."""
 
 _SMALL: Final = 16 * 1024
-"""How long a body may be to be read before its turn: `WAITING` of them are in memory at a time."""
+"""The largest body that is read before its turn, in bytes. `WAITING` of them may be in memory at a time."""
 
 _FILES: Final = Path("/proc/self/fd")
 # Of struct tcp_info: how many bytes were sent and acknowledged, and how many were received.
@@ -60,7 +60,7 @@ class _Readable(Protocol):
 
 
 def worker() -> Turns:
-    """The application of one server process, as `api.app.worker` makes it, in turns; overdue connections are ended."""
+    """The application of one server process from `api.app.worker`, in turns. It also ends overdue connections."""
     with starting(Path(os.environ[DIRECTORY_VARIABLE]), open_log()):
         seconds = float(os.environ[SECONDS_VARIABLE])
         # First, because it keeps Ctrl-C from this thread, and so from every thread that this one starts.
@@ -70,7 +70,7 @@ def worker() -> Turns:
 
 
 class Turns:
-    """A WSGI application that lets a few requests at a time into another one, and none while its body is coming."""
+    """A `WSGI` application that runs another one for a few requests at a time, after their bodies have arrived."""
 
     def __init__(self, within: WSGIApplication, seconds: float) -> None:
         """Takes the application, and how many seconds a body may take to arrive."""
@@ -98,14 +98,14 @@ class Turns:
             body.close()
 
     def waiting(self) -> AbstractContextManager[None]:
-        """Lets another request work while the block waits for something."""
+        """Lets another request work while the block waits."""
         return _Pause(self)
 
     def enter_large(self) -> None:
-        """Waits until one more request may grow large; it may until `leave_large`.
+        """Waits for permission to read a large body, which lasts until `leave_large`.
 
         Raises:
-            RequestTimeout: That took longer than a body may take to arrive.
+            RequestTimeout: The wait took longer than a body may take to arrive.
         """
         with self.waiting():
             entered = self._large.acquire(timeout=self.seconds)
@@ -113,7 +113,7 @@ class Turns:
             raise RequestTimeout
 
     def leave_large(self) -> None:
-        """Lets another request grow large."""
+        """Lets another request read a large body."""
         self._large.release()
 
 
@@ -216,10 +216,10 @@ class _Connection:
 
 
 def _watch(seconds: float) -> None:
-    """Ends connections for as long as the process lives.
+    """Ends overdue connections as long as the process lives.
 
-    A head may take `seconds`, for the server ends it then, and a body as many. What has brought no request to an end in
-    three times as long is overdue, and so is what has been silent for as long.
+    A head may take `seconds`, after which the server ends it, and a body may take the same time. A connection is
+    overdue if it has completed no request, or was silent, for three times as long.
     """
     seen: dict[int, _Connection] = {}
     while True:
@@ -228,15 +228,15 @@ def _watch(seconds: float) -> None:
 
 
 def _end_overdue(seen: dict[int, _Connection], now: float, seconds: float) -> dict[int, _Connection]:
-    """Reads no further from the connections that are overdue.
+    """Stops reading from overdue connections.
 
     Args:
-        seen: What this gave when it was last called.
+        seen: The result of the last call.
         now: The moment, in monotonic seconds.
         seconds: How long a connection may take.
 
     Returns:
-        The connections that there are, by inode.
+        The current connections by inode.
     """
     found: dict[int, _Connection] = {}
     for connection, inode in _connections():

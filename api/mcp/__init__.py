@@ -3,9 +3,9 @@
     versions       the protocol's versions, its error codes, and the status that carries each
     messages       a JSON value read as a request, a notification or a response
     servers        a server and its tools, as values
-    schemas        the schemas of tools, made of those in `schemas/`
-    headers        what the request's headers say: version, method, name, origin
-    answers        a message dispatched and answered
+    schemas        the schemas of tools, made from those in `schemas/`
+    headers        reads the request's headers: version, method, name, origin
+    answers        dispatches and answers a message
     endpoint       the same over Flask
     agents         the gate as a server for agents, at /api/mcp
     policies       the policy services, at /refund/api/mcp and the like

@@ -1,8 +1,10 @@
-"""A message dispatched and answered. Everything that an answer needs is in the message and its headers.
+"""Dispatches and answers a message. An answer depends only on the message and its headers.
 
-body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "time", "arguments": {}}}
-answer(server, body, Head(), call).body
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "time", "arguments": {}}}
+    answer(server, body, Head(), call).body
     # {"jsonrpc": "2.0", "id": 1, "result": {"content": [...], "structuredContent": {"time": "12:00"}, ...}}
+
+Nothing is kept between two messages.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from api.mcp.versions import (
 from gate.encoding.strict_json import Json, JsonObject
 
 PREFIX: Final = "io.modelcontextprotocol/"
-"""What the members of `_meta` begin with that the protocol defines."""
+"""The prefix of the fields of `_meta` that the protocol defines."""
 
 _VERSION: Final = f"{PREFIX}protocolVersion"
 _CAPABILITIES: Final = f"{PREFIX}clientCapabilities"
@@ -39,10 +41,10 @@ _SHOWN: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What a tool refused.
+    """The refusal of a tool.
 
     Attributes:
-        sentence: Why, for a model to read.
+        sentence: The reason, for a model to read.
         body: The error as an object.
     """
 
@@ -59,8 +61,8 @@ class Reply:
 
     Attributes:
         status: Its status.
-        body: Its body; None where there is none.
-        called: Whether every message in it called a tool, which looked at the caller's key itself.
+        body: Its body; None without one.
+        called: Whether every message in it called a tool, which checked the caller's key itself.
     """
 
     status: int
@@ -69,18 +71,18 @@ class Reply:
 
 
 def answer(server: Server, value: Json, head: Head, call: Call) -> Reply:
-    """Answers a message, or a batch of them where the version has batches.
+    """Answers a message, or a batch of messages if the version has batches.
 
     Args:
-        server: The server that is asked.
+        server: The server that answers.
         value: The body's JSON value.
         head: The headers.
-        call: Calls a tool with arguments; raises ProtocolError (INTERNAL) where it fails unexpectedly.
+        call: Calls a tool with arguments; raises `ProtocolError` (INTERNAL) if the tool fails unexpectedly.
     """
     if not isinstance(value, list):
         return _Exchange(server, head, call).reply(value)
     if head.version not in (None, BATCH_VERSION):
-        return refuse(Code.INVALID_REQUEST, "This version has no batches; send each message in a request of its own.")
+        return refuse(Code.INVALID_REQUEST, "This version has no batches; send each message in a separate request.")
     if not 0 < len(value) <= MAX_BATCH:
         return refuse(Code.INVALID_REQUEST, f"A batch holds 1 to {MAX_BATCH} messages; split it.")
     exchange = _Exchange(server, head, call, is_batch=True)
@@ -91,7 +93,7 @@ def answer(server: Server, value: Json, head: Head, call: Call) -> Reply:
 
 
 def refuse(code: Code, message: str) -> Reply:
-    """The answer to a body that is no message."""
+    """The answer to a body that is not a message."""
     return Reply(STATUSES[False].get(code, 200), _error(ProtocolError(code, message)))
 
 
@@ -178,7 +180,7 @@ class _Exchange:
     def _initialize(self, params: JsonObject) -> dict[str, object]:
         asked = params.get("protocolVersion")
         if not isinstance(asked, str):
-            raise _invalid_params("protocolVersion must be a string; send the newest version that you speak.")
+            raise _invalid_params("protocolVersion must be a string; send the newest version that you support.")
         return {
             "protocolVersion": negotiated(asked),
             "capabilities": _CAPABILITIES_OF_SERVER,
@@ -211,9 +213,9 @@ class _Exchange:
         name, arguments = params.get("name"), params.get("arguments", {})
         if not isinstance(name, str):
             fault = "must be a string" if "name" in params else "is missing"
-            raise _invalid_params(f"params.name {fault}; send the name of a tool, as tools/list shows it.")
+            raise _invalid_params(f"params.name {fault}; send the name of a tool from tools/list.")
         if (tool := self._server.by_name.get(name)) is None:
-            raise _invalid_params(f"There is no tool {_shown(name)}; tools/list shows the tools.")
+            raise _invalid_params(f"There is no tool {_shown(name)}; tools/list lists the tools.")
         if not isinstance(arguments, dict):
             raise _invalid_params("arguments must be an object; send one.")
         return _content(self._call(tool, arguments))
@@ -252,7 +254,7 @@ def _content(found: Result | Refusal) -> dict[str, object]:
 
 def _require_client(meta: JsonObject) -> None:
     if not isinstance(meta.get(_CAPABILITIES), dict):
-        raise _invalid_params(f"params._meta must hold {_CAPABILITIES}, an object; add it.")
+        raise _invalid_params(f"params._meta must contain {_CAPABILITIES}, an object; add it.")
     client = meta.get(_CLIENT)
     if client is None and _CLIENT not in meta:
         return
@@ -272,7 +274,7 @@ def _invalid_params(message: str) -> ProtocolError:
 
 def _mismatch(header: str, member: str) -> ProtocolError:
     return ProtocolError(
-        Code.HEADER_MISMATCH, f"Header mismatch: {header} is missing, or is not what {member} says; send the same."
+        Code.HEADER_MISMATCH, f"Header mismatch: {header} is missing, or differs from {member}; send the same value."
     )
 
 

@@ -4,9 +4,9 @@
     def clock() -> Response:
         return answer(clock_server(), admit=lambda: require_client_rate("clock", 300))
 
-What is wrong with the HTTP request is answered as everywhere in this service, with an error of `api.errors`: an origin
-that is not allowed, an answer that the client would not take, a body that is too large or no JSON, a missing key, a
-limit. What is wrong with the message in it is answered in the protocol's own words.
+Errors of the HTTP request get an error of `api.errors`, as everywhere in this service. Examples are a forbidden origin,
+an unsupported media type, a body that is too large or not JSON, a missing key, and a limit. Errors of the message get
+an error of the protocol.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from api.mcp.versions import Code
 from gate.encoding.strict_json import JsonObject
 from gate.errors import AccessForbidden, GateError, MaterialRefused, RequestRefused
 
-NO_APPROVAL: Final = "This is an error and no approval: do not act on it."
-"""What the text of every refusal begins with."""
+NO_APPROVAL: Final = "This is an error, not an approval: do not act on it."
+"""The beginning of the text of every refusal."""
 
 
 def answer(server: Server, *, admit: Callable[[], object], confirm: Callable[[], object] = lambda: None) -> Response:
     """Answers the current request, a POST.
 
     Args:
-        server: The server that is asked.
-        admit: Lets the caller in, before anything of the body is looked at; raises GateError to keep it out.
-        confirm: Lets the caller in for certain, before anything leaves but what a tool says; raises GateError.
+        server: The server that answers.
+        admit: Checks the caller before the body is read; raises `GateError` to refuse the caller.
+        confirm: Checks the caller for certain before any answer other than a tool's; raises `GateError`.
 
     Raises:
-        GateError: The HTTP request is not one that the server takes.
+        GateError: The server does not accept the HTTP request.
     """
     _require_allowed_origin()
     if not accepts("application/json"):
         raise RequestRefused(
             "SVC_API_NOT_ACCEPTABLE",
-            "This endpoint answers application/json alone; send it in the header accept, or leave that out.",
+            "This endpoint answers only application/json; accept it in the header accept, or leave the header out.",
         )
     unreadable, sent = None, b""
     try:

@@ -1,4 +1,4 @@
-"""What the headers of a request say: the version, what the message is about, and the page that it comes from."""
+"""Reads the headers of a request: the protocol version, the message's method, its name, and the origin."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _ENCODED: Final = re.compile(r"=\?base64\?([A-Za-z0-9+/=]*)\?=")
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The headers of the protocol, each None where it was not sent.
+    """The headers of the protocol; None for a header that was not sent.
 
     Attributes:
-        version: MCP-Protocol-Version.
-        method: Mcp-Method.
-        name: Mcp-Name, as it was sent.
+        version: `MCP-Protocol-Version`.
+        method: `Mcp-Method`.
+        name: `Mcp-Name`, as sent.
     """
 
     version: str | None = None
@@ -30,7 +30,7 @@ class Head:
 
 
 def decoded(value: str | None) -> str | None:
-    """The text of a header that may be written as `=?base64?...?=`; None where there is none, or it is malformed."""
+    """The text of a header that may be encoded as `=?base64?...?=`; None if it is missing or malformed."""
     if value is None or (encoded := _ENCODED.fullmatch(value)) is None:
         return value
     try:
@@ -43,9 +43,9 @@ def decoded(value: str | None) -> str | None:
 
 
 def is_allowed_origin(origin: str, allowed: Collection[str]) -> bool:
-    """Whether a page of an origin may send messages: pages of this machine, and those that the operator allows.
+    """Whether pages of an origin may send messages: pages of this machine, and origins that the operator allows.
 
-    Without this check a page anywhere could reach a server on the machine of the person who looks at it.
+    Without this check, any web page could reach a server on the machine of its reader.
 
     Args:
         origin: The header Origin.

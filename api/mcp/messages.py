@@ -1,7 +1,7 @@
-"""A JSON value read as a message of JSON-RPC 2.0, as the protocol narrows it.
+"""Reads a JSON value as a message of JSON-RPC 2.0, with the restrictions of the protocol.
 
-A message with a method and an id is a request, and is answered; one without an id is a notification, and never is. The
-id of a request is a string or an integer within 2^53-1, and is answered as it was sent.
+A message with a method and an id is a request, and gets an answer. A message without an id is a notification, and gets
+none. The id of a request is a string or an integer within 2^53-1, and the answer repeats it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _ABSENT: Final = object()
 
 
 class ProtocolError(Exception):
-    """A message that gets an error for an answer.
+    """A message that gets an error as its answer.
 
     Attributes:
         code: The error's code.
-        message: What is wrong, where, and what to do.
-        data: More of it, as the protocol defines for the code.
-        id: The id of the request; None where it has none that can be repeated.
+        message: The fault, its place, and the correction.
+        data: More about it, as the protocol defines for the code.
+        id: The id of the request; None without an id that can be repeated.
     """
 
     def __init__(self, code: Code, message: str, *, data: JsonObject | None = None, id_: Id | None = None) -> None:
@@ -43,7 +43,7 @@ class Request:
     Attributes:
         id: Its id.
         method: Its method.
-        params: Its parameters; {} where it has none.
+        params: Its parameters; `{}` without any.
     """
 
     id: Id
@@ -52,30 +52,32 @@ class Request:
 
 
 def read_message(value: Json) -> Request | None:
-    """Reads a message; None for a notification or a response, neither of which is answered.
+    """Reads a message; None for a notification or a response, which get no answer.
 
     Raises:
-        ProtocolError: INVALID_REQUEST, or INVALID_PARAMS where `params` is no object.
+        ProtocolError: `INVALID_REQUEST`, or `INVALID_PARAMS` if `params` is not an object.
     """
     if not isinstance(value, dict):
         raise ProtocolError(Code.INVALID_REQUEST, "A message is a JSON object; send one.")
     if value.get("jsonrpc") != "2.0":
-        raise _invalid("The message has no member jsonrpc with the value 2.0; add it.", value)
+        raise _invalid("The message has no field jsonrpc with the value 2.0; add it.", value)
     if "method" not in value and ("result" in value or "error" in value):
         return None
     method = value.get("method")
     if not isinstance(method, str):
-        raise _invalid("The message has no method, or one that is no string; send its name.", value)
+        raise _invalid("The message has no method, or it is not a string; send the method's name.", value)
     if "id" not in value:
         return None
     id_ = _id(value)
     if id_ is None:
-        raise _invalid("The id must be a string or an integer within 2^53-1; a notification has none.", value)
+        raise _invalid("The id must be a string or an integer within 2^53-1; leave it out in a notification.", value)
     params = value.get("params", _ABSENT)
     if params is _ABSENT:
         return Request(id_, method, {})
     if not isinstance(params, dict):
-        raise ProtocolError(Code.INVALID_PARAMS, "The params must be an object; send one, or none.", id_=id_)
+        raise ProtocolError(
+            Code.INVALID_PARAMS, "The params must be an object; send one, or leave params out.", id_=id_
+        )
     return Request(id_, method, params)
 
 

@@ -1,6 +1,6 @@
 """The policy services as servers: one for each question, and one with all four.
 
-Their answers are public and unsigned, and whatever the arguments are, a verdict: UNKNOWN where they carry none.
+Their answers are public and unsigned. Every call returns a verdict, which is UNKNOWN if the arguments give none.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from gate.services.policies.facts import MAX_DAYS
 from gate.services.policies.questions import BY_SERVICE, QUESTIONS, Question
 
 ALL: Final = "policy"
-"""The name of the server that has all four questions."""
+"""The name of the server with all four questions."""
 
 Call: TypeAlias = Callable[[JsonObject], Result]
 
 _INSTRUCTIONS: Final = (
-    "Answers what vendors' published policies say, from a table that the operator of this service keeps. The answer is "
-    "unsigned and authorizes nothing: it never replaces a binding decision. Act on a verdict only as the owner of the "
-    "action allows. UNKNOWN means that a person must read the source; it is no permission. Name the vendor, the "
-    "region as a country code, and the plan, where you know them; leave out what you do not know."
+    "Answers questions about vendors' published policies, from a table that the operator of this service keeps. The "
+    "answer is unsigned and authorizes nothing: it never replaces a binding decision. Act on a verdict only as the "
+    "owner of the action allows. UNKNOWN means that a person must read the source; it is not a permission. State the "
+    "vendor, and the region as a country code and the plan if you know them; leave out what you do not know."
 )
 
 
 @cache
 def policy_server(name: str) -> Server:
-    """The server of a service, refund, cancel, return or trial, or of `ALL`."""
+    """The server of a service: `refund`, `cancel`, `return` or `trial`, or `ALL` for all of them."""
     questions = QUESTIONS if name == ALL else (BY_SERVICE[name],)
     title = "Policy questions" if name == ALL else questions[0].title
     return Server(
@@ -79,7 +79,7 @@ def _input_schema(question: Question) -> JsonObject:
         "conditions_met": {
             "type": "array",
             "items": {"type": "string", "maxLength": MAX_TEXT},
-            "description": "The names of the vendor's conditions that hold, as an earlier answer listed them.",
+            "description": "The names of the vendor's conditions that are met, from the list in an earlier answer.",
         },
     }
     if question.days is not None:
@@ -88,7 +88,7 @@ def _input_schema(question: Question) -> JsonObject:
             "type": "number",
             "minimum": 0,
             "maximum": MAX_DAYS,
-            "description": f"How many days have passed since {since}; fractions count.",
+            "description": f"The number of days since {since}; fractions are allowed.",
         }
     return {"type": "object", "properties": members, "required": ["vendor"], "additionalProperties": False}
 

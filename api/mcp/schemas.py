@@ -1,7 +1,7 @@
-"""The schemas of tools, made of those in `schemas/`: each whole in one document, so that a client can validate by it.
+"""The schemas of tools, made from those in `schemas/`. Each is one complete document, so that clients can validate.
 
-A schema is put under `$defs` by its name, and its references lead to where it stands then. They use nothing that
-draft 7 and 2020-12 of JSON Schema read differently, for clients validate by either.
+A schema is placed under `$defs` by its name, and its references lead to this place. The schemas use nothing that draft
+7 and 2020-12 of JSON Schema read differently, because clients validate with either.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def embedded(names: Iterable[str], *, in_words: bool) -> JsonObject:
 
     Args:
         names: The names, without `.schema.json`.
-        in_words: Whether they keep their descriptions. Lists of tools are read by models, which pay for each word.
+        in_words: Whether they keep their descriptions. Models read lists of tools, and pay for each word.
     """
     dropped = _DROPPED if in_words else _DROPPED | _WORDS
     return {name: _moved(resources.schema(name), f"#/$defs/{name}", dropped, is_schema=True) for name in names}
@@ -55,7 +55,7 @@ def with_refusals(*results: JsonObject, names: Iterable[str] = ()) -> JsonObject
 
 
 def _moved(node: Json, to: str, dropped: frozenset[str], *, is_schema: bool) -> JsonObject:
-    """A copy of a schema, or of an object whose members are schemas, for another place."""
+    """A copy of a schema, or of an object with schemas as its fields, for another place."""
     moved: JsonObject = {}
     for name, value in cast("JsonObject", node).items():
         if is_schema and name in dropped and not isinstance(value, dict):

@@ -9,7 +9,7 @@
         ),
     ))
 
-What a tool answers fits its `output_schema`, refusals included: `schemas.with_refusals` adds them to a schema.
+The answer of a tool fits its `output_schema`, including refusals: `schemas.with_refusals` adds them to a schema.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ READS: Final[Mapping[str, bool]] = MappingProxyType(
 ADDS: Final[Mapping[str, bool]] = MappingProxyType(
     {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": False}
 )
-"""The annotations of a tool that adds a record with every call, and changes none that is there."""
+"""The annotations of a tool that adds a record with every call, and changes no existing record."""
 
 TTL_MS: Final = 300_000
-"""How long a client may keep what a server says of itself and its tools, in milliseconds."""
+"""How long a client may cache the description of a server and its tools, in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a call of a tool found.
+    """The result of a call of a tool.
 
     Attributes:
         structured: A JSON object that fits the tool's output schema.
-        notes: Sentences beside it, for a model to read.
+        notes: Additional sentences for a model to read.
     """
 
     structured: Mapping[str, object]
@@ -60,12 +60,12 @@ class Tool:
     Attributes:
         name: Its name, unique in the server.
         title: Its name for people.
-        description: What it does, and what may be concluded from its answer.
+        description: Its function, and the meaning of its answer.
         input_schema: The JSON Schema of its arguments, an object.
         output_schema: The JSON Schema of `Result.structured` and of refusals, an object.
         annotations: Hints for clients: `READS`, `ADDS`, or others.
-        call: Answers the arguments; raises GateError to refuse them.
-        decides: Whether it creates decisions, so that its refusals carry `c`, as those of POST /api/decide do.
+        call: Answers the arguments; raises `GateError` to refuse them.
+        decides: Whether it creates decisions, so that its refusals have `c`, as in `POST /api/decide`.
     """
 
     name: str
@@ -97,10 +97,10 @@ class Server:
         name: Its name.
         title: Its name for people.
         version: Its version.
-        instructions: What a model should know before it uses the tools.
+        instructions: The instructions for a model that uses the tools.
         tools: Its tools, in the order in which they are listed.
-        cache_scope: Whether what it says of itself may be kept for one caller only, or for everyone.
-        parse: Reads a body; raises MaterialRefused. Whatever it lets pass, no string holds half of a surrogate pair.
+        cache_scope: Whether its description may be cached for one caller only, or for everyone.
+        parse: Reads a body; raises `MaterialRefused`. No string that it accepts has half of a surrogate pair.
     """
 
     name: str
@@ -118,7 +118,7 @@ class Server:
 
     @cached_property
     def info(self) -> Mapping[str, str]:
-        """The server as it names itself to clients."""
+        """The name and version of the server, as clients see it."""
         return {"name": self.name, "title": self.title, "version": self.version}
 
     @cached_property

@@ -1,8 +1,7 @@
 """The versions of the protocol, its error codes, and the HTTP status that carries each.
 
-Up to 2025-11-25 a client opens with `initialize`, and the server names the version that holds from then on. Since
-2026-07-28 every request names its version itself, in `_meta` and in a header, and `server/discover` takes the place of
-`initialize`.
+Up to 2025-11-25, a client starts with `initialize`, and the server answers with the version to use from then on. Since
+2026-07-28, every request states its version, in `_meta` and in a header, and `server/discover` replaces `initialize`.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ HANDSHAKE_VERSIONS: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-
 """The versions that `initialize` negotiates, the newest first."""
 
 PER_REQUEST_VERSIONS: Final = ("2026-07-28",)
-"""The versions that every request names itself, the newest first."""
+"""The versions that every request states itself, the newest first."""
 
 VERSIONS: Final = PER_REQUEST_VERSIONS + HANDSHAKE_VERSIONS
 """All versions, the newest first."""
 
 BATCH_VERSION: Final = "2025-03-26"
-"""The only version with JSON-RPC batches. It knows no version header, so a request without one is taken to be of it."""
+"""The only version with JSON-RPC batches. It has no version header, so it is the version of requests without one."""
 
 MAX_BATCH: Final = 20
-"""How many messages a batch may hold."""
+"""The maximum number of messages in a batch."""
 
 
 class Code(IntEnum):
@@ -54,9 +53,9 @@ STATUSES: Final[Mapping[bool, Mapping[Code, int]]] = MappingProxyType(
         True: _ALWAYS | {Code.UNKNOWN_METHOD: 404, Code.INVALID_PARAMS: 400, Code.INTERNAL: 500},
     }
 )
-"""The status of an answer with an error, 200 where none is named: by whether the request named its version itself."""
+"""The status of an answer with an error, or else 200. It depends on whether the request states its version."""
 
 
 def negotiated(asked: str) -> str:
-    """The version that `initialize` settles on: the client's, or the newest that it can settle on."""
+    """The version that `initialize` selects: the client's version, or the newest supported one."""
     return asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0]

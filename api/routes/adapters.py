@@ -1,4 +1,4 @@
-"""GET /api/decision/adapters: the trusted adapters that requests may invoke."""
+"""`GET /api/decision/adapters`: the trusted adapters that requests may invoke."""
 
 from __future__ import annotations
 

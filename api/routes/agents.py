@@ -1,4 +1,4 @@
-"""POST /api/mcp: the gate as a server of the Model Context Protocol, for agents with a key."""
+"""`POST /api/mcp`: the gate as a server of the Model Context Protocol, for agents with a key."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ blueprint = Blueprint("agents", __name__)
 
 @blueprint.post("/api/mcp")
 def post() -> Response:
-    """Answers a message of the protocol; its tools are what the HTTP API does, by the same functions."""
+    """Answers a message of the protocol. Its tools use the same functions as the HTTP API."""
     return answer(agents_server(), admit=identify, confirm=confirm_identity)

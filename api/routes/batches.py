@@ -1,4 +1,4 @@
-"""POST /api/decide/batch: many decisions, each with its own record or its own refusal."""
+"""`POST /api/decide/batch`: many decisions, each with its own record or its own refusal."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Outcome: TypeAlias = Decision | GateError
 
 @blueprint.post("/api/decide/batch")
 def decide_batch() -> Response:
-    """Creates or replays a Decision Record for each request of a batch, in order, or says why there is none."""
+    """Creates or replays a Decision Record for each request of a batch, in order, or returns its error."""
     sent = read_body(MAX_BATCH_BODY)
     caller = recognize("decide")
     with caller.confirming():
@@ -60,10 +60,10 @@ def decide_batch() -> Response:
 
 @contextmanager
 def _in_turn(batch: Batch) -> Iterator[None]:
-    """Decides one batch of a worker at a time, but for those that wait for adapters.
+    """Decides one batch of a worker at a time, except for batches that wait for adapters.
 
     Raises:
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: its turn did not come.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: its turn did not come.
     """
     if any("adapter" in cast("JsonObject", each.body) for each in batch.questions):
         yield
@@ -87,7 +87,9 @@ def _read(sent: bytes) -> tuple[Batch, str]:
     # Deeper than any request of it may nest, so that the refusal of one can name it.
     body = parse_body(sent, max_depth=MAX_VERIFY_DEPTH, max_values=MAX_VALUES)
     if "x-idempotency-key" in request.headers:
-        what = "It names one decision; give each request of the batch an idempotency_key of its own, and leave it out."
+        what = (
+            "It identifies a single decision; leave it out, and give each request of the batch its own idempotency_key."
+        )
         raise invalid([FieldError("x-idempotency-key", "unknown_field", what)])
     batch, preferred = read_batch(body), preferred_view()
     return batch, batch.response_view or preferred

@@ -48,7 +48,7 @@ def get_chain(chain_id: str) -> Response:
 
 @blueprint.get("/api/decision/chains/<chain_id>/checkpoint")
 def get_checkpoint(chain_id: str) -> Response:
-    """A signed statement of the chain's size and root, for someone else to keep."""
+    """A signed statement of the chain's size and root, to keep outside of the service."""
     authority = authenticate("read", code=_UNAUTHORIZED)
     instance = state().instance
     head = instance.ledger.entries.head(authority.scope_id)

@@ -23,10 +23,10 @@ CACHE_CONTROL: Final = "public, max-age=3600"
 @blueprint.get("/replay/", strict_slashes=False)
 @blueprint.get("/replay/<file>.json")
 def published_document(**_: str) -> Response:
-    """A document of the contract, or 304 to a caller whose `if-none-match` names what it is.
+    """A document of the contract, or 304 if the caller's `if-none-match` has its current tag.
 
     Raises:
-        NotFound: SVC_API_NOT_FOUND.
+        NotFound: `SVC_API_NOT_FOUND`.
     """
     found = published().get(request.path)
     if found is None:

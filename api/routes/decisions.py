@@ -1,4 +1,4 @@
-"""POST /api/decide, and the stored decision."""
+"""`POST /api/decide`, and the stored decision."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Asked(NamedTuple):
     Attributes:
         body: The parsed request.
         idempotency_key: The caller's retry handle.
-        view: The view that was asked for beside the request.
-        refusal: What is wrong beside the request.
+        view: The view outside of the request body.
+        refusal: The fault outside of the request body.
     """
 
     body: object
@@ -45,8 +45,8 @@ class Made(NamedTuple):
 
     Attributes:
         decision: The decision.
-        shown: Its record in the view that was asked for.
-        hint: What the sender may have overlooked.
+        shown: Its record in the requested view.
+        hint: A hint about a probable mistake of the caller.
     """
 
     decision: Decision
@@ -55,10 +55,10 @@ class Made(NamedTuple):
 
 
 def make_decision(read: Callable[[], Asked]) -> Made:
-    """Creates a Decision Record, or replays the one of a used idempotency key, over whatever it was asked.
+    """Creates a Decision Record, or replays the record of a used idempotency key, for any protocol.
 
     Args:
-        read: Reads the request, once the caller is known and within its rate; raises GateError.
+        read: Reads the request, after the caller is known and within its rate; raises `GateError`.
 
     Raises:
         GateError: Nothing was decided.
@@ -85,7 +85,7 @@ def make_decision(read: Callable[[], Asked]) -> Made:
 
 
 def view_of(body: object, otherwise: str) -> str:
-    """The view that a decided request asks for, or else another one."""
+    """The view in the body of a decided request, or else the given one."""
     # A replay is answered whatever else the body holds, so its response_view may be none of the three.
     named = cast("DecisionBody", body).get("response_view")
     return named if named in VIEWS else otherwise
@@ -93,7 +93,7 @@ def view_of(body: object, otherwise: str) -> str:
 
 @blueprint.post("/api/decide")
 def decide() -> Response:
-    """Creates a Decision Record, or replays the one of a used idempotency key."""
+    """Creates a Decision Record, or replays the record of a used idempotency key."""
     sent = read_body()
     made = make_decision(lambda: _asked(sent))
     decision = made.decision
@@ -125,11 +125,11 @@ def get_decision(decision_id: str) -> Response:
 
 
 def as_made(authority: Authority, decision_id: str) -> Record:
-    """The stored record of a decision of the caller's scope, which is still the one that was made.
+    """The stored record of a decision of the caller's scope, checked to be unchanged.
 
     Raises:
-        NotFound: SVC_DECISION_NOT_FOUND.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        NotFound: `SVC_DECISION_NOT_FOUND`.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     record = state().gate.decision(authority, decision_id)
     if record is None:

@@ -1,4 +1,4 @@
-"""Where the service describes itself: to generators (/openapi.json), to programs (/docs.json), to people (/docs)."""
+"""The service's description for generators (`/openapi.json`), for programs (`/docs.json`), and for people (`/docs`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CACHE_CONTROL: Final = "public, max-age=3600"
 
 @blueprint.get("/")
 def root() -> Response:
-    """Leads a person with a browser to the page."""
+    """Redirects browsers to the page."""
     return Response(status=302, headers={"location": "/docs"})
 
 
@@ -31,7 +31,7 @@ def openapi() -> Response:
 
 @blueprint.get("/docs.json")
 def summary() -> Response:
-    """Endpoints, schemas, rate limits and sizes, in short."""
+    """A summary of endpoints, schemas, rate limits, and sizes."""
     return _document(_documents().summary, "application/json")
 
 

@@ -1,4 +1,4 @@
-"""After the decision: execution receipts, outcomes and CRM syncs are reported here, and listed."""
+"""Stores and lists the reports after a decision: execution receipts, outcomes, and CRM syncs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ blueprint = Blueprint("lifecycle", __name__)
 
 
 def make_report(kind: Kind, decision_id: str, idempotency_key: str | None, read: Callable[[], object]) -> Reported:
-    """Stores a report about a decision, or replays the one of a used idempotency key, over whatever it was sent.
+    """Stores a report about a decision, or replays the report of a used idempotency key, for any protocol.
 
     Args:
-        kind: What is reported.
+        kind: The kind of report.
         decision_id: The decision.
-        idempotency_key: The caller's retry handle.
-        read: Reads the report, once the caller is known; raises GateError.
+        idempotency_key: The caller's key for retries.
+        read: Reads the report, after the caller is known; raises `GateError`.
 
     Raises:
         GateError: Nothing was stored.

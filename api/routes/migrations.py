@@ -1,4 +1,4 @@
-"""The migrations and routes of the caller's scope, to read. People propose, approve and apply with `gate migrate`."""
+"""The migrations and routes of the caller's scope, read-only. People change them with `gate migrate`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _POLICY: Final = (
 
 @blueprint.get("/api/decision/routes")
 def list_routes() -> Response:
-    """The route of each rulebook id that is in force; of the rulebook id in `rulebook_id` also the earlier ones."""
+    """The active route of each rulebook id, or all routes of the rulebook id in `rulebook_id`."""
     authority = authenticate("read")
     rulebook_id = query_text("rulebook_id")
     limit = query_integer("limit", None, lowest=1, highest=1000)
@@ -81,7 +81,7 @@ def get_migration(migration_id: str) -> Response:
 
 @blueprint.get("/api/decision/migrations/<migration_id>/report")
 def get_report(migration_id: str) -> Response:
-    """The evidence of a migration's latest proposal: as it is stored, or as a page in Markdown or HTML."""
+    """The evidence of a migration's latest proposal: the stored document, or a page in Markdown or HTML."""
     authority = authenticate("read")
     media_type = accepted(JSON, MARKDOWN, HTML)
     if media_type in _PAGES:
@@ -106,7 +106,7 @@ def _page(authority: Authority, migration_id: str, media_type: str) -> Response:
 
 
 def _limit_alone() -> RequestRefused:
-    what = "is missing; send it with limit, which says how many of its routes to list."
+    what = "is missing; send it with limit, the number of its routes to list."
     fault = FieldError("rulebook_id", "required", f"It {what}")
     return RequestRefused("SVC_API_QUERY_INVALID", f"The query parameter rulebook_id {what}", [fault])
 

@@ -1,4 +1,4 @@
-"""What operators ask of a running service: readiness, liveness, metrics."""
+"""Endpoints for operators of a running service: readiness, liveness, and metrics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def status() -> Response:
 
 @blueprint.get("/livez")
 def livez() -> Response:
-    """Whether the process answers at all; a supervisor replaces one that does not."""
+    """Whether the process answers at all. If it does not, a supervisor restarts it."""
     return json_response({"ok": True, "status": "alive"})
 
 
@@ -37,18 +37,18 @@ def readyz() -> Response:
 
 @blueprint.get("/metrics")
 def metrics() -> Response:
-    """What all processes of the server have counted, and what is measured now, for Prometheus."""
+    """The counts of all processes of the server, and the current measurements, for Prometheus."""
     require_metrics_token()
     watched = operations()
     return Response(watched.metrics.text(watched.gauges()), content_type=CONTENT_TYPE)
 
 
 def require_metrics_token() -> None:
-    """Requires the token of the instance in the header x-metrics-token.
+    """Requires the token of the instance in the header `x-metrics-token`.
 
     Raises:
-        AccessRefused: SVC_API_UNAUTHORIZED: it is missing or another one, or the instance has none.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the instance's cannot be read.
+        AccessRefused: `SVC_API_UNAUTHORIZED`: the token is missing or wrong, or the instance has none.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the token of the instance cannot be read.
     """
     try:
         token = operations().metrics_token_file.read_bytes().strip()

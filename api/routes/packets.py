@@ -1,4 +1,4 @@
-"""Packets: a decision with its reports and its proofs, exported for whoever verifies it elsewhere."""
+"""Packets: a decision with its reports and its proofs, exported for verification elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The intake of pilots: submissions and their confirmation, for anyone; all of them as CSV, for operators."""
+"""The intake of pilots: submissions and confirmations for everyone, and a CSV export for operators."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COLUMNS: Final = ("pilot_id", "status", "submitted_at", "confirmed_at", "name",
 
 @blueprint.post("/api/pilot")
 def submit() -> Response:
-    """Takes a submission; the answer tells nothing of earlier ones."""
+    """Stores a submission. The answer does not reveal earlier submissions."""
     body = _body("pilot")
     return json_response({"pilot_id": state().instance.pilots.submit(body, utc_now()), "status": "pending"}, _ACCEPTED)
 

@@ -1,4 +1,4 @@
-"""Policies to read: the service's own bundles and patterns, and the rulebooks registered in the caller's scope."""
+"""Read-only policies: the service's own bundles and patterns, and the rulebooks registered in the caller's scope."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ blueprint = Blueprint("policies", __name__)
 
 @blueprint.get("/api/decision/policy-bundles")
 def policy_bundles() -> Response:
-    """The bundles of the service's own policies, or the one with the policy_bundle_hash or policy_hash in `hash`."""
+    """The bundles of the service's own policies, or the bundle whose bundle hash or policy hash is in `hash`."""
     hash_ = query_text("hash")
     if hash_ is None:
         entries = bundles.entries()
@@ -47,7 +47,7 @@ def policy_bundles() -> Response:
 
 @blueprint.get("/rules/policy-sources.json")
 def policy_sources() -> Response:
-    """The service's own policies and the policy tables in force, and where the body of each stands."""
+    """The service's own policies and the active policy tables, with the address of each body."""
     told = ("policy_id", "policy_version", "policy_hash", "status", "source")
     entries: Sequence[Mapping[str, object]] = bundles.entries()
     sources = [{name: entry[name] for name in told} for entry in entries]
@@ -70,7 +70,7 @@ def _source_of(found: InForce) -> Mapping[str, object]:
 
 @blueprint.get("/rules/policy-tables/<service>.json")
 def policy_table(service: str) -> Response:
-    """The policy table in force of a service."""
+    """The active policy table of a service."""
     if service not in BY_SERVICE:
         raise NotFound("SVC_API_NOT_FOUND", f"There is no policy table of that name; use {', '.join(BY_SERVICE)}.")
     return _for_a_minute(state().instance.policy_tables.table(service).body)
@@ -105,8 +105,9 @@ def policy_patterns() -> Response:
 
 @blueprint.get("/api/decision/rulebooks")
 def rulebook_metadata() -> Response:
-    """The registration of a rulebook in the caller's scope, as records cite it, with warnings and annotations. Never
-    the rulebook's body.
+    """The registration of a rulebook in the caller's scope, as in records, with warnings and annotations.
+
+    It never includes the rulebook's body.
     """
     authority = authenticate("read")
     hash_, rulebook_id, version = (query_text(name) for name in ("hash", "rulebook_id", "version"))

@@ -1,4 +1,4 @@
-"""POST /{service}/api/mcp: policy questions over the Model Context Protocol, for anyone."""
+"""`POST /{service}/api/mcp`: policy questions over the Model Context Protocol, for everyone."""
 
 from __future__ import annotations
 

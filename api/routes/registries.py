@@ -1,4 +1,4 @@
-"""Public registries of the keys that sign."""
+"""Public registries of signing keys."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ blueprint = Blueprint("registries", __name__)
 
 @blueprint.get("/api/decision/receipt-keys")
 def receipt_keys() -> Response:
-    """The public keys of receipts and checkpoints, active and past."""
+    """The active and past public keys of receipts and checkpoints."""
     return _published("receipt")
 
 
 @blueprint.get("/.well-known/rulebook-attestation-keys.json")
 def attestation_keys() -> Response:
-    """The public keys of rulebook attestations and registrations, active and past."""
+    """The active and past public keys of rulebook attestations and registrations."""
     return _published("registry")
 
 

@@ -1,4 +1,4 @@
-"""Stored decisions made again: replay, diff, and counterfactuals. None of them stores anything."""
+"""Decides stored decisions again: replay, diff, and counterfactuals. None of them stores anything."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _MAX_SCENARIOS_DEPTH: Final = MAX_REQUEST_DEPTH + 2
 
 @blueprint.post("/api/decision/<decision_id>/replay")
 def replay(decision_id: str) -> Response:
-    """Makes a decision again: as it was made, unless the body asks for what the scope has registered by now."""
+    """Repeats a decision with its own rulebook, or with the version that the scope registered last."""
     return _replay(decision_id, REPLAY_MODES)
 
 
 @blueprint.post("/api/decision/<decision_id>/diff")
 def diff(decision_id: str) -> Response:
-    """Holds a decision against what the scope has registered by now."""
+    """Compares a decision with the version of its rulebook that the scope registered last."""
     return _replay(decision_id, (CURRENT,))
 
 
 @blueprint.post("/api/decision/<decision_id>/counterfactuals")
 def counterfactuals(decision_id: str) -> Response:
-    """What the rulebook would say now if the context had been another."""
+    """The decisions of the version that the scope registered last, for other contexts."""
     sent = read_body()
     rehearsal, stored, body = _basis(decision_id, lambda: _parsed(sent, _MAX_SCENARIOS_DEPTH))
     asked = read_counterfactuals(body)
@@ -64,16 +64,16 @@ def _replay(decision_id: str, modes: Sequence[str]) -> Response:
 def replayed(
     decision_id: str, read: Callable[[], object], view: Callable[[], str], modes: Sequence[str] = REPLAY_MODES
 ) -> ReplaySummary:
-    """Makes a decision again, over whatever it was asked.
+    """Decides a decision again, for any protocol.
 
     Args:
         decision_id: The decision.
-        read: Reads the Replay Request, once the caller is known; raises GateError.
-        view: Reads the view that was asked for beside it; raises GateError.
-        modes: The modes that may be asked for, the default first.
+        read: Reads the Replay Request, after the caller is known; raises `GateError`.
+        view: Reads the view outside of the body; raises `GateError`.
+        modes: The allowed modes, the default first.
 
     Raises:
-        GateError: The decision cannot be made again.
+        GateError: The decision cannot be decided again.
     """
     rehearsal, stored, body = _basis(decision_id, read)
     if is_advisory(stored.record):

@@ -1,4 +1,4 @@
-"""What the outcomes of a policy's decisions say of it."""
+"""Reports on policies from the outcomes of their decisions."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ Asked = TypeVar("Asked", bound=Question)
 blueprint = Blueprint("reports", __name__)
 
 MAX_CHANGES: Final = 50
-"""How many policy tables are looked at for changes, the newest."""
+"""The number of newest policy tables that are checked for changes."""
 
 
 @blueprint.get("/api/decision/policies/<policy_id>/effectiveness")
 def get_effectiveness(policy_id: str) -> Response:
-    """How well the policy does, counted over its decisions in the caller's scope.
+    """The effectiveness of the policy, counted over its decisions in the caller's scope.
 
-    A policy that has none there is one without decisions, whether or not there is one of that id.
+    An unknown policy id gets the report of a policy without decisions.
     """
     authority = authenticate("read", code="SVC_POLICY_EFFECTIVENESS_UNAUTHORIZED")
     question = _asked(EffectivenessQuestion, policy_id=policy_id)
@@ -47,9 +47,9 @@ def get_effectiveness(policy_id: str) -> Response:
 
 @blueprint.get("/api/decision/policies/<policy_id>/anomalies")
 def get_anomalies(policy_id: str) -> Response:
-    """What is anomalous about the policy's decisions in the caller's scope.
+    """The anomalies of the policy's decisions in the caller's scope.
 
-    A policy that has none there is one without decisions, whether or not there is one of that id.
+    An unknown policy id gets the report of a policy without decisions.
     """
     authority = authenticate("read", code="SVC_POLICY_ANOMALIES_UNAUTHORIZED")
     report = state().reports.answer(authority.scope_id, _asked(AnomaliesQuestion, policy_id=policy_id))
@@ -63,13 +63,13 @@ def get_anomalies(policy_id: str) -> Response:
 
 @blueprint.get("/api/policy-alerts")
 def get_policy_alerts() -> Response:
-    """The open anomalies of high severity, of all policies of the caller's scope, and what changed in policy tables."""
+    """The open anomalies of high severity of all policies in the caller's scope, and the changes of policy tables."""
     return json_response(_alerts())
 
 
 @blueprint.get("/api/policy-alerts.atom")
 def get_policy_alerts_feed() -> Response:
-    """The same as an Atom feed."""
+    """The same alerts as an Atom feed."""
     base_url = state().instance.settings.base_url
     return Response(atom(_alerts(), base_url), content_type="application/atom+xml; charset=utf-8")
 
@@ -85,7 +85,7 @@ def _alerts() -> dict[str, Any]:
 def get_confidence(policy_id: str) -> Response:
     """How far the outcomes of the policy's decisions support it.
 
-    A policy that has none in the caller's scope is insufficiently known, whether or not there is one of that id.
+    An unknown policy id gets the report of a policy without decisions, which is insufficiently known.
     """
     authority = authenticate("read", code="SVC_POLICY_CONFIDENCE_UNAUTHORIZED")
     question = _asked(ConfidenceQuestion, policy_id=policy_id)
@@ -99,9 +99,9 @@ def get_confidence(policy_id: str) -> Response:
 
 @blueprint.get("/api/decision/policies/<policy_id>/benchmarks")
 def get_benchmarks(policy_id: str) -> Response:
-    """How the policy does beside that of other scopes that take part.
+    """The policy compared with that of other participating scopes.
 
-    A policy that has no decisions in the caller's scope is one without any, whether or not there is one of that id.
+    An unknown policy id gets the report of a policy without decisions.
     """
     authority = authenticate("read", code="SVC_POLICY_BENCHMARKS_UNAUTHORIZED")
     report = state().reports.answer(authority.scope_id, _asked(BenchmarksQuestion, policy_id=policy_id))

@@ -1,4 +1,4 @@
-"""Held decisions: their owners' resolutions are taken here, and where a review stands is answered."""
+"""Held decisions: stores the resolutions of their owners, and returns the state of a review."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CODE = "SVC_RESOLUTION_UNAUTHORIZED"
 
 @blueprint.post("/api/decision/<decision_id>/resolution")
 def resolve(decision_id: str) -> Response:
-    """Stores the resolution of a held decision, or replays that of a used idempotency key."""
+    """Stores the resolution of a held decision, or replays the resolution of a used idempotency key."""
     sent = read_body()
     caller = recognize("resolve", code=_CODE)
     key = request.headers.get("x-idempotency-key")
@@ -38,7 +38,7 @@ def resolve(decision_id: str) -> Response:
 
 @blueprint.get("/api/decision/<decision_id>/resolution")
 def review(decision_id: str) -> Response:
-    """Where the review of a decision stands, for any key of its scope: a guard's key decides, and may not read."""
+    """The state of a decision's review, for any key of its scope, because a guard's key may have no access `read`."""
     with refusing(_CODE):
         authority = identify()
         try:

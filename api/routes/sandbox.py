@@ -1,7 +1,7 @@
-"""POST /api/sandbox/decide: the shape of a decision, for anyone, without a key.
+"""`POST /api/sandbox/decide`: a trial decision for everyone, without a key.
 
-Nothing is stored, signed or registered, and nothing of the ledger is read. A key or an idempotency key that is sent
-along is not looked at.
+The endpoint stores, signs, and registers nothing, and does not read the ledger. It ignores a key and an idempotency key
+in the request.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ blueprint = Blueprint("sandbox", __name__)
 
 @blueprint.post("/api/sandbox/decide")
 def try_out() -> Response:
-    """Answers a Decision Request in the shape of a Decision Record, marked as the sandbox's."""
+    """Answers a Decision Request in the form of a Decision Record, marked as an answer of the sandbox."""
     sent = read_body(MAX_SANDBOX_BODY)
     settings = state().instance.settings
     require_client_rate("sandbox", settings.sandbox_requests_per_minute)

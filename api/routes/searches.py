@@ -1,4 +1,4 @@
-"""GET /api/decisions: the decisions of the caller's scope, found by what they were."""
+"""`GET /api/decisions`: finds decisions of the caller's scope."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def find_decisions() -> Response:
     criteria, oldest_first = _criteria(now), query_choice("order", _ORDERS) == "oldest"
     if criteria.state is None and (oldest_first or criteria.owner is not None):
         name = "order" if oldest_first else "owner"
-        raise _refused(name, "needs the parameter state beside it; send for example state=held as well.")
+        raise _refused(name, "needs the parameter state; also send, for example, state=held.")
     limit, before = query_integer("limit", default=20, lowest=1, highest=1000), query_cursor()
     page = state().instance.ledger.decisions.search(
         authority.scope_id, criteria, limit=limit, before=before, oldest_first=oldest_first

@@ -1,4 +1,4 @@
-"""What the service is set up to do, and how much proof it holds."""
+"""The service's configuration, and the amount of proof in the instance."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ blueprint = Blueprint("service", __name__)
 
 @blueprint.get("/api/runtime-config")
 def runtime_config() -> Response:
-    """What a caller may have to know of how this service is set up; nothing secret."""
+    """The configuration that callers may need, without secrets."""
     settings = state().instance.settings
     return json_response(
         {
@@ -55,7 +55,7 @@ def runtime_config() -> Response:
 
 @blueprint.get("/api/proof-metrics")
 def proof_metrics() -> Response:
-    """How much proof the instance holds, over all of its scopes; opened by the metrics token."""
+    """The amount of proof in the instance, for all scopes. It needs the metrics token."""
     require_metrics_token()
     instance = state().instance
     totals = instance.ledger.entries.totals()

@@ -1,4 +1,4 @@
-"""Verification: of any exported record or packet, by anyone, and of stored records, by their scope."""
+"""Verifies exported records and packets for everyone, and stored records for their scope."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ blueprint = Blueprint("verification", __name__)
 
 @blueprint.get("/api/decision/verify")
 def describe() -> Response:
-    """What the verify endpoint takes and answers."""
+    """The fields of the verify endpoint."""
     return _description(
         "/api/decision/verify",
         {"decision_record_version": RECORD},
@@ -39,7 +39,7 @@ def describe() -> Response:
 
 @blueprint.get("/api/decision/packet/verify")
 def describe_packets() -> Response:
-    """What the verify endpoint of packets takes and answers."""
+    """The fields of the verify endpoint for packets."""
     return _description(
         "/api/decision/packet/verify",
         {"decision_packet_version": PACKET, "decision_record_version": RECORD},
@@ -77,13 +77,13 @@ def verify_exported() -> Response:
 
 
 def exported(document: Json) -> Verification:
-    """Verifies an exported record without looking it up, over whatever it was sent.
+    """Verifies an exported record without looking it up, for any protocol.
 
     Args:
-        document: The record, or a wrapper with it, its request and a key.
+        document: The record, or a wrapper with it, its request, and a key.
 
     Raises:
-        GateError: The document holds no record that could be verified.
+        GateError: The document has no record that could be verified.
     """
     sent = _material(document, RECORDS)
     return _verify(sent.subject, sent.input, sent.public_key)
@@ -113,15 +113,15 @@ def _material(document: Json, of: Subject) -> Material:
 
 @blueprint.get("/api/decision/<decision_id>/verify")
 def verify_stored(decision_id: str) -> Response:
-    """Verifies the stored record of a decision, with the request it answered."""
+    """Verifies the stored record of a decision with its request."""
     return json_response(stored(decision_id).to_dict())
 
 
 def stored(decision_id: str) -> Verification:
-    """Verifies the stored record of a decision, with the request it answered, over whatever it was asked.
+    """Verifies the stored record of a decision with its request, for any protocol.
 
     Raises:
-        GateError: The caller may not, or there is no such decision.
+        GateError: The caller has no access, or there is no such decision.
     """
     authority = authenticate("read")
     instance = state().instance
@@ -130,20 +130,20 @@ def stored(decision_id: str) -> Verification:
 
 @blueprint.post("/api/decision/<decision_id>/verify")
 def verify_supplied(decision_id: str) -> Response:
-    """Verifies a supplied record as that of a decision; without one, the stored record."""
+    """Verifies that a supplied record belongs to a decision; without one, verifies the stored record."""
     sent = read_body(MAX_VERIFY_BODY)
     return json_response(supplied(decision_id, lambda: _parsed(sent) if sent else {}).to_dict())
 
 
 def supplied(decision_id: str, read: Callable[[], Json]) -> Verification:
-    """Verifies a supplied record as that of a decision, over whatever it was sent; without one, the stored record.
+    """Verifies that a supplied record belongs to a decision, for any protocol; without one, verifies the stored record.
 
     Args:
         decision_id: The decision.
-        read: Reads what was supplied, once the caller is known; raises GateError.
+        read: Reads the supplied record, after the caller is known; raises `GateError`.
 
     Raises:
-        GateError: The caller may not, or there is nothing to verify.
+        GateError: The caller has no access, or there is nothing to verify.
     """
     authority = authenticate("read")
     body = read()

@@ -1,4 +1,4 @@
-"""POST /api/v1/workflows/{ticketing_system}/refund: a help desk's question about a refund."""
+"""`POST /api/v1/workflows/{ticketing_system}/refund`: a help desk's question about a refund."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ blueprint = Blueprint("workflows", __name__)
 
 @blueprint.post("/api/v1/workflows/<ticketing_system>/refund")
 def refund(ticketing_system: str) -> Response:
-    """What the policy table says about a ticket's refund; with a key, as a Decision Record."""
+    """The answer of the policy table about a ticket's refund; with a key, as a Decision Record."""
     if ticketing_system not in TICKETING_SYSTEMS:
         raise NotFound(
             "SVC_API_NOT_FOUND", f"There is no workflow of that help desk; use {', '.join(TICKETING_SYSTEMS)}."

@@ -1,7 +1,7 @@
-"""Events are delivered beside the service, in a process of their own.
+"""The delivery of webhook events, in a separate process next to the service.
 
-    starting    keeping the process running; loaded by `gate serve`, without what delivers
+    starting    keeps the process running; `gate serve` loads only this
     process     the process itself: `python -m api.webhooks.process`
 
-What it delivers with is `gate.services.webhooks`.
+The process delivers with `gate.services.webhooks`.
 """

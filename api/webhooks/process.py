@@ -1,8 +1,8 @@
 """`python -m api.webhooks.process HOME SERVER`: the process that `gate serve` starts to deliver webhooks.
 
-Of all hosts of an instance one delivers at a time: the one that holds the lease, a lock of the ledger that ends with
-the process. The lease is taken anew twice a minute, so that a host whose connection to the database was lost does not
-go on beside another one.
+Only one host of an instance delivers at a time: the host with the lease, a lock in the ledger that ends with the
+process. The process takes the lease again twice a minute. So a host that lost its connection to the database stops when
+another host starts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Keeping the process running that delivers webhooks."""
+"""Keeps the process that delivers webhooks running."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ def webhook_process(home: Path, server: int) -> AbstractContextManager[None]:
 
     Args:
         home: The instance's directory.
-        server: The process that it belongs to, and ends with.
+        server: The process whose end also ends this process.
     """
     return kept_running([sys.executable, "-m", "api.webhooks.process", str(home), str(server)])

@@ -1,6 +1,6 @@
-"""The processes that answer requests: how many run, how the last ones died, and when dead ones are started again.
+"""The processes that answer requests: their number, their deaths, and their restarts.
 
-`roster` is the policy and the report, without a process. `server` is the web server's parent process, and the only
-module that relies on parts of granian that granian does not promise to keep. `companions` keeps the processes running
-that work beside them. `placement` keeps each worker to one processor.
+`roster` has the restart policy and the report, without processes. `server` is the web server's parent process. Only
+this module relies on undocumented parts of `granian`. `companions` keeps the processes next to the workers running.
+`placement` binds each worker to one processor.
 """

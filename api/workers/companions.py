@@ -1,4 +1,4 @@
-"""Processes that work beside the workers: kept running as long as their server, and ended with it."""
+"""Processes next to the workers. They are kept running as long as their server, and end with it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def kept_running(command: list[str], *, stale: Path | None = None) -> Iterator[N
     """Keeps a process running while the block runs.
 
     Args:
-        command: What starts it.
-        stale: A socket that it makes; one left by the last process would be taken for one that listens.
+        command: The command that starts it.
+        stale: The socket that it creates. A socket of an earlier process is removed, because it would look active.
     """
     keeper = _Keeper(command, stale)
     keeper.start()
@@ -35,7 +35,7 @@ def kept_running(command: list[str], *, stale: Path | None = None) -> Iterator[N
 
 
 def end_with(server: int) -> None:
-    """Ends this process, at once, when its server is gone; whatever it was doing.
+    """Ends this process immediately when its server is gone.
 
     Args:
         server: The process id of the server, which started this process.

@@ -1,7 +1,7 @@
-"""Where workers run: one to each processor, where a server has as many workers as the machine has processors.
+"""Binds each worker to one processor, if a server has as many workers as the machine has processors.
 
-A worker's threads take turns at the interpreter. Where the kernel spreads them over processors, each turn moves what
-the worker works on from one processor's cache to another's; workers that keep to one answer about a third more.
+A worker's threads take turns at the interpreter. If the kernel spreads them over processors, each turn moves the
+worker's data from one processor's cache to another. Bound workers answer about a third more requests.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _kept: list[int] = []
 
 
 def processors_to_keep_to(workers: int) -> str:
-    """The processors that a server's workers are to keep to, as `PROCESSORS_VARIABLE` tells them; "" for none.
+    """The processors for a server's workers, in the form of `PROCESSORS_VARIABLE`; "" for none.
 
-    With fewer workers than processors the kernel has room to find a better place; and a container that may use part of
-    a large machine sees all of its processors, of which it must not choose one that others use as well.
+    With fewer workers than processors, the kernel finds better places. A container with a part of a large machine sees
+    all processors, and must not choose one that others use too.
     """
     if sys.platform != "linux":
         return ""
@@ -32,14 +32,14 @@ def processors_to_keep_to(workers: int) -> str:
 
 
 def keep_to_one(lock_file: Path) -> int | None:
-    """Binds this process to a processor that no other worker on the same lock file keeps to.
+    """Binds this process to a processor that no other worker with the same lock file uses.
 
     Args:
-        lock_file: Held, a byte for each processor, by the workers of all servers of an instance. The kernel frees what
-            a worker held when it ends, however it ends.
+        lock_file: The workers of all servers of an instance lock one byte of it for each processor. The kernel releases
+            the lock of a worker that ends.
 
     Returns:
-        The processor; None where none is to be kept to, or none is left.
+        The processor; None if workers are not bound, or no processor is left.
     """
     named = os.environ.get(PROCESSORS_VARIABLE, "")
     if sys.platform != "linux" or not named:

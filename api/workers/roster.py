@@ -1,4 +1,4 @@
-"""Which workers run, and when a dead one is started again.
+"""The state of the workers, and the policy for restarts.
 
 The parent process keeps a `Roster` and writes it to a file that its workers read, so that each of them can report it:
 
@@ -6,9 +6,9 @@ The parent process keeps a `Roster` and writes it to a file that its workers rea
      "last_deaths": [{"worker": 2, "at": "2026-11-24T20:40:07.512Z", "cause": "signal SIGKILL",
                       "ran_seconds": 4.2}, ...]}
 
-Seconds are those of the machine's monotonic clock, which its processes share. The first death is followed by a restart
-at once. A worker that dies again before it has run for `STABLE_SECONDS` waits 0.5 seconds, then twice as long each
-time, up to `LONGEST_PAUSE`.
+Seconds are those of the machine's monotonic clock, which its processes share. After the first death, a worker restarts
+at once. A worker that dies again within `STABLE_SECONDS` waits 0.5 seconds, and then twice as long each time, up to
+`LONGEST_PAUSE`.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from api.http.logs import places
 from gate.ids import timestamp
 
 STABLE_SECONDS: Final = 30.0
-"""A worker that has run for so long has recovered: its earlier deaths no longer count."""
+"""After this time a worker has recovered, and its earlier deaths no longer count."""
 
 CRASH_LOOP: Final = 3
 """A worker is crash-looping from this many deaths on, none of them `STABLE_SECONDS` after its start."""
 
 SHORT_SECONDS: Final = 10.0
-"""For so long fewer workers than asked for may run before that degrades readiness; a restart takes a few seconds."""
+"""Fewer workers than requested may run for this time before readiness degrades. A restart takes a few seconds."""
 
 LONGEST_PAUSE: Final = 10.0
 _FIRST_PAUSE: Final = 0.5
@@ -53,7 +53,7 @@ class Slot(TypedDict):
 
 
 class Death(TypedDict):
-    """The unrequested end of a worker: when (a timestamp), why, and how long it had run."""
+    """An unexpected end of a worker: its timestamp, its cause, and how long the worker had run."""
 
     worker: int
     at: str
@@ -62,7 +62,7 @@ class Death(TypedDict):
 
 
 class Facts(TypedDict):
-    """Everything that is known of the workers, as it stands in the file."""
+    """The state of all workers, as in the file."""
 
     workers: list[Slot]
     deaths: int
@@ -70,7 +70,7 @@ class Facts(TypedDict):
 
 
 class WorkersPart(TypedDict):
-    """The part of readiness about workers: how many of how many run, and how the last ones died."""
+    """The part of readiness about workers: how many run, how many should run, and how the last ones died."""
 
     ready: bool
     reason: NotRequired[str]
@@ -127,12 +127,12 @@ class Roster:
         return sorted(worker for worker, at in self._restart_at.items() if at <= now)
 
     def next_restart(self, now: float) -> float | None:
-        """How many seconds remain until the next restart is due; None where no worker is dead."""
+        """The number of seconds until the next restart is due; None if no worker is dead."""
         return max(0.0, min(self._restart_at.values()) - now) if self._restart_at else None
 
 
 def pause_after(streak: int) -> float:
-    """The pause in seconds before a restart, after so many deaths in a row."""
+    """The pause in seconds before a restart, after a number of deaths in a row."""
     return 0.0 if streak <= 1 else min(_FIRST_PAUSE * 2.0 ** min(streak - 2, 16), LONGEST_PAUSE)
 
 
@@ -176,7 +176,7 @@ def write_facts(directory: Path, facts: Facts) -> None:
 
 
 def read_facts(directory: Path) -> Facts | None:
-    """What the parent process wrote last; None where it wrote nothing that can be read."""
+    """The state that the parent process wrote last; None if there is none or it is unreadable."""
     try:
         found: Facts = json.loads((directory / _FILE).read_text())
     except (OSError, ValueError):
@@ -193,7 +193,7 @@ def starting(directory: Path, log: FilteringBoundLogger) -> Iterator[None]:
         log: The log.
 
     Raises:
-        SystemExit: The block raised. Its message stays untold, because it could quote a secret.
+        SystemExit: The block raised. Its message is not logged, because it could quote a secret.
     """
     try:
         yield
@@ -208,7 +208,7 @@ def starting(directory: Path, log: FilteringBoundLogger) -> Iterator[None]:
 
 
 def take_reason(directory: Path, pid: int) -> str | None:
-    """The reason that a dead process left, which is then removed; None where it left none."""
+    """Takes the reason that a dead process left, and removes it; None if there is none."""
     file = directory / _reason_file(pid)
     try:
         reason = file.read_text()

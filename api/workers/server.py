@@ -1,10 +1,11 @@
-"""The web server's parent process: granian's, except that it never gives up on a worker.
+"""The web server's parent process. It is the parent process of `granian`, but it never gives up on a worker.
 
-granian 2.8 ends the whole server when a worker dies twice within 5.5 seconds, and has no setting for that. It also
-waits for each worker in two threads at once, so that at a stop one of them can miss that the worker has ended, and
-report that it was killed. This module replaces granian's loop and its watching threads by one loop that reaps workers
-itself. It relies on parts that granian does not document, listed here; the project pins the exact version, and
-tests/api/workers shows that they are there and do what is expected of them:
+`granian` 2.8 ends the whole server when a worker dies twice within 5.5 seconds, and has no setting for that. It also
+waits for each worker in two threads. At a stop, one of them can miss that the worker has ended, and report that it was
+killed. This module replaces the loop and the watching threads of `granian` by one loop that reaps workers itself.
+
+It relies on these undocumented parts of `granian`. The project pins the exact version, and the tests in
+`tests/api/workers` check these parts:
 
 - `MPServer._serve_loop(spawn_target, target_loader)`, which runs between `startup` and `shutdown`;
 - `MPServer._spawn_worker(idx, target, callback_loader)`, `wrks`, `interrupt_signal`, `reload_signal`, `_reload`;
@@ -30,10 +31,10 @@ from gate.clock import utc_now
 
 
 class Server(MPServer):
-    """A granian server whose dead workers are started again, with growing pauses, for as long as it runs."""
+    """A `granian` server that restarts dead workers, with growing pauses, as long as it runs."""
 
     def __init__(self, target: str, *, directory: Path, log: FilteringBoundLogger, **settings: Any) -> None:
-        """Takes the application's factory, a private folder for the roster, the log, and granian's own settings."""
+        """Takes the application's factory, a private folder for the roster, the log, and the settings of `granian`."""
         super().__init__(target, **settings)
         self._directory = directory
         self._log = log

@@ -4,8 +4,8 @@ Each year is made by the product's own code into a ledger of its own, exported, 
 looked at. An alarm is an anomaly of high severity. An incident is found where one in its scope and policy overlaps its
 days; one that overlaps none is a false alarm, and in a year without incidents every one is. An incident is listed where
 an anomaly of medium severity does: a report recommends to review it, and no alert is made of it. The report's
-thresholds are no part of this: docs/anomaly-formulas.md says where they come from. `bench.parts.series` makes series of
-a metric, in which a change is found at medium or high severity.
+thresholds are no part of this: docs/reference/formulas/anomaly-metrics.md has their sources. `bench.parts.series`
+makes series of a metric, in which a change is found at medium or high severity.
 """
 
 from __future__ import annotations

@@ -125,7 +125,13 @@ def _goals(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
         judged("dry run, cold", whole["cold"]["median_s"], _SECONDS, unit="s"),
         judged("peak memory", max(each["memory"]["max_mb"] for each in figures.values()), _MEMORY_MB, unit="MB"),
         *(
-            judged(f"{peer} beside {name}", figures[name][f"{peer}/it"]["median"], _ZEN_RATIO, unit="times", least=True)
+            judged(
+                f"{peer} compared with {name}",
+                figures[name][f"{peer}/it"]["median"],
+                _ZEN_RATIO,
+                unit="times",
+                least=True,
+            )
             for name, peer in (("dry run", "zen_decision of both"), ("deciding alone", "zen_decision"))
         ),
     ]

@@ -66,7 +66,7 @@ _ALONE: Final = "append, alone"
 _WHOLE: Final = "whole request, append alone"
 
 BUDGET: Final = {_FRAMEWORK: 200, _KEY: 20, _READ: 40, _RECORD: 120, _APPEND: 100, _ANSWER: 40}
-"""The processor time that each stage may take, in microseconds; docs/performance.md explains it."""
+"""The processor time that each stage may take, in microseconds; docs/explanation/performance.md explains it."""
 
 _TOGETHER: Final = 550
 

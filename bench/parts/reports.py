@@ -164,13 +164,22 @@ def run(*, quick: bool) -> dict[str, Any]:
             unit="ms",
         ),
         judged("peak memory after the first", memory["one_policy"], _MEMORY_MB, unit="MB"),
-        judged("roll-up beside DuckDB", rolled["roll_up/duckdb"]["median"], _DUCKDB_RATIO, unit="times"),
+        judged("roll-up compared with DuckDB", rolled["roll_up/duckdb"]["median"], _DUCKDB_RATIO, unit="times"),
         judged(
-            "pandas beside the roll-up", rolled["pandas/roll_up"]["median"], _PANDAS_RATIO, unit="times", least=True
+            "pandas compared with the roll-up",
+            rolled["pandas/roll_up"]["median"],
+            _PANDAS_RATIO,
+            unit="times",
+            least=True,
         ),
-        judged("decide's p99 beside reports", deciding["p99 beside/still"]["median"], _P99_RATIO, unit="times"),
         judged(
-            "decide's rate beside the export",
+            "99th percentile of decide, during reports",
+            deciding["p99 beside/still"]["median"],
+            _P99_RATIO,
+            unit="times",
+        ),
+        judged(
+            "rate of decide, during the export",
             deciding["rate exporting/still"]["median"],
             _EXPORTING_RATIO,
             unit="times",

@@ -85,7 +85,7 @@ def run(*, quick: bool) -> dict[str, Any]:
         "route/version": beside.to_dict(),
         "goals": [
             {
-                "what": "processor time by the route beside a named version",
+                "what": "processor time by the route, compared with a named version",
                 "figure": round(beside.median, 4),
                 "unit": "times",
                 "least": False,

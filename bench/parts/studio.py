@@ -267,7 +267,7 @@ def _keystrokes(
     """Milliseconds until the answer to a key that breaks the draft, and to one that mends it; and seconds from a mended
     draft of another meaning until its findings.
     """
-    taken: dict[str, list[float]] = {"that breaks the draft": [], "that mends it": []}
+    taken: dict[str, list[float]] = {"that breaks the draft": [], "that fixes it": []}
     findings = []
     with _serving(subject, directory) as dashboard:
         tab = _open(browser, dashboard, "draft", id=subject.typed)
@@ -280,7 +280,7 @@ def _keystrokes(
                 page.keyboard.press(key)
             for name, key, state in (
                 ("that breaks the draft", "x", "Not valid"),
-                ("that mends it", "Backspace", "Valid"),
+                ("that fixes it", "Backspace", "Valid"),
             ):
                 time.sleep(_LOOKS_SECONDS)
                 ms = tab.press(key, "#part-state", state)
@@ -332,15 +332,15 @@ def _dry_runs(
         clicks = pool.submit(asyncio.run, _click(dashboard, subject, over))
         try:
             for _ in range(runs):
-                first = tab.page.evaluate(_UNTIL, [make, part, "Deciding anew", 0])
-                count = tab.page.evaluate(_UNTIL, [None, part, "Deciding anew", 1])
-                rest = tab.page.evaluate(_UNTIL, [None, part, "The dry run of", 0])
+                first = tab.page.evaluate(_UNTIL, [make, part, "Repeating decisions", 0])
+                count = tab.page.evaluate(_UNTIL, [None, part, "Repeating decisions", 1])
+                rest = tab.page.evaluate(_UNTIL, [None, part, "Dry run of", 0])
                 taken["first progress"].append(first)
                 taken["first count"].append(first + count)
                 taken["whole"].append(first + count + rest)
             for number in range(stops):
                 # Somewhere else each time: before it counts, and while it does.
-                tab.page.evaluate(_UNTIL, [make, part, "Deciding anew", number and 1])
+                tab.page.evaluate(_UNTIL, [make, part, "Repeating decisions", number and 1])
                 taken["stopped"].append(tab.page.evaluate(_UNTIL, ['[data-act="stop_proof"]', part, "was stopped", 0]))
         finally:
             over.set()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from sphinx.application import Sphinx
 
 from gate import __version__
 
@@ -35,3 +39,19 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx with the application that it builds with."""
+    # Before napoleon, which reads the sections that follow.
+    app.connect("autodoc-process-docstring", _mark_code, priority=400)
+
+
+def _mark_code(_app: Sphinx, _what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
+    """Marks indented text before the sections as code, as it is meant in a docstring, and not as a quotation."""
+    for number in range(len(lines) - 1, 0, -1):
+        sections = any(re.match(r"(Args|Attributes|Raises|Returns|Yields):$", line) for line in lines[:number])
+        if not sections and lines[number].startswith("    ") and not lines[number - 1].strip():
+            before = next((line for line in reversed(lines[:number]) if line.strip()), "")
+            if not before.startswith("    "):
+                lines[number:number] = ["::", ""]

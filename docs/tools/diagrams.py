@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -16,11 +18,13 @@ def rendered(source: str) -> str:
     return svg.rstrip("\n") + "\n"
 
 
-def main() -> None:
-    """Renders every diagram."""
+def main(folder: Path = FOLDER) -> None:
+    """Renders every diagram, into a folder."""
     for source in sorted(FOLDER.glob("*.mmd")):
-        source.with_suffix(".svg").write_text(rendered(source.read_text()))
+        (folder / f"{source.stem}.svg").write_text(rendered(source.read_text()))
+    # The renderer prints what it leaked where a process ends in the ordinary way.
+    os._exit(0)
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(Path, sys.argv[1:2]))

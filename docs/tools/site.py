@@ -10,129 +10,119 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 from sphinx.cmd.build import build_main
 
+import workbench
+
 ROOT: Final = Path(__file__).parents[2]
 DOCS: Final = ROOT / "docs"
-SOURCES: Final = ROOT / "build" / "site-sources"
-SITE: Final = ROOT / "build" / "site"
+MAP: Final = DOCS / "README.md"
 ROOT_PAGES: Final = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
-"""The pages at the root that the site has as well; the README is for those who look at the repository."""
+"""The pages at the root that the site has as well; the README is for readers of the repository."""
 
-PYTHON: Final = {
-    "gate.client": ["gate.client"],
-    "workbench.lake": ["workbench.lake.reader", "workbench.lake.verify"],
-    "workbench.engines": [
-        "workbench.engines.effectiveness",
-        "workbench.engines.confidence",
-        "workbench.engines.anomalies",
-        "workbench.engines.benchmarks",
-        "workbench.engines.counterfactuals",
-        "workbench.engines.activity",
-        "workbench.engines.glance",
-        "workbench.engines.listing",
-    ],
-}
-"""The modules with a reference from their docstrings, by its page."""
+PYTHON: Final = ["gate.client", *sorted({getattr(workbench, name).__module__ for name in workbench.__all__})]
+"""The modules with a page from their docstrings."""
 
+_PYTHON_PAGE: Final = DOCS / "reference" / "python.md"
 _LINK: Final = re.compile(r"(!?\[[^\]]*\])\(([^)#\s]*)(#[^)\s]*)?\)")
 _FENCE: Final = re.compile(r"^```.*?^```", flags=re.MULTILINE | re.DOTALL)
 
 
-def main() -> int:
-    """Builds the site; the exit code, which is not 0 where the builder warns of anything."""
-    prepare()
-    shutil.rmtree(SITE, ignore_errors=True)
+def main(folder: Path = ROOT / "build" / "site") -> int:
+    """Builds the site in a folder; the exit code."""
+    return build(folder.with_name(f"{folder.name}-sources"), folder)
+
+
+def build(sources: Path, folder: Path) -> int:
+    """Builds the site in a folder, from copies of the pages in another; the exit code, 0 unless the builder warns."""
+    shutil.rmtree(sources, ignore_errors=True)
+    for name, content in copies():
+        (sources / name).parent.mkdir(parents=True, exist_ok=True)
+        (sources / name).write_bytes(content)
+    shutil.rmtree(folder, ignore_errors=True)
     options = ["--fail-on-warning", "--keep-going", "--quiet", "--fresh-env"]
-    return build_main([*options, "--conf-dir", str(Path(__file__).parent), str(SOURCES), str(SITE)])
+    return build_main([*options, "--conf-dir", str(Path(__file__).parent), str(sources), str(folder)])
 
 
-def prepare() -> None:
-    """Writes what the site is built from into build/site-sources."""
-    shutil.rmtree(SOURCES, ignore_errors=True)
-    for page in _pages():
-        text = adapted(page)
-        if page == DOCS / "README.md":
-            text += "".join(_navigation(page))
-        elif page.name == "README.md":
-            text += _toctree(sorted(_target(each) for each in page.parent.glob("*.md") if each != page), page)
-        elif page == DOCS / "reference" / "python.md":
-            text += _toctree([SOURCES / "reference" / "python" / f"{name}.md" for name in PYTHON], page)
-        _write(_target(page), text)
-    for name, modules in PYTHON.items():
-        _write(SOURCES / "reference" / "python" / f"{name}.md", _python(name, modules))
+def copies() -> Iterator[tuple[Path, bytes]]:
+    """What the site is built from: the path of each file in the folder of sources, and its content."""
+    for page in [*(ROOT / name for name in ROOT_PAGES), *sorted(DOCS.rglob("*.md"))]:
+        text = page.read_text()
+        yield _place(page), (_adapted(page, text) + "".join(_navigation(page, text))).encode()
+        for linked in _linked(page, text):
+            if linked.is_file() and _place(linked).suffix != ".md":
+                yield _place(linked), linked.read_bytes()
+    for module in PYTHON:
+        directive = f".. automodule:: {module}\n   :members:\n"
+        yield _python(module), f"# {module}\n\n```{{eval-rst}}\n{directive}```\n".encode()
 
 
-def adapted(page: Path) -> str:
-    """A page with its links as the site needs them. Files that it links to and that are no pages are copied."""
+def _place(path: Path) -> Path:
+    """Where the folder of sources has a file of the project."""
+    if path.parent == ROOT and path.name in ROOT_PAGES:
+        return Path(path.name.lower())
+    if path.name == "README.md" and path.is_relative_to(DOCS):
+        return path.relative_to(DOCS).with_name("index.md")
+    if path.suffix in (".md", ".svg", ".png") and path.is_relative_to(DOCS):
+        return path.relative_to(DOCS)
+    # Another page is shown as a text: the builder would take it for one of its own.
+    copied = Path("files") / path.relative_to(ROOT)
+    return copied.with_suffix(".md.txt") if path.suffix == ".md" else copied
+
+
+def _python(module: str) -> Path:
+    return _place(_PYTHON_PAGE).with_suffix("") / f"{module}.md"
+
+
+def _linked(page: Path, text: str) -> list[Path]:
+    """The files and folders of the project that a page leads to."""
+    targets = [found[2] for found in _LINK.finditer(_FENCE.sub("", text))]
+    return [(page.parent / target).resolve() for target in targets if target and "://" not in target]
+
+
+def _adapted(page: Path, text: str) -> str:
+    """A page with its links as the site needs them; a link to a folder becomes its text."""
 
     def link(found: re.Match[str]) -> str:
         shown, target, anchor = found[1], found[2], found[3] or ""
-        if not target or "://" in target or target.startswith("mailto:"):
+        if not target or "://" in target:
             return found[0]
         linked = (page.parent / target).resolve()
         if linked.is_dir():
             return shown.removeprefix("[").removesuffix("]")
-        at = _target(linked)
-        if linked.is_file() and (linked.suffix != ".md" or at.is_relative_to(SOURCES / "files")):
-            at.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(linked, at)
-        return f"{shown}({os.path.relpath(at, _target(page).parent)}{anchor})"
+        return f"{shown}({os.path.relpath(_place(linked), _place(page).parent)}{anchor})"
 
     # A block of code has no links, whatever it looks like.
-    text, parts, at = page.read_text(), [], 0
+    parts, at = [], 0
     for fence in _FENCE.finditer(text):
         parts += [_LINK.sub(link, text[at : fence.start()]), fence[0]]
         at = fence.end()
     return "".join([*parts, _LINK.sub(link, text[at:])])
 
 
-def _pages() -> list[Path]:
-    return [*(ROOT / name for name in ROOT_PAGES if (ROOT / name).exists()), *sorted(DOCS.rglob("*.md"))]
+def _navigation(page: Path, text: str) -> Iterator[str]:
+    """The pages below a page, as hidden tables of contents: for the map, one for each of its sections."""
+    if page == MAP:
+        sections = re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
+        for heading, body in sections:
+            listed = [_place(each) for each in _linked(page, body) if each.suffix == ".md" and each != MAP]
+            yield _contents(dict.fromkeys(listed), page, heading)
+    elif page == _PYTHON_PAGE:
+        yield _contents(map(_python, PYTHON), page)
+    else:
+        folder = page.parent if page.name == "README.md" else page.with_suffix("")
+        yield _contents(sorted(_place(each) for each in folder.glob("*.md") if each != page), page)
 
 
-def _target(path: Path) -> Path:
-    """Where the site's sources have a file of the project."""
-    if path.is_relative_to(SOURCES):
-        return path
-    if path.name == "README.md" and path.is_relative_to(DOCS):
-        return SOURCES / path.relative_to(DOCS).with_name("index.md")
-    if path.suffix in (".md", ".svg", ".png") and path.is_relative_to(DOCS):
-        return SOURCES / path.relative_to(DOCS)
-    if path.parent == ROOT and path.name in ROOT_PAGES:
-        return SOURCES / path.name.lower()
-    return SOURCES / "files" / path.relative_to(ROOT)
-
-
-def _navigation(page: Path) -> Iterator[str]:
-    """A hidden table of contents for each section of the map that links to pages."""
-    for heading, body in re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", page.read_text(), flags=re.MULTILINE | re.DOTALL):
-        linked = [(page.parent / found[2]).resolve() for found in _LINK.finditer(body) if found[2].endswith(".md")]
-        targets = list(dict.fromkeys(_target(each) for each in linked if each != page))
-        if targets:
-            yield _toctree(targets, page, heading)
-
-
-def _toctree(targets: list[Path], page: Path, caption: str = "") -> str:
-    here = _target(page).parent
+def _contents(pages: Iterable[Path], page: Path, caption: str = "") -> str:
+    names = [os.path.relpath(each, _place(page).parent).removesuffix(".md") for each in pages]
     options = f":caption: {caption}\n" if caption else ""
-    names = "\n".join(os.path.relpath(target, here).removesuffix(".md") for target in targets)
-    return f"\n```{{toctree}}\n:hidden:\n{options}\n{names}\n```\n"
-
-
-def _python(name: str, modules: list[str]) -> str:
-    blocks = "".join(f".. automodule:: {module}\n   :members:\n\n" for module in modules)
-    return f"# {name}\n\n```{{eval-rst}}\n{blocks}```\n"
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+    return f"\n```{{toctree}}\n:hidden:\n{options}\n{chr(10).join(names)}\n```\n" if names else ""
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*map(Path, sys.argv[1:2])))

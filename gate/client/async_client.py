@@ -1,9 +1,11 @@
-"""The client of the decision gate, for asyncio.
+"""The client of the decision gate for asyncio.
 
-async with AsyncClient("https://gate.example", key_file="gate.key", registry="keys.json", store="intents.db") as client:
-    record = await client.decide(request)
-    async with client.guard("refund_policy@2026-09-01", facts, action="issue_refund", target=("shop", "order-77")):
-        await payments.refund("order-77")
+    async with AsyncClient("https://gate.example", key_file="gate.key", registry="keys.json", store="gate.db") as gate:
+        record = await gate.decide(request)
+        async with gate.guard("refund_policy@2026-09-01", facts, action="issue_refund", target=("shop", "order-77")):
+            await payments.refund("order-77")
+
+It has the same methods as `gate.client.Client`.
 """
 
 from __future__ import annotations
@@ -36,8 +38,10 @@ T = TypeVar("T")
 
 
 class AsyncClient(BaseClient[AsyncGuard, "httpx.AsyncBaseTransport"], AsyncEndpoints):
-    """The service for asyncio: every endpoint is a coroutine method, guards are entered with `async with`, and recovery
-    hooks may be coroutine functions. All else is as in `Client`.
+    """The client for asyncio. It has the methods of `Client`.
+
+    Each endpoint is a coroutine method, and you enter guards with `async with`. Recovery hooks may be coroutine
+    functions.
     """
 
     def _open(self, transport: httpx.AsyncBaseTransport | None, delivery_transport: httpx.BaseTransport | None) -> None:
@@ -64,7 +68,7 @@ class AsyncClient(BaseClient[AsyncGuard, "httpx.AsyncBaseTransport"], AsyncEndpo
 
         Raises:
             RequestRefused: As `Client.guarded`.
-            TypeError: The function is no coroutine function.
+            TypeError: The function is not a coroutine function.
         """
         said: Asked = {
             "rulebook": rulebook,
@@ -91,13 +95,13 @@ class AsyncClient(BaseClient[AsyncGuard, "httpx.AsyncBaseTransport"], AsyncEndpo
         await self._engine.close()
 
     async def __aenter__(self) -> AsyncClient:
-        """The client."""
+        """Returns the client."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
-        """Closes it."""
+        """Closes the client."""
         await self.close()
 
     def _guard(self, wanted: Proposal | str, terms: Terms) -> AsyncGuard:

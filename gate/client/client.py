@@ -1,11 +1,13 @@
-"""The client of the decision gate, for threads.
+"""The client of the decision gate for threads.
 
-client = Client("https://gate.example", key_file="gate.key", registry="receipt-keys.json", store="intents.db")
-record = client.decide(request)
-client.verify(record, request=request).verified
+    client = Client("https://gate.example", key_file="gate.key", registry="receipt-keys.json", store="intents.db")
+    record = client.decide(request)
+    client.verify(record, request=request).verified
 
-with client.guard("refund_policy@2026-09-01", facts, action="issue_refund", target=("shop", "order-77")) as permit:
-    payments.refund("order-77")
+    with client.guard("refund_policy@2026-09-01", facts, action="issue_refund", target=("shop", "order-77")) as permit:
+        payments.refund("order-77")
+
+`registry` has the keys that verify records, and `store` is the file in which the guard remembers its actions.
 """
 
 from __future__ import annotations
@@ -49,10 +51,10 @@ G = TypeVar("G")
 H = TypeVar("H")
 
 TIMEOUT: Final = 10.0
-"""How long a call may take with all its tries, in seconds, where nothing else is said."""
+"""The default time limit of a call with all its retries, in seconds."""
 
 TRIES: Final = 3
-"""How often a call is sent at most, where nothing else is said."""
+"""The default for how often the client sends a call at most."""
 
 _LONGEST_TIMEOUT: Final = 3600.0
 
@@ -60,7 +62,7 @@ Registry: TypeAlias = "Trust | Mapping[str, object] | str | os.PathLike[str]"
 
 
 class BaseClient(ABC, Generic[G, H]):
-    """What both clients do alike; `G` is their guard, and `H` the kind of HTTP transport that they send with."""
+    """The methods that both clients share. `G` is the type of their guard, and `H` the type of their HTTP transport."""
 
     def __init__(
         self,
@@ -77,27 +79,30 @@ class BaseClient(ABC, Generic[G, H]):
         transport: H | None = None,
         delivery_transport: httpx.BaseTransport | None = None,
     ) -> None:
-        """Makes a client; nothing is sent yet. What is not given comes from the environment: see
-        `gate.client.connection`.
+        """Creates a client without sending anything. Missing arguments come from environment variables.
+
+        `gate.client.connection.VARIABLES` lists these variables.
 
         Args:
-            url: The service's address.
-            key: The API key, where it is not in a file.
-            key_file: A file with the API key.
-            registry: The receipt keys that records are held to: the path of a saved registry, its document, or a Trust.
-            scope_hash: The scope that guarded actions must be decided in: `rulebook_registry.scope_hash` of its
-                records. A key of the service names it; to be given where something in between puts the key in.
+            url: The address of the service.
+            key: The API key. Pass this or `key_file`.
+            key_file: A file with the API key. The client reads a replaced file again.
+            registry: The receipt keys that records must be signed with: the path of a saved key registry, its
+                document, or a `Trust`.
+            scope_hash: The scope that must decide guarded actions, as `rulebook_registry.scope_hash` in its records.
+                API keys of the service contain it. Pass it if a proxy adds the API key.
             store: The guard's store, or the path of its file.
-            timeout: How long a call may take with all its tries, in seconds.
-            tries: How often a call is sent at most, where it may be sent again at all.
-            metrics_token_file: A file with the token that opens the metrics.
-            transport: An httpx transport of the caller's own, for proxies and the like: a `BaseTransport` for `Client`,
-                an `AsyncBaseTransport` for `AsyncClient`.
-            delivery_transport: The same for the thread that delivers reports; a `Client` without one uses `transport`.
+            timeout: The time limit of a call with all its retries, in seconds.
+            tries: How often the client sends a call at most. It repeats only calls that are safe to repeat.
+            metrics_token_file: A file with the token for the metrics endpoint.
+            transport: Your own httpx transport, for example for a proxy: a `BaseTransport` for `Client`, an
+                `AsyncBaseTransport` for `AsyncClient`.
+            delivery_transport: Your own httpx transport for the thread that delivers reports. The default of a
+                `Client` is `transport`.
 
         Raises:
-            OperatorError: The address, a key or a number is unusable.
-            MaterialRefused: The registry's document is unusable.
+            OperatorError: The address, a key or a number is invalid.
+            MaterialRefused: The document of the key registry is invalid.
         """
         if not isinstance(tries, int) or tries < 1:
             raise OperatorError(
@@ -123,22 +128,22 @@ class BaseClient(ABC, Generic[G, H]):
         """Makes what sends and what delivers."""
 
     def __repr__(self) -> str:
-        """The client by its service; never a key."""
+        """The class and the address of the service, without the key."""
         return f"<{type(self).__name__} of {self._url}>"
 
     def verify(self, record: object, *, request: object = None) -> Verification:
-        """Verifies a full record offline, against the pinned keys.
+        """Verifies a full record offline with the pinned keys.
 
         Args:
-            record: The record, as `decide` or `get_decision` gave it.
-            request: The Decision Request, where it is at hand: its hashes are checked as well.
+            record: The record, as `decide` or `get_decision` returned it.
+            request: The Decision Request. If you pass it, the hashes of the request are checked too.
 
         Returns:
-            What was found; `verified` is True only where nothing was changed and a pinned key signed it.
+            The result. `verified` is True only if the record is unchanged and a pinned key signed it.
 
         Raises:
-            OperatorError: FILE_UNREADABLE: the file of pinned keys.
-            MaterialRefused: The file of pinned keys holds none.
+            OperatorError: `FILE_UNREADABLE`: the client cannot read the file of pinned keys.
+            MaterialRefused: The file of pinned keys does not contain a key registry.
         """
         from gate.verify import verify_record
 
@@ -147,11 +152,19 @@ class BaseClient(ABC, Generic[G, H]):
     def verify_packet(
         self, packet: object, *, request: object = None, checkpoint: Mapping[str, object] | None = None
     ) -> PacketVerification:
-        """Verifies a packet offline, against the pinned keys and, where one was kept, a checkpoint of its chain.
+        """Verifies a packet offline with the pinned keys.
+
+        Args:
+            packet: The packet, as `export_packet` returned it.
+            request: The Decision Request. If you pass it, the hashes of the request are checked too.
+            checkpoint: A checkpoint of the chain that you kept. If you pass it, the packet's links are checked with it.
+
+        Returns:
+            The result, with one entry for each step.
 
         Raises:
-            OperatorError: FILE_UNREADABLE: the file of pinned keys.
-            MaterialRefused: The file of pinned keys holds none.
+            OperatorError: `FILE_UNREADABLE`: the client cannot read the file of pinned keys.
+            MaterialRefused: The file of pinned keys does not contain a key registry.
         """
         from gate.verify import verify_packet
 
@@ -175,45 +188,45 @@ class BaseClient(ABC, Generic[G, H]):
         timeout: float | None = None,
         session: Session | scoped_session[Session] | None = None,
     ) -> G:
-        """A context manager whose body runs only on a verified yes about this action, or on its owner's verified grant
-        where the verdict is review, and once for one intent.
+        """A context manager that runs its body only after a verified yes for this action, and once for each intent.
+
+        If the verdict is review, the body runs after the owner's verified grant. Entering the context manager raises
+        `Blocked`, `HeldForReview`, `GateUnavailable`, `Undecidable` or `AlreadyStarted` if the body must not run.
 
         Args:
             rulebook: `rulebook_id@version`, a reference {rulebook_id, version} or {rulebook_id, hash}, or a rulebook.
-            facts: The facts that it decides over; JSON values. Either these, or `adapter`.
-            adapter: The trusted adapter that makes the facts, and what it is given: {adapter_id, version,
-                manifest_hash, input}. `list_trusted_adapters` shows those that there are.
-            action: The action that you are about to take, such as `issue_refund`; part of the intent and of the
-                record's action_binding.
-            target: What it changes: (system, object id), or `Target` with the mutation.
-            intent: What tells this doing of the action from another on the same target: the order of a refund, the id
-                of a message. Where it is left out, the action happens once for its target, ever. Facts, what makes
-                them and the rulebook's version are no part of it, so that a retry is a retry even when they have
-                changed.
-            context: Further members of the request's context: workflow, source_record_id, actor, subject, amount,
-                currency and what else the rulebook's owner wants to see.
-            outcome_action: The action, or actions, of a yes that allow the body; default: `action`. A grant allows
-                `action` itself, whatever the outcome of the review is called.
-            max_age: How old the verdict may be when the body begins, in seconds; a grant, since it was made. Default:
-                300 for a verdict, and a grant until it ends.
-            on_review: Where the action is held for review: `raise` HeldForReview, unless its owner has answered by
-                now, or `wait` for the answer.
-            review_seconds: With `wait`, how long to wait at most, in seconds, before one last look; then HeldForReview
-                is raised. Default: 300.
-            recover: Called with AlreadyStarted where the action was begun before; returns a `Recovery`.
-            timeout: How long the decision may take with all its tries, in seconds.
-            session: A SQLAlchemy session, where the client's store is a `SqlAlchemyStore` on its database: the body's
-                start and end are then written in the session's transaction, together with what the body does. See
-                `SqlAlchemyStore.within` for when that is right.
+            facts: The facts to decide on, as JSON values. Pass these or `adapter`.
+            adapter: The trusted adapter that computes the facts, with its input: {adapter_id, version, manifest_hash,
+                input}. `list_trusted_adapters` returns the available adapters.
+            action: The action that you are about to take, such as `issue_refund`. It is part of the intent and of the
+                record's `action_binding`.
+            target: The object that the action changes: (system, object id), or a `Target` with the mutation.
+            intent: A text that distinguishes this run of the action from other runs on the same target, such as the
+                id of a refund order or of a message. Without it, the action happens only once for its target. The
+                facts, the adapter, and the rulebook version are not part of the intent, so a retry stays a retry if
+                they change.
+            context: Further fields of the request's context: `workflow`, `source_record_id`, `actor`, `subject`,
+                `amount`, `currency`, and anything else that the rulebook's owner wants to see.
+            outcome_action: The action or actions in a yes that permit the body. Default: `action`. A grant always
+                permits `action`.
+            max_age: How old the verdict may be when the body starts, in seconds. For a grant, the age counts from its
+                creation. Default: 300 for a verdict; a grant is valid until it ends.
+            on_review: `raise` raises `HeldForReview` if the action is held for review and its owner has not answered
+                yet. `wait` waits for the answer.
+            review_seconds: With `wait`: how long to wait at most, in seconds, before the guard checks a last time and
+                raises `HeldForReview`. Default: 300.
+            recover: A function that the guard calls with `AlreadyStarted` if the action was started before. It
+                returns a `Recovery`.
+            timeout: The time limit for the decision with all its retries, in seconds.
+            session: An SQLAlchemy session, if the client's store is a `SqlAlchemyStore` in the same database. The
+                guard then writes the start and the end of the body in the session's transaction.
+                `SqlAlchemyStore.within` explains when this is safe.
 
         Raises:
-            RequestRefused: SVC_API_REQUEST_INVALID: an argument is unusable.
-            MaterialRefused: SVC_API_JSON_INVALID: a fact, or what the adapter is given, is no JSON value.
-            OperatorError: There is no store, no pinned key, or no store that the session reaches.
-            StoreUnavailable: With a session: the store cannot be used.
-
-        On entering it raises Blocked, HeldForReview, GateUnavailable (Undecidable where the service refuses the request
-        as it is) or AlreadyStarted where the body must not run.
+            RequestRefused: `SVC_API_REQUEST_INVALID`: an argument is invalid.
+            MaterialRefused: `SVC_API_JSON_INVALID`: a fact or the adapter's input is not a JSON value.
+            OperatorError: The client has no store, no pinned key, or no store in the session's database.
+            StoreUnavailable: With a session: the guard cannot use the store.
         """
         proposal = propose(
             rulebook,
@@ -247,24 +260,24 @@ class BaseClient(ABC, Generic[G, H]):
         timeout: float | None = None,
         session: Session | scoped_session[Session] | None = None,
     ) -> G:
-        """A context manager whose body runs once its owner has granted an action that was held for review, in any
-        process that has its store. The request with its facts is the one that was held; nothing is asked anew.
+        """A context manager that runs its body after the owner has granted an action that was held for review.
+
+        It works in any process that has the store. It uses the stored request with its facts and does not ask for a
+        new decision. Entering the context manager raises `HeldForReview` if there is no valid grant, `Blocked` if the
+        owner refused, `GateUnavailable` or `AlreadyStarted`. It raises `OperatorError` with the code `INTENT_UNKNOWN`
+        or `INTENT_NOT_HELD` if the store has no such intent, or if the intent is not held for review.
 
         Args:
-            intent_id: `intent_id` of the HeldForReview.
-            max_age: How long ago the grant may have been made when the body begins, in seconds. Default: until it ends.
+            intent_id: The `intent_id` of the `HeldForReview`.
+            max_age: How old the grant may be when the body starts, in seconds. Default: it is valid until it ends.
             on_review: As for `guard`.
             review_seconds: As for `guard`.
-            timeout: As for `guard`, for each look at the review.
+            timeout: As for `guard`, for each request about the review.
             session: As for `guard`.
 
         Raises:
-            OperatorError: There is no store, no pinned key, or no store that the session reaches.
-            StoreUnavailable: With a session: the store cannot be used.
-
-        On entering it raises HeldForReview where there is no grant that opens the action, Blocked where its owner
-        refused it, GateUnavailable, AlreadyStarted, or OperatorError (INTENT_UNKNOWN, INTENT_NOT_HELD) where no such
-        intent is held for review.
+            OperatorError: The client has no store, no pinned key, or no store in the session's database.
+            StoreUnavailable: With a session: the guard cannot use the store.
         """
         if not isinstance(intent_id, str):
             raise OperatorError("INTENT_UNKNOWN", "intent_id must be a string: the intent_id of a HeldForReview.")
@@ -334,7 +347,7 @@ class BaseClient(ABC, Generic[G, H]):
 
     @abstractmethod
     def _guard(self, wanted: Proposal | str, terms: Terms) -> G:
-        """The guarded block of a proposal, or of a held intent by its name."""
+        """The guarded block of a proposal, or of a held intent by its id."""
 
     def _courier_of(self, engine: Engine) -> Courier:
         # It keeps no reference to the client, so that it ends with it.
@@ -355,9 +368,10 @@ class BaseClient(ABC, Generic[G, H]):
 
 
 class Client(BaseClient[Guard, "httpx.BaseTransport"], Endpoints):
-    """The service for threads; threads may share one client, and a forked process may go on with its parent's.
+    """The client for threads. Threads may share a client, and a forked process may use its parent's client.
 
-    Every endpoint is a method named as its operation: `decide`, `report_execution`, `export_packet` and so on.
+    Each endpoint of the service is a method with the name of its operation: `decide`, `report_execution`,
+    `export_packet` and so on.
     """
 
     def _open(self, transport: httpx.BaseTransport | None, delivery_transport: httpx.BaseTransport | None) -> None:
@@ -367,10 +381,14 @@ class Client(BaseClient[Guard, "httpx.BaseTransport"], Endpoints):
         self._courier = self._courier_of(background)
 
     def send(self, call: Call[T], *, timeout: float | None = None) -> Answer[T]:
-        """Sends a call of `gate.client.operations`, for its status and headers as well as its body.
+        """Sends a call from `gate.client.operations` and returns the status and headers as well as the body.
+
+        Args:
+            call: The call, such as `operations.decide(request)`.
+            timeout: The time limit with all retries, in seconds. Default: the client's `timeout`.
 
         Raises:
-            ApiError: The service did not give what it was asked for.
+            ApiError: The request failed.
         """
         return self._engine.run(self._exchange(call, timeout))
 
@@ -384,14 +402,22 @@ class Client(BaseClient[Guard, "httpx.BaseTransport"], Endpoints):
         target: Target | tuple[str, ...] | Callable[..., Target | tuple[str, ...]],
         **more: Unpack[PerFunction],
     ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-        """A decorator: the function's body is guarded as by `guard`, and takes the same arguments.
+        """A decorator that guards every call of a function, as `guard` does for a block.
 
-        `facts` or `adapter`, and `target`, `intent` and `context` where they differ from call to call, are functions of
-        the function's own arguments. A function with a parameter `permit` is given the permit by that name.
+        If the function has a parameter `permit`, it receives the permit by that name.
+
+        Args:
+            rulebook: As for `guard`.
+            facts: A function that takes the arguments of the call and returns the facts. Pass this or `adapter`.
+            adapter: A function that takes the arguments of the call and returns the adapter with its input.
+            action: As for `guard`.
+            target: As for `guard`, or a function that takes the arguments of the call and returns the target.
+            more: Further arguments of `guard`, except `session`. `intent` and `context` may be functions of the
+                arguments of the call, too.
 
         Raises:
-            RequestRefused: SVC_API_REQUEST_INVALID: both of `facts` and `adapter` are given, or neither.
-            TypeError: The function is a coroutine function or a generator, whose body would run outside of the guard.
+            RequestRefused: `SVC_API_REQUEST_INVALID`: you passed both `facts` and `adapter`, or neither.
+            TypeError: The function is a coroutine function or a generator, so its body would run outside the guard.
         """
         said: Asked = {
             "rulebook": rulebook,
@@ -403,41 +429,46 @@ class Client(BaseClient[Guard, "httpx.BaseTransport"], Endpoints):
         return guarded(self.guard, said, more)
 
     def recall(self, intent_id: str) -> Permit:
-        """The permit of an action that was begun, at any time and in any process that has its store, to report an
-        outcome.
+        """Returns the permit of a started action, so that you can report an outcome later.
+
+        It works at any time and in any process that has the store.
 
         Args:
-            intent_id: `permit.intent_id` of then.
+            intent_id: The `intent_id` of the permit.
 
         Raises:
-            OperatorError: INTENT_UNKNOWN, or INTENT_NOT_STARTED: it was not begun, or its record is forgotten.
-            StoreUnavailable: The store cannot be used.
+            OperatorError: `INTENT_UNKNOWN`: the store has no such intent. `INTENT_NOT_STARTED`: the action was never
+                started, or `gate client forget` removed its record.
+            StoreUnavailable: The client cannot use the store.
         """
         return Permit(self._engine, self._courier.wake, self._kept_in(), *begun(self._kept_in(), intent_id), ended=True)
 
     def flush(self, *, again: bool = False) -> Delivery:
-        """Delivers the reports that wait, in order, until none does or the service cannot take them now.
+        """Delivers all waiting reports in order. It stops early if the service does not accept reports now.
 
         Args:
-            again: Whether to begin with those that were set aside because the service refused them.
+            again: Whether to start with the reports that the service refused before.
+
+        Returns:
+            How many reports were delivered and refused, and why others still wait.
 
         Raises:
-            StoreUnavailable: The store cannot be used.
-            OperatorError: INTENTS_MISSING.
+            StoreUnavailable: The client cannot use the store.
+            OperatorError: `INTENTS_MISSING`: the client has no store.
         """
         return self._courier.deliver(again=again)
 
     def close(self) -> None:
-        """Lets waiting reports be delivered, for at most five seconds, and closes the connections."""
+        """Delivers waiting reports for at most five seconds, and closes the connections."""
         self._courier.close(LAST_SECONDS)
         self._engine.close()
 
     def __enter__(self) -> Client:
-        """The client."""
+        """Returns the client."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Closes it."""
+        """Closes the client."""
         self.close()
 
     def _can_consult(self, recover: object) -> bool:

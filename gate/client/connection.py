@@ -1,8 +1,8 @@
-"""Where the service is, with which key it is asked, and which keys its records are held to.
+"""The client's settings: the service's address, the API key, and the keys that verify records.
 
-What is not given is read from the environment variables in `VARIABLES`.
+Missing arguments come from the environment variables in `VARIABLES`.
 
-A file that is replaced is read again before its next use, so that keys can be rotated without a restart.
+The client reads a replaced file again before its next use, so you can rotate keys without a restart.
 """
 
 from __future__ import annotations
@@ -51,25 +51,25 @@ _KEY: Final = re.compile(r"[!-~]{1,500}")
 
 
 class Watched(Generic[T]):
-    """What stands in a file, read again whenever the file was replaced or changed."""
+    """The content of a file, read again whenever the file was replaced or changed."""
 
     def __init__(self, path: Path, read: Callable[[bytes], T]) -> None:
-        """Takes the file and what reads its bytes. Nothing is read yet."""
+        """Takes the file and the function that parses its bytes. It does not read the file yet."""
         self.path: Final = path
         self._read = read
         begin_in_forks(self)
 
     def begin(self) -> None:
-        """With nothing read."""
+        """Starts without any content."""
         self._lock = threading.Lock()
         self._seen: tuple[tuple[int, ...], T] | None = None
 
     def value(self) -> T:
-        """What stands in it now.
+        """The current content.
 
         Raises:
-            OperatorError: FILE_UNREADABLE.
-            MaterialRefused: It is not what it should be.
+            OperatorError: `FILE_UNREADABLE`.
+            MaterialRefused: The content is invalid.
         """
         with self._lock:
             try:
@@ -90,28 +90,28 @@ class Watched(Generic[T]):
 
 
 class Hidden(str):
-    """A text that traceback printers, which show local variables by their representation, do not show."""
+    """A string whose `repr` hides it, because some traceback printers show the `repr` of local variables."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
-        """That there is one."""
+        """A placeholder."""
         return "<key>"
 
 
 class Secret:
-    """A key that no representation, log or error of the client shows."""
+    """A key that never appears in the client's `repr` texts, logs and errors."""
 
     def __init__(self, text: str | None, file: Watched[str] | None) -> None:
-        """Takes the key itself or the file that holds it."""
+        """Takes the key, or the file that contains it."""
         self._text = text
         self._file = file
 
     def reveal(self) -> Hidden:
-        """The key, to be sent and not kept.
+        """The key, for sending. Do not store it.
 
         Raises:
-            OperatorError: API_KEY_MISSING, API_KEY_INVALID or FILE_UNREADABLE.
+            OperatorError: `API_KEY_MISSING`, `API_KEY_INVALID` or `FILE_UNREADABLE`.
         """
         if self._file is not None:
             return Hidden(self._file.value())
@@ -120,26 +120,25 @@ class Secret:
         return Hidden(self._text)
 
     def scope_hash(self) -> str | None:
-        """The scope that the key is of, as records name it; None where that is not in the key, such as one of a
-        gateway's.
+        """The scope of the key, as records state it. None if the key does not contain its scope, as for a proxy's key.
 
         Raises:
-            OperatorError: API_KEY_MISSING, API_KEY_INVALID or FILE_UNREADABLE.
+            OperatorError: `API_KEY_MISSING`, `API_KEY_INVALID` or `FILE_UNREADABLE`.
         """
         return _scope_hash(self.reveal())
 
     def __reduce__(self) -> NoReturn:
-        """Never pickled."""
+        """Refuses pickling."""
         raise TypeError(
             "A client cannot be pickled, because that would copy its API key; create another client instead."
         )
 
     def __repr__(self) -> str:
-        """Where the key is from, and never the key."""
+        """The source of the key, without the key."""
         return f"<key in {self._file.path}>" if self._file is not None else "<key>" if self._text else "<no key>"
 
 
-# A key's id begins with the id of its scope: docs/wire-format.md, "Registry metadata".
+# A key's id begins with the id of its scope: docs/reference/wire-format/record.md, "rulebook_registry".
 _SCOPED_KEY: Final = re.compile(r"dgk_([0-9a-f]{16})[0-9a-f]*_.*")
 
 
@@ -152,7 +151,7 @@ def service_url(given: str | None) -> str:
     """The service's address without a trailing slash.
 
     Raises:
-        OperatorError: SERVICE_URL_INVALID: it is none, or it carries a key or anything else that is not an address.
+        OperatorError: `SERVICE_URL_INVALID`: the address is missing or invalid, or it contains a key.
     """
     url = given if given is not None else os.environ.get(URL)
     if not url:
@@ -186,10 +185,10 @@ def service_url(given: str | None) -> str:
 
 
 def api_key(key: str | None, key_file: str | os.PathLike[str] | None) -> Secret:
-    """The key that was given or that the environment names.
+    """The API key from the arguments or the environment.
 
     Raises:
-        OperatorError: API_KEY_INVALID: two were given, or a text that is no key.
+        OperatorError: `API_KEY_INVALID`: there are two keys, or the text is not a key.
     """
     if key is not None and key_file is not None:
         raise OperatorError("API_KEY_INVALID", "Pass the API key or a file that contains it, not both.")
@@ -203,26 +202,27 @@ def api_key(key: str | None, key_file: str | os.PathLike[str] | None) -> Secret:
 
 
 def metrics_token(token_file: str | os.PathLike[str] | None) -> Secret | None:
-    """The metrics token in a file, where one is named."""
+    """The metrics token from a file, or None without a file."""
     return None if token_file is None else Secret(None, Watched(Path(token_file), _key_in))
 
 
 def scope(given: str | None, key: Secret) -> Callable[[], str | None]:
-    """What gives the scope that decisions must be made in, as records name it: the one that was given, that the
-    environment names, or that the key is of; None where none of them says.
+    """Returns a function that returns the scope that must decide, as records state it, or None for any scope.
+
+    The scope comes from the argument, from the environment, or from the key.
     """
     named = given or os.environ.get(SCOPE_HASH) or None
     return key.scope_hash if named is None else lambda: named
 
 
 def trust(registry: Trust | Mapping[str, object] | str | os.PathLike[str] | None) -> Callable[[], Trust]:
-    """What gives the keys that records are held to: pinned ones, or none.
+    """Returns a function that returns the pinned keys, which verify records.
 
     Args:
-        registry: The receipt keys: the path of a saved registry, its document, or a Trust with more than that.
+        registry: The receipt keys: the path of a saved registry, its document, or a `Trust`.
 
     Raises:
-        MaterialRefused: KEY_REGISTRY_INVALID or PUBLIC_KEY_INVALID, for a document.
+        MaterialRefused: `KEY_REGISTRY_INVALID` or `PUBLIC_KEY_INVALID`, for a document.
     """
     from gate.verify import Trust
 
@@ -235,7 +235,7 @@ def trust(registry: Trust | Mapping[str, object] | str | os.PathLike[str] | None
 
 
 def is_pinned(registry: Trust | Mapping[str, object] | str | os.PathLike[str] | None) -> bool:
-    """Whether there is any key that records are held to."""
+    """Whether any key is pinned."""
     from gate.verify import Trust
 
     return registry is not None and registry != Trust()

@@ -1,25 +1,25 @@
-"""What a caller can be told: answers that are refusals, answers that do not come, and actions that must not happen.
+"""The errors of the client: failed requests, and actions that the guard did not permit.
 
-All of them are `gate.errors.GateError`: a code, a sentence, the members at fault. None of them ever carries a key.
+Every error is a `gate.errors.GateError` with a code, a message, and the fields at fault. No error contains an API key.
 
-    ApiError                  the service did not give what it was asked for
+    ApiError                  a request failed
       Unauthorized            401: the key is missing, unknown, disabled or expired
         Forbidden             403: the key lacks the access
       NotFound                404
-      Conflict                409: an idempotency key with another payload, one in progress, another rulebook's version
-      Refused                 400, 405, 413, 415, 422: the request is not one that can be answered
-      LimitReached            429: rate or monthly cap; `retry_after` in seconds
+      Conflict                409: the idempotency key is in use, or the rulebook version has other content
+      Refused                 400, 405, 413, 415, 422: the request is invalid
+      LimitReached            429: rate limit or monthly cap; `retry_after` in seconds
       ServiceFailed           5xx
-      AnswerUnusable          an answer that is no answer of this service: redirected, truncated, malformed, too large
-      Unreachable             no answer: no connection, or none in time
-    NotPermitted              the guard did not let the action begin
+      AnswerUnusable          the response is not from this service: redirected, truncated, malformed or too large
+      Unreachable             no connection, or no response in time
+    NotPermitted              the guard did not run the body
       Blocked                 the verdict is no, or the owner refused the held action
-      HeldForReview           the verdict is review, and no grant opens the action now
-      GateUnavailable         there is no verdict that can be relied on
-        Undecidable           the service refuses to decide the request as it is
-      AlreadyStarted          the action was begun before, and perhaps done
+      HeldForReview           the verdict is review, and no valid grant exists
+      GateUnavailable         the guard has no verdict that it can rely on
+        Undecidable           the service cannot decide the request as sent
+      AlreadyStarted          the action was started before, and may have been done
 
-`StoreUnavailable`, where the guard's store cannot be used, belongs to `gate.client.store`.
+The guard's store raises `StoreUnavailable`, which `gate.client.store.intents` defines.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class ApiError(GateError):
-    """The service did not give what it was asked for. No verdict can be inferred from it.
+    """A request to the service failed. The failure says nothing about the verdict.
 
     Attributes:
-        status: The HTTP status; None where no answer came.
-        retry_after: After how many seconds the service says to come again; None where it does not say.
-        request_id: The handle under which the service's log knows the request; None where no answer came.
-        tries: How often the request was sent.
+        status: The HTTP status, or None if no response arrived.
+        retry_after: The number of seconds after which the service asks you to retry, or None if it does not say.
+        request_id: The id of the request in the service's log, or None if no response arrived.
+        tries: How often the client sent the request.
     """
 
     status: int | None = None
@@ -57,46 +57,45 @@ class Unauthorized(ApiError):
 
 
 class Forbidden(Unauthorized):
-    """403: the key is known, and may not."""
+    """403: the service knows the key, but the key lacks the access for this operation."""
 
 
 class NotFound(ApiError):
-    """404: nothing of that name in the key's scope."""
+    """404: the key's scope has no object with that name or id."""
 
 
 class Conflict(ApiError):
-    """409: the request contradicts what is stored, or meets one that is still in progress."""
+    """409: the request conflicts with stored data, or with a request that is still in progress."""
 
 
 class Refused(ApiError):
-    """400, 405, 413, 415, 422 and other 4xx: the request is none that can be answered; `errors` names the members."""
+    """400, 405, 413, 415, 422 and other 4xx: the request is invalid. `errors` lists the fields at fault."""
 
 
 class LimitReached(ApiError):
-    """429: the key's rate or the scope's monthly cap is used up."""
+    """429: the key exceeded its rate limit, or the scope its monthly cap. `retry_after` says when to retry."""
 
 
 class ServiceFailed(ApiError):
-    """5xx: the service failed, and recorded nothing that it acknowledged."""
+    """5xx: the service failed. It acknowledged no record; you may retry with the same idempotency key."""
 
 
 class AnswerUnusable(ApiError):
-    """An answer came that is none of this service: a redirection, no JSON, cut off, or larger than is read."""
+    """The response is not from this service: it is a redirect, not JSON, truncated, or too large."""
 
 
 class Unreachable(ApiError):
-    """No answer came in time, or no connection. Whether the service recorded something is not known."""
+    """The client could not connect, or got no response in time. The service may or may not have recorded something."""
 
 
 @dataclass(eq=False)
 class NotPermitted(GateError):
-    """The guard did not let the action begin. The body did not run.
+    """The guard did not permit the action, and the body did not run.
 
     Attributes:
-        intent_id: The name of the intent in the guard's store.
-        record: The full Decision Record, where there is one that concerns this action.
-        resolution: The resolution of its review, which verifies and is not a grant that opens the action now; None
-            where there is none.
+        intent_id: The id of the intent in the guard's store.
+        record: The full Decision Record of this action, or None if there is none.
+        resolution: The verified resolution of the review, if it does not permit the action now; otherwise None.
     """
 
     intent_id: str = ""
@@ -105,29 +104,31 @@ class NotPermitted(GateError):
 
     @property
     def decision_id(self) -> str | None:
-        """The decision's id, where there is a record."""
+        """The id of the decision, or None if there is no record."""
         return None if self.record is None else str(self.record["decision_id"])
 
 
 class Blocked(NotPermitted):
-    """The verdict is no, or the owner of the held action refused it (`resolution`): it must not happen. `record` has
-    the evidence for its owner.
+    """The verdict is no, or the owner of the held action refused it (see `resolution`). Do not act.
+
+    `record` has the evidence that the owner needs.
     """
 
 
 class HeldForReview(NotPermitted):
-    """The verdict is review: the action is held until its owner has decided. `record` has the evidence. Where the
-    review or the grant is over (`resolution`), the gate has to be asked anew.
+    """The verdict is review: the action is held until its owner answers. `record` has the evidence.
+
+    If the review or its grant has ended (see `resolution`), enter `client.guard` again to ask for a new decision.
     """
 
 
 @dataclass(eq=False)
 class GateUnavailable(NotPermitted):
-    """There is no verdict that can be relied on; the action stays held.
+    """The guard has no verdict that it can rely on. The action stays held, and you can retry with the same intent.
 
     Attributes:
-        failure: What failed: an ApiError, a StoreUnavailable or another GateError.
-        verification: What was found of a record that does not verify; None where that is not why.
+        failure: The error behind this one: an `ApiError`, a `StoreUnavailable` or another `GateError`.
+        verification: The failed verification of a record or resolution, or None if the cause is another one.
     """
 
     failure: GateError | None = None
@@ -135,33 +136,34 @@ class GateUnavailable(NotPermitted):
 
     @property
     def retry_after(self) -> float | None:
-        """After how many seconds the service says to come again; None where it does not say."""
+        """The number of seconds after which the service asks you to retry, or None if it does not say."""
         return self.failure.retry_after if isinstance(self.failure, ApiError) else None
 
 
 class Undecidable(GateUnavailable):
-    """The service refuses to decide the request as it is, so that asking again is in vain until what the sentence and
-    `errors` name is mended: the facts, the adapter or its input, the context, or the rulebook.
+    """The service cannot decide the request as sent. Correct it before you retry.
+
+    The message and `errors` say what is wrong: the facts, the adapter, its input, the context, or the rulebook.
     """
 
 
 @dataclass(eq=False)
 class AlreadyStarted(NotPermitted):
-    """The action was begun before, so that it is not begun again: a person decides, or a recovery hook.
+    """The action was started before, so the guard does not start it again. A person or a recovery hook has to decide.
 
     Attributes:
-        intent: What the store knows of the intent: when it was started, and what was told of it; None where another
-            store holds it.
+        intent: The intent in the store, with the time of its start and its execution report. None if another store
+            holds it.
     """
 
     intent: Intent | None = None
 
     @property
     def elsewhere(self) -> bool:
-        """Whether another store holds the intent, or this one has lost what it knew."""
+        """Whether another store holds the intent, or this store lost its data."""
         return self.intent is None
 
     @property
     def execution(self) -> Mapping[str, Any] | None:
-        """What was told of the run: the execution report; None where its end is not known."""
+        """The execution report of the run, or None if nobody has reported how it ended."""
         return None if self.intent is None else self.intent.execution

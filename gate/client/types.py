@@ -1,3 +1,3 @@
-"""The shapes of what is sent and answered: the public name of `gate.client.api.types`."""
+"""The types of requests and responses. This is the public name of `gate.client.api.types`."""
 
 from gate.client.api.types import *

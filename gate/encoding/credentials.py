@@ -1,9 +1,13 @@
-"""What looks like a credential: text under a name that ends in a word for one, at any depth, and text that is one, be
-it a value or a name. A number is one only where people choose or type it, as a password or a PIN: `tokens` is a metric.
+"""Finds values and names that look like credentials.
 
-Reports stay for good, and are shown to auditors. A password that got into one could not be taken back.
+A text is a credential if its name, or a name above it, ends in a word such as `password`, or if its form is that of a
+known key. A number is a credential only under a name for something that people type, such as a password or a PIN:
+`tokens` is a metric.
 
-Every pattern here takes time in proportion to the text: bodies are hostile, and a search lets no other thread run.
+Reports are stored forever and shown to auditors, so nobody could remove a password from them.
+
+The time of each pattern is proportional to the length of the text, because bodies may be hostile, and a search blocks
+all other threads.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from gate.errors import FieldError, member
 
 
 class _Secret(IntEnum):
-    """What under a name is a credential."""
+    """The values under a name that are credentials."""
 
     NOTHING = 0
     TEXT = 1
@@ -30,7 +34,7 @@ class _Secret(IntEnum):
 
 
 class _Name(NamedTuple):
-    """What a member's name says: what under it is a credential, and whether it is one itself."""
+    """The meaning of a field's name: which values under it are credentials, and whether it is one itself."""
 
     holds: _Secret
     is_credential: bool
@@ -42,7 +46,7 @@ def credentials(body: object) -> Iterator[FieldError]:
 
 
 def _credentials(value: object, path: str, holds: _Secret) -> Iterator[FieldError]:
-    """`holds` is what the names above make a credential."""
+    """`holds`: which values are credentials because of the names above."""
     if isinstance(value, dict):
         for name, item in value.items():
             read = _read_name(name)
@@ -62,12 +66,12 @@ def _credentials(value: object, path: str, holds: _Secret) -> Iterator[FieldErro
 
 
 def names_a_secret(said: str) -> bool:
-    """Whether a name holds a credential, by its words as `folding.words` gives them."""
+    """Whether the value under a name is a credential, from the name's words as `folding.words` returns them."""
     return bool(_SECRET_NAME.search(said) or _PASS.fullmatch(said))
 
 
 def is_secret_text(text: str, plain: str) -> bool:
-    """Whether a text is a credential, or holds one that is recognized by its form.
+    """Whether a text is a credential, or contains one with a known form.
 
     Args:
         text: The text.
@@ -143,8 +147,8 @@ def _held_by_usual(name: str) -> _Secret:
 
 
 def _beginning(first: str, rest: str) -> str:
-    """A pattern of what has no letter or digit before it. A search for a plain first character takes a fifth of the
-    time of one that looks behind it first.
+    """A pattern for text without a letter or digit before it. A search for a plain first character is five times as
+    fast as one that begins with a lookbehind.
     """
     return rf"{first}(?<![A-Za-z0-9]{first})(?:{rest})"
 
@@ -175,8 +179,8 @@ _SECRET_TEXT: Final = re.compile(
         )
     )
 )
-# Keys of AWS, Google, SendGrid and PyPI, and a JSON Web Token, known by its middle: a search from its beginning would
-# begin anew at each eyJ of a long text.
+# Keys of AWS, Google, SendGrid and PyPI, and a JSON Web Token, recognized by its middle: a search from its beginning
+# would start again at each eyJ of a long text.
 _CASED: Final = re.compile(
     "|".join(
         (
@@ -191,8 +195,8 @@ _CURL_USER: Final = re.compile(r"""-(?<=\s-)(?:u|-user)[\s=]{1,4}+["']?[^\s:"'/]
 # A whole text.
 _BEARER: Final = re.compile(r"\s*+bearer\s++(?=\S*[0-9]|\S{20})\S++\s*+", re.IGNORECASE)
 _BASIC: Final = re.compile(r"\s*+(?:authorization\s*+:\s*+)?basic\s++([A-Za-z0-9+/]{4,}+={0,2})\s*+", re.IGNORECASE)
-# Each run is looked at from its beginning only: none contains the beginning of another. Of a value, which may hold the
-# next assignment (`note: password=hunter2`), only the beginning is looked at, and the search goes on within it.
+# Each run is matched from its beginning only: none contains the beginning of another. A value may contain the next
+# assignment (`note: password=hunter2`), so only its beginning is matched, and the search continues within it.
 _PARAMETER: Final = re.compile(r"[?&#;]([^?=&#;\s]++)=[^&#;\s]")
 _ASSIGNED: Final = re.compile(r"""(?<![\w.-])([\w.-]++)["']?\s{0,8}+[=:]""")
 _ASSIGNMENT: Final = re.compile(
@@ -209,7 +213,7 @@ def _holds_a_key(text: str) -> bool:
 
 
 def _gives_a_secret_away(text: str) -> bool:
-    """Whether a text hands a credential over as people, forms or programs do."""
+    """Whether a text contains a credential in one of the ways in which people, forms, and programs send them."""
     if _BEARER.fullmatch(text):
         return True
     if basic := _BASIC.fullmatch(text):
@@ -223,13 +227,13 @@ def _gives_a_secret_away(text: str) -> bool:
 
 
 def _assigns_a_secret(found: re.Match[str]) -> bool:
-    """Whether password=hunter2 or api-key: "k-1" stands there; tokens: 512, and password: to be changed, do not."""
+    """Whether it is like password=hunter2 or api-key: "k-1", and not like tokens: 512 or password: to be changed."""
     value, holds = found["value"], _held_by(found["name"])
     if holds is _Secret.NOTHING or (holds is _Secret.TEXT and _NUMBER.fullmatch(value)):
         return False
     if found["sign"] == "=":
         return True
-    # `Second pass: done` names no password.
+    # `Second pass: done` is not about a password.
     named = found["name"].lower() != "pass"
     return named and bool(_NO_PROSE.match(value) or _END.match(found.string, found.end("value")))
 

@@ -1,9 +1,10 @@
-"""CSV of texts that strangers wrote, for operators who open it in a spreadsheet.
+"""Writes texts of strangers as CSV for operators who open it in a spreadsheet.
 
     csv_row(["plt_1", "=1+1"])     '"plt_1","\\'=1+1"\\r\\n'
 
-RFC 4180, every cell quoted. A spreadsheet runs a cell as a formula where it begins with one of a few characters, in
-ASCII or in a wider form of the same; such a cell begins with an apostrophe here, which spreadsheets take for text.
+The format is RFC 4180 with quotes around every cell. A spreadsheet runs a cell as a formula if it begins with one of a
+few characters, in ASCII or in another form. This module puts an apostrophe before such cells, so that spreadsheets
+read them as text.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Texts and names without what only changes their looks, for searches that no strange spelling escapes.
+"""Folds texts and names, so that searches also find unusual spellings.
 
     folded("p\\u00e1ss\\u200bword")    # password
     words("x-apiKey2")              # x_api_key
 
-Nothing here shows or stores what was folded.
+The results are only for searches, and never shown or stored.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Final
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 # SSNs and IBANs, whose last capital is no beginning of a word.
 _PLURAL_OF_CAPITALS: Final = re.compile(r"(?<=[A-Z]{2})s(?![a-z])")
-# A sign may stand for a whole sentence; kept as it is, it makes no text longer than its bytes.
+# A sign may represent a whole sentence. Unchanged, it does not make a text longer than its bytes.
 _LONGEST: Final = 3
 # No decomposition of an i.
 _DOTLESS_I: Final = "\N{LATIN SMALL LETTER DOTLESS I}"
 
 
 def folded(text: str) -> str:
-    """A text in plain letters, digits, spaces and hyphens where it has others, without accents and what is not seen."""
+    """A text with plain letters, digits, spaces, and hyphens, without accents and invisible characters."""
     if text.isascii():
         return text
     return text.translate({ord(char): _folded(char) for char in set(text) if not char.isascii()})
@@ -45,5 +45,5 @@ def _plain(char: str) -> str:
 
 
 def words(name: str) -> str:
-    """The words of a name in lower case, with _ between them: of apiKey, API_KEY, api-key and api_key_2, api_key."""
+    """The words of a name in lower case, joined with `_`: `apiKey`, `API_KEY` and `api_key_2` become `api_key`."""
     return "_".join(_WORD.findall(_PLURAL_OF_CAPITALS.sub("", name))).lower()

@@ -1,6 +1,8 @@
-"""The lines of a JSON text on which its members stand, for messages to the author of a file.
+"""Finds the lines of fields in a JSON text, for messages to the author of a file.
 
-lines_of(text, ["rules[0].outcome.action"])     # {"rules[0].outcome.action": 17}
+    lines_of(text, ["rules[0].outcome.action"])     # {"rules[0].outcome.action": 17}
+
+Lines count from 1.
 """
 
 from __future__ import annotations
@@ -15,20 +17,20 @@ from gate.encoding.strict_json import parse
 from gate.errors import MaterialRefused, member
 
 Steps: TypeAlias = tuple[str | int, ...]
-"""What leads to a value: the names of members and the indices of items."""
+"""The path to a value: the names of fields and the indexes of items."""
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},:]|[^][{},:"\s]+')
 
 
 def lines_of(text: str, paths: Iterable[str]) -> dict[str, int]:
-    """The line, from 1, of each path, as `shapes.dotted` writes paths.
+    """The line, from 1, of each path.
 
-    The line of a path that the text does not have, such as that of a missing member, is that of the nearest object or
-    array around it.
+    If the text does not have a path, such as that of a missing field, its line is that of the nearest object or array
+    around it.
 
     Args:
         text: JSON that `strict_json.parse` accepts.
-        paths: The paths.
+        paths: The paths, in the form of `shapes.dotted`.
     """
     wanted = {path: list(outwards(path)) for path in paths}
     sought = {path for around in wanted.values() for path in around}
@@ -41,12 +43,12 @@ def lines_of(text: str, paths: Iterable[str]) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where a value stands in a text.
+    """The place of a value in a text.
 
     Attributes:
-        begin: The offset at which its member begins, name included; of an item, that of the value.
+        begin: The offset of its field, including the name. For an item, it is that of the value.
         start: The offset of the value's first character.
-        end: The offset behind its last one.
+        end: The offset after its last character.
     """
 
     begin: int
@@ -55,7 +57,7 @@ class Span:
 
 
 def spans_of(text: str) -> dict[Steps, Span]:
-    """Where each value of a JSON text stands, by the steps that lead to it.
+    """The place of each value in a JSON text, by its path.
 
     Args:
         text: JSON that `strict_json.parse` accepts.
@@ -75,8 +77,9 @@ def spans_of(text: str) -> dict[Steps, Span]:
 
 
 def line_of_refusal(text: str) -> int | None:
-    """The line on which a text has what `strict_json` refuses in well-formed JSON: a second member of one name in an
-    object, or an unusable number or string. None where nothing is found.
+    """The line of a part of well-formed JSON that `strict_json` refuses, or None.
+
+    Such a part is a second field with the same name in an object, or an unusable number or string.
     """
     for place in _places(text):
         if place.repeated or (place.kind in ("name", "scalar") and not _is_usable(place.text)):
@@ -85,7 +88,7 @@ def line_of_refusal(text: str) -> int | None:
 
 
 def outwards(path: str) -> Iterator[str]:
-    """A path, and the paths of the objects and arrays around it, the nearest first."""
+    """A path, followed by the paths of the objects and arrays around it, the nearest first."""
     while path:
         yield path
         path = path[: max(path.rfind("."), path.rfind("["), 0)]
@@ -94,17 +97,17 @@ def outwards(path: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A member's name, a scalar, or the first or last character of an object or array.
+    """A field's name, a scalar, or the first or last character of an object or array.
 
     Attributes:
         kind: Which of these.
         line: Its line, from 1.
-        path: The path of the member or value.
+        path: The path of the field or value.
         start: Its offset.
-        end: The offset behind it.
-        text: What stands there.
-        steps: The path, a name or an index for each step.
-        repeated: Of a name: whether the object has it already.
+        end: The offset after it.
+        text: Its text.
+        steps: The path, with a name or an index for each step.
+        repeated: For a name: whether the object already has it.
     """
 
     kind: Literal["name", "scalar", "open", "close"]

@@ -1,4 +1,4 @@
-"""Validation of JSON values against the schemas in `schemas/`, with errors that a person can act on."""
+"""Validates JSON values with the schemas in `schemas/`, with errors that say what to correct."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gate.encoding import resources
 from gate.encoding.strict_json import MAX_SAFE_INTEGER
 from gate.errors import FieldError, member
 
-# A hostile body could break a schema in a million places; nobody reads more of them than this.
+# A hostile body could violate a schema in a million places; nobody reads more than this.
 MAX_ERRORS: Final = 50
 
 
@@ -21,7 +21,7 @@ def _with_unsigned_year(name: str) -> Callable[[str], bool]:
     return lambda text: not text.startswith(("+", "-")) and checked.is_valid(text)
 
 
-# The library takes +026-07-31 and -026-07-31 for days. RFC 3339 has no signs, and date arithmetic accepts none.
+# The library accepts +026-07-31 and -026-07-31 as days. RFC 3339 has no signs, and date arithmetic accepts none.
 _STRICTER: Final = {name: _with_unsigned_year(name) for name in ("date", "date-time")}
 
 
@@ -29,17 +29,17 @@ class Shape:
     """One compiled schema."""
 
     def __init__(self, schema: Mapping[str, object]) -> None:
-        """Compiles a schema; references to anything outside it are refused."""
+        """Compiles a schema. It must have no references to other documents."""
         self._validator = jsonschema_rs.validator_for(
             dict(schema), validate_formats=True, offline=True, ignore_unknown_formats=False, formats=_STRICTER
         )
 
     def errors(self, value: object, *, root: str = "") -> list[FieldError]:
-        """What is wrong with a value, at most `MAX_ERRORS` members; empty where it fits.
+        """The errors of a value, at most `MAX_ERRORS`. The list is empty if the value is valid.
 
         Args:
             value: The JSON value.
-            root: What to call the value itself in the paths of its members; nothing where empty.
+            root: The name of the value itself in the paths of errors, or "".
         """
         if self._validator.is_valid(value):
             return []
@@ -58,7 +58,7 @@ def shape(name: str) -> Shape:
 
 
 def dotted(value: object, steps: Sequence[str | int], *, root: str = "") -> str:
-    """The path of a member as errors name it: `rules[0].outcome.action`."""
+    """The path of a field as errors write it: `rules[0].outcome.action`."""
     text = root
     for step in steps:
         if isinstance(value, list):
@@ -71,7 +71,7 @@ def dotted(value: object, steps: Sequence[str | int], *, root: str = "") -> str:
 
 
 def json_type(value: object) -> str:
-    """The JSON type of a value: object, array, string, boolean, null, integer (1 and 1.0) or number."""
+    """The JSON type of a value: object, array, string, boolean, null, integer (1 and 1.0), or number."""
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int | float):
@@ -138,7 +138,7 @@ FORMS: Final[Mapping[str, str]] = {
     r"^[A-Z]{3}$": "three capital letters",
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$": "a day written YYYY-MM-DD",
 }
-"""What the patterns of the schemas ask for, for people."""
+"""Descriptions of the patterns in the schemas."""
 
 FORMATS: Final[Mapping[str, str]] = {
     "date": "a calendar date, written YYYY-MM-DD",
@@ -152,7 +152,7 @@ FORMATS: Final[Mapping[str, str]] = {
     "uri": "an absolute address with its scheme, such as https://example.com/",
     "uuid": "a UUID, written in hex with four hyphens",
 }
-"""What the formats of JSON Schema ask for, for people."""
+"""Descriptions of the formats of JSON Schema."""
 
 _CALLED: Final = {
     "object": "an object",
@@ -177,8 +177,8 @@ def to_mend(what: str, errors: Sequence[FieldError]) -> str:
     """The message of a refusal: `The body is not an outcome; correct outcome_status (see errors).`
 
     Args:
-        what: What was refused, as a clause.
-        errors: The members at fault.
+        what: The beginning of the sentence, which says what was refused.
+        errors: The fields at fault.
     """
     named = list(dict.fromkeys(error.field or "the body" for error in errors))
     if len(named) > 3:

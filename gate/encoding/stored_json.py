@@ -1,11 +1,11 @@
-"""JSON that this service wrote and reads again, which nearly always is exactly as it was written.
+"""Reads JSON that this service wrote, which is nearly always unchanged.
 
-    value = parse_stored(body)             the value that strict_json.parse_document gives, five times as fast
-    value, plain = parse_plain(body)       the same, as hashes want it
+    value = parse_stored(body)             the result of strict_json.parse_document, five times as fast
+    value, plain = parse_plain(body)       the same in the form that hashes need
 
-orjson wrote the text, and what orjson reads of it and writes again is the same text. So it repeats no member, and each
-of its numbers is the shortest form of a double or an integer within 2^53-1: the strict parser would find nothing to
-refuse, and would read the same. Anything else is left to that parser.
+`orjson` wrote the text. If it reads the text and writes the same text again, the text has no repeated fields. Each of
+its numbers is then an integer within 2^53-1 or the shortest form of a double. The strict parser would refuse nothing
+and return the same value. This module passes any other text to that parser.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from gate.encoding.strict_json import MAX_VERIFY_DEPTH, exceeds_depth, exceeds_v
 
 
 def parse_stored(body: bytes) -> Any:
-    """Reads a JSON text that was stored.
+    """Reads a stored JSON text.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID, as `strict_json.parse_document`.
+        MaterialRefused: `SVC_API_JSON_INVALID`, as `strict_json.parse_document`.
     """
     value, same = _as_written(body)
     return value if same and not exceeds_depth(body, value, MAX_VERIFY_DEPTH) else parse_document(body)
 
 
 def parse_plain(body: bytes) -> tuple[Any, bool]:
-    """Reads a JSON text that was stored, with integers where it has integral doubles (`canonical.with_integers`).
+    """Reads a stored JSON text, with integers instead of integral doubles (`canonical.with_integers`).
 
     Returns:
-        The value, and whether it is plain, as `canonical.is_plain` has it.
+        The value, and whether it is plain, as `canonical.is_plain` defines it.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID, as `strict_json.parse_document`.
+        MaterialRefused: `SVC_API_JSON_INVALID`, as `strict_json.parse_document`.
     """
     value, same = _as_written(body)
-    # One look through the value tells both, where it is plain.
+    # One pass through a plain value finds both.
     depth = plain_depth(value, ascii_names=body.isascii() and b"\\u" not in body) if same else None
     if depth is not None and depth <= MAX_VERIFY_DEPTH:
         return value, True

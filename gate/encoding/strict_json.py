@@ -1,9 +1,15 @@
-"""JSON as the protocol admits it: I-JSON (RFC 7493), with every doubtful input refused instead of repaired.
+"""Reads the JSON that the protocol accepts: I-JSON (RFC 7493). It refuses doubtful input instead of repairing it.
 
-Refused, as docs/wire-format.md lists: malformed JSON, duplicate member names, NaN, Infinity, numbers that overflow or
-underflow a double or lose digits in it, lone surrogates, invalid UTF-8, integers beyond 2^53-1 unless the token is
-exactly its double's canonical text, and nesting beyond a bound. A value that a parser silently repairs (the last of two
-equal keys, 1e400 read as infinity, 9.9999999999999999999 read as 10) could turn a refusal into an approval.
+"Reading JSON" in `docs/reference/wire-format/json.md` lists the refused input:
+
+- malformed JSON, repeated names in an object, NaN, and Infinity
+- numbers that overflow or underflow a double, or lose digits in it
+- integers beyond 2^53-1, unless they are the canonical text of their double
+- lone surrogates, and invalid UTF-8
+- too many values or levels
+
+A parser that silently repairs a value could turn a refusal into an approval: it may use the last of two equal names,
+or read `1e400` as infinity.
 """
 
 from __future__ import annotations
@@ -18,24 +24,24 @@ import rfc8785
 from gate.errors import MaterialRefused
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
-"""A JSON value of which nothing is known yet."""
+"""A JSON value that has not been checked yet."""
 
 JsonObject: TypeAlias = dict[str, Json]
-"""A JSON object of which nothing is known yet."""
+"""A JSON object that has not been checked yet."""
 
 MAX_SAFE_INTEGER: Final = 2**53 - 1
 MAX_REQUEST_DEPTH: Final = 32
 MAX_VERIFY_DEPTH: Final = 64
 MAX_REQUEST_VALUES: Final = 125_000
-"""How many commas and opening brackets a request may hold: a value takes 2 bytes of it, and 50 and more of memory."""
+"""The maximum of commas and opening brackets in a request. A value needs 2 bytes of a request, but 50 of memory."""
 MAX_VALUES: Final = 1_000_000
-"""How many a document may hold that the service made: a record with its request and two reports never exceeds it."""
+"""The same maximum for documents of the service. A record with its request and two reports never exceeds it."""
 
 _MARKS: Final = (b",", b"[", b"{")
 # Stored text no longer escapes them.
 _ESCAPED: Final = (b"\\u002c", b"\\u002C", b"\\u005b", b"\\u005B", b"\\u007b", b"\\u007B")
 
-# The longest integer that is some double's canonical text has 21 digits: ECMAScript writes 1e21 with an exponent.
+# The longest integer that is a double's canonical text has 21 digits: ECMAScript writes 1e21 with an exponent.
 _LONGEST_INTEGER: Final = 22
 
 
@@ -44,33 +50,33 @@ def parse(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH, max_values: int = 
 
     Args:
         body: The bytes of the text, UTF-8 without a byte order mark.
-        max_depth: How deep arrays and objects may nest; `[[]]` is 2 deep.
-        max_values: How many commas and opening brackets it may hold, those in strings counted.
+        max_depth: The maximum number of levels of arrays and objects. `[[]]` has 2.
+        max_values: The maximum number of commas and opening brackets, including those in strings.
 
     Returns:
-        A `Json` value. Integers within 2^53-1 are int; an admitted integer beyond is float. Its type is left open: the
-        caller, who wrote the text or holds the value against a schema, names it (`record: Record = parse(...)`).
+        A `Json` value. Integers within 2^53-1 are `int`, and accepted integers beyond them are `float`. Its type is
+        open, because the caller wrote the text or checks it with a schema (`record: Record = parse(...)`).
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID, saying what is wrong and where.
+        MaterialRefused: `SVC_API_JSON_INVALID`, with the fault and its place in the message.
     """
     return _read(_DECODER, body, max_depth, max_values)
 
 
 def parse_with_any_number(body: bytes) -> Any:
-    """Reads a request as `parse`, but takes any number for the nearest double, an infinite one included.
+    """Reads a request like `parse`, but reads any number as the nearest double, which may be infinite.
 
-    Only for questions whose answers depend on no such number: it may stand for another than was sent.
+    The numbers may differ from the sent ones, so use it only if the result does not depend on them.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID, saying what is wrong and where.
+        MaterialRefused: `SVC_API_JSON_INVALID`, with the fault and its place in the message.
     """
     return _read(_NEAREST, body, MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES)
 
 
 def _read(decoder: json.JSONDecoder, body: bytes, max_depth: int, max_values: int) -> Any:
     if exceeds_values(body, most=max_values):
-        raise _refused(f"The body holds more than {max_values} commas and brackets; send fewer values at a time.")
+        raise _refused(f"The body contains more than {max_values} commas and brackets; send fewer values at a time.")
     try:
         value = decoder.decode(body.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -88,29 +94,29 @@ def _read(decoder: json.JSONDecoder, body: bytes, max_depth: int, max_values: in
 
 
 def parse_document(body: bytes) -> Any:
-    """Reads a JSON text that the service may have made, such as a record or packet: as `parse`, with wider bounds.
+    """Reads a document of the service, such as a record or packet, like `parse` but with higher limits.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID, saying what is wrong and where.
+        MaterialRefused: `SVC_API_JSON_INVALID`, with the fault and its place in the message.
     """
     return parse(body, max_depth=MAX_VERIFY_DEPTH, max_values=MAX_VALUES)
 
 
 def exceeds_values(*texts: bytes, most: int = MAX_VALUES) -> bool:
-    """Whether JSON texts hold more than so many commas and opening brackets together, those in strings counted."""
+    """Whether JSON texts together contain more than `most` commas and opening brackets, including those in strings."""
     if sum(map(len, texts)) <= most:
         return False
     return sum(text.count(mark) for text in texts for mark in _MARKS + _ESCAPED * (b"\\u00" in text)) > most
 
 
 def exceeds_depth(body: bytes, value: Json, most: int) -> bool:
-    """Whether the value of a JSON text nests deeper than so many levels of arrays and objects."""
-    # The count of opening brackets bounds the depth from above, so most bodies need no second look.
+    """Whether the value of a JSON text has more than `most` levels of arrays and objects."""
+    # The number of opening brackets is an upper bound of the depth, so most bodies need no further check.
     return body.count(b"{") + body.count(b"[") > most and nests_deeper(value, most)
 
 
 def nests_deeper(value: Json, most: int) -> bool:
-    """Whether a value nests deeper than so many levels of arrays and objects; `[[]]` is 2 deep."""
+    """Whether a value has more than `most` levels of arrays and objects. `[[]]` has 2."""
     level = [value] if isinstance(value, _CONTAINERS) else []
     for _ in range(most):
         level = [
@@ -124,15 +130,15 @@ def nests_deeper(value: Json, most: int) -> bool:
     return True
 
 
-# A tuple: a union would be made anew for each value.
+# A tuple: a union would be created again for each value.
 _CONTAINERS: Final = (dict, list)
 
 
 def require_depth(value: Json, most: int) -> None:
-    """Requires that a value nests no deeper than a body of its own could.
+    """Requires that a value has at most `most` levels of arrays and objects.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID.
+        MaterialRefused: `SVC_API_JSON_INVALID`.
     """
     if nests_deeper(value, most):
         raise _too_deep(most)
@@ -164,8 +170,8 @@ def _object(pairs: list[tuple[str, Json]]) -> JsonObject:
 def _integer(token: str) -> int | float:
     if len(token) <= _LONGEST_INTEGER:
         value = int(token)
-        # A longer token stands for its double only where the double is written with the same digits: 2^53 is, 2^53 + 1
-        # would silently become 2^53. So nothing that is hashed differs from what was sent.
+        # A longer token is accepted only if its double is written with the same digits: 2^53 is, but 2^53 + 1 would
+        # silently become 2^53. Hashed values are therefore always the sent ones.
         if -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
             return value
         if rfc8785.dumps(float(token)) == token.encode():
@@ -184,7 +190,7 @@ def _fraction(token: str) -> float:
     value = float(token)
     if math.isinf(value):
         raise _refused(f"The number {_shown(token)} is too large for a double; send a smaller number.")
-    # Every decimal of at most 15 digits stands for one normal double: most numbers need no exact arithmetic.
+    # Every decimal of at most 15 digits identifies one normal double: most numbers need no exact arithmetic.
     if (len(token) <= _SHORT and abs(value) >= _NORMAL) or repr(value) == token or _stands_for(token, value):
         return value
     raise _refused(
@@ -202,8 +208,8 @@ _DECIMAL: Final = re.compile(r"-?([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?")
 def _stands_for(token: str, value: float) -> bool:
     """Whether a decimal differs from its double by at most half the weight of its last non-zero digit, exactly.
 
-    Any correct printer's output does: the shortest form, `%.17g`, `%.20f`, trailing zeros. A number that lost digits or
-    became 0 does not. docs/wire-format.md, "Input".
+    The output of every correct printer does: the shortest form, `%.17g`, `%.20f`, trailing zeros. A number that lost
+    digits or became 0 does not. See "Reading JSON" in docs/reference/wire-format/json.md.
     """
     parts = _DECIMAL.fullmatch(token)
     if parts is None:
@@ -235,7 +241,7 @@ def _refuse_lone_surrogates(value: Json) -> None:
             try:
                 item.encode("utf-8")
             except UnicodeEncodeError as error:
-                raise _refused("A string holds half of a surrogate pair; send whole characters.") from error
+                raise _refused("A string contains half of a surrogate pair; send whole characters.") from error
         elif isinstance(item, dict):
             stack.extend(item)
             stack.extend(item.values())

@@ -1,11 +1,16 @@
-"""YAML 1.2 as authors may write it: all that JSON can hold, and nothing that a reader could take for another value.
+"""Reads and writes the YAML 1.2 of authors: every JSON value, in a form that every reader understands alike.
 
-    read_yaml(b"decision: no").value        # {"decision": "no"}: a string, and not the false of YAML 1.1
+    read_yaml(b"decision: no").value        # {"decision": "no"}: a string, not the false of YAML 1.1
 
-The core schema of YAML 1.2 reads plain scalars. Whatever JSON has no word for is refused, and never read as a string:
-tags, anchors, aliases, merge keys, .inf, .nan, hexadecimal and octal numbers, numbers that JSON writes otherwise, keys
-that are no strings, duplicate keys, and characters that only some versions of YAML take for line breaks. Numbers and
-strings obey `strict_json`.
+It reads plain scalars by the core schema of YAML 1.2. It refuses everything that JSON does not have, instead of
+reading it as a string:
+
+- tags, anchors, aliases, and merge keys
+- `.inf`, `.nan`, hexadecimal and octal numbers, and numbers in a form that JSON does not allow
+- keys that are not strings, and repeated keys
+- characters that only some versions of YAML read as line breaks
+
+The rules of `strict_json` for numbers and strings apply, too.
 """
 
 from __future__ import annotations
@@ -39,19 +44,18 @@ from gate.encoding.strict_json import MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES, Jso
 from gate.errors import MaterialRefused, member
 
 MAX_YAML: Final = 128 * 1024
-"""How many bytes a YAML text may take: one of the costliest kind is then read in a second, and rewritten in ten."""
+"""The size limit of a YAML text, in bytes. The slowest text of this size takes a second to read, and ten to rewrite."""
 
 
 @dataclass(frozen=True, slots=True)
 class YamlDocument:
-    """A YAML text that was read.
+    """The content of a YAML text.
 
     Attributes:
         value: Its JSON value.
-        lines: The line, from 1, of each member and item, by its path as `shapes.dotted` writes paths.
-        comments: The text of each comment, with its #, by its line.
-        spans: Where each value stands in the text, by the steps that lead to it; in a text without a byte order mark
-            whose lines end in line feeds.
+        lines: The line, from 1, of each field and item, by its path in the form of `shapes.dotted`.
+        comments: The text of each comment, with its `#`, by its line.
+        spans: The place of each value by its path, in the text without a byte order mark and with line feeds.
     """
 
     value: Json
@@ -65,14 +69,14 @@ def read_yaml(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH, max_values: in
 
     Args:
         body: The bytes of the text, UTF-8.
-        max_depth: How deep lists and mappings may nest.
-        max_values: How many scalars, lists and mappings it may hold.
+        max_depth: The maximum number of levels of lists and mappings.
+        max_values: The maximum number of scalars, lists, and mappings.
 
     Raises:
-        MaterialRefused: YAML_INVALID, saying what is wrong and what to write instead; `details["line"]` is its line.
+        MaterialRefused: `YAML_INVALID`. The message says what to write instead, and `details["line"]` is the line.
     """
     if len(body) > MAX_YAML:
-        raise _refused(f"It takes {len(body)} bytes; a YAML file may take {MAX_YAML}. Write a larger one in JSON.")
+        raise _refused(f"It has {len(body)} bytes, and a YAML file may have {MAX_YAML}. Write a larger one in JSON.")
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -97,31 +101,31 @@ def read_yaml(body: bytes, *, max_depth: int = MAX_REQUEST_DEPTH, max_values: in
 
 
 def write_yaml(value: Json) -> str:
-    """A JSON value as YAML that every reader of YAML 1.1 or 1.2 takes for the same value.
+    """Writes a JSON value as YAML that every reader of YAML 1.1 or 1.2 reads as the same value.
 
-    Characters that do not print are escapes in it.
+    It writes unprintable characters as escapes.
 
     Raises:
-        MaterialRefused: YAML_INVALID: `read_yaml` would refuse it for its size.
+        MaterialRefused: `YAML_INVALID`: it is too large for `read_yaml`.
     """
     written = _written(_styled(value))
     if (size := len(written.encode())) > MAX_YAML:
-        raise _refused(f"In YAML it would take {size} bytes; a YAML file may take {MAX_YAML}. Keep it in JSON.")
+        raise _refused(f"In YAML it would have {size} bytes, and a YAML file may have {MAX_YAML}. Keep it in JSON.")
     return written
 
 
 def inline(value: Json) -> str:
-    """A JSON value as it may stand in a line of YAML, also within braces and brackets."""
+    """Writes a JSON value for a line of YAML, also within braces and brackets."""
     return _written(_in_line(value)).rstrip("\n").removesuffix("\n...")
 
 
 def rewrite_yaml(text: str) -> str:
-    """A text that `read_yaml` accepts, indented as `write_yaml` does, with its comments and quotes.
+    """Rewrites a text that `read_yaml` accepts, with the indentation of `write_yaml`, its comments, and its quotes.
 
-    Characters that do not print are escapes in it.
+    It writes unprintable characters as escapes.
 
     Raises:
-        MaterialRefused: YAML_INVALID: a comment would be lost, or a value would change.
+        MaterialRefused: `YAML_INVALID`: a comment would be lost, or a value would change.
     """
     before = read_yaml(text.encode())
     found = _written(_quoted(_round_trip().load(_unix(text.removeprefix("\ufeff")))))
@@ -129,7 +133,7 @@ def rewrite_yaml(text: str) -> str:
     kept = list(after.comments.values())
     for place, (line, comment) in enumerate(before.comments.items()):
         if kept[place : place + 1] != [_shown(comment)]:
-            raise _refused("The comment would be lost; move it above the member, out of braces and brackets.", line)
+            raise _refused("The comment would be lost; move it above the field, out of braces and brackets.", line)
     if canonical(after.value) != canonical(before.value):
         raise _refused("It cannot be rewritten without changing a value; write its texts in double quotes.")
     return found
@@ -146,7 +150,7 @@ def _written(value: Any) -> str:
 
 
 class _AsWritten(VersionedResolver):
-    """Takes every plain scalar for text, so that numbers and the like are written as they were read."""
+    """Reads every plain scalar as text, so that numbers and similar values are written unchanged."""
 
     @property
     def versioned_resolver(self) -> Any:
@@ -174,11 +178,11 @@ class _Open:
     path: str
     steps: Steps
     value: list[Json] | JsonObject
-    # Where it stands: its member, itself, and what of it was read last.
+    # The offsets of its field, of itself, and of the end of its last read part.
     begin: int
     start: int
     end: int
-    # Of a mapping: the key whose value comes next, and where it stands; None where a key does.
+    # Of a mapping: the key whose value comes next, and its offset; None if a key comes next.
     key: str | None = None
     key_start: int = 0
 
@@ -193,7 +197,7 @@ class _Open:
 
 @dataclass(slots=True)
 class _Reader:
-    """Makes a JSON value of the parser's events, without recursion."""
+    """Builds a JSON value from the parser's events, without recursion."""
 
     max_depth: int
     max_values: int
@@ -249,14 +253,14 @@ class _Reader:
     def _count(self) -> None:
         self._values += 1
         if self._values > self.max_values:
-            raise _refused(f"It holds more than {self.max_values} values.", self.line)
+            raise _refused(f"It contains more than {self.max_values} values; remove some.", self.line)
 
     def _take_key(self, inner: _Open, event: Any) -> None:
         key = _scalar(event, self.line) if isinstance(event, ScalarEvent) else None
         if not isinstance(key, str):
-            raise _refused("A key is no string; write it in quotes.", self.line)
+            raise _refused("A key is not a string; write it in quotes.", self.line)
         if key == "<<" and not event.style:
-            raise _refused("It has the merge key <<; write the members out.", self.line)
+            raise _refused("It has the merge key <<; write the fields out.", self.line)
         if isinstance(inner.value, dict) and key in inner.value:
             raise _refused(f"The field {key[:40]!r} appears twice in one object; remove one of the two.", self.line)
         inner.key, inner.key_start = key, event.start_mark.index
@@ -267,7 +271,7 @@ class _Reader:
         self.lines.setdefault(path, self.line)
         value: Json = {} if isinstance(event, MappingStartEvent) else []
         if isinstance(event, ScalarEvent):
-            # A value that is left out is noticed where the next one begins.
+            # A missing value is noticed where the next one begins.
             value = _scalar(event, self.line if event.value else self.lines[path])
         elif len(self._open) == self.max_depth:
             raise _refused(
@@ -304,7 +308,7 @@ def _scalar(event: Any, line: int) -> Json:
         return _string(text, line)
     if not text:
         # The core schema reads null here, and an author may have forgotten the value.
-        raise _refused("A value is missing; write null where that is meant.", line)
+        raise _refused("A value is missing; write null if you mean that.", line)
     if text in _NULL:
         return None
     if text in _TRUTHS:
@@ -316,7 +320,7 @@ def _scalar(event: Any, line: int) -> Json:
             raise _refused(error.message, line) from error
         return number
     if _CORE_NUMBER.fullmatch(text):
-        raise _refused(f"{text[:40]} is not a number as JSON writes them; write it as JSON does, or in quotes.", line)
+        raise _refused(f"{text[:40]} is not a JSON number; write it in JSON's form, or in quotes.", line)
     return _string(text, line)
 
 
@@ -324,7 +328,7 @@ def _string(text: str, line: int) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise _refused("A string holds half of a surrogate pair; write the whole character.", line) from error
+        raise _refused("A string contains half of a surrogate pair; write the whole character.", line) from error
     return text
 
 
@@ -332,7 +336,7 @@ _COMMENT: Final = re.compile(r"(?:^|(?<=[ \t]))#", re.MULTILINE)
 
 
 def _comments(text: str, scalars: list[tuple[int, int]]) -> Iterator[tuple[int, str]]:
-    """The lines and texts of the comments: a # that stands in no scalar, and the rest of its line."""
+    """The lines and texts of the comments: a # outside scalars, and the rest of its line."""
     # The first line of a block scalar, its header, may end in a comment.
     starts = [_end_of_line(text, start) if text[start : start + 1] in ("|", ">") else start for start, _ in scalars]
     line, at, ended = 1, 0, 0
@@ -350,16 +354,16 @@ def _end_of_line(text: str, at: int) -> int:
     return len(text) if end < 0 else end
 
 
-# Strings that every reader takes for strings, without quotes: words that no version of YAML has another meaning for.
+# Strings that every reader reads as strings without quotes: words that have no other meaning in any version of YAML.
 _PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*([ ./-][A-Za-z0-9_]+)*")
 _OTHERWISE: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 _POINTLESS: Final = re.compile(r"-?[0-9]e[+-][0-9]+")
-# A list or mapping of scalars up to this many characters stands on one line.
+# A list or mapping of scalars of up to this many characters is written on one line.
 _SHORT: Final = 100
 
 
 def _shown(text: str) -> str:
-    """A text with each character that does not print as the escape that double quotes give a meaning."""
+    """A text with unprintable characters as escapes, which have a meaning in double quotes."""
     if text.isprintable():
         return text
     return "".join(
@@ -369,7 +373,7 @@ def _shown(text: str) -> str:
 
 
 def _quoted(value: Any) -> Any:
-    """A value of the round-trip reader with the strings in double quotes that hold characters which do not print."""
+    """A value of the round-trip reader, with strings that have unprintable characters in double quotes."""
     if isinstance(value, str) and _shown(value) != value:
         return DoubleQuotedScalarString(value)
     places = value.keys() if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
@@ -379,7 +383,7 @@ def _quoted(value: Any) -> Any:
 
 
 def _styled(value: Json) -> Any:
-    """A value as the writer takes it: strings in quotes where they need them, short members on one line."""
+    """A value for the writer: strings in quotes if necessary, and short parts on one line."""
     if isinstance(value, str):
         plain = _PLAIN.fullmatch(value) and value.lower() not in _OTHERWISE
         return value if plain else DoubleQuotedScalarString(value)
@@ -393,7 +397,7 @@ def _styled(value: Json) -> Any:
         _set_short(items, value)
         return items
     text = canonical(value).decode()
-    # YAML 1.1 takes 5e-324, which has no point, for text.
+    # YAML 1.1 reads 5e-324, which has no point, as text.
     return text.replace("e", ".0e") if _POINTLESS.fullmatch(text) else text
 
 
@@ -411,7 +415,7 @@ def _set_short(made: Any, value: list[Json] | JsonObject) -> None:
         made.fa.set_flow_style()
 
 
-# Characters that YAML 1.1 takes for line breaks and YAML 1.2 for text, and the byte order mark within a text.
+# Characters that YAML 1.1 reads as line breaks and YAML 1.2 as text, and the byte order mark within a text.
 _DOUBTFUL: Final = re.compile("[\x85\u2028\u2029\ufeff]")
 
 
@@ -425,7 +429,7 @@ def _not_allowed(text: str, position: int) -> MaterialRefused:
 def _malformed(error: yaml.MarkedYAMLError, text: str) -> MaterialRefused:
     """The refusal for an error of the library."""
     began, found = error.context_mark, error.problem_mark
-    # Where an end or a colon is missing, the reader notices further down.
+    # If an end or a colon is missing, the reader notices it further down.
     late = found is None or found.index >= len(text) or "simple key" in (error.context or "")
     mark = began if began is not None and late else found
     words = (error.problem or error.context or "it cannot be read").replace("\n", " ").strip().removesuffix(".")
@@ -434,13 +438,13 @@ def _malformed(error: yaml.MarkedYAMLError, text: str) -> MaterialRefused:
         hint = _TAB
     if "expected node content" in words and late:
         hint = _OPEN
-    # The end of a text may be the line behind its last one.
+    # The end of a text may be the line after its last one.
     return _refused(hint, None if mark is None else min(mark.line, text.rstrip("\n").count("\n")) + 1)
 
 
 _TAB: Final = "This line is indented with a tab; use spaces."
 _OPEN: Final = "A bracket or brace is not closed."
-# The library's words, and what authors should look for.
+# The library's messages, and hints for authors.
 _HINTS: Final = {
     "tab character": _TAB,
     "mapping values are not allowed": "A second colon, or a wrong indentation; put text that has ': ' in quotes.",
@@ -450,7 +454,7 @@ _HINTS: Final = {
     "unexpected end of stream": "A quote is not closed.",
     "expected ',' or": "A bracket or brace is not closed, or a comma is missing in it.",
     "expected node content": "A value is missing before this; write it, or null.",
-    "expected <document start>": "A value stands behind the end of the text; check the indentation and the quotes.",
+    "expected <document start>": "There is a value after the end of the text; check the indentation and the quotes.",
     "cannot start any token": "A text cannot begin with this character; put it in quotes.",
     "Unicode character escape code": "An escape is half of a surrogate pair, or beyond Unicode; write the character.",
     "block sequence entries are not allowed": "A list cannot begin here; put its first dash on a line of its own.",

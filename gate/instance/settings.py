@@ -50,7 +50,7 @@ TAKES: Final[Mapping[str, tuple[str, str | int | list[str]]]] = {
     "receipt_hmac_secret_file": ("the path of a file", "/etc/decision-gate/receipt.secret"),
     "registry_signing": ("ed25519 or off", "ed25519"),
     "metrics_token_file": ("the path of a file", "/etc/decision-gate/metrics.token"),
-    "log_level": ("info, warning or error", "warning"),
+    "log_level": ("info, warning, or error", "warning"),
     "lake": ("the path of a directory", "/srv/gate/lake"),
     "checkpoint_log": ("the path of a file", "/srv/gate-checkpoints/checkpoints.jsonl"),
     "personal_fields": ("a list of strings", ["inputs.customer.email", "target_object_id"]),
@@ -93,12 +93,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             it: set the public address before the first real decision.
         receipt_signing: How receipts are signed. With `ed25519`, anyone can verify records with the public keys. With
             `hmac-sha256`, only holders of the secret can. With `off`, records are unsigned and verify as
-            `RECORD_UNSIGNED`, and there are no checkpoints. The instance keeps no past HMAC secrets. After a change of
-            the secret or of this setting, the service answers `SIGNING_KEY_UNKNOWN` for records with old signatures.
-            `gate chain check` cannot check these signatures, and rejects old checkpoints. `gate verify
-            --hmac-secret-file` with the old secret still verifies the records.
-        receipt_hmac_secret_file: A file with the secret for `hmac-sha256`: at least 32 bytes. Surrounding white space
-            is ignored. Default: none; required for `hmac-sha256`.
+            `RECORD_UNSIGNED`, and there are no checkpoints. The instance keeps no past HMAC
+            secrets. After a change of the secret or of this setting, the service answers `SIGNING_KEY_UNKNOWN` for
+            records signed with the old secret. `gate chain check` then cannot check their signatures, and the service
+            refuses checkpoints signed with it. `gate verify --hmac-secret-file` with the old secret still verifies the
+            records.
+        receipt_hmac_secret_file: A file with the secret for `hmac-sha256`, of at least 32 bytes. Surrounding white
+            space is ignored. Default: none; required for `hmac-sha256`.
         registry_signing: How rulebook attestations and registrations are signed. With `off`, new ones have the status
             `unsigned`.
         metrics_token_file: A file with the token that opens `/metrics`, `/api/proof-metrics` and `/api/pilot-export`.
@@ -126,7 +127,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         sandbox_requests_per_minute: The number of requests that one address may send to the sandbox in a minute.
         webhook_http: Whether webhook endpoints may use `http://`. Use it only for receivers in a network that you
             trust.
-        webhook_networks: Networks in which webhook endpoints may be although their addresses are not public.
+        webhook_networks: Networks in which webhook endpoints may be although their addresses are not public. By
+            default, the service refuses private, loopback, link-local, carrier-grade NAT, multicast, and other special
+            addresses, also inside IPv6 addresses. It refuses a name if one of its addresses is refused.
         webhook_kept_days: The number of days for which the service keeps webhook events after delivery, and dead
             letters after it gave up on them.
         policy_tables: The directory of your policy tables. The service uses the release's own table for a file that is
@@ -134,9 +137,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         policy_max_age_days: The number of days after its last verification for which an entry of a policy table is
             used.
         advisory_url: The base URL of the server that answers the advisory modes. The gate posts OpenAI chat completions
-            to `<advisory_url>/chat/completions`. It follows no redirect and uses no proxy. The URL must not have a
-            user, a query, a fragment, or a slash at its end. Use `http://` only in a network that you trust. Default:
-            none; the advisory modes answer 503.
+            to `<advisory_url>/chat/completions`, follows no redirect and uses no proxy. The URL has no user, no query,
+            no fragment, and no slash at its end. Use `http://` only in a network that you trust. `gate serve` does not
+            start with incomplete advisory settings. Default: none; the advisory modes answer 503.
         advisory_model: The model to ask for, as the server calls it. Required with `advisory_url`. Default: none.
         advisory_key_file: A file with the API key of that server: up to 4,096 printable ASCII characters without
             spaces. Surrounding white space is ignored. Give the file mode 0600: the gate refuses a key that other users

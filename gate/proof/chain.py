@@ -1,10 +1,10 @@
-"""The audit chain `decision_chain_v1`: leaves, rolling Merkle roots and links.
+"""The audit chain `decision_chain_v1`: leaves, rolling roots, and links.
 
-One chain a scope; every stored record is an entry. A link binds the link before it, so that no entry can be changed,
-dropped or moved without every later link changing. Signed checkpoints of a chain are in `checkpoint`.
+Each scope has one chain, and every stored record is an entry. A link contains the hash of the link before it, so every
+change, removal, or move of an entry changes all later links. `checkpoint` has the signed checkpoints of a chain.
 
     link = append(head, entry)         extends a chain
-    find_break(links)                  says where retained links do not hold
+    find_break(links)                  finds the first wrong link
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gate.labels import CHAIN, MERKLE_STRATEGY
 
 
 class LinkMaterial(TypedDict):
-    """The members of a link that its own hash covers."""
+    """The fields of a link that its own hash covers."""
 
     decision_chain_version: str
     chain_id: str
@@ -38,13 +38,13 @@ class LinkMaterial(TypedDict):
 
 
 class Link(LinkMaterial):
-    """A link of a chain, as docs/wire-format.md has it."""
+    """A link of a chain. The page `docs/reference/wire-format/chain.md` defines it."""
 
     link_hash: str
 
 
 class RecordLink(TypedDict):
-    """The `audit_chain` that records and reports carry: the members that they repeat of their link."""
+    """The `audit_chain` of records and reports: the fields that they repeat from their link."""
 
     decision_chain_version: str
     chain_id: str
@@ -56,7 +56,7 @@ class RecordLink(TypedDict):
 
 
 class Linked(TypedDict):
-    """The members of a Decision Record that its link is made of."""
+    """The fields of a Decision Record that its link contains."""
 
     decision_id: str
     record_hash: str
@@ -67,13 +67,13 @@ class Linked(TypedDict):
 
 
 class Head(NamedTuple):
-    """The end of a chain: what the next link extends.
+    """The end of a chain, which the next link extends.
 
     Attributes:
-        chain_id: The chain's name.
-        size: How many links it has; 0 for an empty chain.
-        merkle_root: The last link's rolling root; None for an empty chain.
-        link_hash: The last link's hash; None for an empty chain.
+        chain_id: The id of the chain.
+        size: The number of its links.
+        merkle_root: The rolling root of the last link, or None for an empty chain.
+        link_hash: The hash of the last link, or None for an empty chain.
     """
 
     chain_id: str
@@ -83,16 +83,16 @@ class Head(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What a link is made of.
+    """The values from which a link is computed.
 
     Attributes:
         entry_type: One of `labels.ENTRY_TYPES`.
-        decision_id: The decision it is about.
-        record_hash: The decision's record_hash, or the entry's own hash.
-        receipt_hash: The decision's receipt_hash; None for other entries.
+        decision_id: The id of its decision.
+        record_hash: The decision's `record_hash`, or the entry's own hash.
+        receipt_hash: The decision's `receipt_hash`, or None for other entries.
         policy_id: The policy's id, or None.
         policy_version: The policy's version, or None.
-        created_at: UTC timestamp of the entry.
+        created_at: The UTC timestamp of the entry.
     """
 
     entry_type: str
@@ -105,13 +105,13 @@ class Entry(NamedTuple):
 
 
 def append(head: Head, entry: Entry, *, plain: bool = False) -> Link:
-    """The link that extends a chain by an entry, with every member that its hash covers and `link_hash`.
+    """The complete link that extends a chain by an entry.
 
     Args:
         head: The end of the chain.
         entry: The entry.
-        plain: Whether head and entry are known to hold what their types say, and so are plain, as `canonical.is_plain`
-            has it.
+        plain: Whether head and entry are known to have the right types, so they are plain, as `canonical.is_plain`
+            defines it.
     """
     leaf_hash = leaf(entry.entry_type, entry.decision_id, entry.record_hash, entry.receipt_hash, plain=plain)
     position = head.size + 1
@@ -132,12 +132,12 @@ def append(head: Head, entry: Entry, *, plain: bool = False) -> Link:
         "policy_version": entry.policy_version,
         "created_at": entry.created_at,
     }
-    # Over what came before as well, so that no link can change without every later one changing.
+    # It also covers the link before, so that a changed link changes every later one.
     return {**material, "link_hash": content_hash(material, plain=plain)}
 
 
 def link_material(record: Linked) -> Entry:
-    """What the chain link of a decision is made of."""
+    """The entry for the chain link of a decision."""
     return Entry(
         entry_type="decision",
         decision_id=record["decision_id"],
@@ -150,12 +150,12 @@ def link_material(record: Linked) -> Entry:
 
 
 def head_of(link: Link) -> Head:
-    """The head that a chain has after a link."""
+    """The head of a chain after a link."""
     return Head(link["chain_id"], link["chain_position"], link["merkle_root"], link["link_hash"])
 
 
 def entry_of(link: Link) -> Entry:
-    """What a link says that it is made of."""
+    """The entry that a link states."""
     return Entry(
         entry_type=link["entry_type"],
         decision_id=link["decision_id"],
@@ -168,12 +168,12 @@ def entry_of(link: Link) -> Entry:
 
 
 def head_before(link: Link) -> Head:
-    """The head that a link says it extends."""
+    """The head before a link, as the link states it."""
     return Head(link["chain_id"], link["chain_position"] - 1, link["previous_merkle_root"], link["previous_link_hash"])
 
 
 def leaf(entry_type: str, decision_id: str, record_hash: str, receipt_hash: str | None, *, plain: bool = False) -> str:
-    """leaf_hash of an entry. `receipt_hash` is null, and hashed as such, for what is no decision: it has no receipt."""
+    """The `leaf_hash` of an entry. Only a decision has a receipt; other entries hash null as their `receipt_hash`."""
     return content_hash(
         {
             "decision_chain_version": CHAIN,
@@ -187,9 +187,9 @@ def leaf(entry_type: str, decision_id: str, record_hash: str, receipt_hash: str 
 
 
 def rolling_root(previous: str | None, leaf_hash: str, position: int, *, plain: bool = False) -> str:
-    """merkle_root at a position: the leaf itself at 1, the strategy's hash over the root before it after that.
+    """The `merkle_root` at a position: the leaf at position 1, and then a hash of the root before it and the leaf.
 
-    The position is hashed as well: the same leaf at another place gives another root.
+    The hash also covers the position, so the same leaf results in different roots at different positions.
     """
     if position == 1:
         return leaf_hash
@@ -205,11 +205,11 @@ def rolling_root(previous: str | None, leaf_hash: str, position: int, *, plain: 
 
 
 RECORD_LINK_MEMBERS: Final = tuple(RecordLink.__annotations__)
-"""The members of a link that records and reports repeat in `audit_chain`."""
+"""The fields of a link that records and reports repeat in `audit_chain`."""
 
 
 def record_link(link: RecordLink) -> RecordLink:
-    """The `audit_chain` that a record carries of its link."""
+    """The `audit_chain` of a record, from its link."""
     return {
         "decision_chain_version": link["decision_chain_version"],
         "chain_id": link["chain_id"],
@@ -223,11 +223,11 @@ def record_link(link: RecordLink) -> RecordLink:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """Where a chain does not hold.
+    """The first wrong place of a chain.
 
     Attributes:
-        position: The chain position of the first link that is wrong; None where what is wrong has no place in it.
-        reason: What is wrong with it.
+        position: The chain position of the first wrong link, or None if the fault has no position.
+        reason: A sentence about the fault.
     """
 
     position: int | None
@@ -235,13 +235,13 @@ class Break:
 
 
 def find_break(links: Iterable[Link], *, start: Head | None = None, end: Head | None = None) -> Break | None:
-    """The first place where consecutive links, in ascending order, do not hold; None where all do.
+    """Finds the first wrong link among consecutive links in ascending order; None if all are right.
 
     Args:
-        links: The links; read one at a time.
-        start: The head they extend. Without it the first link's own word for what came before it is taken, unless it
-            claims position 1.
-        end: The head that they must lead to, where that is known.
+        links: The links. They are read one at a time.
+        start: The head that they extend. Without it, the first link itself states the head before it, unless its
+            position is 1.
+        end: The head that they must lead to, if it is known.
     """
     head = start
     for link in links:
@@ -256,8 +256,8 @@ def find_break(links: Iterable[Link], *, start: Head | None = None, end: Head | 
         expected = append(head, entry_of(link))
         wrong = [name for name, value in expected.items() if link.get(name) != value]
         if wrong:
-            return Break(position, f"Its {', '.join(wrong)} is not what its entry and the link before it give.")
+            return Break(position, f"Its {', '.join(wrong)} does not follow from its entry and the link before it.")
         head = head_of(link)
     if end is not None and end != (head or Head(end.chain_id)):
-        return Break(end.size, "The chain's head is not what its last link gives.")
+        return Break(end.size, "The chain's head does not follow from its last link.")
     return None

@@ -1,13 +1,13 @@
-"""Signed checkpoints of a chain, and the epochs of a log that keeps them.
+"""Signed checkpoints of a chain, and the epochs of a checkpoint log.
 
-A checkpoint states how long a chain is, its root and its last link. The chain must contain every checkpoint that was
-kept of it: a chain that was cut, rolled back or rewritten from really signed records contradicts one.
+A checkpoint states the length of a chain, its root, and its last link. The chain must contain every kept checkpoint. A
+chain that was cut, rolled back, or rewritten from genuine records contradicts one.
 
     document = sign_checkpoint(head, issued_at, signer)
-    contradicts(document, head)    the members that differ from the head that the chain had at that size
+    contradicts(document, head)    the fields that differ from the chain's head at that size
 
-A restored ledger is shorter than the checkpoints of the lost one. So a log of checkpoints has epochs: a signed epoch
-ends what the checkpoints before it demand of later entries, and names its reason.
+A restored ledger may be shorter than the checkpoints of the lost one. A signed epoch in the log therefore starts a new
+count, and states its reason.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Checkpoint(CheckpointStatement):
 
 
 class EpochStatement(TypedDict):
-    """The fields that an epoch's signature covers; `heads_hash` binds the checkpoints that follow it."""
+    """The fields that an epoch's signature covers. `heads_hash` covers the checkpoints that follow it."""
 
     checkpoint_epoch_version: str
     reason: str
@@ -51,17 +51,17 @@ class EpochStatement(TypedDict):
 
 
 class Epoch(EpochStatement):
-    """A signed statement that a log's earlier checkpoints may reach beyond its chains from here on, and why."""
+    """A signed statement that from now on, a log's earlier checkpoints may reach beyond its chains, with the reason."""
 
     signature: str
 
 
 def sign_checkpoint(head: Head, issued_at: str, signer: Signer) -> Checkpoint:
-    """A signed statement of a chain's size and root; the signature is over the canonical bytes of the rest.
+    """Signs a chain's size and root. The signature covers the canonical bytes of all other fields.
 
     Args:
         head: The end of the chain.
-        issued_at: UTC timestamp.
+        issued_at: The UTC timestamp.
         signer: The receipt key.
     """
     statement: CheckpointStatement = {
@@ -77,12 +77,12 @@ def sign_checkpoint(head: Head, issued_at: str, signer: Signer) -> Checkpoint:
 
 
 def sign_epoch(reason: str, begun_at: str, heads: Collection[Head], signer: Signer) -> Epoch:
-    """A signed epoch; the signature is over the canonical bytes of the rest.
+    """Signs an epoch. The signature covers the canonical bytes of all other fields.
 
     Args:
-        reason: Why the chains may be shorter than earlier checkpoints, for people: which backup was restored.
-        begun_at: UTC timestamp.
-        heads: The ends of all chains that are not empty, of which checkpoints of the same date follow.
+        reason: Why the chains may be shorter than earlier checkpoints, such as which backup was restored.
+        begun_at: The UTC timestamp.
+        heads: The ends of all chains that are not empty. Their checkpoints with the same date must follow.
         signer: The receipt key.
     """
     statement: EpochStatement = {
@@ -97,7 +97,7 @@ def sign_epoch(reason: str, begun_at: str, heads: Collection[Head], signer: Sign
 
 
 def heads_hash(heads: Iterable[Head]) -> str:
-    """H of the ends of chains, each as [chain_id, size, merkle_root, link_hash], ordered by chain_id."""
+    """H of the ends of chains, each as `[chain_id, size, merkle_root, link_hash]`, ordered by `chain_id`."""
     return content_hash(sorted([head.chain_id, head.size, head.merkle_root, head.link_hash] for head in heads))
 
 
@@ -116,7 +116,7 @@ CHECKPOINT_MEMBERS: Final[Mapping[str, type | tuple[type, ...]]] = {
     "key_id": str,
     "signature": str,
 }
-"""The members that a checkpoint has, and no other, with their types."""
+"""The fields of a checkpoint, with their types."""
 
 EPOCH_MEMBERS: Final[Mapping[str, type]] = {
     "checkpoint_epoch_version": str,
@@ -127,7 +127,7 @@ EPOCH_MEMBERS: Final[Mapping[str, type]] = {
     "key_id": str,
     "signature": str,
 }
-"""The members that an epoch has, and no other, with their types."""
+"""The fields of an epoch, with their types."""
 
 
 def signed_payload(document: Mapping[str, object]) -> bytes:
@@ -136,11 +136,11 @@ def signed_payload(document: Mapping[str, object]) -> bytes:
 
 
 def contradicts(document: Checkpoint, head: Head | None) -> Sequence[str]:
-    """Which members of a checkpoint differ from the chain's; empty where the chain contains it.
+    """The fields of a checkpoint that differ from the chain; empty if the chain contains it.
 
     Args:
         document: The checkpoint.
-        head: The head that the chain had when it was chain_size long; None where it is shorter.
+        head: The head of the chain when it had `chain_size` links, or None if it is shorter.
     """
     # Every chain begins empty, so each contains a checkpoint of no entries.
     if document["chain_size"] == 0:

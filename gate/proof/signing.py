@@ -1,7 +1,7 @@
-"""Signatures over receipts, checkpoints and attestations, and the public keys that verify them.
+"""Signatures of receipts, checkpoints, and attestations, and the public keys that verify them.
 
-Ed25519 signatures are written `ed25519:` + base64url without padding, HMAC ones `hmac-sha256:` + hex. Public keys
-travel as PEM (SPKI); a key's fingerprint is the SHA-256 hex of its PEM text without surrounding white space.
+An Ed25519 signature is the text `ed25519:` + base64url without padding, and an HMAC one is `hmac-sha256:` + hex. Public
+keys are PEM (`SPKI`) texts. A key's fingerprint is the SHA-256 hex of its PEM text without surrounding white space.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _PKCS8: Final = bytes.fromhex("302e020100300506032b657004220420")
 
 
 class Signer(Protocol):
-    """Signs bytes under a named key."""
+    """Signs bytes with a key."""
 
     @property
     def key_id(self) -> str:
-        """The key's name."""
+        """The id of the key."""
 
     @property
     def algorithm(self) -> str:
@@ -49,11 +49,11 @@ class Signer(Protocol):
 
     @property
     def fingerprint(self) -> str | None:
-        """The public key's fingerprint; None where there is no public key."""
+        """The public key's fingerprint, or None without a public key."""
 
     @property
     def not_before(self) -> str | None:
-        """From when its signatures count; UTC timestamp, or None where they always do."""
+        """The UTC timestamp from which its signatures are valid, or None if they always are."""
 
     def sign(self, payload: bytes) -> str:
         """The signature in the protocol's text form."""
@@ -65,7 +65,7 @@ class Ed25519Signer:
     algorithm: Final = ED25519
 
     def __init__(self, key_id: str, seed: bytes, not_before: str | None = None) -> None:
-        """Takes the key's name, its 32-byte seed, and from when its signatures count."""
+        """Takes the key's id, its 32-byte seed, and the timestamp from which its signatures are valid."""
         self.key_id: Final = key_id
         self.not_before: Final = not_before
         public, self._secret = crypto_sign_seed_keypair(seed)
@@ -78,14 +78,14 @@ class Ed25519Signer:
 
 
 class HmacSigner:
-    """Signs with HMAC-SHA256 under a secret that only the operator holds; nobody else can verify."""
+    """Signs with HMAC-SHA256 and a secret. Only holders of the secret can verify."""
 
     algorithm: Final = HMAC_SHA256
     fingerprint: Final = None
     not_before: Final = None
 
     def __init__(self, key_id: str, secret: bytes) -> None:
-        """Takes the key's name and the secret, at least 32 bytes."""
+        """Takes the key's id and the secret, at least 32 bytes."""
         self.key_id: Final = key_id
         self.secret: Final = secret
 
@@ -95,10 +95,10 @@ class HmacSigner:
 
 
 def verify_ed25519(public_key: str, payload: bytes, signature: str) -> bool:
-    """Whether an `ed25519:` signature over payload holds under a PEM public key. Never raises on a bad signature.
+    """Whether an `ed25519:` signature of the payload is valid for a PEM public key. A bad signature raises nothing.
 
     Raises:
-        MaterialRefused: PUBLIC_KEY_INVALID: the key itself is unusable.
+        MaterialRefused: `PUBLIC_KEY_INVALID`: the key itself is unusable.
     """
     key = VerifyKey(raw_public_key(public_key))
     scheme, _, text = signature.partition(":")
@@ -113,14 +113,14 @@ def verify_ed25519(public_key: str, payload: bytes, signature: str) -> bool:
 
 
 def verify_hmac(secret: bytes, payload: bytes, signature: str) -> bool:
-    """Whether an `hmac-sha256:` signature over payload holds under the secret, compared in constant time."""
+    """Whether an `hmac-sha256:` signature of the payload is valid for the secret, compared in constant time."""
     expected = HmacSigner("", secret).sign(payload)
-    # A hostile signature can hold half of a surrogate pair: it is a wrong signature, not an error.
+    # A hostile signature can contain half of a surrogate pair: it is a wrong signature, not an error.
     return hmac.compare_digest(expected.encode(), signature.encode("utf-8", "surrogatepass"))
 
 
 def public_key_pem(raw: bytes) -> str:
-    """A raw 32-byte Ed25519 public key as PEM (SPKI)."""
+    """A raw 32-byte Ed25519 public key as PEM (`SPKI`)."""
     return _pem("PUBLIC KEY", _SPKI + raw)
 
 
@@ -133,8 +133,8 @@ def raw_public_key(pem: str) -> bytes:
     """The 32 bytes of an Ed25519 public key in PEM.
 
     Raises:
-        MaterialRefused: PUBLIC_KEY_INVALID: no Ed25519 SPKI PEM, or a point that is non-canonical, of low order or
-            outside the main subgroup: such keys accept signatures that nobody made.
+        MaterialRefused: `PUBLIC_KEY_INVALID`: the text is not an Ed25519 key in PEM (`SPKI`), or its point is
+            non-canonical, of low order or outside the main subgroup. Such keys accept signatures that nobody made.
     """
     # Only texts no longer than a key are remembered, so that senders of keys cannot fill the memory.
     return _known_public_key(pem) if len(pem) <= _LONGEST_PEM else _public_key_in(pem)
@@ -155,7 +155,7 @@ def _public_key_in(pem: str) -> bytes:
     return raw
 
 
-# A verifier meets few keys, each with every record; to look at its point takes as long as half a signature's check.
+# A verifier sees few keys, each with every record; checking a key's point takes half as long as checking a signature.
 _known_public_key: Final = lru_cache(maxsize=256)(_public_key_in)
 _LONGEST_PEM: Final = 200
 
@@ -164,7 +164,7 @@ def seed_of_private_key(pem: str) -> bytes:
     """The 32-byte seed of an Ed25519 private key in PEM (PKCS #8).
 
     Raises:
-        MaterialRefused: PRIVATE_KEY_INVALID.
+        MaterialRefused: `PRIVATE_KEY_INVALID`.
     """
     seed = _from_pem("PRIVATE KEY", _PKCS8, pem)
     if seed is None:
@@ -181,7 +181,7 @@ def fingerprint(pem: str) -> str:
 
 
 class PublishedKey(TypedDict):
-    """A key as registries publish it; see docs/wire-format.md, "Public keys"."""
+    """A key as registries publish it. See "Public keys" in `docs/reference/wire-format/record.md`."""
 
     key_id: str
     algorithm: str
@@ -199,7 +199,7 @@ class PublishedRegistry(TypedDict):
     active_key_id: str | None
 
 
-_WITHOUT_END: Final = "retired without not_after, so that nothing tells which of its signatures came too late"
+_WITHOUT_END: Final = "retired but has no not_after, so late signatures cannot be detected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,13 +207,13 @@ class PublicKey:
     """One key of a registry.
 
     Attributes:
-        key_id: Its name.
+        key_id: The id of the key.
         algorithm: `ed25519`.
-        public_key: PEM (SPKI).
-        status: active, retired or compromised.
-        not_before: From when its signatures count; UTC timestamp.
-        not_after: Until when; UTC timestamp or None. A retired key has one. For a compromised key, the moment of
-            compromise.
+        public_key: The key in PEM (`SPKI`).
+        status: `active`, `retired` or `compromised`.
+        not_before: The UTC timestamp from which its signatures are valid.
+        not_after: The UTC timestamp until which its signatures are valid, or None. A retired key has one. For a
+            compromised key, it is the time of the compromise.
     """
 
     key_id: str
@@ -229,9 +229,9 @@ class PublicKey:
         return fingerprint(self.public_key)
 
     def objection(self, signed_at: str) -> str | None:
-        """Why a signature dated `signed_at` does not count under this key; None where it does.
+        """Why a signature dated `signed_at` is not valid for this key, or None if it is.
 
-        A compromised key signs nothing that counts, whatever its date: whoever holds it can date a record at will.
+        A compromised key's signatures are never valid, because its holder can date a record freely.
         """
         if self.status == "compromised":
             return f"The key {self.key_id} is compromised; nothing signed with it can be trusted."
@@ -240,7 +240,7 @@ class PublicKey:
         try:
             moment = parse_timestamp(signed_at)
         except ValueError:
-            return f"Its date {signed_at!r} is no timestamp."
+            return f"Its date {signed_at!r} is not a timestamp."
         if moment < parse_timestamp(self.not_before):
             return f"It is dated {signed_at}, before its key {self.key_id} was in use ({self.not_before})."
         if self.not_after is not None and moment > parse_timestamp(self.not_after):
@@ -248,7 +248,7 @@ class PublicKey:
         return None
 
     def to_dict(self) -> PublishedKey:
-        """The key as registries publish it."""
+        """Returns the key as registries publish it."""
         return {
             "key_id": self.key_id,
             "algorithm": self.algorithm,
@@ -262,25 +262,30 @@ class PublicKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyRegistry:
-    """The public keys of one purpose, active and past, and which of them signs now."""
+    """The active and past public keys for one purpose.
+
+    Attributes:
+        keys: The keys.
+        active_key_id: The id of the key that signs now, or None.
+    """
 
     keys: tuple[PublicKey, ...] = ()
     active_key_id: str | None = None
 
     def find(self, key_id: str) -> PublicKey | None:
-        """The key of that name."""
+        """Returns the key with an id, or None."""
         return next((key for key in self.keys if key.key_id == key_id), None)
 
     def unused(self, at: str) -> KeyRegistry:
-        """The registry while none of its keys signs: a key that could sign is given as retired at a moment.
+        """Returns the registry with its active key retired at a UTC timestamp, because none of its keys signs.
 
-        So what it signed before still verifies, and nobody takes it for the key that signs.
+        Earlier signatures of the key still verify, and no verifier accepts later ones.
         """
         keys = (replace(key, status="retired", not_after=at) if key.status == "active" else key for key in self.keys)
         return KeyRegistry(tuple(keys))
 
     def to_dict(self) -> PublishedRegistry:
-        """{keys: [...], active_key_id}."""
+        """Returns {keys: [...], active_key_id}."""
         return {"keys": [key.to_dict() for key in self.keys], "active_key_id": self.active_key_id}
 
 
@@ -288,10 +293,10 @@ def load_registry(document: object) -> KeyRegistry:
     """Reads a published registry {keys: [...], active_key_id}.
 
     Raises:
-        MaterialRefused: KEY_REGISTRY_INVALID for anything that is no such document, PUBLIC_KEY_INVALID for a weak key.
+        MaterialRefused: `KEY_REGISTRY_INVALID`: the document is not a registry. `PUBLIC_KEY_INVALID`: a key is weak.
     """
     if not isinstance(document, dict) or not isinstance(document.get("keys"), list):
-        raise _registry_invalid("it is no object with a list `keys`")
+        raise _registry_invalid("it is not an object with a list `keys`")
     keys = tuple(map(_load_key, document["keys"]))
     if len({key.key_id for key in keys}) != len(keys):
         raise _registry_invalid("two of its keys share a key_id")
@@ -301,11 +306,11 @@ def load_registry(document: object) -> KeyRegistry:
 
 def _load_key(entry: object) -> PublicKey:
     if not isinstance(entry, Mapping):
-        raise _registry_invalid("a key in it is no object")
+        raise _registry_invalid("one of its keys is not an object")
     names = ("key_id", "algorithm", "public_key", "status", "not_before")
     texts = {name: text for name in names if isinstance(text := entry.get(name), str)}
     if len(texts) < len(names):
-        raise _registry_invalid("a key lacks key_id, algorithm, public_key, status or not_before as text")
+        raise _registry_invalid("a key lacks a text in key_id, algorithm, public_key, status or not_before")
     key = PublicKey(**texts, not_after=entry.get("not_after"))
     if key.algorithm != ED25519 or key.status not in KEY_STATUSES:
         raise _registry_invalid(f"the key {key.key_id} has an unknown algorithm or status")
@@ -316,7 +321,7 @@ def _load_key(entry: object) -> PublicKey:
             if moment is not None:
                 parse_timestamp(moment)
     except (TypeError, ValueError) as error:
-        raise _registry_invalid(f"the dates of the key {key.key_id} are no UTC timestamps") from error
+        raise _registry_invalid(f"the dates of the key {key.key_id} are not UTC timestamps") from error
     raw_public_key(key.public_key)
     if entry.get("public_key_fingerprint", key.fingerprint) != key.fingerprint:
         raise _registry_invalid(f"the fingerprint of the key {key.key_id} is not that of its public_key")
@@ -334,12 +339,12 @@ def _base64url(raw: bytes) -> str:
 
 
 def _from_base64url(text: str) -> bytes | None:
-    """The bytes of canonical base64url without padding; None for any other text, equivalent spellings included."""
+    """The bytes of canonical base64url without padding; None for any other text, including equivalent spellings."""
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         return None
-    # The last character has bits that belong to no byte. Were they free, one signature could be written in many ways.
+    # The last character has unused bits. If any value were allowed, one signature could be written in many ways.
     return raw if _base64url(raw) == text else None
 
 

@@ -1,19 +1,21 @@
-"""What is asked, recorded and exported: the documents of the protocol, built and hashed as docs/wire-format.md says.
+"""The documents of the protocol: requests, records, reports, and packets, with their hashes.
+
+The pages in `docs/reference/wire-format/` define them.
 
     documents         the types of these documents
-    request           a Decision Request read and checked, refusals in their fixed order
-    batch             a batch of Decision Requests, read and bounded
+    request           reads and checks a Decision Request, with refusals in a fixed order
+    batch             reads a batch of Decision Requests, and checks its size
     record            the Decision Record of an evaluation
-    envelope          the material of a record's hashes, and all that a record derives from other members
+    envelope          the material of a record's hashes, and the fields of a record that follow from others
     attestation       the rulebook attestation and the registration of a rulebook
-    advisory          what an advisory record derives from an upstream's answer
-    explanation       why a decision came out as it did, in words and as data
-    views             minimal, standard and full projections
+    advisory          the fields of an advisory record that follow from an upstream's answer
+    explanation       why a decision has its result, in sentences and as data
+    views             the views minimal, standard and full
     reports           execution receipts, outcomes, CRM syncs and resolutions, with their hashes
     changes           the chain's entries about migrations and routes, with their hashes
-    sandbox           what the sandbox answers: the members of a record, and no record
+    sandbox           the responses of the sandbox, which are not records
     packet            the Decision Packet
-    webhooks          the events that webhooks tell, and the bodies that endpoints receive
+    webhooks          the events of webhooks, and the bodies that endpoints receive
 
-Pure: ids, moments and signers are handed in. Checking a finished document is `verify`, storing one `ledger`.
+Pure: callers pass ids, times, and signers. `verify` checks finished documents, and `ledger` stores them.
 """

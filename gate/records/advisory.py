@@ -1,9 +1,10 @@
-"""What an advisory record derives from an upstream's answer: its verdict, its evidence, its sources.
+"""The fields of an advisory record that follow from an upstream's answer: its verdict, its evidence, its sources.
 
-    evaluation = {"mode": "single", "model": "example-model", "answer": {"answer": "yes", "reason": "..."}}
-    advised(evaluation)      # verdict yes, word approved, reason code ADVISORY_YES
+    answer = {"answer": "yes", "reason": "..."}
+    advised("single", answer)      # verdict yes, word approved, reason code ADVISORY_YES
 
-Making such a record and verifying one use these same functions; docs/wire-format.md, "Advisory records".
+Making and verifying such records use the same functions. The page `docs/reference/wire-format/advisory.md` has the
+formulas.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ ADVISORY_MODES: Final = ("single", "multi", "runtime")
 """The modes whose answers authorize nothing."""
 
 ADVISORY_ACTION: Final = "hold_for_binding_decision"
-"""The action of every advisory record, whatever its verdict."""
+"""The action of every advisory record, with any verdict."""
 
 ADVISORY_VERDICT: Final = "ADVISORY"
-"""The application verdict of every advisory record: no rulebook gave one."""
+"""The application verdict of every advisory record, because it has no rulebook."""
 
 BINDING_PARTS: Final = (
     "rulebook",
@@ -35,14 +36,14 @@ BINDING_PARTS: Final = (
     "trusted_adapter",
     "adapter_facts",
 )
-"""The members that no advisory record has."""
+"""The fields that no advisory record has."""
 
 
 class Advised(NamedTuple):
-    """What an answer says.
+    """The meaning of an answer.
 
     Attributes:
-        verdict: yes, no or review.
+        verdict: `yes`, `no` or `review`.
         word: The record's `v`.
         reason_code: The record's reason code.
     """
@@ -65,21 +66,21 @@ _BY_MODE: Final = {
 
 
 def is_advisory(record: Mapping[str, object]) -> bool:
-    """Whether a record names the advisory evaluator; what it authorizes is then nothing."""
+    """Whether a record is from the advisory evaluator, so it authorizes nothing."""
     return record.get("evaluator_version") == ADVISORY_EVALUATOR
 
 
 def policy_of(mode: str) -> str:
-    """The policy_id of a mode's records."""
+    """The `policy_id` of a mode's records."""
     return f"advisory.{mode}"
 
 
 ADVISORY_POLICIES: Final = frozenset(map(policy_of, ADVISORY_MODES))
-"""The policy_ids of advisory records. A rulebook may have one of them as its id: it is no advice for that."""
+"""The `policy_id` values of advisory records. A rulebook may also have one of them as its id."""
 
 
 def advised(mode: object, answer: object) -> Advised | None:
-    """What an answer in a mode says; None where it is none that the mode has."""
+    """The meaning of an answer in a mode, or None if the mode has no such answer."""
     if not isinstance(mode, str) or not isinstance(answer, dict):
         return None
     if mode == "single":
@@ -90,7 +91,7 @@ def advised(mode: object, answer: object) -> Advised | None:
 
 
 def advised_by_code(policy_id: str, reason_code: str) -> Advised | None:
-    """What the erased answer of a record said, as far as its reason code tells; None where no mode has that code."""
+    """The meaning of a record's erased answer, from its reason code; None if no mode has that code."""
     for said in _BY_MODE.get(policy_id.removeprefix("advisory."), ()):
         if said.reason_code == reason_code:
             return said
@@ -98,7 +99,7 @@ def advised_by_code(policy_id: str, reason_code: str) -> Advised | None:
 
 
 def advisory_evidence(reason_code: str, answer_hash: object) -> list[str]:
-    """The evidence: the reason code, and H of the upstream's answer."""
+    """The evidence: the reason code and H of the answer."""
     return [reason_code, f"answer:{answer_hash}"]
 
 
@@ -106,9 +107,9 @@ def advisory_sources(policy: Mapping[str, object], evaluation_hash: object, answ
     """The sources of an advisory record.
 
     Args:
-        policy: The record, or its policy_bundle's {id, version, hash}.
+        policy: {id, version, hash} of the record's policy bundle.
         evaluation_hash: H of its evaluation.
-        answer_hash: H of the upstream's answer, which stands in the evaluation.
+        answer_hash: H of the answer inside the evaluation.
     """
     return [
         {"id": f"prompt:{policy['id']}@{policy['version']}", "type": "prompt", "snapshot_hash": str(policy["hash"])},
@@ -118,4 +119,4 @@ def advisory_sources(policy: Mapping[str, object], evaluation_hash: object, answ
 
 
 ANSWER_SOURCE: Final = "upstream_answer"
-"""The id of the source that holds H of the upstream's answer."""
+"""The id of the source with H of the answer."""

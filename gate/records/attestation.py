@@ -1,4 +1,4 @@
-"""What the registry key signs: rulebook attestations (one evaluation) and registrations (one rulebook in one scope)."""
+"""The documents that the registry key signs: attestations of evaluations, and registrations of rulebooks in scopes."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ def rulebook_attestation(
 ) -> RulebookAttestation:
     """The attestation {schema_version, bundle, bundle_hash, signature} of one evaluation.
 
-    The bundle holds no date, no id and nothing of the environment: the same facts and rulebook give the same
-    bundle_hash for ever.
+    The bundle contains no date, no id, and no data from the environment. The same facts and rulebook therefore always
+    result in the same `bundle_hash`.
 
     Args:
         rulebook: {schema_version, id, version, hash}.
-        facts_hash: H of the facts the rulebook consumed.
-        outcome: What it said about them.
-        runtime_binding: Who decided, and on whose facts.
-        signer: The registry key; None where registry signing is off.
-        trusted_adapter: The adapter's invocation; None without one.
-        plain: Whether the rulebook is plain, as `canonical.is_plain` says.
-        earlier: An attestation made before, whose signature is taken over where it is of the same bundle.
+        facts_hash: H of the facts.
+        outcome: The rulebook's outcome for these facts.
+        runtime_binding: Which component decided, and where the facts came from.
+        signer: The registry key, or None if registry signing is off.
+        trusted_adapter: The adapter's invocation, or None.
+        plain: Whether the rulebook is plain, as `canonical.is_plain` defines it.
+        earlier: An earlier attestation. If it has the same bundle, its signature is used again.
     """
     bundle: AttestationBundle = {
         "engine": EVALUATOR,
@@ -87,7 +87,7 @@ def rulebook_attestation(
 
 
 def _signature(bundle_hash: str, signer: Signer | None) -> AttestationSignature:
-    # null where it is unsigned. The envelope drops "" as it drops null, so that verification takes nothing but null.
+    # null if it is unsigned. The envelope drops "" like null, so verification accepts only null.
     return {
         "schema_version": RULEBOOK_ATTESTATION_SIGNATURE,
         "algorithm": "Ed25519",
@@ -99,7 +99,7 @@ def _signature(bundle_hash: str, signer: Signer | None) -> AttestationSignature:
 
 
 def attestation_signature(signer: Signer, bundle_hash: str) -> str:
-    """The base64url signature over the UTF-8 hex bundle hash, without the scheme's prefix."""
+    """The base64url signature of the UTF-8 hex bundle hash, without the scheme's prefix."""
     return signer.sign(bundle_hash.encode()).removeprefix(f"{ED25519}:")
 
 
@@ -111,15 +111,15 @@ def registration(
     *,
     adapter_dependency: AdapterDependency | None = None,
 ) -> Registration:
-    """The metadata of a rulebook's registration in a scope, made once, with its attestation.
+    """The metadata of a rulebook's registration in a scope, with its attestation. It is made once.
 
     Args:
         rulebook: {schema_version, id, version, hash}.
-        scope_id: The internal scope id; only its hash appears.
-        registered_at: UTC timestamp of the first registration.
-        signer: The registry key; None where registry signing is off.
-        adapter_dependency: {adapter_id, version, manifest_hash, implementation_hash} of the adapter that makes the
-            rulebook's facts; None where callers send them.
+        scope_id: The internal id of the scope. The metadata contains only its hash.
+        registered_at: The UTC timestamp of the first registration.
+        signer: The registry key, or None if registry signing is off.
+        adapter_dependency: {adapter_id, version, manifest_hash, implementation_hash} of the adapter that computes the
+            rulebook's facts, or None if callers send them.
     """
     metadata: RegistrationMaterial = {
         "rulebook_registry_version": RULEBOOK_REGISTRY,
@@ -130,8 +130,7 @@ def registration(
         "evaluator_version": EVALUATOR,
         "hash_algorithm": HASH_ALGORITHM,
         "canonicalization": CANONICALIZATION,
-        # Records are shown to outsiders, and the internal id is nobody's business: it is random, so that its hash tells
-        # nothing of it.
+        # Outsiders see records, and the internal id is confidential: it is random, so its hash does not reveal it.
         "scope_hash": content_hash({"scope": scope_id}),
         "registered_at": registered_at,
     }
@@ -152,6 +151,6 @@ def registration(
 
 
 def registration_hash(metadata: Mapping[str, object], *, plain: bool = False) -> str:
-    """attestation_hash: H of the metadata without registry_attestation; `plain` as `canonical` takes it."""
+    """`attestation_hash`: H of the metadata without `registry_attestation`. `plain` is as for `canonical`."""
     registered = {name: value for name, value in metadata.items() if name != "registry_attestation"}
     return content_hash(registered, plain=plain)

@@ -1,6 +1,6 @@
-"""A batch of Decision Requests, read from the body of `POST /api/decide/batch`.
+"""Reads a batch of Decision Requests from the body of `POST /api/decide/batch`.
 
-What is wrong with the batch refuses all of it; what is wrong with one of its requests is found when that is decided.
+A fault of the batch itself refuses all of it. The faults of its single requests are found when they are decided.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from gate.encoding.strict_json import JsonObject
 
 MAX_REQUESTS: Final = 500
-"""How many requests a batch has at most; the schema says so too."""
+"""The maximum number of requests in a batch, as in its schema."""
 
 MAX_WITH_ADAPTERS: Final = 20
-"""How many of them may invoke an adapter, which takes up to its time limit each."""
+"""The maximum number of requests that invoke an adapter, because each may take up to the adapter's time limit."""
 
 MAX_REQUEST: Final = 1024 * 1024
-"""The longest request of a batch, in bytes of JSON without spaces."""
+"""The maximum size of a request in a batch, in bytes of JSON without spaces."""
 
 
 # The body, its list, and the item.
@@ -32,14 +32,14 @@ _ABOVE_REQUESTS: Final = 3
 
 
 class Question(NamedTuple):
-    """A decision that is asked for.
+    """A requested decision.
 
     Attributes:
         body: The parsed Decision Request.
-        idempotency_key: The caller's retry handle.
-        refusal: What is wrong with the request beside its body; a used key still replays.
-        may_advise: Whether an upstream may be asked for advice; otherwise only rulebooks decide.
-        plain: Whether the body is plain, as `canonical.is_plain` says; None where nobody has looked.
+        idempotency_key: The caller's idempotency key.
+        refusal: A fault of the request outside its body. A used key still replays.
+        may_advise: Whether the gate may ask an upstream for advice. Otherwise, only rulebooks decide.
+        plain: Whether the body is plain, as `canonical.is_plain` defines it, or None if it is unknown.
     """
 
     body: object
@@ -50,11 +50,11 @@ class Question(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """A batch whose parts have their places.
+    """A batch with a valid shape.
 
     Attributes:
-        questions: What is asked, in order.
-        response_view: The view of records whose requests name none; None where the batch names none either.
+        questions: The requested decisions, in order.
+        response_view: The view of records whose requests have no `response_view`, or None.
     """
 
     questions: list[Question]
@@ -65,13 +65,13 @@ def read_batch(body: object) -> Batch:
     """Reads the parsed body of a batch.
 
     Raises:
-        RequestRefused: SVC_API_BATCH_INVALID: it is no batch, or one of its requests is too large, or too many invoke
-            adapters.
+        RequestRefused: `SVC_API_BATCH_INVALID`: the body is not a batch, one of its requests is too large, or too many
+            of them invoke adapters.
     """
     if errors := shape("decide-batch-request").errors(body):
         raise invalid(errors)
     batch = cast("JsonObject", body)
-    # Where the whole is plain, and no deeper than with the deepest request, no request needs a look of its own.
+    # If the whole body is plain, and no deeper than with the deepest request, no single request needs a check.
     depth = plain_depth(batch)
     most = MAX_REQUEST_DEPTH + _ABOVE_REQUESTS
     deep = nests_deeper(batch, most) if depth is None else depth > most
@@ -93,13 +93,13 @@ def read_batch(body: object) -> Batch:
 
 
 def invalid(errors: list[FieldError]) -> RequestRefused:
-    """The refusal of a whole batch, for what is wrong with it."""
+    """The refusal of a whole batch."""
     return RequestRefused("SVC_API_BATCH_INVALID", to_mend("The body is not a batch of requests", errors), errors)
 
 
 def no_advice() -> RequestRefused:
     """The refusal of a request of an advisory mode, whose upstream may take minutes."""
-    what = 'A batch decides by rulebooks alone; send "mode": "rulebook", or ask for advice at /api/decide.'
+    what = 'A batch accepts only mode rulebook; send "mode": "rulebook", or ask for advice at /api/decide.'
     fault = FieldError("mode", "enum", what)
     return RequestRefused("SVC_API_REQUEST_INVALID", f"Field mode: {what}", [fault])
 
@@ -112,5 +112,5 @@ def _size_fault(request: object, at: int, *, deep: bool) -> FieldError | None:
     elif deep and nests_deeper(cast("JsonObject", request), MAX_REQUEST_DEPTH):
         what = "too_deep", f"It nests deeper than {MAX_REQUEST_DEPTH} levels of arrays and objects; flatten it."
     elif exceeds_values(text, most=MAX_REQUEST_VALUES):
-        what = "too_many", f"It holds more than {MAX_REQUEST_VALUES} commas and brackets; send fewer values."
+        what = "too_many", f"It contains more than {MAX_REQUEST_VALUES} commas and brackets; send fewer values."
     return None if what is None else FieldError(f"requests[{at}].request", *what)

@@ -1,10 +1,11 @@
-"""The chain's entries about migrations and routes: what they hold, their hashes and their links.
+"""The chain's entries about migrations and routes, with their hashes and their links.
 
     entry = migration_entry(...)         a migration was proposed, approved, rejected or superseded
-    entry = route_entry(...)             a rulebook id leads to another version from here on
-    entry_link(ROUTE, entry)             what its chain link is made of
+    entry = route_entry(...)             a rulebook id leads to another version from now on
+    entry_link(ROUTES, entry)            the material of its chain link
 
-docs/wire-format.md, "Migrations and routes". Each entry's own hash covers every other member of it.
+Each entry's own hash covers all its other fields. The page `docs/reference/wire-format/reports.md` defines the entries
+under "Migrations and routes".
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ CAUSES: Final[tuple[Cause, ...]] = ("apply", "rollback")
 ACTOR_TYPES: Final = ("key", "user", "service")
 
 MAX_NOTE: Final = 2000
-"""How many characters a note may have."""
+"""The maximum length of a note, in characters."""
 
 
 class Actor(TypedDict):
-    """Who did something: a user by name, a key by id, or the service itself."""
+    """The actor of an entry: a user by name, a key by id, or the service itself."""
 
     type: str
     id: str
@@ -87,7 +88,7 @@ RouteEntry = TypedDict(
         "route_hash": str,
     },
 )
-"""The chain's entry about a route; a class cannot have a member named `from`."""
+"""The chain's entry about a route. (A class cannot have a field named `from`.)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +97,12 @@ class EntryKind:
 
     Attributes:
         entry_type: The type in the chain.
-        version_member: The member with the version of its layout.
+        version_member: The field with the version of its format.
         version: That version.
-        id_member: The member with its own id.
-        hash_member: The member with its own hash.
-        subject_member: The member that names what it is about.
-        members: All members.
+        id_member: The field with its own id.
+        hash_member: The field with its own hash.
+        subject_member: The field with the id of its subject.
+        members: All fields.
     """
 
     entry_type: str
@@ -150,15 +151,15 @@ def migration_entry(
     """The chain's entry about a migration.
 
     Args:
-        entry_id: Its own id.
-        migration_id: The migration.
-        event: What became of the migration.
+        entry_id: The id of the entry.
+        migration_id: The id of the migration.
+        event: `proposed`, `approved`, `rejected` or `superseded`.
         manifest_hash: H of its manifest.
-        evidence_hash: The hash of the evidence that the event rests on.
+        evidence_hash: The hash of the evidence for the event.
         candidates: The versions that it proposes, by rulebook id.
-        actor: Who did it.
-        note: What they said about it; may be empty.
-        recorded_at: UTC timestamp.
+        actor: The user, key, or service that caused the event.
+        note: The actor's note, which may be empty.
+        recorded_at: The UTC timestamp.
     """
     made: dict[str, Any] = {
         "decision_protocol_version": PROTOCOL,
@@ -193,17 +194,17 @@ def route_entry(
     """The chain's entry about a route.
 
     Args:
-        entry_id: Its own id.
-        rulebook_id: The rulebook id that leads elsewhere from here on.
-        before: The version that it led to; None for the first route.
+        entry_id: The id of the entry.
+        rulebook_id: The rulebook id whose route changes.
+        before: The version that it led to before, or None for the first route.
         after: The version that it leads to now.
-        cause: apply or rollback.
-        migration_id: The migration that is applied, or to which a rollback goes back.
-        approval_hash: The migration_hash of that migration's approval; None where it needed none.
-        evidence_hash: The evidence that it rests on.
-        actor: Who did it.
-        note: What they said about it; may be empty.
-        recorded_at: UTC timestamp.
+        cause: `apply` or `rollback`.
+        migration_id: The migration that is applied, or that a rollback returns to.
+        approval_hash: The `migration_hash` of that migration's approval, or None if it needed none.
+        evidence_hash: The hash of the evidence.
+        actor: The user, key, or service that changed the route.
+        note: The actor's note, which may be empty.
+        recorded_at: The UTC timestamp.
     """
     made: dict[str, Any] = {
         "decision_protocol_version": PROTOCOL,
@@ -224,12 +225,12 @@ def route_entry(
 
 
 def entry_hash(kind: EntryKind, entry: Mapping[str, object]) -> str:
-    """What an entry's own hash should be."""
+    """The correct value of an entry's own hash."""
     return content_hash(compact({name: value for name, value in entry.items() if name != kind.hash_member}))
 
 
 def entry_link(kind: EntryKind, entry: Mapping[str, Any]) -> chain.Entry:
-    """What the chain link of an entry is made of. It is about no decision, and so names itself as one."""
+    """The material of an entry's chain link. The entry belongs to no decision, so its own id is the `decision_id`."""
     target = entry["to"] if kind is ROUTES else None
     return chain.Entry(
         entry_type=kind.entry_type,
@@ -243,17 +244,17 @@ def entry_link(kind: EntryKind, entry: Mapping[str, Any]) -> chain.Entry:
 
 
 def find_fault(kind: EntryKind, entry: Mapping[str, Any]) -> str | None:
-    """What makes a document no entry of a kind, as a sentence; None where it is one.
+    """A sentence that says why a document is not a valid entry of a kind, or None if it is one.
 
     Raises:
-        KeyError, TypeError, AttributeError: Its members have other types than every entry's.
+        KeyError, TypeError, AttributeError: Its fields have the wrong types.
     """
     if added := sorted(set(entry) ^ kind.members):
-        return f"The stored {kind.entry_type} has other fields than every one has: {', '.join(added)}."
+        return f"The stored {kind.entry_type} has missing or unknown fields: {', '.join(added)}."
     if entry[kind.hash_member] != entry_hash(kind, entry):
-        return f"The stored {kind.entry_type} does not hold: its {kind.hash_member} is not that of its fields."
+        return f"The stored {kind.entry_type} is invalid: its {kind.hash_member} is not that of its fields."
     word, words = ("event", EVENTS) if kind is MIGRATIONS else ("cause", CAUSES)
     expected = (entry["decision_protocol_version"], entry[kind.version_member]) == (PROTOCOL, kind.version)
     if not expected or entry[word] not in words or entry["actor"]["type"] not in ACTOR_TYPES:
-        return f"The stored {kind.entry_type} names a version, {word} or actor that none has."
+        return f"The stored {kind.entry_type} has an invalid version, {word} or actor."
     return None

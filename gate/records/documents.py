@@ -1,11 +1,12 @@
-"""The protocol's documents from request to packet, as docs/wire-format.md and the schemas describe them.
+"""The types of the protocol's documents, from request to packet.
 
-The types describe documents that the gate made, or held against a schema. A document that someone else sent is a
-`Json` value until then; `verify.members` says how far a verifier may look into it.
+The pages in `docs/reference/wire-format/` and the schemas define them. The types describe documents that the gate made
+or compared with a schema. Before that, a document from somebody else is a `Json` value. `verify.members` says which
+parts of it a verifier may read.
 
     requests      DecisionBody, DecisionContext
     records       Record and its parts; Registration, RulebookAttestation
-    reports       Report and what each kind adds to it; Resolution; Erasure
+    reports       Report and the fields of each kind; Resolution; Erasure
     packets       Packet and its parts
 """
 
@@ -29,7 +30,7 @@ from gate.rulebooks.documents import (
 
 
 class DecisionContext(TypedDict, total=False):
-    """The context of a Decision Request; callers may add members of their own."""
+    """The context of a Decision Request. Callers may add their own fields."""
 
     workflow: str
     source_record_id: str
@@ -45,7 +46,7 @@ class DecisionContext(TypedDict, total=False):
 
 
 class RulebookPointer(TypedDict, total=False):
-    """A registered rulebook instead of its body: {rulebook_id, version}, {hash}, or {rulebook_id} by its route."""
+    """A reference to a registered rulebook: {rulebook_id, version}, {hash}, or {rulebook_id} for its route."""
 
     rulebook_id: str
     version: str
@@ -53,9 +54,9 @@ class RulebookPointer(TypedDict, total=False):
 
 
 class DecisionBody(TypedDict, total=False):
-    """A Decision Request whose shape was found valid; schemas/decision-request.schema.json.
+    """A Decision Request with a valid shape, as in `schemas/decision-request.schema.json`.
 
-    Rulebook and adapter are held against schemas of their own later on.
+    The rulebook and the adapter have their own schemas, which are checked later.
     """
 
     question: str
@@ -70,7 +71,7 @@ class DecisionBody(TypedDict, total=False):
 
 
 class ActionBinding(TypedDict):
-    """The action that a decision is bound to; each member is "" where the context has none."""
+    """The action that a decision is bound to. A text is "" if the context does not have it."""
 
     system: str
     resource: str
@@ -83,7 +84,7 @@ class ActionBinding(TypedDict):
 
 
 class Source(TypedDict):
-    """Something that an outcome came from, with the hash of the snapshot that was used."""
+    """A source of an outcome, with the hash of the used snapshot."""
 
     id: str
     type: str
@@ -91,14 +92,14 @@ class Source(TypedDict):
 
 
 class EvidenceManifest(TypedDict):
-    """The evidence of a record with its sources, one of them its evaluation."""
+    """The evidence of a record with its sources, including its evaluation."""
 
     codes: list[str]
     sources: list[Source]
 
 
 class RulebookContract(TypedDict):
-    """The contract that a rulebook was validated and evaluated under."""
+    """The versions of the schema and the evaluator that apply to a rulebook."""
 
     schema_version: str
     schema_url: str
@@ -107,7 +108,7 @@ class RulebookContract(TypedDict):
 
 
 class RuntimeBinding(TypedDict):
-    """Who decides, and on whose facts; `adapter_authority` stands only where an adapter made the facts."""
+    """Which component decides, and where the facts come from. Only facts of an adapter have `adapter_authority`."""
 
     production_core: str
     binding_mode: str
@@ -117,7 +118,7 @@ class RuntimeBinding(TypedDict):
 
 
 class RegistryAttestation(TypedDict):
-    """The registry key's signature over a registration; key and signature are null where registry signing is off."""
+    """The registry key's signature of a registration. Key and signature are null if registry signing is off."""
 
     registry_attestation_version: str
     status: str
@@ -128,7 +129,7 @@ class RegistryAttestation(TypedDict):
 
 
 class RegistrationMaterial(TypedDict):
-    """The members of a registration that its attestation covers."""
+    """The fields of a registration that its attestation covers."""
 
     rulebook_registry_version: str
     schema_version: str
@@ -144,13 +145,13 @@ class RegistrationMaterial(TypedDict):
 
 
 class Registration(RegistrationMaterial):
-    """The registration of a rulebook in a scope: the `rulebook_registry` of the records that cite it."""
+    """The registration of a rulebook in a scope. Records that cite it have it as `rulebook_registry`."""
 
     registry_attestation: RegistryAttestation
 
 
 class AttestedOutcome(TypedDict):
-    """The outcome in an attestation's bundle; `verdict` is yes, no or review."""
+    """The outcome in an attestation's bundle. `verdict` is `yes`, `no` or `review`."""
 
     status: str
     verdict: str
@@ -161,7 +162,7 @@ class AttestedOutcome(TypedDict):
 
 
 class AttestationBundle(TypedDict):
-    """The part of a rulebook attestation that is hashed and signed: no date, no id, nothing of the environment."""
+    """The signed part of a rulebook attestation. It contains no date, no id, and no data from the environment."""
 
     engine: str
     evaluator_version: str
@@ -173,7 +174,7 @@ class AttestationBundle(TypedDict):
 
 
 class AttestationSignature(TypedDict):
-    """The registry key's signature over a bundle; key and signature are null where registry signing is off."""
+    """The registry key's signature of a bundle. Key and signature are null if registry signing is off."""
 
     schema_version: str
     algorithm: str
@@ -193,7 +194,7 @@ class RulebookAttestation(TypedDict):
 
 
 class IntegritySignature(TypedDict):
-    """The receipt's signature as `integrity` sums it up."""
+    """The receipt's signature in the summary `integrity`."""
 
     algorithm: str
     key_id: str
@@ -201,7 +202,7 @@ class IntegritySignature(TypedDict):
 
 
 class Integrity(TypedDict):
-    """The summary of how a record is protected; `signature` is null where receipt signing is off."""
+    """The summary of a record's hashes and signature. `signature` is null if receipt signing is off."""
 
     canonicalization: str
     hash_algorithm: str
@@ -211,7 +212,7 @@ class Integrity(TypedDict):
 
 
 class DecisionContract(TypedDict):
-    """What an advisory record is good for: advice, and no production verdict."""
+    """The statement of an advisory record that it is no production verdict."""
 
     authority: str
     production_verdict: bool
@@ -219,7 +220,7 @@ class DecisionContract(TypedDict):
 
 
 class AdvisoryEvaluation(TypedDict):
-    """The upstream's answer in an advisory record, with the mode and the model that it was asked by."""
+    """The upstream's answer in an advisory record, with the mode and the model."""
 
     mode: str
     model: str
@@ -227,7 +228,7 @@ class AdvisoryEvaluation(TypedDict):
 
 
 class ErasureNote(TypedDict):
-    """What a record says of its erasure."""
+    """The note of an erasure in a record."""
 
     erasure_id: str
     erased_at: str
@@ -235,7 +236,7 @@ class ErasureNote(TypedDict):
 
 
 class ReceiptSignature(TypedDict, total=False):
-    """The receipt's signature: all of its members, or none where receipt signing is off."""
+    """The receipt's signature: all of these fields, or none if receipt signing is off."""
 
     receipt_key_id: str
     receipt_signature: str
@@ -244,7 +245,7 @@ class ReceiptSignature(TypedDict, total=False):
 
 
 class RecordTexts(TypedDict):
-    """The members of a record that are text, but for the hashes that are made last."""
+    """The text fields of a record, except for the hashes that are computed last."""
 
     decision_record_version: str
     decision_id: str
@@ -271,7 +272,7 @@ class RecordTexts(TypedDict):
 
 
 class RecordHashes(ReceiptSignature):
-    """The hashes of a record that cover other members, and the receipt's signature over them."""
+    """The hashes of a record that cover other fields, and the receipt's signature of them."""
 
     output_hash: str
     record_hash: str
@@ -280,14 +281,14 @@ class RecordHashes(ReceiptSignature):
 
 
 class Signable(RecordTexts, RecordHashes):
-    """All members of a record that are text."""
+    """All text fields of a record."""
 
 
 class DecidedRecord(RecordTexts):
     """A record before it is hashed.
 
-    `evaluation` and `adapter_facts` are null where they were erased. Only an advisory record has a `decision_contract`;
-    it has none of the members about a rulebook, and its `evaluation` is an AdvisoryEvaluation.
+    `evaluation` and `adapter_facts` are null if they were erased. Only an advisory record has a `decision_contract`.
+    It has none of the fields about a rulebook, and its `evaluation` is an `AdvisoryEvaluation`.
     """
 
     decision_protocol_version: str
@@ -308,10 +309,10 @@ class DecidedRecord(RecordTexts):
 
 
 class Record(DecidedRecord, RecordHashes):
-    """A Decision Record in the full view; schemas/decision-record-v1.schema.json.
+    """A Decision Record in the full view, as in `schemas/decision-record-v1.schema.json`.
 
-    `audit_chain`, `decision_confidence` and `confidence_hash` are known once it is appended. `erased` stands where
-    something was erased.
+    `audit_chain`, `decision_confidence` and `confidence_hash` are known after it is appended to the chain. `erased` is
+    present if parts of it were erased.
     """
 
     integrity: Integrity
@@ -321,7 +322,7 @@ class Record(DecidedRecord, RecordHashes):
 
 
 class Cited(TypedDict):
-    """The members of a record that reports about it repeat, and what says whether it is advisory."""
+    """The fields of a record that its reports repeat, and the field that shows whether it is advisory."""
 
     decision_id: str
     record_hash: str
@@ -336,9 +337,9 @@ class Cited(TypedDict):
 
 
 class Report(TypedDict):
-    """The members that every execution receipt, outcome record and CRM sync record has.
+    """The fields of every execution receipt, outcome record, and CRM sync record.
 
-    A kind names its version, id, status and hash by members of its own; `receipts.Kind` says which.
+    Each kind has its own names for the version, the id, the status, and the hash: see `receipts.Kind`.
     """
 
     decision_protocol_version: str
@@ -355,7 +356,7 @@ class Report(TypedDict):
 
 
 class _ActionReport(Report):
-    """What execution receipts and outcome records have in common."""
+    """The fields that execution receipts and outcome records share."""
 
     policy_bundle_hash: str
     action_binding: JsonObject
@@ -370,14 +371,14 @@ class _ActionReport(Report):
 
 
 class Executor(TypedDict):
-    """Who carried an action out."""
+    """The person or system that performed an action."""
 
     type: str
     id: str
 
 
 class ExecutionReceipt(_ActionReport):
-    """An execution receipt; schemas/execution-receipt.schema.json."""
+    """An execution receipt, as in `schemas/execution-receipt.schema.json`."""
 
     decision_execution_version: str
     execution_receipt_id: str
@@ -397,7 +398,7 @@ class ExecutionReceipt(_ActionReport):
 
 
 class OutcomeRecord(_ActionReport):
-    """An outcome record; schemas/outcome-record.schema.json."""
+    """An outcome record, as in `schemas/outcome-record.schema.json`."""
 
     decision_outcome_version: str
     outcome_id: str
@@ -414,7 +415,7 @@ Answer: TypeAlias = Literal["granted", "refused", "expired"]
 
 
 class Resolution(TypedDict):
-    """The owner's resolution of a held decision. Members that would be empty are absent."""
+    """The owner's resolution of a held decision. It omits empty fields."""
 
     decision_protocol_version: str
     decision_resolution_version: str
@@ -439,7 +440,7 @@ class Resolution(TypedDict):
 
 
 class CrmSync(Report):
-    """A CRM sync record; schemas/crm-sync-record.schema.json."""
+    """A CRM sync record, as in `schemas/crm-sync-record.schema.json`."""
 
     decision_crm_sync_version: str
     sync_id: str
@@ -455,7 +456,7 @@ class CrmSync(Report):
 
 
 class ErasureMaterial(TypedDict):
-    """The members of an erasure that its own hash covers."""
+    """The fields of an erasure that its own hash covers."""
 
     decision_protocol_version: str
     decision_erasure_version: str
@@ -475,7 +476,7 @@ class Erasure(ErasureMaterial):
 
 
 class VerificationHints(TypedDict):
-    """How the parts of a packet are verified, in words; and a checkpoint, where there is one."""
+    """Texts about verifying the parts of a packet, and an optional checkpoint."""
 
     hash: str
     packet_hash: str
@@ -492,7 +493,7 @@ class VerificationHints(TypedDict):
 
 
 class PacketChain(TypedDict):
-    """The `audit_chain` of a packet: consecutive links, the first of them the decision's own."""
+    """The `audit_chain` of a packet: consecutive links, beginning with the decision's own."""
 
     chain_id: str
     chain_size: int
@@ -502,7 +503,7 @@ class PacketChain(TypedDict):
 
 
 class PolicyIntelligence(TypedDict):
-    """The reports about a record's policy; each carries a hash of its own."""
+    """The reports about a record's policy. Each has its own hash."""
 
     effectiveness: Mapping[str, object]
     confidence: Mapping[str, object]
@@ -512,7 +513,7 @@ class PolicyIntelligence(TypedDict):
 
 
 class PacketParts(TypedDict):
-    """The parts of a packet; `input` is null where the request is no longer kept."""
+    """The parts of a packet. `input` is null if the request is not stored any more."""
 
     decision_packet_version: str
     decision_id: str
@@ -528,12 +529,12 @@ class PacketParts(TypedDict):
 
 
 class PacketMaterial(PacketParts):
-    """The members of a packet that its hash covers."""
+    """The fields of a packet that its hash covers."""
 
     exported_at: str
 
 
 class Packet(PacketMaterial):
-    """A Decision Packet; schemas/decision-packet-v1.schema.json."""
+    """A Decision Packet, as in `schemas/decision-packet-v1.schema.json`."""
 
     packet_hash: str

@@ -1,6 +1,6 @@
-"""What the hashes of a Decision Record cover, and what else in a record follows from it.
+"""The material of a Decision Record's hashes, and the fields of a record that follow from others.
 
-Making a record and verifying one use these same functions; the formulas are those of docs/wire-format.md.
+Making and verifying records use the same functions. The page `docs/reference/wire-format/record.md` has the formulas.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _NOTHING: Final[Mapping[str, object]] = {}
 
 
 def envelope(record: Mapping[str, object], compacted: Mapping[str, object] = _NOTHING) -> dict[str, object]:
-    """What `record_hash` is the hash of; docs/wire-format.md, "record_hash".
+    """The material of `record_hash`, as "record_hash" in `docs/reference/wire-format/record.md` defines it.
 
     Args:
         record: The record.
-        compacted: Members of it that are known to be compact, as `canonical.compact` leaves them.
+        compacted: Fields of the record that are known to be compact, as `canonical.compact` returns them.
     """
-    # A member that is absent is hashed like an empty one. So whoever verifies must ask for the members by name, and
-    # refuse an empty idempotency_key: the hash tells neither from the other.
+    # A missing field is hashed like an empty one. A verifier must therefore require the fields by name, and refuse an
+    # empty idempotency_key: the hash does not distinguish them.
     always = [*map(record.get, _ALWAYS)]
     material: dict[str, object] = dict(zip(_ALWAYS, always, strict=True))
     if not all(always):
@@ -89,18 +89,18 @@ _WHERE_NOT_EMPTY: Final = (
 
 
 def erased_members(record: Mapping[str, object]) -> frozenset[str]:
-    """What a record says was erased of its decision: any of adapter_facts, evaluation and input."""
+    """The erased parts of a decision, as its record states them: `adapter_facts`, `evaluation` and `input`."""
     said = record.get("erased")
     members = said.get("members") if isinstance(said, dict) else None
     return frozenset(name for name in members if name in ERASABLE) if isinstance(members, list) else frozenset()
 
 
 ERASABLE: Final = ("adapter_facts", "evaluation", "input")
-"""What an erasure takes: two members of a record, and the request that it answered."""
+"""The parts that an erasure removes: two fields of a record, and its request."""
 
 
 def receipt_material(record: Mapping[str, object], *, plain: bool = False) -> dict[str, object]:
-    """What `receipt_hash` is the hash of; `plain` says that the record is, as `canonical.is_plain` has it."""
+    """The material of `receipt_hash`. `plain`: whether the record is plain, as `canonical.is_plain` defines it."""
     names = (
         "decision_record_version",
         "decision_id",
@@ -118,7 +118,7 @@ def receipt_material(record: Mapping[str, object], *, plain: bool = False) -> di
 
 
 def receipt_payload(record: Mapping[str, object], key_id: str, *, plain: bool = False) -> bytes:
-    """The bytes that a receipt's signature is over; `plain` as `receipt_material` takes it."""
+    """The bytes that a receipt's signature covers. `plain` is as for `receipt_material`."""
     return canonical(
         {
             "decision_id": record["decision_id"],
@@ -131,14 +131,14 @@ def receipt_payload(record: Mapping[str, object], key_id: str, *, plain: bool = 
 
 
 def input_material(request_body: object) -> object:
-    """What `input_hash` is the hash of: the request body as sent, without response_view."""
+    """The material of `input_hash`: the request body as sent, without `response_view`."""
     if isinstance(request_body, dict) and "response_view" in request_body:
         return {name: value for name, value in request_body.items() if name != "response_view"}
     return request_body
 
 
 def output_material(record: Mapping[str, object], status: object) -> dict[str, object]:
-    """What `output_hash` is the hash of; absent members are null."""
+    """The material of `output_hash`. Missing fields are null."""
     names = ("verdict", "application_verdict", "action", "reason_code", "matched_rule_id", "evidence")
     return {"status": status, **{name: record.get(name) for name in names}}
 
@@ -151,7 +151,7 @@ def evidence_codes(reason_code: str, matched_rule_id: str | None, status: object
 
 
 def adapter_source(trusted_adapter: TrustedAdapter) -> Source:
-    """What an evidence manifest names an adapter as."""
+    """The source for an adapter in an evidence manifest."""
     # A trusted_adapter under verification can lack each of these.
     return {
         "id": f"adapter:{trusted_adapter.get('adapter_id')}@{trusted_adapter.get('version')}",
@@ -161,7 +161,7 @@ def adapter_source(trusted_adapter: TrustedAdapter) -> Source:
 
 
 def compact_verdict(verdict: str) -> str:
-    """`c`: yes and no as they are, unclear for review."""
+    """The field `c`: `yes`, `no`, or `unclear` for review."""
     return verdict if verdict in ("yes", "no") else "unclear"
 
 
@@ -171,7 +171,7 @@ def decision_url(decision_id: str) -> str:
 
 
 def action_binding(context: DecisionContext) -> ActionBinding:
-    """What the decision is bound to: system, resource and proposed_action, and what else the context says of it."""
+    """The action binding of a decision: system, resource, proposed action, and optional fields of the context."""
     binding: ActionBinding = {
         "system": context.get("target_system", ""),
         "resource": context.get("target_object_id", ""),
@@ -194,7 +194,7 @@ _BOUND_WHERE_SENT: Final[tuple[Literal["actor", "subject", "amount", "currency"]
 
 
 def integrity(record: Signable) -> Integrity:
-    """The summary of how a record is protected; `signature` is null where receipt signing is off."""
+    """The summary of a record's hashes and signature. `signature` is null if receipt signing is off."""
     signature: IntegritySignature | None = None
     if "receipt_signature" in record:
         signature = {

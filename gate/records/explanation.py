@@ -1,10 +1,10 @@
-"""Why a decision came out as it did, from its record alone: in sentences, and as data.
+"""Explains a decision from its record, in sentences and as data.
 
     explanation(record)["sentences"]
         # ["The verdict is yes: the rule small_discount matched.", "discount_percent lte 10 holds: the fact is 8.", ...]
 
-Everything is read from the evaluation that was stored with the decision, and nothing is evaluated again. Of an
-advisory decision the sentences name the model's answer, but never repeat its reasons: they are the upstream's own text.
+It reads the evaluation that is stored with the decision, and evaluates nothing again. For an advisory decision, the
+sentences contain the model's answer, but not its reasons, because these are the model's own text.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from gate.rulebooks.documents import InvalidField, RulebookReference, TriedRule
 from gate.rulebooks.explanation import shown, tried_words
 
 _MEANINGS: Final = {
-    "yes": "It lets the caller perform this action on the bound target, once the record verifies, and nothing else.",
+    "yes": "After verifying the record, the caller may perform this action on the bound target, and no other action.",
     "no": "It blocks the action: do not perform it.",
     "review": "It holds the action for its owner: do not perform it.",
 }
-WAITS: Final = "The action that was asked for waits until somebody grants it."
-"""What the verdict review means for the owner of a held action."""
+WAITS: Final = "The proposed action waits until somebody grants it."
+"""The meaning of the verdict review for the owner of a held action."""
 
 _ADVICE: Final = "Do not act on it: an action needs a decision in mode rulebook."
 _MOST: Final = 20
-"""How many tests the sentences name, the first of the rule; the data has all."""
+"""How many tests of a rule the sentences contain at most. The data has all of them."""
 
 
 class Reasons(NamedTuple):
-    """Why a decision came out as it did, in sentences that hold for its caller and for its owner.
+    """The reasons for a decision, in sentences for its caller and its owner.
 
     Attributes:
-        because: The verdict, what is wrong with the facts, and the tests of the rule that matched.
-        unmatched: Each rule that was tried and did not match.
-        action: The action and the reason code; of a held case, that the action is the outcome's.
+        because: The verdict, the faults of the facts, and the tests of the rule that matched.
+        unmatched: One sentence for each rule that did not match.
+        action: The action and the reason code. For a held case, it says that the action is the outcome's.
     """
 
     because: list[str]
@@ -46,7 +46,7 @@ class Reasons(NamedTuple):
 
 
 class ExplainedTest(TypedDict):
-    """A test that was tried."""
+    """An evaluated test."""
 
     path: str
     test: str
@@ -55,7 +55,7 @@ class ExplainedTest(TypedDict):
 
 
 class TriedAndExplained(TypedDict):
-    """A rule that was tried."""
+    """An evaluated rule."""
 
     rule_id: str
     priority: int
@@ -64,7 +64,7 @@ class TriedAndExplained(TypedDict):
 
 
 class Explanation(TypedDict):
-    """Why a decision came out as it did. An advisory one has a `decision_contract` and no `rulebook`."""
+    """The explanation of a decision. That of an advisory decision has a `decision_contract` and no `rulebook`."""
 
     decision_id: str
     verdict: str
@@ -82,10 +82,10 @@ class Explanation(TypedDict):
 
 
 def explanation(record: Record) -> Explanation:
-    """Why a decision came out as it did.
+    """Explains a decision.
 
     Args:
-        record: Its full record, as it was made.
+        record: Its full record.
     """
     evaluation = None if is_advisory(record) else record["evaluation"]
     why = reasons(record)
@@ -111,10 +111,10 @@ def explanation(record: Record) -> Explanation:
 
 
 def reasons(record: Record) -> Reasons:
-    """Why a decision came out as it did, without what that means for its caller.
+    """The reasons for a decision, without their meaning for its caller.
 
     Args:
-        record: Its full record, as it was made.
+        record: Its full record.
     """
     rules = _rules(record)
     because = _advisory_sentences(record) if is_advisory(record) else _sentences(record, rules)
@@ -130,7 +130,7 @@ def _sent_to(record: Record) -> str:
     if record["verdict"] == "review" and not is_advisory(record):
         # A held case has two actions: the proposed one, and what the rulebook does with the case.
         return f"The rulebook sends the case to {action}, the action of its outcome; the reason code is {code}."
-    return f"The action is {action}, the reason code {code}."
+    return f"The action is {action}, and the reason code is {code}."
 
 
 def _rules(record: Record) -> list[TriedAndExplained]:
@@ -150,7 +150,9 @@ def _sentences(record: Record, rules: Sequence[TriedAndExplained]) -> Iterator[s
     evaluation: Any = record["evaluation"]
     rule_id = record["matched_rule_id"]
     if evaluation is None:
-        because = "why it is so was erased" if rule_id is None else f"the rule {rule_id} matched; its tests were erased"
+        because = (
+            "the evaluation was erased" if rule_id is None else f"the rule {rule_id} matched; its tests were erased"
+        )
     elif rule_id is not None:
         because = f"the rule {rule_id} matched"
     elif evaluation["missing_fields"] or evaluation["invalid_fields"]:
@@ -172,7 +174,7 @@ def _unmatched(rule: TriedAndExplained) -> str:
 
 
 def _advisory_sentences(record: Record) -> Iterator[str]:
-    yield "The decision is advisory: it authorizes nothing, whatever it says."
+    yield "The decision is advisory and authorizes nothing."
     evaluation = cast("AdvisoryEvaluation | None", record["evaluation"])
     if evaluation is None:
         yield f"The verdict is {record['verdict']}; the model's answer was erased."
@@ -187,7 +189,7 @@ def _answered(evaluation: AdvisoryEvaluation, verdict: str) -> Iterator[str]:
     if scores is None:
         yield f"{model} answered {answer['answer']}; the verdict is {verdict}."
         return
-    # In quotes, for an option is free text as well, though the caller's own.
+    # In quotes, because an option is free text, too, though the caller's own.
     scored = ", ".join(f"{shown(each['option'])} {canonical(each['score']).decode()}" for each in scores)
     if "recommended" in answer:
         yield f"{model} recommended {shown(answer['recommended'])}; the verdict is {verdict}."

@@ -1,9 +1,9 @@
-"""Decision Packets `decision_packet_v1`: a decision with its reports, what its policy's outcomes say, and its chain.
+"""Decision Packets `decision_packet_v1`: a decision with its reports, the reports about its policy, and its chain.
 
     packet = build_packet(record, executions, outcomes, exported_at="...", links=links)
     packet["packet_hash"] == packet_hash(packet)
 
-A packet verifies by itself, up to the key that signed its record; `gate.verify.packets.packet` verifies one.
+Verifying a packet needs only the key that signed its record: see `gate.verify.packets.packet`.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     )
 
 MAX_ITEMS: Final = 1000
-"""How many execution receipts, outcome records and chain links a packet holds at most, of each."""
+"""The maximum number of execution receipts, of outcome records, and of chain links in a packet."""
 
 MAX_PATTERNS: Final = 100
-"""How many patterns a packet holds at most."""
+"""The maximum number of patterns in a packet."""
 
 REPORT_HASHES: Final[Mapping[str, str]] = {
     "effectiveness": "effectiveness_hash",
@@ -42,7 +42,7 @@ REPORT_HASHES: Final[Mapping[str, str]] = {
     "anomalies": "anomaly_hash",
     "benchmarks": "benchmark_hash",
 }
-"""The policy reports that `policy_intelligence` may hold, each with the member that tells its hash."""
+"""The policy reports that `policy_intelligence` may have, each with the field of its hash."""
 
 
 def build_packet(
@@ -58,20 +58,20 @@ def build_packet(
     with_input: bool = False,
     request_body: object = None,
 ) -> Packet:
-    """The packet of a decision, with its packet_hash.
+    """The packet of a decision, with its `packet_hash`.
 
     Args:
         record: The full record.
-        executions: Its execution receipts, newest first, each with its audit_chain.
-        outcomes: Its outcome records, likewise.
-        exported_at: UTC timestamp.
-        resolution: The resolution of a held decision, with its audit_chain; the packet has none where None.
-        intelligence: `policy_intelligence`; the packet has none where None.
-        links: The chain's links, consecutive and ascending, the first of them the decision's own; the packet has no
-            `audit_chain` where None.
-        checkpoint: A checkpoint of the chain up to the last of the links, where there is one.
+        executions: Its execution receipts, newest first, each with its `audit_chain`.
+        outcomes: Its outcome records, newest first, each with its `audit_chain`.
+        exported_at: The UTC timestamp.
+        resolution: The resolution of a held decision, with its `audit_chain`, or None.
+        intelligence: The part `policy_intelligence`, or None to omit it.
+        links: The chain's consecutive links in ascending order, beginning with the decision's own. None omits
+            `audit_chain`.
+        checkpoint: A checkpoint of the chain up to the last of the links, or None.
         with_input: Whether the packet has `input`.
-        request_body: The Decision Request, for `input`; None where it is no longer kept.
+        request_body: The Decision Request for `input`, or None if it is not stored any more.
     """
     packet: PacketParts = {
         "decision_packet_version": PACKET,
@@ -95,7 +95,7 @@ def build_packet(
 
 
 def packet_hash(packet: Mapping[str, object]) -> str:
-    """What a packet's `packet_hash` should be."""
+    """The correct `packet_hash` of a packet."""
     return content_hash({name: value for name, value in packet.items() if name != "packet_hash"})
 
 
@@ -104,18 +104,18 @@ def links_to_retain(
     executions: Sequence[Report],
     outcomes: Sequence[Report],
 ) -> Sequence[Link]:
-    """As many of a chain's links as a packet with these reports can retain.
+    """The links of a chain that a packet with these reports can retain.
 
-    Limits can show a report that lies beyond the links and leave an older one out whose link is among them. So would
-    somebody who put an invented report in the place of a true one, and a verifier could not tell the two apart. The
-    links therefore end before that of the first report that is left out.
+    Because of limits, a packet may show a report beyond its links, but omit an older report whose link it has. A forger
+    who replaces a genuine report with an invented one would make the same packet, and a verifier could not tell the
+    difference. The links therefore end before the link of the first omitted report.
 
     Args:
-        links: Consecutive and ascending, the first of them the decision's own, which is always retained.
-        executions: The execution receipts that the packet shows, each with its audit_chain.
-        outcomes: The outcome records, likewise.
+        links: Consecutive and ascending links, beginning with the decision's own, which is always retained.
+        executions: The execution receipts in the packet, each with its `audit_chain`.
+        outcomes: The outcome records in the packet, each with its `audit_chain`.
     """
-    # What is cut for one kind can leave a report of the other beyond the links.
+    # After links were cut because of one kind, a report of the other kind can be beyond them.
     for kind, reports in ((EXECUTIONS, executions), (OUTCOMES, outcomes), (EXECUTIONS, executions)):
         positions = [report["audit_chain"]["chain_position"] for report in reports]
         if any(position > links[-1]["chain_position"] for position in positions):
@@ -125,7 +125,7 @@ def links_to_retain(
 
 
 def hidden_reports(links: Sequence[Link], kind: Kind, decision_id: str, positions: Collection[int]) -> list[int]:
-    """Where links, in their order, tell of reports of a decision that are at none of the positions shown."""
+    """The positions of links to a decision's reports that are not among the given positions, in order."""
     shown = frozenset(positions)
     return [
         link["chain_position"]
@@ -148,7 +148,7 @@ def _audit_chain(links: Sequence[Link], checkpoint: Checkpoint | None) -> Packet
 
 
 def verification_hints(chain_id: str) -> VerificationHints:
-    """How the parts of a packet are verified, in words; the same in every packet of a chain."""
+    """Texts about verifying the parts of a packet. They are the same in every packet of a chain."""
     return {
         "hash": "H(x) is the lower-case hex SHA-256 of the canonical JSON of x (RFC 8785).",
         "packet_hash": "H(the packet without packet_hash).",

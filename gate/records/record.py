@@ -1,4 +1,4 @@
-"""The Decision Record `decision_record_v1`, made from a request, a rulebook and what the rulebook said."""
+"""Builds the Decision Record `decision_record_v1` from a request, a rulebook, and its outcome."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ from gate.rulebooks.rulebook import Rulebook
 
 
 class Identity(NamedTuple):
-    """What tells one record from another.
+    """The values that identify a record.
 
     Attributes:
-        decision_id: The stable ledger key.
-        request_id: The short handle for logs.
-        idempotency_key: The caller's key, where one was sent.
-        created_at: UTC timestamp.
+        decision_id: The stable id in the ledger.
+        request_id: The short id for logs.
+        idempotency_key: The caller's idempotency key, or None.
+        created_at: The UTC timestamp.
     """
 
     decision_id: str
@@ -80,7 +80,7 @@ class Identity(NamedTuple):
 
 
 class Signers(NamedTuple):
-    """What signs a record; None where that signing is switched off."""
+    """The signers of a record. A signer is None if its signing is off."""
 
     receipt: Signer | None
     registry: Signer | None
@@ -99,21 +99,21 @@ def build_record(
     earlier: RulebookAttestation | None = None,
     compacted: Mapping[str, object] | None = None,
 ) -> Record:
-    """A full record, all but `audit_chain`, which is known once the record is appended.
+    """Builds a full record without `audit_chain`, which is known after the record is appended to the chain.
 
     Args:
-        request: The request that is answered.
+        request: The Decision Request.
         rulebook: The rulebook that decided.
-        registry: Its registration as stored, with registry_attestation.
-        facts: What it decided over.
-        explained: What the rulebook said about the facts, and why.
+        registry: Its stored registration, with `registry_attestation`.
+        facts: The facts.
+        explained: The rulebook's outcome for the facts, with its evaluation.
         identity: The record's ids and date.
-        signers: What signs it.
-        schema_url: Where the Rulebook v1 schema is published.
-        earlier: The rulebook attestation of a record made before, which stands again where it is of the same bundle.
-        compacted: As `envelope` takes it.
+        signers: The signers.
+        schema_url: The address of the published Rulebook v1 schema.
+        earlier: The rulebook attestation of an earlier record. If it has the same bundle, it is used again.
+        compacted: As for `envelope`.
     """
-    # What goes into a record beside these three is text and small integers under names of ours.
+    # All other parts of a record are texts and small integers under our own names.
     plain = request.plain and rulebook.plain and facts.plain
     outcome = explained.outcome
     evidence = evidence_codes(outcome.reason_code, outcome.matched_rule_id, outcome.status)
@@ -181,16 +181,16 @@ def build_advisory_record(
     *,
     plain: bool = False,
 ) -> Record:
-    """A full advisory record, all but `audit_chain`. It authorizes nothing, and says so.
+    """Builds a full advisory record without `audit_chain`. It states that it authorizes nothing.
 
     Args:
-        request: The request that is answered.
-        template: The version and the hash of the prompt template that the upstream was asked with.
-        evaluation: The upstream's answer.
-        said: What the answer says.
+        request: The Decision Request.
+        template: The version and the hash of the prompt template.
+        evaluation: The answer of the upstream, with the mode and the model.
+        said: The meaning of the answer.
         identity: The record's ids and date.
-        signer: What signs its receipt; None where that is off.
-        plain: Whether the evaluation is plain, as `canonical.is_plain` says.
+        signer: The signer of its receipt, or None if receipt signing is off.
+        plain: Whether the evaluation is plain, as `canonical.is_plain` defines it.
     """
     plain = request.plain and plain
     version, template_hash = template
@@ -251,8 +251,8 @@ def _sealed(
     *,
     plain: bool,
 ) -> Record:
-    """The record with its hashes and its receipt's signature, each of which covers the one before it."""
-    # It has all members of a record where this returns.
+    """The record with its hashes and its receipt's signature. Each covers the one before."""
+    # It has all fields of a record after this function.
     record = cast("Record", decided)
     record["output_hash"] = content_hash(output_material(record, status), plain=plain)
     record["record_hash"] = content_hash(envelope(record, compacted), plain=plain)
@@ -269,7 +269,7 @@ def _sealed(
 def _evidence_manifest(
     evidence: list[str], rulebook: Rulebook, facts: Facts, explained: Explained, plain: bool
 ) -> EvidenceManifest:
-    """The evidence with what it came from; so the record hash binds the explanation."""
+    """The evidence with its sources, so that the record hash covers the evaluation."""
     source = f"rulebook:{rulebook.rulebook_id}@{rulebook.version}"
     sources: list[Source] = [
         {"id": source, "type": "rulebook", "snapshot_hash": rulebook.hash},
@@ -281,7 +281,7 @@ def _evidence_manifest(
 
 
 def runtime_binding_of(binding_mode: str) -> RuntimeBinding:
-    """Who decides, and on whose facts."""
+    """Which component decides, and where the facts come from."""
     if binding_mode == BINDING_ADAPTER:
         return {
             "production_core": PRODUCTION_CORE,
@@ -299,7 +299,7 @@ def runtime_binding_of(binding_mode: str) -> RuntimeBinding:
 
 
 def rulebook_contract(schema_url: str) -> RulebookContract:
-    """The contract that the rulebook was validated and evaluated under."""
+    """The versions of the schema and the evaluator that apply to the rulebook."""
     return {
         "schema_version": RULEBOOK_SCHEMA,
         "schema_url": schema_url,

@@ -1,7 +1,7 @@
-"""A Decision Request, read from the body of `POST /api/decide`.
+"""Reads a Decision Request from the body of `POST /api/decide`.
 
-`check_request` raises for the first fault, in the order that docs/errors.md fixes: binding mode, output material,
-shape, conflicts between the parts.
+`check_request` raises an error for the first fault, in this order: binding mode, response-only fields, shape, and
+conflicts between the parts. The page `docs/reference/errors.md` describes the errors.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 
 class DecisionRequest(NamedTuple):
-    """A request whose parts fit together. Rulebook and adapter are not yet looked at.
+    """A request whose parts fit together. Its rulebook and its adapter are not checked yet.
 
     Attributes:
-        body: The request as it was sent, without response_view.
+        body: The request as sent, without `response_view`.
         input_hash: H(body).
-        mode: rulebook, single, multi or runtime.
-        rulebook: The rulebook's body, where one was sent.
-        rulebook_ref: The reference to a registered rulebook, where one was sent instead.
-        adapter: The adapter invocation, where one was sent.
-        context: The context; {} where absent.
-        inputs: The facts of context.inputs; {} where absent.
-        plain: Whether the body is plain, as `canonical.is_plain` says.
+        mode: `rulebook`, `single`, `multi`, or `runtime`.
+        rulebook: The rulebook in the request, or None.
+        rulebook_ref: The reference to a registered rulebook, or None.
+        adapter: The invocation of an adapter, or None.
+        context: The context, or {}.
+        inputs: The facts in `context.inputs`, or {}.
+        plain: Whether the body is plain, as `canonical.is_plain` defines it.
     """
 
     body: Mapping[str, object]
@@ -57,10 +57,10 @@ def read_request(
 
     Args:
         body: The parsed JSON value.
-        input_hash: H(envelope.input_material(body)), which the caller needs before the body is known to be a request.
-        now: As `check_request` takes it.
-        plain: Whether the body is known to be plain, as `canonical.is_plain` says.
-        root: What to call the body in the paths of errors; nothing where empty.
+        input_hash: H(envelope.input_material(body)), which the caller computes before the body is checked.
+        now: As for `check_request`.
+        plain: Whether the body is known to be plain, as `canonical.is_plain` defines it.
+        root: The name of the body in the paths of errors, or "".
 
     Raises:
         RequestRefused: As `check_request`.
@@ -73,15 +73,15 @@ def check_request(body: object, *, now: datetime | None = None, root: str = "") 
 
     Args:
         body: The parsed JSON value.
-        now: The service's clock, which its occurred_at may not be far ahead of; None to let any time stand.
-        root: What to call the body in the paths of errors; nothing where empty.
+        now: The service's clock, which `occurred_at` must not be far ahead of. None accepts any time.
+        root: The name of the body in the paths of errors, or "".
 
     Raises:
-        RequestRefused: RULEBOOK_BINDING_MODE_UNSUPPORTED, RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN, SVC_API_REQUEST_INVALID,
-            RULEBOOK_BINDING_MODE_CONFLICT or TRUSTED_ADAPTER_INPUT_CONFLICT, whichever comes first.
+        RequestRefused: The first of `RULEBOOK_BINDING_MODE_UNSUPPORTED`, `RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN`,
+            `SVC_API_REQUEST_INVALID`, `RULEBOOK_BINDING_MODE_CONFLICT` and `TRUSTED_ADAPTER_INPUT_CONFLICT`.
     """
     binds = isinstance(body, dict) and body.get("mode") == "rulebook"
-    # Before the shape, so that no other fault hides an attempt to bring a verdict along. Advisory contexts stay free.
+    # Before the shape, so that no other fault hides an attempt to send a verdict. Advisory contexts are not restricted.
     if isinstance(body, dict) and (binds or not body.keys().isdisjoint(BINDING_MEMBERS)):
         _check_binding_mode(body)
         _check_output_material(body, root)
@@ -91,12 +91,12 @@ def check_request(body: object, *, now: datetime | None = None, root: str = "") 
 
 
 def accepted_request(body: DecisionBody, input_hash: str, *, plain: bool = False) -> DecisionRequest:
-    """A Decision Request that was found valid, now or when it was stored; nothing is checked.
+    """A Decision Request that was checked before, now or when it was stored. This function checks nothing.
 
     Args:
         body: The parsed body.
         input_hash: H(envelope.input_material(body)).
-        plain: Whether the body is known to be plain, as `canonical.is_plain` says.
+        plain: Whether the body is known to be plain, as `canonical.is_plain` defines it.
     """
     context: DecisionContext = body.get("context", {})
     return DecisionRequest(
@@ -113,9 +113,10 @@ def accepted_request(body: DecisionBody, input_hash: str, *, plain: bool = False
 
 
 def hint(body: object) -> str | None:
-    """What the sender of a request that was decided may have overlooked; None for almost all.
+    """A hint for the sender of a decided request about a field that may be misspelled, or None.
 
-    Context is open, so that a misspelt member is legal: facts that decide nothing, a target that binds nothing.
+    The context may have any fields, so a misspelled field is valid. It may be a fact that no rule reads, or a target
+    that is not in the action binding.
     """
     context = body.get("context") if isinstance(body, dict) and body.get("mode") == "rulebook" else None
     if not isinstance(context, dict):
@@ -133,12 +134,12 @@ def _hint(context: Collection[str], expects_inputs: bool) -> str | None:
         if expects_inputs and (_meant_for_inputs(name) or _is_near(name, "inputs")):
             overlooked["inputs"] = f"{member('context', name)} is not read; the facts belong in context.inputs."
         elif name not in _BINDING and (meant := next((each for each in absent if _is_near(name, each)), None)):
-            what = "is part of the hash alone" if meant in _UNBOUND else "binds nothing"
+            what = "is only part of the hash" if meant in _UNBOUND else "is not part of the action binding"
             overlooked.setdefault(meant, f"{member('context', name)} {what}; did you mean {meant}?")
     return " ".join(overlooked.values()) or None
 
 
-# A caller sends the same members each time. Very many or long ones are not kept.
+# A caller sends the same fields each time. Too many or too long ones are not cached.
 _usual_hint: Final = lru_cache(256)(_hint)
 _USUAL: Final = 20
 _UNBOUND: Final = ("workflow", "source_record_id")
@@ -159,8 +160,8 @@ _LONGEST: Final = 40
 
 
 def _is_near(name: str, meant: str) -> bool:
-    """Whether a name is probably a slip for another: in its case, its separators, or one letter, two in a long name."""
-    # Printable ASCII, so that a header can hold it. A slip seldom changes the first letter: `factor` is no `actor`.
+    """Whether a name is probably a typo of another: in its case, its separators, or one letter, two in a long name."""
+    # Printable ASCII, so that a header can contain it. A typo seldom changes the first letter: `factor` is no `actor`.
     if len(name) > _LONGEST or not (name.isascii() and name.isprintable()) or name[:1].lower() != meant[0]:
         return False
     letters = meant.replace("_", "")
@@ -168,7 +169,7 @@ def _is_near(name: str, meant: str) -> bool:
 
 
 def _within(a: str, b: str, edits: int) -> bool:
-    """Whether a text is so many letters from another: each left out, added, changed, or swapped with the next."""
+    """Whether a number of edits turns a text into another: a letter removed, added, changed, or swapped."""
     while a and b and a[0] == b[0]:
         a, b = a[1:], b[1:]
     if not a or not b:
@@ -180,7 +181,7 @@ def _within(a: str, b: str, edits: int) -> bool:
 
 
 def _meant_for_inputs(name: str) -> bool:
-    # Only ASCII, so that a header can hold the name.
+    # Only ASCII, so that a header can contain the name.
     return name.isascii() and name.lower() in ("input", "inputs", "facts")
 
 
@@ -207,9 +208,9 @@ def _about_facts(error: FieldError, root: str) -> FieldError:
     return replace(error, message="It is unknown here; the facts belong in context.inputs.")
 
 
-# With another mode they are a conflict, which says more than a missing question.
+# With another mode they are a conflict, and its error is clearer than that of a missing question.
 BINDING_MEMBERS: Final = ("rulebook", "rulebook_ref", "binding_mode", "adapter")
-"""The members that only mode rulebook knows."""
+"""The fields that only mode rulebook has."""
 
 
 def _invalid(errors: list[FieldError], root: str) -> RequestRefused:

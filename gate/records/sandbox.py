@@ -1,9 +1,8 @@
-"""The answer of the sandbox: the members of a Decision Record, for somebody who has no key yet, and no record.
+"""The response of the sandbox, for people without a key: fields of a Decision Record, but not a record.
 
-A request is checked and evaluated as `POST /api/decide` does both. Its answer leaves out all that binds: signatures,
-the registration, the place in the chain, the addresses of a stored decision. What is left cannot be verified, however
-it is dressed up: `record_hash` and `receipt_hash` cover the version `decision_sandbox_v1`, so that neither holds under
-another one, and nothing is signed.
+The sandbox checks and evaluates a request like `POST /api/decide`. Its response omits signatures, the registration,
+the position in the chain, and the addresses of a stored decision. Nobody can turn it into a valid record: it is not
+signed, and its hashes cover the version `decision_sandbox_v1`.
 
     request = read_sandbox_request(body, now)
     answer = sandbox_answer(request, load(request.rulebook, root="rulebook"), identity, schema_url)
@@ -28,10 +27,10 @@ from gate.rulebooks.facts import Facts
 from gate.rulebooks.rulebook import Rulebook
 
 NOTICE: Final = (
-    "This is an answer of the sandbox and no Decision Record: it is not signed, not stored and cannot be verified. It "
+    "This is a sandbox response, not a Decision Record: it is not signed, not stored and cannot be verified. It "
     "authorizes nothing."
 )
-"""Stands in every answer, in every view."""
+"""The notice in every response, in every view."""
 
 _WITHHELD: Final = frozenset(
     {
@@ -47,11 +46,10 @@ _ELSEWHERE: Final = "send the request to POST /api/decide, with a key."
 
 
 def read_sandbox_request(body: object, now: datetime) -> DecisionRequest:
-    """Reads the parsed body of a Decision Request that the sandbox can answer; `now` is the service's clock.
+    """Reads the parsed body of a Decision Request for the sandbox. `now` is the service's clock.
 
     Raises:
-        RequestRefused: As `read_request`; or SANDBOX_REQUEST_UNSUPPORTED, where the request needs what only the real
-            endpoint has.
+        RequestRefused: As `read_request`; or `SANDBOX_REQUEST_UNSUPPORTED`: the sandbox cannot answer the request.
     """
     plain = is_plain(body)
     request = read_request(body, content_hash(input_material(body), plain=plain), now=now, plain=plain)
@@ -62,31 +60,31 @@ def read_sandbox_request(body: object, now: datetime) -> DecisionRequest:
 
 
 def _beyond(request: DecisionRequest) -> Iterator[tuple[str, str]]:
-    """The members of a request that the sandbox cannot answer, each with the reason."""
+    """The fields of a request that the sandbox does not support, each with the reason."""
     if request.mode != "rulebook":
         yield (
             "mode",
-            f"The sandbox answers mode rulebook alone, and mode {request.mode} is advisory.",
+            f"The sandbox supports only mode rulebook, and mode {request.mode} is advisory.",
         )
     if request.rulebook_ref is not None:
-        yield "rulebook_ref", "The sandbox has no registry, so that it needs the whole rulebook in rulebook."
+        yield "rulebook_ref", "The sandbox has no registry, so it needs the complete rulebook in rulebook."
     if request.adapter is not None:
-        yield "adapter", "The sandbox runs no adapter, so that it needs the facts in context.inputs."
+        yield "adapter", "The sandbox runs no adapters, so it needs the facts in context.inputs."
 
 
 def sandbox_answer(
     request: DecisionRequest, rulebook: Rulebook, identity: Identity, schema_url: str
 ) -> dict[str, object]:
-    """The answer in full.
+    """Builds the full response.
 
     Args:
-        request: The request that is answered.
-        rulebook: The rulebook that it brings.
-        identity: The answer's ids and date.
-        schema_url: Where the Rulebook v1 schema is published.
+        request: The Decision Request.
+        rulebook: The rulebook in the request.
+        identity: The response's ids and date.
+        schema_url: The address of the published Rulebook v1 schema.
     """
     facts = Facts(request.inputs, request.plain)
-    # As a record has it, so that both are built alike; it is withheld, because nothing was registered.
+    # As in a record, so that both are built alike; it is omitted, because nothing was registered.
     registered = registration(rulebook.reference, "", identity.created_at, None)
     explained = rulebook.evaluator.explain(facts.values)
     record = build_record(request, rulebook, registered, facts, explained, identity, _UNSIGNED, schema_url=schema_url)
@@ -98,11 +96,11 @@ def sandbox_answer(
 
 
 def show(answer: Mapping[str, object], view: str) -> dict[str, object]:
-    """The answer as a view shows it, marked as the sandbox's.
+    """The response in a view, marked as a sandbox response.
 
     Args:
-        answer: The answer in full.
-        view: minimal, standard or full.
+        answer: The full response.
+        view: `minimal`, `standard` or `full`.
     """
     marks: dict[str, object] = {"decision_record_version": SANDBOX, "sandbox": True, "notice": NOTICE}
     return marks | project(answer, view)

@@ -1,6 +1,6 @@
-"""The three projections of one stored record: minimal, standard and full.
+"""The three views of a stored record: minimal, standard, and full.
 
-A projection leaves members out; it never changes one. Only the full view verifies.
+A view omits fields, but never changes them. Only the full view can be verified.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ _MEMBERS: Final = {"minimal": frozenset(_MINIMAL), "standard": frozenset(_STANDA
 
 
 def project(record: Mapping[str, object], view: str) -> dict[str, object]:
-    """The record as a view shows it, members in the record's order.
+    """The record in a view, with its fields in their order.
 
     Args:
         record: The full record.
-        view: minimal, standard or full.
+        view: `minimal`, `standard` or `full`.
     """
     if view == "full":
         return dict(record)

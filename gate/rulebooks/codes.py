@@ -35,16 +35,18 @@ ERRORS: Final[Mapping[str, Code]] = {
     ),
     "enum": Code("The value is not one of the allowed values.", "Use one that the message lists."),
     "const": Code("The value must be one fixed value, such as that of `schema_version`.", "Use the stated value."),
-    "pattern": Code("The text does not have the required form.", "Correct it: the limits below state each form."),
+    "pattern": Code("The text does not have the required form.", "Correct it."),
     "too_short": Code("The text is too short."),
     "too_long": Code(
-        "The text is too long, or the rulebook is larger than a file may be.", "Shorten it, or split the rulebook."
+        "The text is too long, the rulebook in a file takes more than 1 MiB, or its descriptions more than 64 KiB.",
+        "Shorten it, or split the rulebook.",
     ),
     "too_few": Code("The list or object has too few items."),
     "too_many": Code("The list or object has too many items. On `rules`: all conditions together have too many nodes."),
     "too_small": Code("The number is too small."),
     "too_large": Code("The number is too large."),
     "too_deep": Code("The condition is nested too deeply.", "Flatten it, or split the rule."),
+    "cases": Code("The file contains cases, not a rulebook.", "Give the rulebook's file."),
     "duplicate": Code("Two rules have the same id, or `required` lists a field twice.", "Rename or remove one."),
 }
 """The codes of the errors that make a rulebook invalid."""
@@ -52,8 +54,8 @@ ERRORS: Final[Mapping[str, Code]] = {
 WARNINGS: Final[Mapping[str, Code]] = {
     "undeclared_field": Code(
         "A condition tests a field that the input schema neither declares nor requires. A misspelled field is absent "
-        "from every request, so a blocking rule never blocks. A field below a declared object counts as declared, "
-        "unless the schema declares other fields of that object.",
+        "from every request, so a blocking rule never blocks. Not reported with an adapter. A field below a declared "
+        "object counts as declared, unless the schema declares other fields of that object.",
         "Correct the name, or declare the field in `input_schema.properties`.",
     ),
     "not_made_by_adapter": Code(
@@ -62,12 +64,12 @@ WARNINGS: Final[Mapping[str, Code]] = {
     ),
     "approves_without_facts": Code(
         "The rulebook says `yes` to a request without any facts, for example to one that misspells `context.inputs`. "
-        "Not reported for a rulebook with an adapter.",
+        "Not reported with an adapter.",
         "Require the facts that the rules read.",
     ),
     "approves_by_default": Code(
-        "The default outcome says `yes`, so it approves every request that no rule matches. A misspelled fact "
-        "can cause that.",
+        "The default outcome says `yes`, so it approves all facts that no rule matches. A misspelled fact can cause "
+        "that. Not reported with an adapter, or if `approves_without_facts` is.",
         "Let a rule approve, and let the default hold or block.",
     ),
     "equal_priorities": Code(
@@ -81,12 +83,12 @@ WARNINGS: Final[Mapping[str, Code]] = {
     ),
     "approves_when_absent": Code(
         "A rule that says `yes` compares an optional field below a `not`. The comparison is false if the field is "
-        "absent, so the rule can approve.",
+        "absent, so the rule can approve. Not reported with an adapter.",
         "Require the field, or test it with `exists` too.",
     ),
     "silent_when_absent": Code(
         "A rule that says `no` or `review` tests an optional field with `neq`, `not_in` or `not_contains`. Such a test "
-        "is false if the field is absent, so the rule does not match.",
+        "is false if the field is absent, so the rule does not match. Tests below a `not` are not reported.",
         "Require the field, or add a rule with `not_exists`.",
     ),
     "never_holds": Code(
@@ -99,7 +101,8 @@ WARNINGS: Final[Mapping[str, Code]] = {
         "Correct the value or the declared type.",
     ),
     "unread_requirement": Code(
-        "A required field is neither declared nor tested. Requests without it get `NEEDS_INPUT`.",
+        "A required field is neither declared nor tested. Requests without it get `NEEDS_INPUT`. Not reported with an "
+        "adapter.",
         "Correct its name, declare it, or remove it from `required`.",
     ),
     "output_material": Code(
@@ -107,6 +110,21 @@ WARNINGS: Final[Mapping[str, Code]] = {
     ),
 }
 """The codes of the warnings about valid rulebooks, as `find_warnings` gives them."""
+
+CASE_WARNINGS: Final[Mapping[str, Code]] = {
+    "unknown_fact": Code(
+        "A case, or the file of `gate rulebook explain --facts`, has a fact that the rulebook neither declares nor "
+        "tests. The rulebook treats it as absent.",
+        "Correct its name, or remove it.",
+    ),
+    "never_occurs": Code(
+        "No facts can meet the expectation of a case. It has an unknown rule, reason code, action, or verdict, or "
+        "fields that no outcome has together. Or it expects a missing field that is not required, or an invalid field "
+        "that is not declared.",
+        "Correct the expectation.",
+    ),
+}
+"""The codes of the warnings about cases of rulebooks."""
 
 FINDINGS: Final[Mapping[str, Code]] = {
     "rule_never_matches": Code(

@@ -1,38 +1,40 @@
-"""Offline verification of Decision Records and packets: every hash recomputed, every derived member derived again, the
-signature checked against a trusted key. Nothing is looked up and no rule is run.
+"""Verifies Decision Records, resolutions, and packets offline.
+
+It recomputes every hash, derives every derived field again, and checks the signature with a trusted key. It looks
+nothing up and runs no rules.
 
     result = verify_record(record, Trust(receipt_keys=registry, source="registry"))
-    result.verified         # True only where integrity and authenticity both hold
-    result.checks           # {"members": True, "record_hash": True, ...}; None: not checked, for want of material
-
-Two members stand outside the signature: `decision_confidence` is checked against its own hash, and `audit_chain`
-against the record as far as a record alone can tell; the chain and its checkpoints prove the rest of it.
+    result.verified         # True only if integrity and authenticity both hold
+    result.checks           # {"members": True, "record_hash": True, ...}; None: skipped
 
     result = verify_packet(packet, trust)
     result.steps["decision_record"].holds
 
     result = verify_resolution(resolution, record, trust)
-    result.verified         # the owner's answer to a held decision; whether a grant is still valid says its expires_at
+    result.verified         # about the owner's answer to a held decision; expires_at says how long a grant is valid
 
-Of a record:
+The signature does not cover two fields of a record. `decision_confidence` has its own hash. `audit_chain` is compared
+with the record as far as possible; only the chain and its checkpoints prove the rest.
 
-    record          every check in its order, and what each covers
-    members         the members of a record: which there must be, and how each is derived
+Modules for records:
+
+    record          every check in its order
+    members         the required and optional fields of a record, with their types
     attestations    the attestations of the evaluation and of the rulebook's registration
     receipt         the receipt's signature, and whether its key is trusted for it
-    signature       one signature judged: of a receipt, a checkpoint or an attestation
-    dead_keys       why a grant opens nothing once its key is retired, or one of its record or its own is compromised
-    result          the trust that a verifier brings, and the result
+    signature       judges one signature: of a receipt, a checkpoint or an attestation
+    dead_keys       why a retired or compromised key makes a grant worthless
+    result          what a verifier trusts, and the result
 
-Of a packet:
+Modules for packets:
 
     packets         the specification's four steps, the retained links, and the result
-    reports         execution receipts and outcomes held against their record
-    resolution      the owner's resolution of a held decision held against its record
-    checkpoint      a checkpoint that came with the packet, or that the verifier kept
-    faults          one place of a document that is wrong
+    reports         compares execution receipts and outcomes with their record
+    resolution      compares the owner's resolution of a held decision with its record
+    checkpoint      a checkpoint from the packet, or one that the verifier kept
+    faults          one wrong place of a document
 
-`material` reads the body of a verify request. `catalog` has every check and result code in words.
+`material` reads the body of a verify request. `catalog` describes every check and result code.
 """
 
 from importlib import import_module

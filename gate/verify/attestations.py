@@ -14,7 +14,7 @@ from gate.verify.result import Trust, Verification
 
 
 def check_attestations(result: Verification, record: ReadableRecord, trust: Trust) -> None:
-    """Checks what both attestations repeat of the record, and their signatures where the registry key is known."""
+    """Checks the fields of the record that both attestations repeat, and their signatures if the key is known."""
     attestation, registry = record["rulebook_attestation"], record["rulebook_registry"]
     bundle, signature = attestation["bundle"], attestation["signature"]
     result.compare("bundle_hash", content_hash(bundle, plain=result.plain), attestation.get("bundle_hash"))
@@ -89,9 +89,9 @@ _REGISTRY_ATTESTATION_MEMBERS: Final = {
 
 
 def _signed_or_not(signature: JsonObject) -> bool:
-    """Whether key and signature are both named where it is signed, and both null where it is not.
+    """Whether the key and the signature are both texts if it is signed, and both null otherwise.
 
-    The envelope drops empty members, so that "" in the place of null would leave record_hash as it is.
+    The envelope drops empty fields, so "" instead of null would not change `record_hash`.
     """
     named = [signature["key_id"], signature["signature"]]
     if signature["status"] == "signed":
@@ -125,7 +125,7 @@ def _verify(public_key: str, signed_hash: str, signature: str) -> bool:
     return verify_ed25519(public_key, signed_hash.encode(), signature)
 
 
-# Every record of a rulebook cites the same registration, and the same facts have the same attestation for ever.
+# Every record of a rulebook cites the same registration, and the same facts always have the same attestation.
 _verified: Final = lru_cache(maxsize=1024)(_verify)
 _HASH: Final = 64
 _LONGEST_SIGNATURE: Final = 100

@@ -1,7 +1,6 @@
-"""Every check and every result code of a verification, in words.
+"""Descriptions of every check and every result code of a verification.
 
-The dashboard names the checks of a record by this, and docs/reference/checks.md is made from it. No verification reads
-it.
+The dashboard shows them, and the page `docs/reference/checks.md` is generated from them. No verification reads them.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ class Check(NamedTuple):
 
     Attributes:
         name: Its name in a result.
-        holds: What is so where it holds, as a sentence without its full stop.
-        skipped: Why it can be skipped, likewise; "" where it cannot.
-        advice: `holds` of an advisory record, where that is something else.
-        more: What else a reader of its result needs, as sentences.
+        holds: What is true if it holds, as a sentence without its period.
+        skipped: Why it can be skipped, as a sentence without its period; "" if it cannot.
+        advice: `holds` for an advisory record, if it differs.
+        more: Other facts that a reader of the result needs, as sentences.
     """
 
     name: str
@@ -32,8 +31,8 @@ class Group(NamedTuple):
     """Checks of one kind.
 
     Attributes:
-        title: What they have in common.
-        about: Where they are made, and the codes of records that fail them, as sentences.
+        title: The subject of the checks.
+        about: Sentences about where they apply, and about the codes of records that fail them.
         checks: The checks.
     """
 
@@ -73,7 +72,13 @@ RECORD: Final[tuple[Group, ...]] = (
         "Hashes",
         _INTEGRITY,
         (
-            Check("record_hash", "The record hash is that of the record", "The facts that it covers were erased"),
+            Check(
+                "record_hash",
+                "The record hash is that of the record",
+                "The facts that it covers were erased",
+                more="The record is then verified only if a known registry key signed both attestations, and is "
+                "reported as `MATERIAL_ERASED`.",
+            ),
             Check("receipt_hash", "The receipt hash is that of the receipt's fields"),
             Check("policy_bundle_hash", "The policy bundle has its hash"),
             Check(
@@ -108,11 +113,11 @@ RECORD: Final[tuple[Group, ...]] = (
             Check("source_hash", "The source is the rulebook", advice="The source is the prompt template"),
             Check(
                 "policy_bundle",
-                "The policy bundle states this policy's id, version and hash",
-                advice="The policy bundle states this prompt template's id, version and hash",
+                "The policy bundle states this policy's id, version, and hash",
+                advice="The policy bundle states this prompt template's id, version, and hash",
             ),
-            Check("rulebook", "The rulebook reference states this policy's id, version and hash"),
-            Check("rulebook_registry", "The registration states this policy's id, version and hash"),
+            Check("rulebook", "The rulebook reference states this policy's id, version, and hash"),
+            Check("rulebook_registry", "The registration states this policy's id, version, and hash"),
             Check("rulebook_contract", "The rulebook contract has no empty fields"),
             Check("registry_attestation", "The record repeats the attestation inside the registration"),
             Check(
@@ -162,7 +167,7 @@ RECORD: Final[tuple[Group, ...]] = (
             Check(
                 "evidence_manifest.sources",
                 "",
-                advice="The sources are the prompt template, the evaluation and the model's answer, with their hashes",
+                advice="The sources are the prompt template, the evaluation, and the model's answer, with their hashes",
             ),
             Check("binding_members", "", advice="The record has no field of a binding decision"),
             Check(
@@ -175,7 +180,8 @@ RECORD: Final[tuple[Group, ...]] = (
     ),
     Group(
         "The request",
-        "Compared with the original request, if there is one. If only these checks fail, the code is `INPUT_MISMATCH`.",
+        "Compared with the original request, if there is one. If only these checks fail, and a trusted key signed the "
+        "record, the code is `INPUT_MISMATCH`.",
         (
             Check(
                 "input_hash",
@@ -246,7 +252,7 @@ RECORD: Final[tuple[Group, ...]] = (
             Check(
                 "erasure",
                 "The chain has exactly this erasure of the decision",
-                "Offline, only a packet shows it",
+                "A record alone does not show it",
                 more="Online, a failure gives `RECORD_MISMATCH`.",
             ),
         ),
@@ -365,7 +371,7 @@ PACKET: Final[tuple[Group, ...]] = (
         (
             Check(
                 "policy_intelligence.effectiveness, .confidence, .anomalies, .benchmarks",
-                "The report has its hash, and is of the record's policy, version, verdict and action",
+                "The report has its hash, and is of the record's policy, version, verdict, and action",
                 "The packet does not have the report",
             ),
             Check(
@@ -379,7 +385,10 @@ PACKET: Final[tuple[Group, ...]] = (
                 "It has some, which nothing authenticates",
             ),
             Check(
-                "policy_intelligence, audit_chain", "", "The packet does not have the part", more="Only present then."
+                "policy_intelligence, audit_chain",
+                "",
+                "The packet does not have the part",
+                more="Only present in this case.",
             ),
             Check(
                 "audit_chain.members",
@@ -395,7 +404,7 @@ PACKET: Final[tuple[Group, ...]] = (
                 "",
                 "A retained link has an entry type that this release does not know. Its hash is checked, its meaning "
                 "is not",
-                more="Only present then.",
+                more="Only present in this case.",
             ),
             Check(
                 "audit_chain.chain_id, audit_chain.chain_size, audit_chain.merkle_root",
@@ -410,7 +419,7 @@ PACKET: Final[tuple[Group, ...]] = (
                 "execution_receipts[n].audit_chain.link, outcome_records[n].audit_chain.link",
                 "",
                 "The link of this report is not retained, so only its own hash covers it",
-                more="Only present then.",
+                more="Only present in this case.",
             ),
             Check(
                 "execution_receipts.complete, outcome_records.complete",
@@ -433,9 +442,9 @@ PACKET: Final[tuple[Group, ...]] = (
             Check(
                 "audit_chain.verification_hints",
                 "The hints are those of this release",
-                "They have other words",
+                "They have other wording, which nothing authenticates",
             ),
-            Check(_CHECKPOINT, "", "The packet has no checkpoint", more="Only present then."),
+            Check(_CHECKPOINT, "", "The packet has no checkpoint", more="Only present in this case."),
             Check(f"{_CHECKPOINT}.members", "The packet's checkpoint has the fields of its format"),
             Check(
                 f"{_CHECKPOINT}.signature, {_CHECKPOINT}.key",
@@ -464,8 +473,8 @@ PACKET: Final[tuple[Group, ...]] = (
                 "reports_signed",
                 "A trusted signed checkpoint covers every report",
                 "No trusted signed checkpoint covers every report",
-                more="The packet still verifies, with the notice `REPORTS_UNSIGNED`, unless you require signed "
-                "reports.",
+                more="If it is skipped, the packet still verifies, with the notice `REPORTS_UNSIGNED`, unless you "
+                "require signed reports.",
             ),
         ),
     ),
@@ -507,9 +516,7 @@ CODES: Final[Mapping[str, str]] = {
     "RESOLUTION_UNSIGNED": "The resolution has no signature.",
     "RESOLUTION_SIGNATURE_INVALID": "The signature is not the key's signature of this resolution.",
 }
-"""What a verification finds, by its one code: those of records in the order in which they win, then those of packets
-and of resolutions.
-"""
+"""The meaning of each result code: those of records by priority, then those of packets and of resolutions."""
 
 CHAIN: Final[tuple[tuple[str, str], ...]] = (
     (
@@ -531,12 +538,12 @@ CHAIN: Final[tuple[tuple[str, str], ...]] = (
     ("erasure", "An entry of the chain accounts for everything that a decision lacks, and the erased parts are gone."),
     (
         "link",
-        "Each link is that of its entry. Each link, root and position follows from the one before, up to the head.",
+        "Each link is that of its entry. Each link, root, and position follows from the one before, up to the head.",
     ),
     (
         "registration",
         "A record's rulebook is registered as the record cites it. Each registration's body, hash, "
-        "metadata and attestation signature hold.",
+        "metadata, and attestation signature hold.",
     ),
     (
         "table `claims`",

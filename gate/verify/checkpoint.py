@@ -1,4 +1,4 @@
-"""Checkpoints and epochs that came with a packet, or that someone kept: their members and their signatures."""
+"""Verifies the fields and the signatures of checkpoints and epochs, from a packet or kept by the verifier."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gate.verify.signature import Judgement, Signed, judge
 
 
 def is_checkpoint(document: object) -> TypeGuard[Checkpoint]:
-    """Whether a JSON value has exactly the members of a checkpoint, with their types and version."""
+    """Whether a JSON value has exactly the fields of a checkpoint, with their types and version."""
     return (
         isinstance(document, dict)
         and set(document) == set(CHECKPOINT_MEMBERS)
@@ -23,7 +23,7 @@ def is_checkpoint(document: object) -> TypeGuard[Checkpoint]:
 
 
 def is_epoch(document: object) -> TypeGuard[Epoch]:
-    """Whether a JSON value has exactly the members of an epoch, with their types and version."""
+    """Whether a JSON value has exactly the fields of an epoch, with their types and version."""
     return (
         isinstance(document, dict)
         and set(document) == set(EPOCH_MEMBERS)
@@ -34,10 +34,10 @@ def is_epoch(document: object) -> TypeGuard[Epoch]:
 
 
 def judge_checkpoint(document: Checkpoint, trust: Trust, untrusted_key: str | None) -> Judgement:
-    """Judges the signature of a checkpoint; the text before its first colon names the algorithm.
+    """Judges the signature of a checkpoint. The text before its first colon is the algorithm.
 
     Raises:
-        MaterialRefused: PUBLIC_KEY_INVALID, or the checkpoint has no canonical JSON.
+        MaterialRefused: `PUBLIC_KEY_INVALID`, or the checkpoint has no canonical JSON.
     """
     return _judge("checkpoint", document, document["issued_at"], trust, untrusted_key)
 

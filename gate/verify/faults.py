@@ -1,4 +1,4 @@
-"""What is wrong with one place in a document."""
+"""One wrong place in a document."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _SHOWN_WHOLE: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that does not hold.
+    """One wrong place in a document.
 
     Attributes:
-        place: Where, as the name of the check: `execution_receipts[3].execution_hash`.
-        expected: For a comparison, what should stand there.
-        actual: For a comparison, what stands there.
+        place: The place, as the name of the check: `execution_receipts[3].execution_hash`.
+        expected: The value that a comparison expects.
+        actual: The value in the document.
         compared: Whether it is a comparison.
     """
 
@@ -30,7 +30,7 @@ class Fault:
 
 
 def differing(place: str, expected: object, actual: object, *, plain: bool = False) -> Iterator[Fault]:
-    """A fault where two JSON values are not the same value; `plain` as `canonical` takes it.
+    """A fault if two JSON values differ. `plain` is as for `canonical`.
 
     Raises:
         MaterialRefused: One of them has no canonical JSON.
@@ -40,20 +40,18 @@ def differing(place: str, expected: object, actual: object, *, plain: bool = Fal
 
 
 def is_same(one: object, other: object, *, plain: bool = False) -> bool:
-    """Whether two JSON values are the same value; it takes no longer than the shorter of them asks for.
-
-    `plain` as `canonical` takes it.
+    """Whether two JSON values are the same, in a time that depends on the shorter one. `plain` is as for `canonical`.
 
     Raises:
         MaterialRefused: They have no canonical JSON.
     """
-    # Values that Python finds different are; but Python finds true and 1 equal.
+    # Values that differ in Python differ; but Python finds true and 1 equal.
     return bool(one == other) and (
         (type(one) is type(other) is str) or canonical(one, plain=plain) == canonical(other, plain=plain)
     )
 
 
 def shown(value: object) -> object:
-    """A value as a result shows it: {sha256, bytes} of its canonical JSON in place of one that is long."""
+    """A value as a result shows it. A long value is replaced by {`sha256`, `bytes`} of its canonical JSON."""
     text = canonical(value)
     return value if len(text) <= _SHOWN_WHOLE else {"sha256": hashlib.sha256(text).hexdigest(), "bytes": len(text)}

@@ -1,7 +1,7 @@
-"""What a verifier is given: a record or packet, bare or in a wrapper with its request, a key and a checkpoint.
+"""Reads the input of a verification: a record or packet, alone or in a wrapper with its request, a key, a checkpoint.
 
-One reading for the endpoints and the commands. A wrapper holds nothing that is not named here: what stands beside a
-record or packet would otherwise go unverified.
+The endpoints and the commands share this code. A wrapper may have no unknown fields, because they would not be
+verified.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from gate.verify.checkpoint import is_checkpoint
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is verified.
+    """The kind of document to verify.
 
     Attributes:
         name: Its name in a wrapper.
-        what: What to call it.
-        wrapper: What a wrapper may hold.
+        what: Its name in messages.
+        wrapper: The fields that a wrapper may have.
     """
 
     name: str
@@ -41,12 +41,12 @@ PACKETS: Final = Subject(
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What was given, each part where it was.
+    """The parts of the input.
 
     Attributes:
         subject: The record or packet.
         input: The original Decision Request.
-        public_key: A PEM key, which serves diagnosis.
+        public_key: A PEM key for diagnosis.
         checkpoint: A checkpoint that the verifier kept.
     """
 
@@ -57,21 +57,21 @@ class Material:
 
 
 def read_material(document: Json, of: Subject) -> Material:
-    """Reads {record | packet, input?, public_key?, checkpoint?}, or the bare record or packet.
+    """Reads {record | packet, input?, public_key?, checkpoint?}, or a record or packet alone.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: it is no object, or a wrapper with something that it may not hold.
-        MaterialRefused: PUBLIC_KEY_INVALID.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: it is not an object, or a wrapper with an unknown field.
+        MaterialRefused: `PUBLIC_KEY_INVALID`.
     """
     if not isinstance(document, dict):
         raise unusable("", f"It must be an object: {of.what}.")
-    # A packet can have a member `input` of its own, so that this name alone makes no wrapper.
+    # A packet can have its own field `input`, so this name alone does not show that it is a wrapper.
     if of.name not in document and not document.keys() <= of.wrapper:
         return Material(document)
     for name in sorted(document.keys() - of.wrapper):
         raise unusable(
             name,
-            f"Beside `{of.name}` there may be only {', '.join(sorted(of.wrapper - {of.name}))}; remove it, or check "
+            f"Only {', '.join(sorted(of.wrapper - {of.name}))} are allowed next to `{of.name}`; remove it, or check "
             f"its spelling.",
             code="unknown_field",
         )
@@ -85,16 +85,16 @@ def read_material(document: Json, of: Subject) -> Material:
             raise unusable("public_key", "It must be a string: an Ed25519 public key in PEM (SPKI).")
         raw_public_key(public_key)
     if checkpoint is not None and not is_checkpoint(checkpoint):
-        raise unusable("checkpoint", "It must be a checkpoint, with exactly the members that a checkpoint has.")
+        raise unusable("checkpoint", "It must have exactly the fields of a checkpoint.")
     return Material(subject, document.get("input"), public_key, checkpoint)
 
 
 def unusable(field: str, message: str, *, code: str = "type") -> RequestRefused:
-    """What to raise for a member that makes a document unfit to be verified."""
+    """The error for an invalid field of a document to verify."""
     where = f"correct {field} (see errors)" if field else "see errors"
     return RequestRefused(
         "SVC_API_REQUEST_INVALID",
-        f"This cannot be verified as it was given; {where}.",
+        f"This document cannot be verified as given; {where}.",
         [FieldError(field, code, message)],
     )
 
@@ -107,26 +107,27 @@ _NAMED: Final = 5
 
 
 def incomplete(document: Mapping[str, object], missing: Sequence[str], what: str) -> str:
-    """A sentence about a document that lacks members, and may be something else than it was given for.
+    """A sentence about a document that lacks fields, and may be of another kind than expected.
 
     Args:
         document: The document.
-        missing: What it lacks.
-        what: What it was given for: `Decision Record` or `Decision Packet`.
+        missing: The missing fields.
+        what: The expected kind: `Decision Record` or `Decision Packet`.
     """
     version, _ = _KINDS[what]
     for kind, (member, use) in _KINDS.items():
         wrapped = document.get(kind.rpartition(" ")[2].lower())
         if version not in document and (member in document or (kind != what and isinstance(wrapped, dict))):
-            return f"This is a {kind} and not a {what}; use {use}."
+            return f"This is a {kind}, not a {what}; use {use}."
     if what == "Decision Record" and (document.get(version) == SANDBOX or document.get("sandbox") is True):
         return (
-            "This is an answer of the sandbox and not a Decision Record: nobody signed or stored it. Ask for a record "
-            "at POST /api/decide, with a key."
+            "This is a sandbox response, not a Decision Record: it is neither signed nor stored. Request a record at "
+            "POST /api/decide with a key."
         )
     if "error" in document and "message" in document:
-        return f"This is an answer that tells of an error and not a {what}; ask for it again."
+        return f"This is an error response, not a {what}; request it again."
     more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
     return (
-        f"Only a whole {what} verifies; this one lacks {', '.join(missing[:_NAMED])}{more}. Export it again, in full."
+        f"Only a complete {what} can be verified; this one lacks {', '.join(missing[:_NAMED])}{more}. Export it again "
+        f"in full."
     )

@@ -1,7 +1,7 @@
-"""Whether a record has what verification reads: the members of the full view, with their types.
+"""Checks that a record has the fields that verification reads: those of the full view, with their types.
 
-A `Readable...` type says how far a document under verification was looked at, and no further: what its nested objects
-hold is a `Json` value until a check compares it.
+A `Readable...` type describes only the checked parts of a document. Values of its nested objects stay `Json` values
+until a check compares them.
 """
 
 from __future__ import annotations
@@ -63,9 +63,10 @@ class ReadableRegistry(TypedDict):
 
 
 class ReadableRecord(RecordTexts, RecordHashes):
-    """A record whose members have the types of the full view.
+    """A record whose fields have the types of the full view.
 
-    An advisory record has a contract, and none of the members about a rulebook; every other record has all of those.
+    An advisory record has a `decision_contract` and none of the fields about a rulebook. Every other record has all of
+    them.
     """
 
     decision_protocol_version: NotRequired[str]
@@ -90,7 +91,7 @@ class ReadableRecord(RecordTexts, RecordHashes):
 
 
 class ReadablePacket(TypedDict):
-    """A packet whose members have the types that every packet gives them."""
+    """A packet whose fields have the right types."""
 
     packet_hash: str
     decision_packet_version: str
@@ -108,7 +109,7 @@ class ReadablePacket(TypedDict):
 
 
 class ReadableChain(TypedDict):
-    """The `audit_chain` of a packet whose links all have the members of a link."""
+    """The `audit_chain` of a packet whose links all have the fields of a link."""
 
     chain_id: str
     chain_size: int
@@ -155,13 +156,13 @@ FULL_RECORD: Final[Mapping[str, type | tuple[type, ...]]] = {
     "integrity": dict,
     "created_at": str,
 }
-"""The members that every full record of a binding decision has, and their JSON types."""
+"""The fields of every full record of a binding decision, with their JSON types."""
 
 ADVISORY_RECORD: Final[Mapping[str, type | tuple[type, ...]]] = {
     **{name: kind for name, kind in FULL_RECORD.items() if name not in BINDING_PARTS},
     "decision_contract": dict,
 }
-"""The members that every full advisory record has, and their JSON types."""
+"""The fields of every full advisory record, with their JSON types."""
 
 
 OPTIONAL_MEMBERS: Final[Mapping[str, type | tuple[type, ...]]] = {
@@ -178,7 +179,7 @@ OPTIONAL_MEMBERS: Final[Mapping[str, type | tuple[type, ...]]] = {
     "audit_chain": dict,
     "erased": dict,
 }
-"""The members that a full record may have."""
+"""The optional fields of a full record, with their JSON types."""
 
 
 _TYPES: Final = {**FULL_RECORD, **OPTIONAL_MEMBERS, **ADVISORY_RECORD}
@@ -193,14 +194,14 @@ _NESTED: Final[Mapping[tuple[str, ...], type]] = {
 
 
 def check_members(record: object, result: Verification) -> TypeGuard[ReadableRecord]:
-    """Whether the record can be looked at further: all members of the full view are there, with their types, and so are
-    the nested ones that the checks read.
+    """Whether other checks can read the record: it has all fields of the full view, with their types, and all nested
+    fields that the checks read.
     """
     if not isinstance(record, dict):
         result.checks["members"] = False
         result.error, result.message = (
             "RECORD_INVALID",
-            "The record is no JSON object; export it again, whole.",
+            "The record is not a JSON object; export it again in full.",
         )
         return False
     advisory = is_advisory(record)
@@ -222,19 +223,19 @@ def check_members(record: object, result: Verification) -> TypeGuard[ReadableRec
         result.message = incomplete(record, missing, "Decision Record")
     elif mistyped:
         result.error = "RECORD_INVALID"
-        result.message = f"These members have a type that no record gives them: {', '.join(mistyped)}."
+        result.message = f"These fields have the wrong type: {', '.join(mistyped)}."
     return not missing and not mistyped
 
 
 def _names(document: type) -> frozenset[str]:
-    """The names of the members that a typed document has, or may have."""
+    """The names of the required and optional fields of a typed document."""
     return frozenset(document.__annotations__)
 
 
 _KNOWN: Final = frozenset(FULL_RECORD) | frozenset(OPTIONAL_MEMBERS)
 _KNOWN_ADVISORY: Final = frozenset(ADVISORY_RECORD) | frozenset(OPTIONAL_MEMBERS) - frozenset(BINDING_PARTS)
 
-# The objects that are not hashed member by member: they are derived, or record_hash leaves out what is empty in them.
+# The objects that are not hashed field by field: they are derived, or record_hash omits their empty fields.
 _CLOSED: Final[Mapping[tuple[str, ...], frozenset[str]]] = {
     ("rulebook",): _names(RulebookReference),
     ("rulebook_contract",): _names(RulebookContract),
@@ -253,10 +254,10 @@ _CLOSED: Final[Mapping[tuple[str, ...], frozenset[str]]] = {
 
 
 def uncovered_members(record: Mapping[str, object]) -> list[str]:
-    """The members of a stored record that neither its hashes cover nor anything in it makes: somebody added them.
+    """The fields of a stored record that somebody added: no hash covers them, and they follow from no other field.
 
-    Whether the members that a record does have are as they were made, `verify_record` finds out. decision_confidence
-    and audit_chain, which stand outside the signature, and erased count as known.
+    `verify_record` checks the known fields. `decision_confidence` and `audit_chain`, which the signature does not
+    cover, and `erased` count as known.
 
     Args:
         record: The record, as it is stored or shown.
@@ -272,13 +273,13 @@ def uncovered_members(record: Mapping[str, object]) -> list[str]:
     )
     if not is_advisory(record):
         return sorted(chain(record.keys() - _KNOWN, inside))
-    # No hash covers the contract. It is the same in every advisory record, and none is shown without it.
+    # No hash covers the contract. It is the same in every advisory record, and every view has it.
     contract = [] if record.get("decision_contract") == DECISION_CONTRACT else ["decision_contract"]
     return sorted({*(record.keys() - _KNOWN_ADVISORY), *inside, *contract})
 
 
 def is_erasure_note(record: ReadableRecord) -> bool:
-    """Whether what a record says of its erasure is well-formed, and what it says was erased is null."""
+    """Whether a record's note of its erasure is well-formed, and exactly the fields that it lists are null."""
     note, gone = record["erased"], [name for name in ERASABLE if name in erased_members(record)]
     return (
         set(note) == {"erasure_id", "erased_at", "members"}
@@ -290,7 +291,7 @@ def is_erasure_note(record: ReadableRecord) -> bool:
 
 
 def receipt_members_agree(record: Mapping[str, object]) -> bool:
-    """Whether the four receipt members are all there, or none of them."""
+    """Whether a record has all four receipt fields, or none of them."""
     names = (
         "receipt_key_id",
         "receipt_signature",
@@ -302,7 +303,7 @@ def receipt_members_agree(record: Mapping[str, object]) -> bool:
 
 
 def at(value: object, *names: str) -> object:
-    """The member under a path of names; None where the path leaves the objects."""
+    """The value at a path of names, or None if there is none."""
     for name in names:
         if not isinstance(value, dict):
             return None

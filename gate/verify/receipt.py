@@ -1,4 +1,4 @@
-"""The receipt's signature, and whether its key is trusted for it."""
+"""Checks the receipt's signature, and whether its key is trusted for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gate.verify.signature import Judgement, Signed, judge
 
 
 def check_receipt(result: Verification, record: Signable, trust: Trust, untrusted_key: str | None) -> None:
-    """Checks the receipt's signature: `receipt_signature` holds or not, `receipt_key` is trusted for it or not."""
+    """Checks the receipt's signature (`receipt_signature`), and whether its key is trusted for it (`receipt_key`)."""
     result.checks["receipt_signature"] = None
     result.checks["receipt_key"] = None
     if not receipt_members_agree(record):
@@ -21,7 +21,7 @@ def check_receipt(result: Verification, record: Signable, trust: Trust, untruste
         return
     if "receipt_signature" not in record:
         result.checks["receipt_signature"] = False
-        result.error, result.message = "RECORD_UNSIGNED", "The record carries no receipt signature."
+        result.error, result.message = "RECORD_UNSIGNED", "The record has no receipt signature."
         return
     algorithm, signature = record["receipt_signature_algorithm"], record["receipt_signature"]
     if algorithm in (ED25519, HMAC_SHA256):
@@ -36,8 +36,7 @@ def check_receipt(result: Verification, record: Signable, trust: Trust, untruste
 
 
 _ANOTHER_KEY: Final = (
-    "The record names another key, by its fingerprint, than the one that was given; verify against the publisher's key "
-    "registry."
+    "The record has the fingerprint of a different key from the given one; verify with the publisher's key registry."
 )
 
 
@@ -52,7 +51,7 @@ def _check_signed(
     found = judge(signed, trust, untrusted_key)
     by_id = trust.receipt_keys is not None and trust.receipt_keys.find(signed.key_id) is not None
     if not by_id and _is_of_another_key(record, found):
-        # A key that is given without an id may be any: that it is not the record's says nothing of the record.
+        # A key without an id may be any key: that it is not the record's key says nothing about the record.
         found = Judgement(None, False, error="SIGNING_KEY_UNKNOWN", message=_ANOTHER_KEY)
     result.checks["receipt_signature"], result.checks["receipt_key"] = found.holds, found.trusted
     result.key_source = found.key_source

@@ -66,14 +66,14 @@ def verify_record(
     Args:
         record: The parsed record, with its integers as such (`canonical.with_integers`).
         trust: What the verifier trusts.
-        request_body: The original Decision Request, where it is at hand: its hashes are then checked as well.
-        untrusted_key: A PEM key that came with the record. It serves diagnosis where no trusted key is known and never
-            makes a record verified.
-        plain: Whether record and request are known to be plain, as `canonical.is_plain` has it, decision_confidence
-            apart.
+        request_body: The original Decision Request. If you pass it, its hashes are checked too.
+        untrusted_key: A PEM key that came with the record. It helps to find the cause if no trusted key is known, and
+            never makes a record verified.
+        plain: Whether record and request are known to be plain, as `canonical.is_plain` defines it, except for
+            `decision_confidence`.
 
     Returns:
-        The result; never raises for what a record holds.
+        The result. No content of a record raises an exception.
     """
     result = Verification()
     readable: ReadableRecord | None = None
@@ -119,10 +119,10 @@ def verify_record(
 
 
 def _vouched_for(result: Verification, record: ReadableRecord) -> bool:
-    """Whether a signature covers where the facts came from.
+    """Whether a signature covers the source of the facts.
 
-    The receipt's does by record_hash. Where the facts were erased nobody can compute that again, and the signatures of
-    both attestations have to.
+    The receipt's signature covers it by `record_hash`. If the facts were erased, nobody can recompute that hash, and
+    the signatures of both attestations must cover it.
     """
     if "adapter_facts" not in erased_members(record):
         return True
@@ -135,14 +135,14 @@ def _erased_message(record: ReadableRecord) -> str:
     named = ", ".join(name for name in ERASABLE if name in erased)
     if "adapter_facts" in erased:
         return (
-            f"The record says that these were erased: {named}. Without adapter_facts record_hash cannot be computed "
-            f"again: the signature covers it as it was, and the attestations cover what was decided, over what and by "
-            f"what. Of {', '.join(_ONLY_BY_RECORD_HASH)} nothing here shows that they are as they were."
+            f"The record says that these fields were erased: {named}. Without adapter_facts, record_hash cannot be "
+            f"recomputed: the signature covers its original value, and the attestations cover the decision, its facts "
+            f"and its rulebook. Nothing shows whether {', '.join(_ONLY_BY_RECORD_HASH)} were changed."
         )
-    return f"The record says that these were erased: {named}. All else of the record is as it was signed."
+    return f"The record says that these fields were erased: {named}. The rest of the record is as it was signed."
 
 
-# What of the envelope neither the receipt nor an attestation is made over again.
+# The fields of the envelope that neither the receipt nor an attestation repeats.
 _ONLY_BY_RECORD_HASH: Final = ("request_id", "idempotency_key", "created_at", "rulebook_contract")
 
 AUTHENTICITY: Final = (
@@ -156,8 +156,7 @@ AUTHENTICITY: Final = (
 _CONFIDENCE: Final = "decision_confidence"
 
 _ANOTHER_INPUT: Final = (
-    "The record is intact, but the given request is not the one it was made from; give the original Decision Request, "
-    "or none."
+    "The record is intact, but it was made from a different request; give the original Decision Request, or none."
 )
 
 # Unreadable parts are reported as such; otherwise a change weighs more than an unknown key.
@@ -172,7 +171,7 @@ def _verdict_on(failed: list[str]) -> tuple[str, str]:
 
 
 def _is_another_input(result: Verification, record: ReadableRecord, failed: list[str]) -> bool:
-    """Whether nothing is wrong but that the record was made from another request than the one at hand."""
+    """Whether the only fault is that the record was made from a request other than the given one."""
     of_input = {"input_hash", "adapter_input_hash", "facts_hash", "rulebook_hash"}
     if _is_by_adapter(record):
         # These are the record's own, not the request's.
@@ -202,7 +201,7 @@ def _check_hashes(result: Verification, record: ReadableRecord) -> None:
 
 
 def _check_repeated(result: Verification, record: ReadableRecord) -> None:
-    """Derives again what every record repeats. None of these members is free to differ from what it repeats."""
+    """Derives the fields again that repeat other fields in every record, and compares them."""
     hash_, url = record["policy_hash"], decision_url(record["decision_id"])
     derived: dict[str, tuple[object, object]] = {
         "decision_record_version": (RECORD, record["decision_record_version"]),
@@ -223,14 +222,14 @@ def _check_repeated(result: Verification, record: ReadableRecord) -> None:
     for name, (expected, actual) in derived.items():
         result.compare(name, expected, actual)
     result.checks["verdict"] = record["verdict"] in ("yes", "no", "review")
-    # The envelope hashes "" like an absent key, which is how a record says that it had none.
+    # The envelope hashes "" like an absent key, and a record without a key must omit the field.
     result.checks["idempotency_key"] = record.get("idempotency_key") != ""
 
 
 def _check_advice(result: Verification, record: ReadableRecord) -> None:
-    """Derives again what an advisory record says of its upstream's answer; it authorizes nothing whatever that is."""
+    """Derives the fields again that an advisory record repeats from its upstream's answer, and compares them."""
     result.compare("decision_contract", DECISION_CONTRACT, record.get("decision_contract"))
-    # The envelope drops what is empty, so that an empty one would leave record_hash as it is.
+    # The envelope drops empty fields, so an empty one would not change record_hash.
     result.checks["binding_members"] = not any(name in record for name in BINDING_PARTS)
     sources, evaluation = record["evidence_manifest"]["sources"], record["evaluation"]
     hashes = {str(at(source, "id")): at(source, "snapshot_hash") for source in sources}
@@ -257,7 +256,7 @@ _SAYS: Final = ("verdict", "v", "reason_code", *_SAID)
 
 
 def _check_derived(result: Verification, record: ReadableRecord) -> None:
-    """Derives again what the record of a binding decision repeats of its rulebook."""
+    """Derives the fields again that the record of a binding decision repeats from its rulebook, and compares them."""
     status = record["rulebook_attestation"]["bundle"]["outcome"].get("status")
     hash_ = record["policy_hash"]
     derived: dict[str, tuple[object, object]] = {
@@ -275,7 +274,7 @@ def _check_derived(result: Verification, record: ReadableRecord) -> None:
             [record["policy_id"], record["policy_version"], hash_, record["evaluator_version"]],
             [at(record, "rulebook_registry", name) for name in ("rulebook_id", "version", "hash", "evaluator_version")],
         ),
-        # The envelope drops empty members, so that adding one here would leave record_hash as it is.
+        # The envelope drops empty fields, so adding one here would not change record_hash.
         "rulebook_contract": (compact(record["rulebook_contract"]), record["rulebook_contract"]),
         "registry_attestation": (
             record["rulebook_registry"].get("registry_attestation"),
@@ -285,12 +284,12 @@ def _check_derived(result: Verification, record: ReadableRecord) -> None:
     for name, (expected, actual) in derived.items():
         result.compare(name, expected, actual)
     result.checks["trusted_adapter"] = _adapter_holds(record)
-    # Only advisory records carry a decision contract, and no advisory record has a rulebook.
+    # Only advisory records have a decision contract, and no advisory record has a rulebook.
     result.checks["decision_contract"] = "decision_contract" not in record
 
 
 def _adapter_holds(record: ReadableRecord) -> bool:
-    """Whether a record says of an adapter the same wherever it names one, and names none where it had none."""
+    """Whether a record states the same adapter everywhere, or none anywhere."""
     named = record.get("trusted_adapter")
     sources = record["evidence_manifest"]["sources"]
     of_adapter = [source for source in sources if at(source, "type") == "adapter"]
@@ -346,12 +345,12 @@ def _check_request(result: Verification, record: ReadableRecord, request_body: o
 
 
 def _is_by_adapter(record: ReadableRecord) -> bool:
-    """Whether a record says that an adapter made its facts."""
+    """Whether a record says that an adapter computed its facts."""
     return not is_advisory(record) and record["runtime_binding"].get("binding_mode") == BINDING_ADAPTER
 
 
 def _check_erasure(result: Verification, record: ReadableRecord) -> None:
-    """Checks what a record says of its erasure as far as a record can tell; the chain's entry confirms it, or not."""
+    """Checks a record's note of its erasure, as far as a record alone allows; only the chain can confirm it."""
     if "erased" in record:
         by_adapter = _is_by_adapter(record)
         # What was never there cannot have been erased.

@@ -1,7 +1,7 @@
-"""Verification of one execution receipt or outcome record against the record that it is about.
+"""Verifies one execution receipt or outcome by comparing it with its record.
 
-A report's hash leaves out what is empty, so that nothing empty may stand where the protocol puts nothing: it could be
-added, or put in the place of something else, without the hash changing.
+A report's hash omits empty fields. Fields that the protocol omits must therefore not be present as empty values:
+somebody could add them without changing the hash.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class ReportedOn(TypedDict):
-    """The members of a readable record that a report about it is held against."""
+    """The fields of a readable record that its reports are compared with."""
 
     decision_id: str
     record_hash: str
@@ -99,7 +99,7 @@ REQUIRED: Final[Mapping[str, _Types]] = {
         "outcome_hash": str,
     },
 }
-"""The members that every stored report of a kind has, and their JSON types."""
+"""The fields of every stored report of a kind, with their JSON types."""
 
 OPTIONAL: Final[Mapping[str, _Types]] = {
     EXECUTIONS.name: {
@@ -112,35 +112,36 @@ OPTIONAL: Final[Mapping[str, _Types]] = {
     },
     OUTCOMES.name: {**_COMMON_OPTIONAL, "action_executed": bool, "observed_metrics": dict},
 }
-"""The members that a stored report of a kind may have."""
+"""The optional fields of a stored report of a kind, with their JSON types."""
 
 UNBOUND: Final[Mapping[str, frozenset[str]]] = {
     EXECUTIONS.name: frozenset(),
     OUTCOMES.name: frozenset({"occurred_at"}),
     CRM_SYNCS.name: frozenset(),
 }
-"""The members that a stored report of a kind may have, and that only the hash of its request binds: nobody can tell
-without that request whether they are as they were sent.
+"""The optional fields of a report that only the hash of its request covers.
+
+Without that request, nobody can tell whether they were changed.
 """
 
-# Empty by design, or bound whole by something else than the report's hash.
+# Empty by design, or covered completely by something else than the report's hash.
 _MAY_BE_EMPTY: Final = ("action_binding", "state_before_hash", "state_after_hash", "flags", "audit_chain")
 
 
 def unknown_members(kind: Kind, report: object) -> set[str]:
-    """The members of a report that this release does not know, which nothing vouches for."""
+    """The fields of a report that this release does not know, and that nothing authenticates."""
     known = REQUIRED[kind.name].keys() | OPTIONAL[kind.name].keys() | UNBOUND[kind.name]
     return report.keys() - known if isinstance(report, dict) else set()
 
 
 def uncovered_members(kind: Kind, report: Mapping[str, object]) -> list[str]:
-    """The members of a stored report, a CRM sync included, that neither its hash covers nor anything else makes;
-    those in `UNBOUND` are not among them.
+    """The fields of a stored report that somebody added: no hash covers them, and they follow from no other field.
 
-    An empty member is one of them where the protocol puts none, for a report's hash leaves out what is empty.
+    Empty fields are among them if the protocol omits them, because a report's hash omits empty fields. Fields in
+    `UNBOUND` are not among them. The report may also be a CRM sync.
 
     Args:
-        kind: What it reports.
+        kind: The kind of the report.
         report: The report, as it is stored or shown.
 
     Returns:
@@ -151,8 +152,8 @@ def uncovered_members(kind: Kind, report: Mapping[str, object]) -> list[str]:
 
 
 def member_faults(kind: Kind, report: object, place: str) -> list[Fault]:
-    """Members of a report that are missing, of a wrong type, or empty where they must not be; none where it can be
-    looked at further.
+    """The fields of a report that are missing, of the wrong type, or wrongly empty. If there are none, other checks
+    can read it.
     """
     if not isinstance(report, dict):
         return [Fault(place)]
@@ -169,10 +170,10 @@ def member_faults(kind: Kind, report: object, place: str) -> list[Fault]:
 
 
 def has_no_empty_part(name: str, value: object) -> bool:
-    """Whether a report's member holds nothing that the report's hash leaves out, but where that is by design.
+    """Whether a report's field has no empty part that the report's hash omits, unless that is by design.
 
     Args:
-        name: The member's name.
+        name: The field's name.
         value: Its value.
     """
     if name in _MAY_BE_EMPTY or type(value) is str:
@@ -191,15 +192,15 @@ def _is_summary(link: JsonObject) -> bool:
 def report_faults(
     kind: Kind, report: Report, record: ReportedOn, place: str, *, plain: bool = False, granted_at: int | None = None
 ) -> Iterator[Fault]:
-    """What is wrong with a report whose members are right.
+    """The faults of a report that has the right fields and types.
 
     Args:
-        kind: What it reports.
+        kind: The kind of the report.
         report: The report.
         record: The record that it is about.
-        place: Where it stands.
-        plain: Whether the report is known to be plain, as `canonical.is_plain` has it.
-        granted_at: The chain position at which the decision's owner granted the held action; None where nobody did.
+        place: The place of the report in the document.
+        plain: Whether the report is known to be plain, as `canonical.is_plain` defines it.
+        granted_at: The chain position at which the owner granted the held action, or None.
     """
     members: Mapping[str, object] = report
     of_decision: Mapping[str, object] = record
@@ -231,26 +232,26 @@ def _binding_faults(receipt: Mapping[str, object], record: ReportedOn, place: st
         yield from differing(f"{place}.action_binding_match", False, receipt["action_binding_match"])
     elif names_decided_target(receipt, record["action_binding"]):
         yield from differing(f"{place}.action_binding_match", True, receipt["action_binding_match"])
-    # Otherwise it depends on whether some of the binding was sent, which the receipt does not tell; or an earlier
-    # release made it, which kept the decision's own binding beside another target.
+    # Otherwise it depends on whether some of the binding was sent, which the receipt does not show; or an earlier
+    # release made it, which kept the decision's own binding next to another target.
     if not lacks_action_flag(receipt, record, granted=granted):
         yield from differing(f"{place}.flags", flags(receipt, record, granted=granted), receipt["flags"])
 
 
 def follows(receipt: Report, granted_at: int | None) -> bool:
-    """Whether a receipt stands behind a grant in the chain, which puts it in order."""
+    """Whether a receipt follows a grant in the chain, which approves it."""
     return granted_at is not None and receipt["audit_chain"]["chain_position"] > granted_at
 
 
 def lacks_action_flag(receipt: Mapping[str, object], record: ReportedOn, *, granted: bool = False) -> bool:
-    """Whether a receipt lacks the flag ACTION_TAKEN_MISMATCH that its members ask for, and no other.
+    """Whether a receipt lacks only the flag `ACTION_TAKEN_MISMATCH` that follows from its fields.
 
-    Receipts of earlier releases do. Somebody can have taken the flag from a later one as well, for it is not hashed.
+    Receipts of earlier releases lack it. Somebody may also have removed the flag, because it is not hashed.
 
     Args:
-        receipt: The receipt, whose members are right.
+        receipt: The receipt, with the right fields and types.
         record: The record that it is about.
-        granted: Whether the decision's owner granted the held action at an earlier chain position.
+        granted: Whether the owner granted the held action at an earlier chain position.
     """
     derived = flags(receipt, record, granted=granted)
     return ACTION_TAKEN_MISMATCH in derived and is_same(

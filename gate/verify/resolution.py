@@ -1,9 +1,9 @@
-"""Verification of the resolution of a held decision against the record that it is about.
+"""Verifies the resolution of a held decision by comparing it with its record.
 
     result = verify_resolution(resolution, record, trust)
-    result.verified       # the members agree with the record, the hash holds, and a trusted key signed it
+    result.verified       # its fields agree with the record, its hash is right, and a trusted key signed it
 
-It says nothing about time: whether a grant is still valid is for its user to see, by `expires_at` and the own clock.
+It does not check the time. To see whether a grant is still valid, compare `expires_at` with your own clock.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ REQUIRED: Final[Mapping[str, type]] = {
     "recorded_at": str,
     "resolution_hash": str,
 }
-"""The members that every resolution has, and their JSON types."""
+"""The fields of every resolution, with their JSON types."""
 
 OPTIONAL: Final[Mapping[str, type]] = {
     "resolved_by": str,
@@ -55,7 +55,7 @@ OPTIONAL: Final[Mapping[str, type]] = {
     "signature": str,
     "audit_chain": dict,
 }
-"""The members that a resolution may have."""
+"""The optional fields of a resolution, with their JSON types."""
 
 
 class _Words(NamedTuple):
@@ -64,9 +64,10 @@ class _Words(NamedTuple):
 
 
 _FOREIGN: Final = _Words(
-    "RESOLUTION_FOREIGN", "The resolution is about another decision than this record; fetch the resolution of this one."
+    "RESOLUTION_FOREIGN",
+    "The resolution is about a different decision; fetch the resolution of this record's decision.",
 )
-_UNSIGNED: Final = _Words("RESOLUTION_UNSIGNED", "The resolution carries no signature.")
+_UNSIGNED: Final = _Words("RESOLUTION_UNSIGNED", "The resolution has no signature.")
 
 
 def verify_resolution(
@@ -76,19 +77,19 @@ def verify_resolution(
 
     Args:
         resolution: The parsed resolution, with its integers as such (`canonical.with_integers`).
-        record: The record of its decision, which has to be verified by itself.
+        record: The record of its decision, which you must verify separately.
         trust: What the verifier trusts.
-        untrusted_key: A PEM key that came with the resolution. It serves diagnosis where no trusted key is known.
+        untrusted_key: A PEM key that came with the resolution. It helps to find the cause if no trusted key is known.
 
     Returns:
-        The result; never raises for what a resolution holds.
+        The result. No content of a resolution raises an exception.
     """
     result = Verification()
     try:
         if not is_resolution(resolution):
             result.checks["members"] = False
             result.error = "RESOLUTION_INVALID"
-            result.message = "It is no resolution: members are missing, empty, or of a type that no resolution has."
+            result.message = "This is not a resolution: fields are missing, empty, or of the wrong type."
             return result
         result.checks["members"] = True
         result.note_unknown("unknown_members", "", resolution.keys() - REQUIRED.keys() - OPTIONAL.keys())
@@ -110,17 +111,17 @@ def verify_resolution(
         result.message = f"The resolution was changed after it was made; these checks fail: {', '.join(failed)}."
     elif result.checks["signature"] is False and result.error is None:
         result.error = "RESOLUTION_SIGNATURE_INVALID"
-        result.message = "The signature is not one of its key over this resolution."
+        result.message = "The signature is not the key's signature of this resolution."
     return result
 
 
 def resolution_faults(resolution: JsonObject, record: ReportedOn, place: str) -> Iterator[Fault]:
-    """What is wrong with a resolution whose members have the right types, its signature apart.
+    """The faults of a resolution that has the right fields and types, without its signature.
 
     Args:
-        resolution: The resolution, for which `is_resolution` holds.
+        resolution: A resolution for which `is_resolution` holds.
         record: The record of its decision.
-        place: Where the resolution stands, for the faults.
+        place: The place of the resolution in the document.
     """
     for name, expected, actual in _comparisons(cast("Resolution", resolution), record):
         yield from differing(f"{place}.{name}", expected, actual)
@@ -129,10 +130,10 @@ def resolution_faults(resolution: JsonObject, record: ReportedOn, place: str) ->
 
 
 def judge_resolution(resolution: Resolution, trust: Trust, untrusted_key: str | None) -> Judgement | None:
-    """Judges the signature of a resolution; None where it carries none.
+    """Judges the signature of a resolution, or returns None if it has none.
 
     Raises:
-        MaterialRefused: PUBLIC_KEY_INVALID, or it has no canonical JSON.
+        MaterialRefused: `PUBLIC_KEY_INVALID`, or it has no canonical JSON.
     """
     if "signature" not in resolution or "key_id" not in resolution:
         return None
@@ -149,7 +150,7 @@ def judge_resolution(resolution: Resolution, trust: Trust, untrusted_key: str | 
 
 
 def is_resolution(document: object) -> TypeGuard[Resolution]:
-    """Whether a JSON value has the members of a resolution, with their types and readable times, and none empty."""
+    """Whether a JSON value has the fields of a resolution, with their types, valid times, and no empty fields."""
     if not isinstance(document, dict) or any(name not in document for name in REQUIRED):
         return False
     for name, type_ in (*REQUIRED.items(), *OPTIONAL.items()):
@@ -160,7 +161,7 @@ def is_resolution(document: object) -> TypeGuard[Resolution]:
         and _is_actor(document["actor"])
         and all(isinstance(each, str) and each for each in document.get("evidence_refs", ()))
         and all(_is_time(document[name]) for name in ("recorded_at", "expires_at") if name in document)
-        # A grant without an end would open the action for ever.
+        # A grant without an end would permit the action forever.
         and (document["resolution"] != GRANTED or "expires_at" in document)
         and ("signature" in document) == ("key_id" in document)
     )
@@ -170,7 +171,7 @@ _CITED: Final = ("decision_id", "decision_record_hash", "decision_receipt_hash",
 
 
 def _comparisons(resolution: Resolution, record: ReportedOn) -> Iterator[tuple[str, object, object]]:
-    """The name of each check, what it expects, and what the resolution says."""
+    """The name of each check, the expected value, and the value in the resolution."""
     members: Mapping[str, object] = resolution
     expected: dict[str, object] = {
         "decision_protocol_version": PROTOCOL,

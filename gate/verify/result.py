@@ -1,4 +1,4 @@
-"""What a verifier trusts, and what it found."""
+"""What a verifier trusts, and the result of a verification."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from gate.encoding.canonical import canonical
 from gate.proof.signing import KeyRegistry
 
 MAX_UNKNOWN: Final = 50
-"""How many unknown members a result names."""
+"""How many unknown fields a result lists at most."""
 
 _SHOWN: Final = 160
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What a verifier trusts.
+    """The keys that a verifier trusts.
 
     Attributes:
-        receipt_keys: Receipt keys by id, with their states.
-        public_key: A single trusted receipt key (PEM), for whatever key_id a record names.
-        hmac_secret: The secret of hmac-sha256 receipts.
-        hmac_key_id: The key_id that the secret goes by; None for whatever key_id a record names.
-        attestation_keys: Registry keys by id, for the attestations inside a record.
-        source: What to report as `key_source` when one of these verified: server, registry, public_key, hmac_secret.
+        receipt_keys: The receipt keys by id, with their states.
+        public_key: A single trusted receipt key (PEM). It applies to every key id in a record.
+        hmac_secret: The secret for receipts with the algorithm `hmac-sha256`.
+        hmac_key_id: The key id of the secret. None: it applies to every key id in a record.
+        attestation_keys: The registry keys by id, for the attestations inside a record.
+        source: The `key_source` of a result that one of these keys verified: `server`, `registry`, `public_key` or
+            `hmac_secret`.
     """
 
     receipt_keys: KeyRegistry | None = None
@@ -37,10 +38,9 @@ class Trust:
 
 
 class VerificationResult(TypedDict):
-    """A verification as services and commands answer it.
+    """The result of a verification as services and commands return it.
 
-    `ok` equals `verified`, so that nobody who reads only the one is misled. An error keeps a record from being
-    verified; a notice does not.
+    `ok` always equals `verified`. A result with an `error` is not verified; a result with a `notice` is.
     """
 
     ok: bool
@@ -59,19 +59,20 @@ class VerificationResult(TypedDict):
 
 @dataclass(slots=True)
 class Verification:
-    """What verification found.
+    """The result of a verification.
 
     Attributes:
-        checks: Each check by name: True it holds, False it does not, None it could not be made for want of material.
-        expected: For each failed comparison, what it should be.
-        actual: For each failed comparison, what the record says.
-        integrity_valid: Nothing was changed since the record was hashed.
-        authenticity_valid: A trusted key signed it.
-        key_source: Where the key came from: server, registry, public_key, hmac_secret, request, or none.
-        error: A code where the record is not verified; MATERIAL_ERASED also where it is, but for what was erased.
-        message: The same as a sentence.
-        unknown: The members that this release does not know, by their place, at most `MAX_UNKNOWN` of them.
-        plain: Whether all that is compared is known to be as `canonical.is_plain` has it.
+        checks: The result of each check by name: True if it holds, False if it fails, None if it was skipped.
+        expected: The expected value of each failed comparison.
+        actual: The actual value of each failed comparison.
+        integrity_valid: Whether the record is unchanged since it was hashed.
+        authenticity_valid: Whether a trusted key signed it.
+        key_source: The source of the key: `server`, `registry`, `public_key`, `hmac_secret`, `request` or `none`.
+        error: The code if the record is not verified, or the code of a notice, such as `MATERIAL_ERASED`; otherwise
+            None.
+        message: A sentence about the code.
+        unknown: The paths of fields that this release does not know, at most `MAX_UNKNOWN`.
+        plain: Whether all compared values are known to be plain, as `canonical.is_plain` defines it.
     """
 
     checks: dict[str, bool | None] = field(default_factory=dict)
@@ -87,11 +88,11 @@ class Verification:
 
     @property
     def verified(self) -> bool:
-        """Integrity and authenticity both hold."""
+        """Whether integrity and authenticity both hold."""
         return self.integrity_valid and self.authenticity_valid
 
     def to_dict(self) -> VerificationResult:
-        """The result as a JSON object."""
+        """Returns the result as a JSON object."""
         result: VerificationResult = {
             "ok": self.verified,
             "verified": self.verified,
@@ -110,16 +111,16 @@ class Verification:
         return result
 
     def require(self, name: str, holds: bool | None) -> None:
-        """Records a further check that a caller made, which the record must pass to be verified."""
+        """Adds the result of the caller's own check, which the record must pass to be verified."""
         self.checks[name] = holds
         if holds is False:
             self.integrity_valid = False
-            self.error, self.message = "RECORD_MISMATCH", f"The record is not the one asked for; {name} does not hold."
+            self.error, self.message = "RECORD_MISMATCH", f"The record is not the requested one; {name} does not hold."
 
     def note_unknown(self, check: str, place: str, names: Collection[str]) -> None:
-        """Records under a check the members of a place that this release does not know.
+        """Adds a check that lists the unknown fields of an object.
 
-        Later versions of the protocol may add members, so that they fail nothing; and nothing here can vouch for them.
+        Unknown fields never fail, because later versions of the protocol may add fields. The check becomes None.
         """
         if names or check not in self.checks:
             self.checks[check] = None if names else True
@@ -130,7 +131,7 @@ class Verification:
             self.unknown.append(f"{place}.{shown}" if place else shown)
 
     def compare(self, name: str, expected: object, actual: object) -> None:
-        """Records a check that two JSON values are the same value."""
+        """Adds a check that two JSON values are equal."""
         same = _same_text(expected, actual) or (
             canonical(expected, plain=self.plain) == canonical(actual, plain=self.plain)
         )
@@ -141,5 +142,5 @@ class Verification:
 
 
 def _same_text(one: object, other: object) -> bool:
-    """Whether two values are one ASCII text, as most that are compared are; no canonical bytes are needed for that."""
+    """Whether two values are the same ASCII text, so that no canonical bytes are needed to compare them."""
     return type(one) is str and type(other) is str and one == other and one.isascii()

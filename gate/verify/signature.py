@@ -1,4 +1,4 @@
-"""Whether a signature holds, and whether its key is trusted for it."""
+"""Judges a signature: whether it is valid, and whether its key is trusted for it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from gate.verify.result import Trust
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """What is signed.
+    """A signed document.
 
     Attributes:
-        what: What to call it in sentences: record, checkpoint.
-        key_id: The key that is said to have signed it.
+        what: Its name in messages, such as record or checkpoint.
+        key_id: The stated id of the signing key.
         algorithm: `ed25519` or `hmac-sha256`.
         signature: The signature in the protocol's text form.
-        payload: The bytes that it is over.
-        signed_at: When it is said to have been signed.
+        payload: The signed bytes.
+        signed_at: The stated time of the signature.
     """
 
     what: str
@@ -31,15 +31,15 @@ class Signed:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What was found of a signature.
+    """The judgment of a signature.
 
     Attributes:
-        holds: Whether it holds under the key at hand; None where there is none.
+        holds: Whether the signature is valid for the available key; None without a key.
         trusted: Whether that key is trusted for it.
-        key_source: Where the key came from, as `Verification.key_source`.
-        public_key: The key in PEM; None for HMAC, or where there is none.
-        error: A code where the key is not trusted.
-        message: The same as a sentence.
+        key_source: The source of the key, as `Verification.key_source`.
+        public_key: The key in PEM; None for HMAC or without a key.
+        error: A code if the key is not trusted.
+        message: A sentence about the code.
     """
 
     holds: bool | None
@@ -54,12 +54,12 @@ def judge(signed: Signed, trust: Trust, untrusted_key: str | None) -> Judgement:
     """Judges a signature.
 
     Args:
-        signed: What is signed.
+        signed: The signed document.
         trust: What the verifier trusts.
-        untrusted_key: A PEM key that came with the material; it serves diagnosis where no trusted key is known.
+        untrusted_key: A PEM key that came with the document. It helps to find the cause if no trusted key is known.
 
     Raises:
-        MaterialRefused: PUBLIC_KEY_INVALID: a key is unusable.
+        MaterialRefused: `PUBLIC_KEY_INVALID`: a key is unusable.
     """
     if signed.algorithm == HMAC_SHA256:
         return _judge_hmac(signed, trust)
@@ -70,7 +70,7 @@ def judge(signed: Signed, trust: Trust, untrusted_key: str | None) -> Judgement:
 
 def _judge_hmac(signed: Signed, trust: Trust) -> Judgement:
     if trust.hmac_secret is None or trust.hmac_key_id not in (None, signed.key_id):
-        return _unknown(f"The {signed.what} is signed with HMAC; only the holder of that secret can verify it.")
+        return _unknown(f"The {signed.what} is signed with HMAC; only a holder of the secret can verify it.")
     holds = verify_hmac(trust.hmac_secret, signed.payload, signed.signature)
     return Judgement(holds, trusted=True, key_source=trust.source)
 
@@ -81,11 +81,11 @@ def _judge_ed25519(signed: Signed, trust: Trust, untrusted_key: str | None) -> J
     public_key = trusted_key or untrusted_key
     if public_key is None:
         given = trust.receipt_keys is not None
-        why = f"is not in the key registry at hand: {signed.key_id}" if given else "was not given"
-        return _unknown(f"The {signed.what}'s key {why}; verify against the publisher's key registry.")
+        why = f"is not in the given key registry: {signed.key_id}" if given else "was not given"
+        return _unknown(f"The {signed.what}'s key {why}; verify with the publisher's key registry.")
     holds = verify_ed25519(public_key, signed.payload, signed.signature)
     if trusted_key is None:
-        message = f"The only key at hand came with the {signed.what}; it shows integrity and proves no origin."
+        message = f"The only available key came with the {signed.what}; it can show integrity, but not the origin."
         return Judgement(holds, False, "request", public_key, "SIGNING_KEY_NOT_TRUSTED", message)
     objection = known.objection(signed.signed_at) if known is not None else None
     if objection is not None:

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from docs.tools.reference.operations import operations
+from docs.tools.reference.http.operations import operations
 from gate.policy.confidence import Counts, Coverage
 from gate.policy.questions import ConfidenceQuestion
 from gate.policy.reports import confidence_report
@@ -126,7 +126,8 @@ def ran(shared: Started, forks: Path, tmp_path_factory: pytest.TempPathFactory) 
         with Site(project / "var", None).serving(1, "--demo", "--analytics", ready="^curl ") as alone:
             port = int(alone.url.rpartition(":")[2])
             return {
-                page: [run(block, project, port) for block in bash_blocks((ROOT / page).read_text())] for page in API
+                page: [run(block, project, port, free_port()) for block in bash_blocks((ROOT / page).read_text())]
+                for page in API
             }
 
     @cache

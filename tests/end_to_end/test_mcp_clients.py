@@ -286,7 +286,7 @@ class TestExample:
             f"order-4{resource}", request, wanted=("crm", resource, "approve_discount")
         ).splitlines()
         assert became.startswith("held: yes (STANDARD_EXCEPTION_ALLOWED) does not permit approve_discount on crm/")
-        assert "context.target_objectid binds nothing; did you mean target_object_id?" in note
+        assert "context.target_objectid is not part of the action binding; did you mean target_object_id?" in note
 
     def test_an_advisory_yes_holds_it_and_is_called_advice(self, agent: Agent) -> None:
         target = {"target_system": "crm", "target_object_id": "deal-1042", "requested_action": "approve_discount"}

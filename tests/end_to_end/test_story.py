@@ -178,7 +178,7 @@ def test_a_change_is_drafted_proved_approved_applied_and_undone(story: Story, ch
     for _ in range(2):
         page.locator(".cm-content").press("Control+z")
     has(page, ".cm-content", "operator: gte")
-    has(page, "#part-findings", re.compile("Nothing dangerous|note"))
+    has(page, "#part-findings", re.compile("No dangers|note"))
 
     # A case of a real decision: it has to stay blocked.
     draft_url = page.url
@@ -197,7 +197,7 @@ def test_a_change_is_drafted_proved_approved_applied_and_undone(story: Story, ch
     has(page, "#saved", "Saved as revision")
     author.follow(page.get_by_role("link", name="Dry run and proposal"))
     page.get_by_role("button", name="Start the dry run").click()
-    has(page, "#part-proof", "The dry run of")
+    has(page, "#part-proof", "Dry run of")
     has(page, "#part-proof", "danger")
     assert page.locator("#part-proof a[href*='/decision?']").count() > 0
 
@@ -217,17 +217,17 @@ def test_a_change_is_drafted_proved_approved_applied_and_undone(story: Story, ch
         has(page, "#part-state", "Valid")
     author.follow(page.get_by_role("link", name="Dry run and proposal"))
     page.get_by_label("Name of the migration").fill("margins.corrected")
-    page.get_by_label("What changes, and why").fill("The floor is 13 percent, and not 8.")
+    page.get_by_label("Change and reason").fill("The floor is 13 percent, and not 8.")
     page.get_by_role("button", name="Start the dry run").click()
     has(page, "#part-proof", "The floor is 13 percent")
-    page.get_by_role("button", name="Propose it").click()
+    page.get_by_role("button", name="Propose").click()
     confirm(page, "for approval")
     author.shows("/migration?")
     has(page, "h1", "margins.corrected: proposed")
 
     # The author cannot approve it, and an approver can.
     assert page.get_by_role("button", name="Approve").count() == 0
-    has(page, "main", "nobody approves a migration of their own")
+    has(page, "main", "You cannot approve your own migration")
     approver = Window(chromium, story.url, viewport={"width": 1280, "height": 900})
     approver.sign_in("ben", PASSWORD)
     theirs = approver.go(f"/migration?scope={SCOPE}&id=margins.corrected")
@@ -244,7 +244,7 @@ def test_a_change_is_drafted_proved_approved_applied_and_undone(story: Story, ch
     applied = story.decide()
     assert applied["policy_version"] == f"{ROLLOUT}.1"
     theirs.get_by_role("button", name=f"Roll back to {story.latest}").click()
-    confirm(theirs, f"decided by {story.latest} again")
+    confirm(theirs, f"version {story.latest} decides")
     has(theirs, "h1", "margins.corrected: rolled back")
     assert story.decide()["policy_version"] == story.latest
 

@@ -68,7 +68,9 @@ def test_what_an_interrupted_demo_left_is_not_taken_for_a_demo(tmp_path: Path) -
     command = ["make", "--no-print-directory", "--assume-old=.venv/.installed", "demo"]
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0
-    assert done.stdout == "var-demo is no whole demo: making it was interrupted. Remove it, and run this again.\n"
+    assert (
+        done.stdout == "var-demo is incomplete, because its creation was interrupted. Remove it, and run this again.\n"
+    )
     assert [entry.name for entry in (project / "var-demo").iterdir()] == ["settings.toml"]
 
 

@@ -1,5 +1,5 @@
-"""A second way to the anomaly report: one decision at a time, in plain Python, from the words of docs/anomalies.md and
-docs/anomaly-formulas.md.
+"""A second way to the anomaly report: one decision at a time, in plain Python, from the words of the pages
+docs/reference/formulas/anomalies.md, anomaly-metrics.md, and anomaly-shifts.md.
 
 It reads what the service answered of a scope, in chain order, and the requests that were sent; facts stand nowhere
 else. Fisher's p-values are exact sums of whole numbers, those of chi-squared come from the incomplete gamma function,

@@ -1,5 +1,5 @@
 """A second way to benchmark reports: one scope and decision at a time, in plain Python with fractions, from the words
-of docs/benchmarks.md.
+of docs/reference/formulas/benchmarks.md.
 
 It reads what `tests.independent.recount` reads: what the service answered of each scope, in chain order; and when which
 scope was opted in or out. It shares no code with the product.

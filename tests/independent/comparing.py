@@ -1,4 +1,4 @@
-"""A second way to the comparison of versions: docs/effectiveness.md#like-with-like in plain Python, with fractions.
+"""A second way to the comparison of versions: docs/reference/formulas/comparison.md in plain Python, with fractions.
 
 It shares no code with the product. Facts that are not known are None.
 """

@@ -1,5 +1,5 @@
 """A second way to the reports about policies: one decision at a time, in plain Python, from the words of
-docs/effectiveness.md and docs/confidence.md.
+docs/reference/formulas/effectiveness.md and docs/reference/formulas/confidence.md.
 
 It reads what the service answered of a scope, in chain order: records, execution receipts, outcomes, CRM syncs,
 resolutions and erasures, each as its JSON object; and the requests, for facts and rulebooks. It shares no code with the

@@ -1,4 +1,4 @@
-"""A second, independent implementation of docs/wire-format.md, used by the tests.
+"""A second, independent implementation of docs/reference/wire-format, for the tests.
 
 It verifies what the product makes (records, receipts, outcomes, CRM syncs, migrations, routes, chain links,
 checkpoints, packets) from that page alone. It shares no code with the product, and uses other libraries where there is

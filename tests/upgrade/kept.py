@@ -31,6 +31,8 @@ JUDGED_ANEW: Final = {
     "policy_alerts_version": {"alert_count", "alerts", "alerts_hash", "notes"},
     "policy_benchmarks_version": {"benchmark_hash"},
     "decision_counterfactual_slice_version": {"counterfactual_hash", "notes"},
+    # The result of a verification.
+    "integrity_valid": {"message"},
 }
 """The members of reports that a later release may have otherwise, by the member that names the report. A report has
 more members than it had, so that its hash is another one; versions are compared and anomalies judged by better

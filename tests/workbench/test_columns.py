@@ -8,7 +8,7 @@ from typing import Final
 import polars as pl
 import pytest
 
-from docs.tools.reference.lake import pages
+from docs.tools.reference.workbench.lake import pages
 from gate.records.reports.receipts import KINDS
 from tests.support.documentation import rows
 from workbench.columns import BENCHMARKS, ENTRY_TABLES, MEANINGS, TABLES, TIME_COLUMNS, personal_columns, schema

@@ -1,7 +1,7 @@
-"""gate demo: a new instance with a year of made-up decisions.
+"""`gate demo`: a new instance with a year of made-up decisions.
 
-And the demo scope of a first `gate serve --demo`: plan unlimited, a key in the home directory, and the product's own
-rulebooks.
+This module also creates the demo scope of `gate serve --demo`: plan unlimited, a key in the home directory, and the
+product's own rulebooks.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def demo(
 ) -> None:
     """Create a new instance with a year of synthetic decisions and reports of four companies, and three incidents.
 
-    The ledger is always ledger.db in that directory. A directory that contains an instance or part of one is refused.
+    The ledger is always `ledger.db` in that directory. A directory that contains an instance or part of one is refused.
     """
     plan = DemoPlan(decisions, seed, _end(until), clean, peers)
     started = time.perf_counter()
@@ -101,8 +101,8 @@ def demo(
 def _planted(plan: DemoPlan) -> str:
     if plan.clean:
         return "It contains no incident."
-    told = "docs/demo.md describes the three planted incidents."
-    return told if plan.decisions >= _SHOWING else f"{told} In so small a ledger, chance may hide them."
+    told = "docs/guides/make-a-demo.md describes the three planted incidents."
+    return told if plan.decisions >= _SHOWING else f"{told} In such a small ledger, chance may hide them."
 
 
 def _program() -> str:
@@ -156,7 +156,7 @@ def _end(until: str | None) -> datetime:
 
 
 def demo_key_file(instance: Instance) -> Path:
-    """The file with a working key of the demo scope; scope, key and rulebooks are made where they are missing."""
+    """Returns the file with a working key of the demo scope. Creates the scope, key, and rulebooks if necessary."""
     scope = _scope(instance)
     _register(instance, scope)
     file = instance.settings.home / KEY_FILE

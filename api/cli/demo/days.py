@@ -1,4 +1,4 @@
-"""When the decisions of the demo are asked for: how many there are on a day, and at what time."""
+"""The number of the demo's decisions on each day, and their times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HOUR_MS: Final = 60 * 60 * 1000
 
 
 def day_weights(random: Random, calendar: Calendar, dates: Sequence[datetime], noise: float) -> list[float]:
-    """How much of a year's decisions comes on each of its days: by weekday, month and chance."""
+    """Draws the share of a year's decisions for each day, by weekday, month, and chance."""
     weights = [
         calendar["weekdays"][date.weekday()] * calendar["months"][date.month - 1] * math.exp(random.gauss(0, noise))
         for date in dates
@@ -24,13 +24,13 @@ def day_weights(random: Random, calendar: Calendar, dates: Sequence[datetime], n
 
 
 def time_of_day(random: Random, hours: Sequence[float]) -> int:
-    """A time, in milliseconds after midnight, by the weights of the hours."""
+    """Draws a time, in milliseconds after midnight, by the weights of the hours."""
     (hour,) = random.choices(range(24), hours)
     return hour * _HOUR_MS + random.randrange(_HOUR_MS)
 
 
 def spread(total: int, weights: Sequence[float]) -> list[int]:
-    """A number in whole parts after weights; their sum is the number, whatever the rounding."""
+    """Splits a number into whole parts by weights. The sum of the parts is always that number."""
     whole = math.fsum(weights)
     ends = [0, *(round(total * part / whole) for part in accumulate(weights))]
     # The last sum may differ from the whole by a rounding.

@@ -1,10 +1,10 @@
-"""Values drawn by chance, as the words of data/demo/README.md describe them.
+"""Random values, described with the words in `data/demo/README.md`.
 
     read_drawing({"between": [3, 12], "digits": 1}).draw(random, values)
     read_drawing({"text": "deal-{deal}"}).draw(random, {"deal": 7})
 
-A description is read once and drawn from many times. Each word takes the same numbers from `random` at every draw, in
-the order that is written here: that order is part of the year that a seed gives.
+A description is read once and drawn from many times. Each word takes the same random numbers at every draw, in the
+order of this code. This order is part of the year that a seed gives.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Drawing(Protocol):
         """A value.
 
         Args:
-            random: Where chance comes from.
-            values: What was drawn before, by name.
+            random: The source of random numbers.
+            values: The values drawn so far, by name.
         """
 
 
@@ -93,13 +93,13 @@ class Choose:
 
 @dataclass(frozen=True, slots=True)
 class By:
-    """A drawing for each value of another name; null for one that has none."""
+    """One drawing for each value of another name; a value without a drawing gives null."""
 
     name: str
     drawings: Mapping[str, Drawing]
 
     def draw(self, random: Random, values: Values) -> Json:
-        """A value of the drawing under the value that was drawn before."""
+        """A value from the drawing that belongs to the value drawn before."""
         drawing = self.drawings.get(str(values[self.name]))
         return None if drawing is None else drawing.draw(random, values)
 
@@ -110,9 +110,9 @@ class Number:
 
     Attributes:
         distribution: Gives the number.
-        low: The least that it may be.
-        high: The most.
-        times: The name of a value that it is multiplied by.
+        low: The lower bound.
+        high: The upper bound.
+        times: The name of a value that multiplies it.
         plus: The name of a value that is added.
         digits: How many digits stay after the point; with 0 it is an integer.
     """
@@ -141,12 +141,12 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """An object, each of whose members is drawn."""
+    """An object whose fields are all drawn."""
 
     members: Mapping[str, Drawing]
 
     def draw(self, random: Random, values: Values) -> JsonObject:
-        """The object; a member that is drawn as null is left out."""
+        """The object, without the fields that are drawn as null."""
         drawn = {name: member.draw(random, values) for name, member in self.members.items()}
         return {name: value for name, value in drawn.items() if value is not None}
 
@@ -155,8 +155,8 @@ def read_drawing(told: Json) -> Drawing:
     """Reads the description of a value.
 
     Args:
-        told: A JSON value, which is itself the value; or an object with one of the words of data/demo/README.md; or any
-            other object, whose members are descriptions.
+        told: A JSON value, which describes itself; or an object with one of the words in `data/demo/README.md`; or any
+            other object, whose fields are descriptions.
 
     Raises:
         KeyError: A number has no `digits`.
@@ -204,12 +204,12 @@ def weighted(random: Random, weights: Mapping[str, float]) -> str:
 
 
 def random_of(seed: int, scope: str, what: str, number: int) -> Random:
-    """Random numbers of their own for each thing that is drawn; nothing secret is made of them."""
+    """Returns a separate generator of random numbers for each drawn thing. It makes no secrets."""
     return Random(f"{seed}/{scope}/{what}/{number}")  # noqa: S311
 
 
 def whole_milliseconds(moment: datetime) -> datetime:
-    """A moment cut to the milliseconds that timestamps have, so that the order of moments is that of timestamps."""
+    """Cuts a moment to milliseconds, as in timestamps, so that both have the same order."""
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
@@ -221,7 +221,7 @@ def _choose(told: JsonObject) -> Choose:
 def _by(told: JsonObject) -> By:
     each = told["each"]
     if not isinstance(each, dict):
-        raise TypeError(f"{each!r} is no object.")
+        raise TypeError(f"{each!r} is not an object.")
     return By(_text(told["by"]), read_each(each))
 
 
@@ -242,27 +242,27 @@ _WORDS: Final[Mapping[str, Callable[[JsonObject], Drawing]]] = {
 
 
 def number_of(value: Json) -> float:
-    """A value that is a number.
+    """Returns a value that must be a number.
 
     Raises:
-        TypeError: It is none.
+        TypeError: It is not a number.
     """
     # Integers stay integers: a number at its bound is written as the bound is.
     if isinstance(value, int | float):
         return value
-    raise TypeError(f"{value!r} is no number.")
+    raise TypeError(f"{value!r} is not a number.")
 
 
 def _text(value: Json) -> str:
     if isinstance(value, str):
         return value
-    raise TypeError(f"{value!r} is no text.")
+    raise TypeError(f"{value!r} is not a string.")
 
 
 def _list(value: Json) -> list[Json]:
     if isinstance(value, list):
         return value
-    raise TypeError(f"{value!r} is no array.")
+    raise TypeError(f"{value!r} is not an array.")
 
 
 def _pair(value: Json) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """Makes a demo instance: its keys, its scopes with their owners, and the scenario's year in their chains.
 
-A scope's events are played one after the other, which keeps its chain in the order of time; where many are to be made,
-the scopes are divided among processes.
+A scope's events are played one after the other, so its chain is in the order of time. A large demo divides the scopes
+among processes.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ _WORTH_A_PROCESS: Final = 3000
 
 @dataclass(frozen=True, slots=True)
 class DemoPlan:
-    """What a demo ledger is made of.
+    """The parameters of a demo ledger.
 
     Attributes:
-        decisions: How many decisions the companies make.
-        seed: Another seed gives another year.
-        until: Midnight after its last day, in UTC.
-        clean: Whether the planted incidents are left out.
-        peers: How many further, smaller companies there are besides, with decisions of their own; where there are any,
-            all take part in benchmarks.
+        decisions: The number of decisions of the large companies.
+        seed: The seed of the random numbers; another seed gives another year.
+        until: Midnight after the last day, in UTC.
+        clean: Whether to leave out the planted incidents.
+        peers: The number of additional, smaller companies with their own decisions. With peers, all companies take part
+            in benchmarks.
     """
 
     decisions: int
@@ -78,11 +78,11 @@ class DemoPlan:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What was made in a scope.
+    """The result for one scope.
 
     Attributes:
         scope: Its name.
-        entries: How many entries of each type its chain has.
+        entries: The number of entries of each type in its chain.
     """
 
     scope: str
@@ -91,37 +91,37 @@ class Made:
 
 @cache
 def scenario() -> DemoScenario:
-    """The scenario of data/demo. Shared: callers do not change it."""
+    """The scenario in `data/demo`. It is shared, so callers must not change it."""
     parameters = parse(resources.path("data", "demo", "scenario.json").read_bytes())
     return DemoScenario(parameters, [own.rulebook.body for own in bundles.own_rulebooks()], registered())
 
 
 def key_file(home: Path, scope: str) -> Path:
-    """Where the key of a scope is."""
+    """The file with the key of a scope."""
     return home / f"{scope}.key"
 
 
 def owner_key_file(home: Path, scope: str) -> Path:
-    """Where the key is that resolves the held decisions of a scope, where these have owners."""
+    """The file with the key that resolves held decisions of a scope, if the scope has owners."""
     return home / f"{scope}.owner.key"
 
 
 def make_ledger(
     home: Path, plan: DemoPlan, told: Callable[[int], None] = lambda decisions: None, *, processes: int | None = None
 ) -> list[Made]:
-    """Lays out a new instance in a directory, with a scope and a key for each company, and their year in its ledger.
+    """Creates a new instance in a directory, with a scope and a key for each company and its year in the ledger.
 
-    A scope is made before anything happens in it, as of the first moment of the year.
+    Each scope is created with the first moment of the year as its date.
 
     Args:
-        home: The directory, which holds no instance.
-        plan: What to make.
-        told: Told every now and then how many decisions are made.
-        processes: How many processes make it; by default one for each processor, as far as it is worth that.
+        home: The directory, which must not contain an instance.
+        plan: The parameters.
+        told: Called at intervals with the number of decisions made so far.
+        processes: The number of processes; by default up to one for each processor, and fewer for a small demo.
 
     Raises:
-        OperatorError: INSTANCE_EXISTS, before anything is written; INSTANCE_UNWRITABLE.
-        ServiceUnavailable: The ledger or the keys could not be used; what was made until then stays.
+        OperatorError: `INSTANCE_EXISTS`, before anything is written, or `INSTANCE_UNWRITABLE`.
+        ServiceUnavailable: The ledger or the keys could not be used. Everything written before that stays.
     """
     _require_free(home)
     sizes = plan.sizes
@@ -145,9 +145,8 @@ def _require_free(home: Path) -> None:
     if any((home / name).exists() for name in (FILE_NAME, "keys", _LEDGER)):
         raise OperatorError(
             "INSTANCE_EXISTS",
-            f"The directory {home} already holds an instance or a part of one, and a demo is always a new "
-            "one: choose another "
-            f"directory with --home, or remove this one if it holds a demo that you no longer need.",
+            f"The directory {home} already contains an instance or part of one, and a demo is always a new instance. "
+            f"Choose another directory with --home, or remove this one if it contains a demo that you no longer need.",
         )
 
 

@@ -1,4 +1,4 @@
-"""The owners of the demo's held decisions, and their answers: grants, refusals, and time limits that nobody kept."""
+"""The owners of the demo's held decisions, and their answers: grants, refusals, and missed time limits."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _EXPIRES_AFTER: Final = timedelta(milliseconds=500)
 
 @dataclass(frozen=True, slots=True)
 class Resolve:
-    """A held decision is resolved.
+    """The resolution of a held decision.
 
     Attributes:
         moment: When.
         number: The decision's number in its scope.
         resolution: granted, refused or expired.
-        body: The owner's request; None where the service lets the review expire.
+        body: The owner's request; None if the review expires.
     """
 
     moment: datetime
@@ -41,13 +41,13 @@ class Owner:
 
     Attributes:
         policy_id: The policy whose reviews it owns.
-        action: Of which action; "" for all actions that no other owner has.
+        action: The action; "" means all actions without another owner.
         terms: Its name, its time limit, and how long its grants open an action.
-        people: Who answers for it.
-        unanswered: How often nobody answers.
-        answer_hours: After how many hours somebody else answers.
-        answers: How often each answer is given.
-        notes: The notes by answer; None stands for an answer without one.
+        people: The people who answer.
+        unanswered: The probability that nobody answers.
+        answer_hours: The hours until somebody answers.
+        answers: The weight of each answer.
+        notes: The notes by answer; None is an answer without a note.
     """
 
     policy_id: str
@@ -60,13 +60,13 @@ class Owner:
     notes: Mapping[str, Sequence[str | None]]
 
     def answer(self, random: Random, number: int, held: datetime, values: Values) -> Resolve | None:
-        """What becomes of a review; None where it stays held.
+        """Draws the resolution of a review; None if it stays held.
 
         Args:
-            random: Where chance comes from.
+            random: The source of random numbers.
             number: The decision's number in its scope.
-            held: When it was made.
-            values: All that was drawn for it.
+            held: When the decision was made.
+            values: All values drawn for it.
         """
         silent = random.random() < self.unanswered
         moment = held + timedelta(hours=self.answer_hours.number(random, values))

@@ -1,4 +1,4 @@
-"""The parameters of the demo, as data/demo/scenario.json holds them and data/demo/README.md explains them.
+"""The parameters of the demo in `data/demo/scenario.json`, which `data/demo/README.md` explains.
 
 A `JsonObject` describes values to be drawn: `drawing` reads it.
 """
@@ -15,7 +15,7 @@ Weights: TypeAlias = dict[str, float]
 
 
 class Calendar(TypedDict):
-    """When a scope decides, and what about; lists hold weights, from Monday, January and midnight."""
+    """The times and policies of a scope's decisions. Lists have weights from Monday, from January, or from midnight."""
 
     policies: Weights
     weekdays: list[float]
@@ -25,7 +25,7 @@ class Calendar(TypedDict):
 
 
 class Company(Calendar):
-    """A scope, as its decisions are drawn."""
+    """The parameters of a scope."""
 
     domain: str
 
@@ -40,7 +40,7 @@ class ScopeParameters(Company):
 
 
 class PeersParameters(Calendar):
-    """The small companies, which differ in their names alone, and in what is drawn for these."""
+    """The small companies. They differ only in their names, and in the values drawn for these."""
 
     decisions: int
     kinds_vary: float
@@ -69,7 +69,7 @@ class ReportRates(TypedDict):
 class OwnerParameters(TypedDict):
     """The team that owns the reviews of a policy, or of one of its actions, and how it answers.
 
-    Without `within_hours` there is no time limit. A note that is null is left out.
+    Without `within_hours` there is no time limit. A note of null means an answer without a note.
     """
 
     policy: str
@@ -84,7 +84,7 @@ class OwnerParameters(TypedDict):
 
 
 class VersionParameters(TypedDict):
-    """A version of a policy; without `conditions` it travels with the product."""
+    """A version of a policy; without `conditions` it is a version of the product."""
 
     version: str
     from_day: int
@@ -101,13 +101,13 @@ class OutcomeTimes(TypedDict):
 
 
 class OutcomeParameters(OutcomeTimes):
-    """The outcomes of a policy; a metric is described by status, and else by `any`."""
+    """The outcomes of a policy. A metric is described by status, or by `any` for all other statuses."""
 
     metrics: dict[str, JsonObject]
 
 
 class KindParts(TypedDict):
-    """What a kind of request says instead of its policy."""
+    """The values of a kind of request that replace those of its policy."""
 
     values: NotRequired[JsonObject]
     facts: NotRequired[JsonObject]
@@ -123,16 +123,16 @@ class KindParameters(KindParts):
 
 
 class ExecutionParameters(TypedDict):
-    """Who executes, and how soon."""
+    """The executor of an action, and how soon it executes."""
 
     executor: JsonObject
     after_minutes: JsonObject
 
 
 class PolicyParameters(TypedDict):
-    """A policy: its versions, what its requests are drawn from, and what is reported of them.
+    """A policy: its versions, the values of its requests, and its reports.
 
-    `crm_sync` says under `reported` how often, and describes the members of the report.
+    `crm_sync` has the probability of a report under `reported`, and describes the fields of the report.
     """
 
     workflow: str
@@ -157,7 +157,7 @@ class BadRollout(VersionParameters):
 
 
 class FraudBurst(TypedDict):
-    """A few days of requests of one kind in one scope; `share` is of all decisions."""
+    """A few days of requests of one kind in one scope; `share` is a share of all decisions."""
 
     scope: str
     policy: str
@@ -169,7 +169,7 @@ class FraudBurst(TypedDict):
 
 
 class HastyWorker(TypedDict):
-    """A few actions of one scope that are executed though a policy holds them: the next ones from a day on."""
+    """A few actions of one scope that are executed although a policy holds them: the first ones from a day on."""
 
     scope: str
     policy: str
@@ -179,7 +179,7 @@ class HastyWorker(TypedDict):
 
 
 class Incidents(TypedDict):
-    """What is planted."""
+    """The planted incidents."""
 
     bad_rollout: BadRollout
     hasty_worker: HastyWorker
@@ -187,7 +187,7 @@ class Incidents(TypedDict):
 
 
 class Parameters(TypedDict):
-    """All of scenario.json."""
+    """All of `scenario.json`."""
 
     days: int
     day_noise: float

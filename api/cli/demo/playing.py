@@ -1,4 +1,4 @@
-"""Plays a scope's year: decided, resolved and reported by the product's own code, with the clock at each event."""
+"""Plays a scope's year: the product's own code decides, resolves, and reports, with the clock at each event."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Keys:
 
     Attributes:
         caller: Decides and reports.
-        owner: Resolves; None where held decisions have no owner.
+        owner: Resolves; None if held decisions have no owner.
     """
 
     caller: Authority
@@ -37,10 +37,10 @@ class Keys:
 
 
 class _Player:
-    """A scope of an instance, at the moment of the event that it plays.
+    """A scope of an instance, at the moment of the current event.
 
     Attributes:
-        entries: How many entries of each type were made.
+        entries: The number of entries of each type so far.
     """
 
     def __init__(self, instance: Instance, scope: str, keys: Keys) -> None:
@@ -113,11 +113,11 @@ def play(
         instance: The instance.
         scope: The name of the scope.
         keys: The keys of the scope.
-        events: What happens.
-        add: Called with the number of decisions made since; says whether to go on.
+        events: The events.
+        add: Called with the number of decisions made since the last call; returns whether to continue.
 
     Returns:
-        How many entries of each type were made.
+        The number of entries of each type.
     """
     player = _Player(instance, scope, keys)
     told = 0

@@ -21,17 +21,17 @@ Bodies: TypeAlias = Mapping[tuple[str, str], RulebookBody]
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a kind of request is drawn from: the policy's own parts, and what the kind says instead.
+    """The drawings for a kind of request: those of the policy, and those that the kind replaces.
 
     Attributes:
         name: The kind.
-        values: What is drawn first, for other drawings to use.
-        facts: The facts; one that is drawn as null is absent.
-        missing_fact: How often a required fact is missing.
-        ends: How often an executed action ends in each status.
-        reported: How often its outcome is reported.
-        pending: How often word that it is pending comes first.
-        after_hours: After how many hours it ends.
+        values: The values drawn first, which other drawings use.
+        facts: The facts; a fact drawn as null is absent.
+        missing_fact: The probability that a required fact is missing.
+        ends: The weight of each status in which an executed action ends.
+        reported: The probability that the outcome is reported.
+        pending: The probability of an earlier report with the status pending.
+        after_hours: The hours until the outcome.
     """
 
     name: str
@@ -46,11 +46,11 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """What is written into a CRM.
+    """A report about a write to a CRM.
 
     Attributes:
-        reported: How often it is.
-        members: The members of the report besides its status.
+        reported: The probability of a report.
+        members: The fields of the report, without its status.
     """
 
     reported: float
@@ -61,24 +61,24 @@ class Policy:
     """A policy with its versions, compiled, and its kinds of requests.
 
     Attributes:
-        workflow: The workflow that asks.
-        question: What it asks.
+        workflow: The workflow of its requests.
+        question: The question of its requests.
         versions: The versions, each with the day from which it decides.
-        context: What a request's context is drawn from.
-        executor: Who executes.
-        after_minutes: After how many minutes.
-        metrics: What is observed of an outcome, by its status, and else by `any`.
-        sync: What is written into a CRM; None where nothing is.
+        context: The drawing of a request's context.
+        executor: The executor of its actions.
+        after_minutes: The minutes until the execution.
+        metrics: The observed metrics of an outcome by status, or by `any` for all other statuses.
+        sync: The report about a CRM; None without one.
         kinds: The weights of its kinds.
-        of_kind: What each is drawn from.
+        of_kind: The drawings of each kind.
     """
 
     def __init__(self, policy_id: str, parameters: PolicyParameters, bodies: Bodies) -> None:
         """Reads the parameters of a policy.
 
         Raises:
-            KeyError: They name a version or a rule that the bodies lack.
-            RulebookRefused: A version that they make of a body is no rulebook.
+            KeyError: The parameters name a version or a rule that the bodies lack.
+            RulebookRefused: A version made from a body is not a valid rulebook.
         """
         self._parameters = parameters
         self._policy_id = policy_id
@@ -98,12 +98,12 @@ class Policy:
         self.of_kind = {name: self.parts(name, kind) for name, kind in kinds.items()}
 
     def varied(self, random: Random, kinds_vary: float, success_varies: float) -> Policy:
-        """The policy with other shares of its kinds, and other odds that what it lets pass succeeds.
+        """Returns the policy with other shares of its kinds, and other odds that allowed actions succeed.
 
         Args:
-            random: Where chance comes from.
-            kinds_vary: By how much: each kind's weight is multiplied by e to a normal number of this spread.
-            success_varies: The odds of success likewise, by the same number for all kinds.
+            random: The source of random numbers.
+            kinds_vary: The standard deviation of a normal number per kind, whose exponential multiplies its weight.
+            success_varies: The same for the odds of success, with one number for all kinds.
         """
         odds = math.exp(random.gauss(0, success_varies))
         kinds: dict[str, KindParameters] = {}
@@ -115,7 +115,7 @@ class Policy:
         return made
 
     def parts(self, name: str, kind: KindParts) -> Parts:
-        """What a kind of request is drawn from."""
+        """The drawings for a kind of request."""
         own = self._parameters
         outcome = kind.get("outcome", own["outcome"])
         return Parts(
@@ -130,11 +130,11 @@ class Policy:
         )
 
     def version(self, told: VersionParameters) -> Rulebook:
-        """A version that travels with the product, or the newest of these under other conditions.
+        """Returns a version of the product, or its newest version with other conditions.
 
         Raises:
             KeyError: There is no such version, or no such rule in the newest.
-            RulebookRefused: The version is no rulebook.
+            RulebookRefused: The version is not a valid rulebook.
         """
         if "conditions" not in told:
             return load(self._bodies[self._policy_id, told["version"]])
@@ -142,7 +142,7 @@ class Policy:
         return load(varied(newest, told["version"], told["conditions"]))
 
     def since(self, day: int) -> list[tuple[int, Rulebook]]:
-        """The versions that decide from a day on, each with the day from which it does."""
+        """The versions that decide on a day or later, each with its first day from then on."""
         last = max(since for since, _ in self.versions if since <= day)
         return [(max(since, day), rulebook) for since, rulebook in self.versions if since >= last]
 
@@ -152,12 +152,12 @@ class Policy:
 
 
 def varied(body: RulebookBody, version: str, conditions: Mapping[str, Condition]) -> RulebookBody:
-    """A rulebook's body as another version, in which some rules have other conditions.
+    """Returns the body of another version of a rulebook, with other conditions for some rules.
 
     Args:
         body: The body.
-        version: The name of the other version.
-        conditions: The other conditions, by the ids of the rules that have them.
+        version: The name of the new version.
+        conditions: The new conditions, by the ids of their rules.
 
     Raises:
         KeyError: There is no such rule.

@@ -1,4 +1,4 @@
-"""What follows a decision of the demo, each with its moment: the owner's answer, executions, outcomes and CRM syncs."""
+"""The events after a decision of the demo with their times: the owner's answer, executions, outcomes, and CRM syncs."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _PENDING_AT: Final = (0.1, 0.5)
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Something is reported about a decision.
+    """A report about a decision.
 
     Attributes:
         moment: When.
         number: The decision's number in its scope.
-        kind: What is reported.
+        kind: The kind of report.
         body: The report's request.
     """
 
@@ -42,13 +42,13 @@ class Report:
 
 
 class Rates:
-    """How often something is reported, and when; the same for all policies.
+    """The probabilities and times of reports, which are the same for all policies.
 
     Attributes:
-        told: The rates, as the parameters tell them.
-        retry_hours: After how many hours an action that failed is tried again.
-        review_hours: After how many hours somebody has looked at a request that has no owner.
-        revised_after_hours: After how many hours an outcome turns out to be another.
+        told: The rates of the parameters.
+        retry_hours: The hours until a failed action is retried.
+        review_hours: The hours until somebody has reviewed a request without an owner.
+        revised_after_hours: The hours until an outcome is revised.
     """
 
     def __init__(self, told: ReportRates) -> None:
@@ -61,18 +61,18 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """What follows a decision.
+    """The events after a decision.
 
     Attributes:
-        random: Where chance comes from.
-        rates: How often and when.
+        random: The source of random numbers.
+        rates: The probabilities and times.
         policy: The policy that decided.
-        parts: What the request was drawn from.
+        parts: The drawings of the request.
         decided: The request, and its verdict.
         number: The decision's number in its scope.
         moment: When it was decided.
-        owner: The owner of its review; None where nobody is named.
-        hasty: Whether what is held is executed all the same.
+        owner: The owner of its review; None without an owner.
+        hasty: Whether a held action is executed without an answer.
     """
 
     random: Random
@@ -86,7 +86,7 @@ class Reports:
     hasty: bool = False
 
     def made(self) -> Iterator[Report | Resolve]:
-        """The reports, and the resolution of a review, in no order."""
+        """The reports, and the resolution of a review, in any order."""
         if self.decided.outcome.decision == "yes":
             if self._happens(self.rates.told["executed"]):
                 yield from self._carried_out(self.moment)

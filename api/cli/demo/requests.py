@@ -1,4 +1,4 @@
-"""Decision Requests of the demo, as they are drawn, and what their rulebooks say of them."""
+"""Draws the Decision Requests of the demo, and evaluates their rulebooks."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from gate.rulebooks.rulebook import Rulebook
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A request, all that was drawn for it, and what its rulebook says.
+    """A request, all values drawn for it, and the outcome of its rulebook.
 
     Attributes:
         request: The Decision Request.
         context: Its context.
-        facts: The facts: those that it sends, or that its adapter is to make.
+        facts: The facts that it sends, or that its adapter will make.
         rulebook: The rulebook that it refers to.
-        kind: The kind of request it is, by the parameters.
-        values: All that was drawn, by name, facts that are missing as well.
-        outcome: What the rulebook says.
+        kind: Its kind, by the parameters.
+        values: All drawn values by name, including facts that are missing in the request.
+        outcome: The outcome of the rulebook.
     """
 
     request: DecisionBody
@@ -42,11 +42,11 @@ def decide(random: Random, policy: Policy, parts: Parts, rulebook: Rulebook, abo
     """Draws a request and decides it.
 
     Args:
-        random: Where chance comes from.
-        policy: The policy that is asked.
-        parts: What the request is drawn from.
+        random: The source of random numbers.
+        policy: The policy.
+        parts: The drawings of the request.
         rulebook: The version that decides.
-        about: What is known before anything is drawn.
+        about: Values that are known before the drawing.
     """
     values = dict(about)
     for name, told in parts.values.items():

@@ -1,12 +1,12 @@
-"""A year of a few companies' decisions, made up from parameters and a seed: what a demo ledger is made of.
+"""The events of a demo ledger: a year of a few companies' decisions, made up from parameters and a seed.
 
     scenario = DemoScenario(parameters, rulebooks, registered())
     for event in scenario.events("harbor-supply", decisions=20_000, seed=1, start=start): ...
 
-The same parameters, seed and start give the same events, in the same order, wherever they are made. Each decision has
-random numbers of its own, drawn by its number; so what a planted incident changes, it changes alone, and a ledger
-without incidents has every other decision as it is. The same goes for scopes: what happens in one depends on no other.
-data/demo/README.md says what the parameters mean.
+The same parameters, seed, and start give the same events in the same order on every machine. The random numbers of a
+decision depend only on its number and its scope. So a planted incident changes only its own decisions: a ledger without
+incidents has all other decisions unchanged. Scopes do not depend on each other. `data/demo/README.md` explains the
+parameters.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from gate.rulebooks.rulebook import Rulebook
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A rulebook comes into a scope.
+    """The registration of a rulebook in a scope.
 
     Attributes:
         moment: When.
         rulebook: The rulebook.
-        dependency: The adapter that makes its facts there, as `DecisionGate.register` takes it.
+        dependency: The adapter that makes its facts, as in `DecisionGate.register`.
     """
 
     moment: datetime
@@ -49,17 +49,17 @@ class Register:
 
 @dataclass(frozen=True, slots=True)
 class Decide:
-    """A request is decided.
+    """The decision of a request.
 
     Attributes:
         moment: When.
         number: Its number in its scope, from 0.
         request: The Decision Request.
-        facts: The facts: those that it sends, or that its adapter is to make.
+        facts: The facts that it sends, or that its adapter will make.
         rulebook: The rulebook that it refers to.
-        kind: The kind of request it is, by the parameters; `fraud_burst` for those that are planted.
-        verdict: What the rulebook will say: yes, no or review.
-        reports: How many reports and resolutions of it follow.
+        kind: Its kind, by the parameters; `fraud_burst` for planted requests.
+        verdict: The verdict of the rulebook: `yes`, `no`, or `review`.
+        reports: The number of reports and resolutions that follow.
     """
 
     moment: datetime
@@ -76,20 +76,20 @@ Event: TypeAlias = Register | Decide | Resolve | Report
 
 
 class DemoScenario:
-    """The companies, their policies and what becomes of their decisions.
+    """The companies, their policies, and the events of their decisions.
 
     Attributes:
-        days: How many days it lasts.
-        scopes: The companies' scopes.
-        peers: The scopes of further, smaller companies, which join late in the year.
+        days: The number of days.
+        scopes: The scopes of the large companies.
+        peers: The scopes of additional, smaller companies, which join late in the year.
     """
 
     def __init__(self, parameters: Parameters, rulebooks: Iterable[RulebookBody], adapters: Iterable[Adapter]) -> None:
-        """Takes the parameters, as in data/demo/scenario.json, and the rulebooks' bodies and adapters that they name.
+        """Takes the parameters from `data/demo/scenario.json`, and the bodies of rulebooks and the adapters they name.
 
         Raises:
-            KeyError: They name an adapter that is not among these.
-            RulebookRefused: A version that the parameters make of one is no rulebook.
+            KeyError: The parameters name an unknown adapter.
+            RulebookRefused: A version that the parameters make from a body is not a valid rulebook.
         """
         self.days: Final = parameters["days"]
         self.scopes: Final = tuple(parameters["scopes"])
@@ -121,30 +121,30 @@ class DemoScenario:
         }
 
     def versions(self, policy_id: str) -> list[Rulebook]:
-        """The versions of a policy, the oldest first; the one of the bad rollout, if it is this policy's, last."""
+        """The versions of a policy, oldest first. The version of the bad rollout comes last, if the policy has it."""
         rollout = [self._rollout] if policy_id == self._rollout.rulebook_id else []
         return [rulebook for _, rulebook in self._policies[policy_id].versions] + rollout
 
     def owners(self, scope: str) -> tuple[Owner, ...]:
-        """Who owns the held decisions of a scope; nobody does in that of a peer."""
+        """The owners of held decisions in a scope. The scopes of peers have none."""
         return self._owners.get(scope, ())
 
     def decisions(self, scope: str, decisions: int) -> int:
-        """How many of so many decisions are of a scope; a peer makes its own on top of them, always as many."""
+        """The number of decisions of a scope out of a total. Each peer makes the same number, on top of the total."""
         if scope in self.peers:
             return self._parameters["peers"]["decisions"]
         shares = [settings["share"] for settings in self._parameters["scopes"].values()]
         return spread(decisions, shares)[self.scopes.index(scope)]
 
     def events(self, scope: str, *, decisions: int, seed: int, start: datetime, clean: bool = False) -> Iterator[Event]:
-        """What happens in a scope, in the order of time. What would be reported after the last day is not.
+        """The events of a scope, in the order of time. There are no reports after the last day.
 
         Args:
             scope: One of `scopes` or `peers`.
-            decisions: How many decisions all `scopes` make together.
-            seed: Another seed gives another year.
+            decisions: The total number of decisions of all `scopes`.
+            seed: The seed; another seed gives another year.
             start: Midnight of the first day, in UTC.
-            clean: Whether the incidents are left out.
+            clean: Whether to leave out the incidents.
         """
         company = self._companies[scope]
         end = start + timedelta(days=self.days)

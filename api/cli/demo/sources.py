@@ -1,4 +1,4 @@
-"""The input of adapters in the demo: sources of which an adapter makes the facts that were drawn."""
+"""The input of adapters in the demo: sources from which an adapter makes the drawn facts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DAYS_BETWEEN_REFUNDS: Final = 37
 
 
 class _RefundValues(TypedDict):
-    """What is drawn for a refund, as far as its sources are made of it."""
+    """The drawn values of a refund that its sources contain."""
 
     amount: float
     share_of_payment_percent: float
@@ -37,14 +37,14 @@ class _RefundValues(TypedDict):
 
 
 class _Given(NamedTuple):
-    """The input of an adapter, and the facts that it makes besides those that were drawn."""
+    """The input of an adapter, and the facts that it makes in addition to the drawn ones."""
 
     input: JsonObject
     more: JsonObject
 
 
 def by_adapter(decided: Decided, adapter: Adapter, day: date) -> Decided:
-    """The same decision, whose request says of what an adapter makes the facts; those that it does not make go."""
+    """Returns the same decision with a request for an adapter, without the facts that the adapter does not make."""
     made = adapter.manifest["output_schema"]["properties"]
     facts = {name: value for name, value in decided.facts.items() if name in made}
     given, more = _SOURCES[adapter.name](facts, decided.values, day)
@@ -60,11 +60,12 @@ def by_adapter(decided: Decided, adapter: Adapter, day: date) -> Decided:
 
 
 def _refund_sources(facts: Mapping[str, Json], drawn: Values, day: date) -> _Given:
-    """An order, its payment and a claim, of which refund_facts makes facts; where one is missing, a source is.
+    """Returns an order, its payment, and a claim, from which `refund_facts` makes facts. For a missing fact, its source
+    is missing.
 
     Args:
         facts: The facts.
-        drawn: All that was drawn, missing facts as well.
+        drawn: All drawn values, including missing facts.
         day: The day of the decision.
     """
     values = cast("_RefundValues", drawn)
@@ -127,4 +128,4 @@ def _days_before(day: date, days: int) -> str:
 _Sources: TypeAlias = Callable[[Mapping[str, Json], Values, date], _Given]
 
 _SOURCES: Final[Mapping[str, _Sources]] = {"refund_facts@1.0.0": _refund_sources}
-"""What makes the input of each adapter that scopes may name."""
+"""The function that makes the input of each adapter that scopes may name."""

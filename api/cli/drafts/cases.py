@@ -1,4 +1,4 @@
-"""gate drafts cases: the cases of a draft, listed, run, added, made of a decision, and removed."""
+"""`gate drafts cases`: list, run, add, and remove the cases of a draft, or make one from a decision."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gate.rulebooks.testing.cases import Case, read_cases
 from gate.rulebooks.testing.failures import Explainer
 from gate.rulebooks.testing.runs import run
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="The cases of a draft.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="List, run, add, and remove the cases of a draft.")
 
 CaseName = Annotated[str, typer.Argument(metavar="NAME", help="The name of the case.", show_default=False)]
 
@@ -116,7 +116,7 @@ def of_decision(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Create a case from a stored decision, with those of its facts that the draft reads."""
+    """Create a case from a stored decision, with the facts that the draft reads."""
     with drafting(home, database_url, scope, user, token_file) as (instance, of, who, acts):
         rulebook = _rulebook(instance.ledger.drafts.draft(of.scope_id, draft))
         record, facts = record_and_facts(instance.ledger, of.scope_id, decision)
@@ -127,7 +127,7 @@ def of_decision(
     if as_json:
         print_json(_document(made))
     else:
-        say(f"Kept the case {made.name}.")
+        say(f"Added the case {made.name}.")
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""gate drafts: the subcommands."""
+"""The subcommands of `gate drafts`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands of drafts share."""
+"""Options that the commands of drafts share."""
 
 from __future__ import annotations
 
@@ -27,10 +27,13 @@ ScopeName = Annotated[str, typer.Option("--scope", help="The scope.", show_defau
 def drafting(
     home: Path, database_url: str | None, scope: str, user: str | None, token_file: Path | None
 ) -> Iterator[tuple[Instance, Scope, User, DraftActs]]:
-    """What an act on a draft needs, while the block runs: the instance, the scope, who does it, and the acts.
+    """Opens the instance for a change of a draft while the block runs.
+
+    Returns:
+        The instance, the scope, the signed-in user, and the acts on drafts.
 
     Raises:
-        GateError: There is no such instance or scope, or nobody signed in.
+        GateError: There is no such instance or scope, or the user is not signed in.
     """
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)

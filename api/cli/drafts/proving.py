@@ -1,4 +1,4 @@
-"""gate drafts dry-run and propose: a draft proved on a scope's own past, and put before an approver."""
+"""`gate drafts dry-run` and `propose`: prove a draft on a scope's own past, and propose it to an approver."""
 
 from __future__ import annotations
 
@@ -122,5 +122,5 @@ def _proved(
         day_of(since),
     )
     total = instance.ledger.entries.head(scope.scope_id).size
-    with lake_errors(), fixture_facts() as make_facts, progress("Deciding anew", total, as_json=as_json) as done:
+    with lake_errors(), fixture_facts() as make_facts, progress("Deciding again", total, as_json=as_json) as done:
         return prove_draft(instance, scope, drafted, make_facts, history=history, told=lambda at, _: done(at))

@@ -1,4 +1,4 @@
-"""gate drafts list, show, check, revisions, compare: reading drafts."""
+"""`gate drafts list`, `show`, `check`, `revisions`, and `compare`: read drafts."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def compare(
     from gate.rulebooks.analysis import compare as compared
 
     if (revision is None) == (rulebook is None):
-        raise OperatorError("USAGE_INVALID", "Name what to compare with: either --revision or --rulebook.")
+        raise OperatorError("USAGE_INVALID", "Give either --revision or --rulebook to compare with.")
     with instance_at(home, database_url) as instance:
         of = instance.ledger.directory.scope(scope)
         found = instance.ledger.drafts.draft(of.scope_id, draft)
@@ -141,7 +141,8 @@ def compare(
     now, then = diagnose(found.text).rulebook, diagnose(other).rulebook
     if now is None or then is None:
         raise OperatorError(
-            "DRAFT_NOT_VALID", "One of the two is not a valid rulebook; `gate drafts check` shows where it is not."
+            "DRAFT_NOT_VALID",
+            "One of the two texts is not a valid rulebook; `gate drafts check` shows the errors of the draft.",
         )
     edits = find_edits(then.body, now.body)
     difference = compared(then.body, now.body)
@@ -152,7 +153,8 @@ def compare(
         say(edit.text)
     for region in difference.regions:
         say(f"{region.severity}: {region.before.decision} becomes {region.after.decision} where {region.condition}")
-    say(f"{counted(len(edits), 'edit')}; the result changes in {counted(len(difference.regions), 'region')} of facts.")
+    regions = counted(len(difference.regions), "region")
+    say(f"{counted(len(edits), 'edit')}; the outcome changes in {regions} of facts.")
     for undecided in difference.undecided:
         say(f"Not decided: {undecided}", style="yellow")
 
@@ -166,6 +168,6 @@ def _write(file: Path, text: str) -> None:
         with file.open("x", encoding="utf-8") as opened:
             opened.write(text)
     except FileExistsError as error:
-        raise OperatorError("FILE_EXISTS", f"{file} is there already, and is kept; name another file.") from error
+        raise OperatorError("FILE_EXISTS", f"{file} already exists; choose another file.") from error
     except OSError as error:
         raise OperatorError("FILE_UNWRITABLE", f"{file} cannot be written: {error.strerror}.") from error

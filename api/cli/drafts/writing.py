@@ -1,4 +1,4 @@
-"""gate drafts new, save, set, add, remove, fork, merge, rename, close, reopen: what authors do with drafts."""
+"""`gate drafts new`, `save`, `set`, `add`, `remove`, `fork`, `merge`, `rename`, `close`, `reopen`: change drafts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def new(
 ) -> None:
     """Create a draft from a file or from a registered version."""
     if (file is None) == (rulebook is None):
-        raise OperatorError("USAGE_INVALID", "Say what it begins with: either --file or --rulebook.")
+        raise OperatorError("USAGE_INVALID", "Give either --file or --rulebook to start with.")
     text = None if file is None else _text(file)
     with drafting(home, database_url, scope, user, token_file) as (_, of, who, acts):
         if text is not None and file is not None:
@@ -57,7 +57,9 @@ def save(
     after: Annotated[
         int,
         typer.Option(
-            "--after", help="The edition that you edited, as `gate drafts show` prints it.", show_default=False
+            "--after",
+            help="The number of the edition that you edited, from `gate drafts list`.",
+            show_default=False,
         ),
     ],
     user: UserName = None,
@@ -66,7 +68,7 @@ def save(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Save the text of a draft. If somebody else saved it in the meantime, nothing is saved."""
+    """Save the text of a draft. Nothing is saved if somebody else saved a later edition."""
     text = _text(file)
     with drafting(home, database_url, scope, user, token_file) as (_, of, who, acts):
         saved = acts.save(of, who, draft, text, after=after)
@@ -103,11 +105,11 @@ def remove(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Remove a field, a rule or a test from a draft."""
+    """Remove a field, a rule, or a test from a draft."""
     with drafting(home, database_url, scope, user, token_file) as (instance, of, who, acts):
         found = instance.ledger.drafts.draft(of.scope_id, draft)
         saved = acts.save(of, who, draft, editing.remove(found.text, path), after=found.edition)
-    _told(saved, f"Took {path} out of {saved.name}; edition {saved.edition}.", as_json=as_json)
+    _told(saved, f"Removed {path} from {saved.name}; edition {saved.edition}.", as_json=as_json)
 
 
 def add(
@@ -130,7 +132,7 @@ def add(
 ) -> None:
     """Add a rule to a draft, or a test to a condition."""
     if like is not None and to is not None:
-        raise OperatorError("USAGE_INVALID", "Add one thing at a time: either --like or --to.")
+        raise OperatorError("USAGE_INVALID", "Give either --like or --to, not both.")
     with drafting(home, database_url, scope, user, token_file) as (instance, of, who, acts):
         found = instance.ledger.drafts.draft(of.scope_id, draft)
         text = editing.add_rule(found.text, like=like) if to is None else editing.add_test(found.text, to)
@@ -153,7 +155,7 @@ def fork(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Create a draft from a draft, with its cases."""
+    """Create a draft from another draft, with its cases."""
     text = None if file is None else _text(file)
     with drafting(home, database_url, scope, user, token_file) as (instance, of, who, acts):
         found = instance.ledger.drafts.draft(of.scope_id, draft)
@@ -185,7 +187,7 @@ def merge_(
     _told(saved, f"Saved the merged text of {saved.name} as edition {saved.edition}.", as_json=as_json)
     if merged.conflicts and not as_json:
         places = counted(merged.conflicts, "place")
-        say(f"Both changed the same lines in {places}; choose one of the two there, and save.", style="yellow")
+        say(f"Both texts changed the same lines in {places}; resolve each conflict, and save.", style="yellow")
     raise typer.Exit(1 if merged.conflicts else 0)
 
 
@@ -202,7 +204,7 @@ def rename(
     """Rename a draft."""
     with drafting(home, database_url, scope, user, token_file) as (_, of, who, acts):
         renamed = acts.rename(of, who, draft, name)
-    _told(renamed, f"It is called {renamed.name}.", as_json=as_json)
+    _told(renamed, f"Renamed the draft to {renamed.name}.", as_json=as_json)
 
 
 def close(
@@ -214,10 +216,10 @@ def close(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Close a draft, which removes it from the list of open drafts. Nothing is lost."""
+    """Close a draft, which removes it from the list of open drafts. Its text, revisions, and cases stay stored."""
     with drafting(home, database_url, scope, user, token_file) as (_, of, who, acts):
         closed = acts.close(of, who, draft)
-    _told(closed, f"Closed {closed.name}. `gate drafts reopen {draft} --scope {scope}` opens it.", as_json=as_json)
+    _told(closed, f"Closed {closed.name}. To undo this: `gate drafts reopen {draft} --scope {scope}`.", as_json=as_json)
 
 
 def reopen(
@@ -247,4 +249,4 @@ def _text(file: Path) -> str:
     try:
         return read_file(file).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise OperatorError("FILE_UNREADABLE", f"{file} is not UTF-8; save it as that.") from error
+        raise OperatorError("FILE_UNREADABLE", f"{file} is not UTF-8; save it in that encoding.") from error

@@ -1,4 +1,4 @@
-"""gate migrate approve, reject, apply, rollback: what people do with migrations, each under their name in the chain."""
+"""`gate migrate approve`, `reject`, `apply`, `rollback`: the acts on migrations that the chain stores with a name."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def approve(
         print_json({"migration_id": migration_id, "status": standing.status, "entry": standing.approval})
     else:
         command = f"gate migrate apply {migration_id} --scope {scope} --user NAME"
-        say(f"Approved {migration_id} as {who.name}. It decides nothing yet: `{command}` routes to it.")
+        say(f"Approved {migration_id} as {who.name}. It decides nothing yet; apply it with `{command}`.")
 
 
 def reject(
@@ -85,13 +85,13 @@ def apply(
         return
     for route in routes:
         say(f"{route['rulebook_id']}: {_moved(route)}.", style="green")
-    say("In force from the next decision on.")
+    say("Active from the next decision on.")
     for superseded in sorted(before.intersection(closed)):
         say(f"Superseded {superseded}: it proposed another version of a rulebook that was applied.")
     for route in routes:
         if route["from"] is not None:
             command = f"gate migrate rollback {route['rulebook_id']} --scope {scope} --from {route['to']['version']}"
-            say(f"To go back: `{command} --user NAME`.")
+            say(f"To roll back: `{command} --user NAME`.")
 
 
 def rollback(
@@ -122,7 +122,7 @@ def rollback(
         print_json({"rulebook_id": rulebook_id, "route": route})
         return
     say(f"{rulebook_id}: {_moved(route)}.", style="green")
-    say(f"In force from the next decision on. It rests on the evidence of {route['migration_id']}.")
+    say(f"Active from the next decision on. Its evidence is that of {route['migration_id']}.")
 
 
 def _moved(route: RouteEntry) -> str:

@@ -1,4 +1,4 @@
-"""gate migrate check: the dry run of a migration over a golden replay corpus. Needs no instance."""
+"""`gate migrate check`: the dry run of a migration over a golden replay corpus. Needs no instance."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def check(
 ) -> None:
     """Decide the fixtures of a corpus with a migration's candidate, and show which of them drift.
 
-    The command tests a fixture if the candidate states its rulebook, its adapter or an evaluator. A fixture drifts if
+    The command tests a fixture if the candidate states its rulebook, its adapter, or an evaluator. A fixture drifts if
     the candidate decides it differently than the corpus states: another outcome, another rulebook, another hash.
 
-    The gate passes if nothing drifts. It also passes if exactly the fixtures and fields in expected_drift drift, and
-    the manifest is approved: status and approval.status are both approved. Unexpected drift always fails.
+    The gate passes if nothing drifts. It also passes if exactly the fixtures and fields in `expected_drift` drift, and
+    the manifest is approved: `status` and `approval.status` are both `approved`. Unexpected drift always fails.
 
-    Exit codes: 0 passed, or drift as expected with --allow-drift; 1 not passed; 2 the manifest, the candidate or the
+    Exit codes: 0 passed, or drift as expected with `--allow-drift`; 1 not passed; 2 the manifest, the candidate, or the
     corpus is unusable, and nothing was decided.
     """
     read = read_migration(manifest, corpus=corpus)

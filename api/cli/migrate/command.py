@@ -1,4 +1,4 @@
-"""gate migrate: the subcommands."""
+"""The subcommands of `gate migrate`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gate migrate new: a manifest for candidates, with the drift that a corpus shows. Needs no instance."""
+"""`gate migrate new`: a manifest for candidates, with the drift that a corpus shows. Needs no instance."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def new(
 ) -> None:
     """Write the manifest of a migration next to its candidates.
 
-    The candidates decide the corpus, and every fixture and field that drifts goes into expected_drift. Read the list:
-    it says what drifts, not what should. The command also shows warnings about the candidates. It approves nothing, and
-    overwrites no file.
+    The candidates decide the corpus, and every fixture and field that drifts goes into `expected_drift`. Check the list
+    yourself: it shows what drifts, not what should. The command also shows warnings about the candidates. It approves
+    nothing, and overwrites no file.
     """
     file = out or candidate[0].parent / f"{migration_id}.json"
     rulebooks = [_valid(path) for path in candidate]
@@ -112,8 +112,8 @@ def _valid(path: Path) -> RulebookFile:
         first = read.authored.errors[0]
         raise OperatorError(
             "RULEBOOK_INVALID",
-            f"{path} is no valid rulebook: {first.field or 'the file'}: {first.message} `gate rulebook check {path}` "
-            f"shows everything.",
+            f"{path} is not a valid rulebook: {first.field or 'the file'}: {first.message} `gate rulebook check "
+            f"{path}` shows all errors.",
         )
     return read
 
@@ -129,7 +129,7 @@ def _below(path: Path, manifest: Path, what: str) -> str:
     if os.pardir in relative.parts:
         raise OperatorError(
             "USAGE_INVALID",
-            f"{what} {path} lies outside of {manifest.parent}, the manifest's folder. Copy it there, or name a "
+            f"{what} {path} is outside of {manifest.parent}, the manifest's folder. Copy it there, or choose a "
             f"manifest above it with --out.",
         )
     return relative.as_posix()
@@ -146,7 +146,7 @@ def _write(file: Path, text: str) -> None:
             made.write(text)
     except FileExistsError as error:
         raise OperatorError(
-            "MIGRATION_EXISTS", f"{file} exists already; edit it, or choose another file with --out."
+            "MIGRATION_EXISTS", f"{file} already exists; edit it, or choose another file with --out."
         ) from error
     except OSError as error:
         raise OperatorError("MIGRATION_UNWRITABLE", f"{file} cannot be written: {error.strerror}.") from error
@@ -158,7 +158,7 @@ def _tell(file: Path, found: CorpusResult) -> None:
     for error in found.errors:
         say(error, style="red")
     if found.ok:
-        say(f"Next: `gate migrate dry-run {file} --scope SCOPE` proves it on the past.")
+        say(f"Next: prove it on the past with `gate migrate dry-run {file} --scope SCOPE`.")
     else:
         say(f"Next: `gate migrate check {file}` shows each fixture that drifts.")
 

@@ -1,4 +1,4 @@
-"""What a dry run found, as lines for people."""
+"""The result of a dry run as lines for people."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OTHERS: Final = ("application_verdict", "action", "reason_code", "missing_field
 
 
 def drift_line(drift: FixtureDrift) -> str:
-    """A fixture that drifts: its fields, what decided it before and what decides it now."""
+    """A fixture that drifts: its fields, and its outcomes before and now."""
     line = f"{drift.fixture}: {', '.join(drift.fields)}; {_between(drift)}"
     if drift.unexpected == drift.fields:
         return f"{line} (unexpected)"
@@ -33,7 +33,7 @@ def _between(drift: FixtureDrift) -> str:
     if now != before:
         return f"{before}, now {now}"
     others = [f"{name} {shown(drift.now[name])}" for name in _OTHERS if drift.now[name] != drift.before[name]]
-    return f"{before}, now with {', '.join(others)}" if others else f"{before}, as before"
+    return f"{before}, now with {', '.join(others)}" if others else f"{before}, unchanged"
 
 
 def _decided(answer: Answer) -> str:
@@ -48,16 +48,16 @@ def _decided(answer: Answer) -> str:
 
 
 def summary(result: CorpusResult) -> str:
-    """What the gate says, in a sentence."""
+    """The result of the gate in a sentence."""
     if result.ok:
         return f"gate passed: nothing drifts, {_scale(result)}"
     if result.gate_passed:
         return f"gate passed: {_drifting(len(result.drift))} exactly as expected, {_scale(result)}"
     if result.as_expected:
-        return f"NOT PASSED: {_drifting(len(result.drift))} exactly as expected, and that is not approved"
+        return f"NOT PASSED: {_drifting(len(result.drift))} exactly as expected, but the drift is not approved"
     if result.unexpected:
-        return f"NOT PASSED: {_drifting(len(result.unexpected))} otherwise than expected, {_scale(result)}"
-    return f"NOT PASSED: the drift is not the expected one, {_scale(result)}"
+        return f"NOT PASSED: {_drifting(len(result.unexpected))} unexpectedly, {_scale(result)}"
+    return f"NOT PASSED: the drift differs from expected_drift, {_scale(result)}"
 
 
 def _drifting(count: int) -> str:
@@ -69,11 +69,11 @@ def _scale(result: CorpusResult) -> str:
 
 
 def advice(result: CorpusResult, *, allow_drift: bool) -> Iterator[str]:
-    """What to do next."""
+    """The next steps."""
     if not result.concerned:
         yield (
-            "No fixture has a rulebook or an adapter of the candidate, so this shows nothing about it. Name a corpus "
-            "of your own in the manifest, or with --corpus."
+            "No fixture has a rulebook or an adapter of the candidate, so this shows nothing about it. Give your own "
+            "corpus in the manifest, or with --corpus."
         )
     if result.unexpected:
         yield (
@@ -85,9 +85,9 @@ def advice(result: CorpusResult, *, allow_drift: bool) -> Iterator[str]:
     elif result.as_expected and not result.gate_passed:
         yield (
             "Have the drift approved. Then set status and approval.status to approved, and approval.approved_by and "
-            "approval.approved_at to who approved it and when."
+            "approval.approved_at to the approver and the time."
         )
         if allow_drift:
-            yield "--allow-drift: drift that is exactly as expected does not fail the command."
+            yield "With --allow-drift, drift that is exactly as expected does not fail the command."
         else:
-            yield "--allow-drift lets the command succeed until then."
+            yield "With --allow-drift, the command succeeds until then."

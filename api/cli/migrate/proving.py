@@ -1,4 +1,4 @@
-"""gate migrate dry-run and propose: a migration proved on a scope's own past, and put before an approver."""
+"""`gate migrate dry-run` and `propose`: prove a migration on a scope's own past, and propose it to an approver."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ManifestFile = Annotated[
 CorpusIndex = Annotated[
     Path | None,
     typer.Option(
-        "--corpus", metavar="INDEX", help="The index of another corpus than that of the manifest.", show_default=False
+        "--corpus", metavar="INDEX", help="The index of a corpus to use instead of the manifest's.", show_default=False
     ),
 ]
 CaseFiles = Annotated[
@@ -126,11 +126,14 @@ def dry_run(
         if report is not None:
             say(f"Wrote the report to {report}.")
         if history is not None:
-            say(f"Over the imported cases of the history {history}, which nobody verified: nothing to propose by.")
+            say(
+                f"This dry run used the imported cases of the history {history}, which are not verified. You cannot "
+                f"propose a migration with them."
+            )
         elif not faults:
             options = _options(corpus, cases, metric, since)
             command = f"gate migrate propose {manifest} --scope {scope}{options} --user NAME"
-            say(f"Next: `{command}` puts it before an approver.")
+            say(f"Next: propose it with `{command}`.")
     raise typer.Exit(1 if faults else 0)
 
 
@@ -177,19 +180,20 @@ def propose(
         say(f"Proposed {migration_id} as {who.name}. Evidence: {standing.evidence_hash}")
         if not faults and not needs_approval(read.manifest.body, evidence):
             command = f"gate migrate apply {migration_id} --scope {scope} --user NAME"
-            say(f"Next: nobody has to approve it; `{command}` routes to it.")
+            say(f"Next: it needs no approval; apply it with `{command}`.")
         elif not faults:
-            reading = f"gate migrate report {migration_id} --scope {scope}"
-            approving = f"gate migrate approve {migration_id} --scope {scope} --evidence {standing.evidence_hash}"
-            say(f"Next: another user reads it with `{reading}`, and approves it with `{approving} --user NAME`.")
+            say("Next: another user reads the report and approves the evidence:")
+            say(f"  gate migrate report {migration_id} --scope {scope}")
+            say(f"  gate migrate approve {migration_id} --scope {scope} --user NAME \\")
+            say(f"    --evidence {standing.evidence_hash}")
     raise typer.Exit(1 if faults else 0)
 
 
 REPORT_ENDINGS: Final = (".html", ".md", ".json")
-"""How the names of reports end."""
+"""The file name endings of reports."""
 
 DECISIONS_ENDINGS: Final = (".parquet", ".csv")
-"""How the names of files with decisions end."""
+"""The file name endings of lists of decisions."""
 
 
 def _options(corpus: Path | None, cases: Sequence[Path], metric: str | None, since: str | None) -> str:
@@ -207,7 +211,7 @@ def _require_place(option: str, path: Path | None, endings: Sequence[str]) -> No
         *first, last = endings
         raise OperatorError(
             "REPORT_FORMAT_UNKNOWN",
-            f"{path} names no format; give {option} a file whose name ends with {', '.join(first)} or {last}.",
+            f"{path} has no known format; give {option} a file name that ends with {', '.join(first)} or {last}.",
         )
     require_replaceable(path)
 
@@ -249,13 +253,13 @@ def _proved(
             snapshot = fresh(instance.ledger, settings.lake_directory, of.scope_id, personal)
     wanted = Wanted(metric, day_of(since), None, _cases(read, cases))
     total = snapshot.position * len(read.rulebooks)
-    with fixture_facts() as make_facts, progress("Deciding anew", total, as_json=as_json) as done:
+    with fixture_facts() as make_facts, progress("Deciding again", total, as_json=as_json) as done:
         return prove(of, read, instance.migrations(), snapshot, make_facts, wanted, told=lambda at, _: done(at))
 
 
 @contextmanager
 def lake_errors() -> Iterator[None]:
-    """Says what to do where the lake is too far behind; the service waits for its export, a command does not."""
+    """Suggests an export if the lake is too far behind. The service waits for its export; a command does not."""
     from gate.errors import ServiceUnavailable
 
     try:
@@ -263,7 +267,7 @@ def lake_errors() -> Iterator[None]:
     except ServiceUnavailable as error:
         if error.code != "SVC_REPORT_UNAVAILABLE":
             raise
-        tell("Run `gate lake export`, and then this command again.")
+        tell("Run `gate lake export`, then this command again.")
         raise
 
 
@@ -283,7 +287,7 @@ def _cases(read: Migration, files: Sequence[Path]) -> dict[str, list[Case]]:
         if run.rulebook.rulebook_id not in ids:
             raise OperatorError(
                 "CASES_UNUSABLE",
-                f"{file} has cases of {run.rulebook.rulebook_id}, and the migration proposes {', '.join(sorted(ids))}.",
+                f"{file} has cases of {run.rulebook.rulebook_id}, but the migration proposes {', '.join(sorted(ids))}.",
             )
         found.setdefault(run.rulebook.rulebook_id, []).extend(case.result.case for case in run.cases)
     return found
@@ -299,6 +303,6 @@ def day_of(text: str | None) -> datetime | None:
         raise OperatorError("DATE_INVALID", f"{text!r} is not a date; write --since 2026-06-01.") from error
     if day is not None and day > utc_now():
         raise OperatorError(
-            "DATE_INVALID", f"{text} is yet to come, so no decision was made since; write an earlier day."
+            "DATE_INVALID", f"{text} is in the future, so there are no decisions since then; write an earlier day."
         )
     return day

@@ -1,4 +1,4 @@
-"""gate migrate list, show, status: what a scope's migrations and routes are."""
+"""`gate migrate list`, `show`, `report`, and `status`: read the migrations and routes of a scope."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def report(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Report the evidence of a migration: as Markdown here, or as HTML, Markdown or JSON in a file."""
+    """Report the evidence of a migration: as Markdown here, or as HTML, Markdown, or JSON in a file."""
     from gate.decisions.migrations.rules import no_shadow
     from workbench.migration.report import as_markdown, write_report
     from workbench.shadows.live import live_evidence
@@ -180,7 +180,7 @@ def status(
         ]
         table(["rulebook", "version", "by", "migration", "who", "since (UTC)"], rows)
     else:
-        say(f"The scope {scope} has no route yet: requests name a version of each rulebook.")
+        say(f"The scope {scope} has no route yet, so each request states the version of its rulebook.")
     for found in waiting:
         then = "to be applied" if found.migration_id in ready else "for an approver"
         say(f"{found.migration_id} was {found.sentence()}, and waits {then}.")

@@ -1,4 +1,4 @@
-"""gate migrate shadow start, stop, show: an open migration decides new decisions anew, beside the version in force."""
+"""`gate migrate shadow start`, `stop`, `show`: an open migration decides new decisions too, without any effect."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def start(
         return
     say(f"Started the shadow of {migration_id} as {who.name}, from chain position {shadow.from_position:,} on.")
     say(
-        f"It decides and changes nothing. `gate serve` has to run with reports for it; `gate migrate shadow show "
-        f"{migration_id} --scope {scope}` shows what it found."
+        f"It has no effect on decisions, and needs a running `gate serve` with reports. `gate migrate shadow show "
+        f"{migration_id} --scope {scope}` shows its results."
     )
 
 
@@ -71,7 +71,7 @@ def stop(
     if as_json:
         print_json({**shadow.to_dict(), "running": False})
         return
-    say(f"Stopped the shadow of {migration_id} as {who.name}. What it found last:")
+    say(f"Stopped the shadow of {migration_id} as {who.name}. Its last result:")
     _tell(shadow)
 
 
@@ -100,8 +100,7 @@ def show(
     else:
         raise OperatorError(
             "SHADOW_NOT_RUNNING",
-            f"No shadow of {migration_id} runs: the migration was {standing.sentence()}, which ended it if there was "
-            f"one.",
+            f"No shadow of {migration_id} is running. The migration was {standing.sentence()}, which ends its shadow.",
         )
 
 

@@ -1,4 +1,4 @@
-"""Who signs what a command does: a user who gives a password, or the session of one."""
+"""The options that identify the user who signs: a name with a password, or the token of a session."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ TokenFile = Annotated[
         "--token-file", help="The file with the session token that `gate users sign-in` wrote.", show_default=False
     ),
 ]
-Note = Annotated[str, typer.Option("--note", help="A note that is stored in the chain for later readers.")]
+Note = Annotated[str, typer.Option("--note", help="A note for later readers. The chain stores it.")]
 ScopeName = Annotated[str, typer.Option("--scope", help="The scope.", show_default=False)]
 
 
 def signed_in(instance: Instance, name: str | None, token_file: Path | None) -> User:
-    """The user who does what a command is about.
+    """The user who runs a command.
 
     Raises:
-        OperatorError: USAGE_INVALID, FILE_UNREADABLE or PASSWORD_MISSING.
-        AccessRefused: SIGN_IN_REFUSED or SESSION_OVER.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        OperatorError: `USAGE_INVALID`, `FILE_UNREADABLE` or `PASSWORD_MISSING`.
+        AccessRefused: `SIGN_IN_REFUSED` or `SESSION_OVER`.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     users = instance.ledger.users
     if (name is None) == (token_file is None):
         either = "--user NAME, which asks for the password, or --token-file FILE of a session"
-        wrong = f"Say who does it: {either}." if name is None else f"Give {either}, not both."
+        wrong = f"The command needs a user: {either}." if name is None else f"Give {either}, not both."
         raise OperatorError("USAGE_INVALID", wrong)
     if token_file is not None:
         return users.of_session(read_file(token_file).decode("utf-8", "replace").strip(), utc_now())
@@ -50,7 +50,7 @@ def signed_in(instance: Instance, name: str | None, token_file: Path | None) -> 
     if password is None:
         raise OperatorError(
             "PASSWORD_MISSING",
-            "There is no terminal to ask for the password on. Sign in with `gate users sign-in`, and name the token's "
+            "There is no terminal to ask for the password. Sign in with `gate users sign-in`, and give the token's "
             "file with --token-file.",
         )
     return users.sign_in(str(name), password, utc_now())

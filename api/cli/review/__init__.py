@@ -1,8 +1,10 @@
-"""gate review: held decisions, their owners and their resolutions.
+"""`gate review`: held decisions, their owners, and their resolutions.
 
-command      the subcommands
-owners       who owns which reviews
-queue        the held decisions, and one of them as a story
-resolving    granting and refusing
-spans        spans of time in options and tables
+    command      the subcommands
+    owners       set, list, and remove owners
+    queue        list held decisions, and show one
+    resolving    grant and refuse
+    spans        time spans in options and tables
+
+People sign resolutions with their own name. Services resolve over HTTP.
 """

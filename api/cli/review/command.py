@@ -1,4 +1,4 @@
-"""gate review: the subcommands."""
+"""The subcommands of `gate review`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gate review owners: who owns the held decisions of a scope."""
+"""`gate review owners`: the owners of a scope's held decisions."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from gate.ledger.review_owners import Ownership
 owners = typer.Typer(no_args_is_help=True, add_completion=False, help="Set who owns the held decisions of a scope.")
 
 RulebookId = Annotated[
-    str, typer.Option("--rulebook", help="The rulebook. Default: all rulebooks without an owner of their own.")
+    str, typer.Option("--rulebook", help="The id of the rulebook. Default: all rulebooks without their own owner.")
 ]
 ActionLabel = Annotated[
     str,
-    typer.Option("--action", help="The action of the rulebook. Default: all actions without an owner of their own."),
+    typer.Option("--action", help="The action of the rulebook. Default: all its actions without their own owner."),
 ]
 
 
@@ -66,7 +66,7 @@ def set_owner(
         print_json({**_owner_json(made), **({} if moved is None else {"reassigned": moved})})
         return
     if not known:
-        undo = "`gate review owners remove` takes the row away"
+        undo = "`gate review owners remove` removes the row"
         note(f"The scope {scope} has no rulebook {rulebook} yet. Check the id; {undo}.")
     limit = "without a time limit" if terms.within_seconds is None else f"within {span(terms.within_seconds)}"
     say(f"{owner} answers {_subject(made)} {limit}. A grant is valid for {span(terms.grant_seconds)}.")
@@ -85,7 +85,7 @@ def list_owners(
         print_json({"owners": [_owner_json(each) for each in found]})
         return
     if not found:
-        say("Nobody is named: reviews have no owner and no time limit. `gate review owners set` names one.")
+        say("There are no owners: reviews have no owner and no time limit. `gate review owners set` sets an owner.")
         return
     columns = ["rulebook", "action", "owner", "time limit", "grant valid for", "set (UTC)"]
     table(
@@ -120,7 +120,7 @@ def remove_owner(
     if as_json:
         print_json({"rulebook_id": rulebook, "action": action, "removed": True})
     else:
-        say("Removed. Reviews that are held keep their owner and time limit.")
+        say("Removed. Reviews that are already held keep their owner and time limit.")
 
 
 def _owner_json(each: Ownership) -> dict[str, object]:
@@ -136,5 +136,5 @@ def _owner_json(each: Ownership) -> dict[str, object]:
 
 def _subject(each: Ownership) -> str:
     if not each.rulebook_id:
-        return "every review that no other row names"
+        return "every review without a more specific row"
     return f"the reviews of {each.rulebook_id}{f' with the action {each.action}' if each.action else ''}"

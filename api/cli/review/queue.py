@@ -1,4 +1,4 @@
-"""gate review list and show: the queue of held decisions, and one of them as a story."""
+"""`gate review list` and `show`: list held decisions, and explain one."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def list_reviews(
     ends = "grant (UTC)" if state == GRANTED else "due (UTC)"
     columns = ["decision_id", waits, ends, "owner", "action", "target", "reason"]
     table(columns, [_row(each, now) for each in page.found], wraps=["owner", "target"])
-    say(f"One of them as a story: gate review show DECISION_ID --scope {scope}")
+    say(f"To see one of them: gate review show DECISION_ID --scope {scope}")
     if page.next_position is not None:
-        say(f"There are more; --limit shows up to 1,000, and GET /api/decisions?state={state} all of them.")
+        say(f"There are more. --limit shows up to 1,000; GET /api/decisions?state={state} pages through all.")
 
 
 def show(
@@ -83,10 +83,10 @@ def show(
     resolution = standing["resolution"]
     executed_at = last_executed_at(receipts)
     if standing["state"] is None:
-        say(f"It is not held for an owner: the verdict is {record['verdict']}.")
+        say(f"Not held for an owner: the verdict is {record['verdict']}.")
     elif resolution is None:
         due = "no time limit" if standing["due_at"] is None else f"until {minute(standing['due_at'])} UTC"
-        say(f"Held for {standing['owner'] or 'nobody by name'}, {due}.")
+        say(f"Held for {standing['owner'] or 'any approver (no owner is set)'}, {due}.")
         if executed_at is not None:
             executed = f"the action was reported as executed at {minute(executed_at)} UTC, without an answer"
             say(f"WARNING: {executed}. A grant does not undo that.")
@@ -103,9 +103,9 @@ def show(
             say(f"WARNING: {sentence}")
         flagged = executed_at is not None and standing["state"] != EXECUTED
         if flagged:
-            say(f"WARNING: an execution was reported at {minute(executed_at)} UTC, in a receipt with flags.")
+            say(f"WARNING: a receipt with flags reported an execution at {minute(executed_at)} UTC.")
         if broken or flagged:
-            say(f"Read it: GET /api/decision/{decision_id}/executions.")
+            say(f"To read the receipts: GET /api/decision/{decision_id}/execution")
 
 
 def _tell_case(record: Record, *, is_held: bool) -> None:
@@ -113,7 +113,7 @@ def _tell_case(record: Record, *, is_held: bool) -> None:
     binding = record["action_binding"]
     target = f"{binding['system']} {binding['resource']}".strip()
     proposed = binding["proposed_action"]
-    label = "Proposed action" if proposed else "Action of the outcome, as the request proposes none"
+    label = "Proposed action" if proposed else "Action of the outcome (the request proposes none)"
     say(f"{label}: {proposed or record['action']}{f' on {target}' if target else ''}")
     told: Any = binding
     for name in ("amount", "currency", "subject", "actor"):

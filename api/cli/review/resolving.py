@@ -1,4 +1,4 @@
-"""gate review grant and refuse: a held decision resolved by an approver who signs in."""
+"""`gate review grant` and `refuse`: an approver signs in and resolves a held decision."""
 
 from __future__ import annotations
 
@@ -93,11 +93,11 @@ def _answer(resolution: Resolution, as_json: bool, shut: str | None = None) -> N
 
 
 def record_of(instance: Instance, scope: Scope, decision_id: str) -> Record:
-    """The record of a decision, as it was made.
+    """The record of a decision, unchanged since the decision.
 
     Raises:
-        NotFound: SVC_DECISION_NOT_FOUND.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be read, or is not as it was made.
+        NotFound: `SVC_DECISION_NOT_FOUND`.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the record cannot be read, or was changed.
     """
     entry = instance.ledger.entries.decision(scope.scope_id, decision_id)
     if entry is None:
@@ -108,19 +108,19 @@ def record_of(instance: Instance, scope: Scope, decision_id: str) -> Record:
 
 
 def tell(resolution: Resolution, state: str, shut: str | None = None) -> None:
-    """Says how a review was resolved, by whom, and what follows from it.
+    """Prints how and by which actor a review was resolved, and the consequence.
 
     Args:
         resolution: The resolution.
-        state: Where the review stands by now.
-        shut: Why its grant opens nothing, though it has not ended; None where it does.
+        state: The current state of the review.
+        shut: Why an unexpired grant opens no action; None if it opens one.
     """
     actor = resolution["actor"]
     by = resolution.get("resolved_by")
-    claimed = f"; it names {by}" if by is not None and by != actor["id"] else ""
+    claimed = f"; the request names {by}" if by is not None and by != actor["id"] else ""
     at = minute(resolution["recorded_at"])
     if actor["type"] == "service":
-        say(f"The time limit ended, and the review expired at {at} UTC; nobody had answered.")
+        say(f"Nobody answered within the time limit. The review expired at {at} UTC.")
     else:
         say(f"{resolution['resolution'].capitalize()} at {at} UTC by {actor['type']} {actor['id']}{claimed}.")
     if "note" in resolution:
@@ -128,13 +128,13 @@ def tell(resolution: Resolution, state: str, shut: str | None = None) -> None:
     for reference in resolution.get("evidence_refs", ()):
         say(f"  evidence: {reference}")
     if state == "executed":
-        say("The action was executed since.")
+        say("The action was executed after that.")
     elif resolution["resolution"] == "granted" and shut is not None:
         say(f"WARNING: {shut}")
     elif resolution["resolution"] == "granted":
         ends = minute(resolution["expires_at"])
         if resolution["expires_at"] <= timestamp(utc_now()):
-            say(f"The grant ended at {ends} UTC, and no receipt in order says that the action was executed.")
+            say(f"The grant ended at {ends} UTC, and no valid receipt reports that the action was executed.")
         else:
-            say(f"The caller may act before {ends} UTC, once it has verified the grant.")
+            say(f"The caller may act until {ends} UTC, after it has verified the grant.")
     say(f"resolution_hash {resolution['resolution_hash']}")

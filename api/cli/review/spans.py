@@ -1,4 +1,4 @@
-"""Spans of time, as options give them and as tables show them."""
+"""Time spans in options and in tables."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _UNITS: Final = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
 
 
 def seconds_of(option: str, text: str) -> int:
-    """A span of time as options give it: 90s, 30m, 4h or 2d.
+    """Reads a time span from an option: `90s`, `30m`, `4h` or `2d`.
 
     Raises:
-        OperatorError: USAGE_INVALID.
+        OperatorError: `USAGE_INVALID`.
     """
     found = re.fullmatch(r"([1-9][0-9]{0,7})([smhd])", text)
     if found is None:
@@ -23,7 +23,7 @@ def seconds_of(option: str, text: str) -> int:
 
 
 def span(seconds: int) -> str:
-    """A span of time in its two largest units: 45s, 3h 20m, 12d 4h."""
+    """Formats a time span in its two largest units: `45s`, `3h 20m`, `12d 4h`."""
     parts = []
     for unit, size in _UNITS.items():
         number, seconds = divmod(seconds, size)

@@ -1,19 +1,19 @@
-"""`gate rulebook`: rulebook files, checked, explained, tested and analysed. Only `register` and `show` need an
-instance.
+"""`gate rulebook`: check, explain, test, analyze, and register rulebook files.
 
-    command     the subcommands, but for those below
+    command     check, hash, convert, register, explain
     analysis    `analyse`, and the smallest changes that give another verdict
-    adapter     the option that names the adapter of a rulebook
-    testing     the subcommand that runs cases
+    adapter     the option `--adapter`
+    testing     `test`: run cases
     proposals   `cases`: boundary cases, and writing files of cases
     measures    coverage and mutation score, for people and as JSON
-    runs        running files of cases, and the lines of those that do not hold
-    registered  `show`: a registered version, as a file
+    runs        running files of cases, and the line of each failing case
+    registered  `list` and `show`: registered versions
     lines       explanations as lines for people
     report      the results of cases as JSON
     junit       the results of cases as JUnit XML
-    files       reading rulebook files, and what is wrong with them
-    documents   reading JSON and YAML files, and the lines of what is wrong with them
+    files       reading rulebook files, and their errors
+    documents   reading JSON and YAML files, and the line of each error
 
-docs/rulebooks.md and docs/testing-rulebooks.md describe them.
+Only `register`, `list`, and `show` need an instance. The guides are `docs/guides/write-a-rulebook.md` and
+`docs/guides/test-a-rulebook.md`.
 """

@@ -1,4 +1,4 @@
-"""The option --adapter: the trusted adapter that makes the facts of a rulebook."""
+"""The option `--adapter`: the trusted adapter that makes the facts of a rulebook."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ AdapterName = Annotated[
 
 
 def facts_of(name: str | None) -> JsonObject | None:
-    """The schema of the facts that an adapter makes; None where none is named."""
+    """The schema of the facts that an adapter makes; None without an adapter."""
     return None if name is None else adapter_of(name).facts_schema
 
 
 def adapter_of(name: str) -> Adapter:
-    """An adapter of this release by its name.
+    """Finds an adapter of this release by its name.
 
     Raises:
-        OperatorError: There is none of that name.
+        OperatorError: There is no adapter with this name.
     """
     from api.cli.adapters import adapter_named
 

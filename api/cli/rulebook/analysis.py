@@ -1,5 +1,7 @@
-"""gate rulebook analyse: what a rulebook does for all facts, and how it differs from another version; and the smallest
-changes of facts that give another verdict, as `gate rulebook explain` and `gate whatif` show them.
+"""`gate rulebook analyse`: analyze a rulebook for all facts, and compare it with another version.
+
+This module also finds the smallest changes of facts that give another verdict, for `gate rulebook explain` and `gate
+whatif`.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ _NONE: list[str] = []
 
 
 class FlipTo(Enum):
-    """The verdict that a change of facts is to give."""
+    """The verdict that a change of facts must give."""
 
     ANY = "any"
     YES = "yes"
@@ -68,7 +70,7 @@ def analyse(
     """Analyze what a rulebook does for all facts, not only for tried ones.
 
     It finds rules that never match or conflict, tests that decide nothing, and approvals that omitting a fact can gain.
-    With --against, it lists all regions of facts whose result changes.
+    With `--against`, it lists all regions of facts whose result changes.
 
     Exit codes: 0 no danger, and everything was decided; 1 a danger, something undecided, or an invalid rulebook; 2
     unusable input.
@@ -76,9 +78,7 @@ def analyse(
     from gate.rulebooks.analysis import analyse as analysed
 
     if scope is not None and against is None:
-        raise OperatorError(
-            "USAGE_INVALID", "--scope says where a version is registered; name the version with --against."
-        )
+        raise OperatorError("USAGE_INVALID", "--scope needs --against with a version that is registered in the scope.")
     read = read_rulebook(file)
     rulebook = read.valid(as_json=as_json)
     other = None if against is None else _other(against, scope, rulebook, home, database_url, as_json=as_json)
@@ -104,7 +104,7 @@ def _other(
         if not Path(named).is_file():
             raise OperatorError(
                 "FILE_UNREADABLE",
-                f"There is no file {named}. To compare with a registered version, name its scope with --scope.",
+                f"There is no file {named}. To compare with a registered version, give its scope with --scope.",
             )
         return read_rulebook(Path(named)).valid(as_json=as_json)
     with instance_at(home, database_url) as instance:
@@ -132,7 +132,7 @@ def _print_finding(at: str, finding: Finding) -> None:
     else:
         say(f"{at}: {finding.severity}: {finding.message}", style=_STYLES[finding.severity])
     if finding.severity == "danger" and not finding.accepted:
-        say(f"    named {finding.name}")
+        say(f"    name: {finding.name}")
     if finding.witness is not None:
         say(f"    for example {compact(finding.witness)}")
 
@@ -179,7 +179,7 @@ def find_flips(rulebook: Rulebook, facts: JsonObject, to: FlipTo) -> list[Flip]:
     """The smallest changes of facts that give a verdict.
 
     Raises:
-        OperatorError: RULEBOOK_TOO_LARGE.
+        OperatorError: `RULEBOOK_TOO_LARGE`.
     """
     # Loaded where it is used: no other command needs the solver.
     from gate.rulebooks.analysis import NotDecided, nearest_flips
@@ -197,14 +197,14 @@ def print_flips(flips: list[Flip], to: FlipTo | None, decision: str) -> None:
 
     Args:
         flips: The changes.
-        to: The verdict that they are to give.
-        decision: The verdict without any.
+        to: The verdict that they must give.
+        decision: The verdict without a change.
     """
     from gate.rulebooks.analysis.flips import MAX_CHANGED
 
     verdict = "another verdict" if to is None or to is FlipTo.ANY else to.value
     if verdict == decision:
-        say(f"  the verdict is {decision} already")
+        say(f"  the verdict is already {decision}")
         return
     if not flips:
         say(f"  no change of at most {MAX_CHANGED} facts gives {verdict}")

@@ -1,4 +1,4 @@
-"""gate rulebook: the subcommands, and those that check, hash, explain, convert and register a rulebook file."""
+"""The subcommands of `gate rulebook`, with `check`, `hash`, `convert`, `register`, and `explain`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from gate.rulebooks.testing.advice import find_fact_warnings
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Check, test, analyze, explain and register rulebook files. Only `register`, `list` and `show` need an "
+    help="Check, test, analyze, explain, and register rulebook files. Only `register`, `list` and `show` need an "
     "instance.",
 )
 
@@ -56,7 +56,7 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Check a rulebook. Errors make it invalid, and warnings point at probable mistakes. Exit codes: 0 valid; 1
-    invalid, or warnings with --strict; 2 the command failed.
+    invalid, or warnings with `--strict`; 2 the command failed.
     """
     read = read_rulebook(file)
     errors = read.authored.errors
@@ -77,13 +77,15 @@ def check(
             but = _but(warnings)
             say(f"{read.name} is a valid rulebook{but}: {body['rulebook_id']} {body['version']}", style="green")
     if strict and warnings and not errors and not as_json:
-        say("--strict: the warnings count as errors.", style="red")
+        say("The warnings count as errors, because of --strict.", style="red")
     raise typer.Exit(1 if errors or (strict and warnings) else 0)
 
 
 @app.command("hash")
 def hash_(file: File, home: Home = DEFAULT_HOME, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Print the hash of a valid rulebook, as records cite it. Descriptions and comments do not change it."""
+    """Print the hash of a valid rulebook, as records cite it. Descriptions and comments do not change it. Exit code 1
+    if it is invalid.
+    """
     rulebook = read_rulebook(file).valid(as_json=as_json)
     if as_json:
         print_json({"rulebook_id": rulebook.rulebook_id, "version": rulebook.version, "hash": rulebook.hash})
@@ -100,7 +102,8 @@ class Form(Enum):
 
 
 To = Annotated[
-    Form, typer.Option(help="wire: Rulebook v1, as requests send it. json or yaml: with $schema and descriptions.")
+    Form,
+    typer.Option(help="`wire`: Rulebook v1, as requests send it. `json` and `yaml`: with $schema and descriptions."),
 ]
 
 
@@ -112,7 +115,9 @@ def convert(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Print a valid rulebook in another form. From YAML to YAML, comments are kept."""
+    """Print a valid rulebook in another form. From YAML to YAML, comments are kept. Exit code 1 if it is invalid, and 2
+    if a comment would be lost.
+    """
     read = read_rulebook(file)
     rulebook, document = read.valid(as_json=as_json), read.document
     if to is Form.WIRE:
@@ -123,7 +128,7 @@ def convert(
         print_json(document.value)
         if document.comments:
             count = "1 comment is" if len(document.comments) == 1 else f"{len(document.comments)} comments are"
-            note(f"{document.name}:{min(document.comments)}: JSON has no comments, so {count} left out from here on.")
+            note(f"{document.name}:{min(document.comments)}: JSON has no comments, so {count} left out.")
 
 
 @app.command()
@@ -141,7 +146,7 @@ def register(
     A registered id and version never get another body. The file's descriptions are stored next to the registration and
     replace earlier ones. They are not authenticated.
 
-    Exit codes: 0 registered, now or before; 1 invalid, or warnings with --strict; 2 the command failed.
+    Exit codes: 0 registered, now or before; 1 invalid, or warnings with `--strict`; 2 the command failed.
     """
     read = read_rulebook(file)
     rulebook = read.valid(as_json=as_json)
@@ -177,7 +182,7 @@ def register(
     else:
         say(f"{named} has been registered in the scope {scope} since {since}: {rulebook.hash}")
     if done.annotated:
-        say("Its descriptions are kept beside it. They are not authenticated: no hash or signature covers them.")
+        say("Its descriptions are stored next to it. They are not authenticated: no hash or signature covers them.")
 
 
 @app.command()
@@ -192,18 +197,23 @@ def explain(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Show the rules in the order in which they are tried. With --facts, show what they decide and why."""
+    """Show the rules in the order in which they are tried. With `--facts`, show what they decide and why.
+
+    Exit codes: 0 shown, for any verdict; 1 the rulebook is invalid; 2 unusable input.
+    """
     read = read_rulebook(file)
     rulebook = read.valid(as_json=as_json)
     if facts is None:
         if flip is not None:
-            raise OperatorError("USAGE_INVALID", "--flip changes facts; name a file that holds them with --facts.")
+            raise OperatorError("USAGE_INVALID", "--flip changes facts; give a file with facts with --facts.")
         _print_rules(rulebook, read, as_json)
         return
     document = read_document(facts, max_depth=MAX_VERIFY_DEPTH, max_values=MAX_VALUES)
     given = document.value
     if not isinstance(given, dict):
-        raise OperatorError("FACTS_INVALID", f"{facts} holds no object; facts are an object of named values.")
+        raise OperatorError(
+            "FACTS_INVALID", f"{facts} does not contain a JSON object; facts are an object of named values."
+        )
     explained = rulebook.evaluator.explain(given)
     rules = explain_rules(rulebook.body, explained.evaluation)
     warnings = document.findings(find_fact_warnings(rulebook.body, given))

@@ -1,4 +1,4 @@
-"""JSON and YAML files, and the lines of what is wrong with them."""
+"""JSON and YAML files, and the lines of their errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gate.errors import FieldError, MaterialRefused
 _SEARCHED: Final = 1024 * 1024
 
 YAML_SUFFIXES: Final = (".yaml", ".yml")
-"""How the names of YAML files end."""
+"""The file name endings of YAML files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,11 @@ class DocumentFile:
     """A JSON or YAML file that was read.
 
     Attributes:
-        name: How messages name it.
+        name: Its name in messages.
         text: Its text.
         value: Its JSON value.
-        yaml_lines: Of YAML: the line of every member and item; None of JSON, whose lines are looked up when needed.
-        comments: Of YAML: its comments, by their lines.
+        yaml_lines: The line of every field and item of YAML; None for JSON, whose lines are found when needed.
+        comments: The comments of YAML by their lines.
     """
 
     name: str
@@ -55,10 +55,10 @@ class DocumentFile:
     comments: Mapping[int, str] = field(default_factory=dict)
 
     def to_yaml(self) -> str:
-        """Its value as YAML; of YAML with its comments.
+        """Its value as YAML, with the comments of a YAML file.
 
         Raises:
-            MaterialRefused: YAML_INVALID: it would be too large, or lose a comment.
+            MaterialRefused: `YAML_INVALID`: the YAML would be too large, or lose a comment.
         """
         from gate.encoding.yaml_text import rewrite_yaml, write_yaml
 
@@ -71,18 +71,18 @@ class DocumentFile:
 
     @property
     def is_yaml(self) -> bool:
-        """Whether it is YAML."""
+        """Whether the file is YAML."""
         return self.yaml_lines is not None
 
     def lines(self, paths: Sequence[str]) -> dict[str, int]:
-        """The line of each path, from 1; that of the nearest object or array around it where it is not there."""
+        """The line of each path, from 1. A path that does not exist has the line of the nearest object around it."""
         lines = self.yaml_lines
         if lines is None:
             return lines_of(self.text, paths)
         return {path: next(lines[one] for one in (*outwards(path), "") if one in lines) for path in paths}
 
     def findings(self, faults: Sequence[FieldError]) -> list[Finding]:
-        """Errors or warnings with their lines, in the order of these."""
+        """Errors or warnings with their lines, sorted by line."""
         # Finding lines reads the whole text.
         lines = self.lines([fault.field for fault in faults]) if faults else {}
         return sorted((Finding(lines[fault.field], fault) for fault in faults), key=lambda finding: finding.line)
@@ -91,17 +91,17 @@ class DocumentFile:
 def read_document(path: Path, *, max_depth: int, max_values: int) -> DocumentFile:
     """Reads a JSON or YAML file, or stdin for `-`.
 
-    A name that ends in .yaml or .yml is that of YAML, one in .json that of JSON. In any other file, and on stdin, JSON
-    begins with a brace.
+    A name with the ending `.yaml` or `.yml` means YAML, and `.json` means JSON. Other files and stdin are JSON if they
+    start with a brace.
 
     Args:
         path: The file.
-        max_depth: How deep its arrays and objects may nest.
-        max_values: How many values it may hold.
+        max_depth: The maximum depth of arrays and objects.
+        max_values: The maximum number of values.
 
     Raises:
-        OperatorError: FILE_UNREADABLE.
-        MaterialRefused: SVC_API_JSON_INVALID or YAML_INVALID: it holds nothing usable.
+        OperatorError: `FILE_UNREADABLE`.
+        MaterialRefused: `SVC_API_JSON_INVALID` or `YAML_INVALID`: the content is unusable.
     """
     content = read_file(path)
     name = "stdin" if str(path) == "-" else str(path)

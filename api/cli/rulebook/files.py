@@ -1,4 +1,4 @@
-"""Rulebooks in files: reading their authoring form, and naming the lines of what is wrong with them."""
+"""Rulebooks in files: reads their authoring form, and finds the line of each error."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RulebookFile:
 
     @property
     def name(self) -> str:
-        """How messages name it."""
+        """Its name in messages."""
         return self.document.name
 
     @property
@@ -55,7 +55,7 @@ class RulebookFile:
                 )
 
     def valid(self, *, as_json: bool) -> Rulebook:
-        """Its rulebook; where that is not valid, prints the errors and exits with 1."""
+        """Returns the rulebook. If it is not valid, prints the errors and exits with 1."""
         errors = self.authored.errors
         if not errors:
             return load(self.authored.body)
@@ -70,8 +70,8 @@ def read_rulebook(path: Path) -> RulebookFile:
     """Reads a rulebook file, or stdin for `-`.
 
     Raises:
-        OperatorError: FILE_UNREADABLE.
-        MaterialRefused: SVC_API_JSON_INVALID or YAML_INVALID: a request could not hold it.
+        OperatorError: `FILE_UNREADABLE`.
+        MaterialRefused: `SVC_API_JSON_INVALID` or `YAML_INVALID`: a request could not contain it.
     """
     # A request holds the rulebook one level deep.
     document = read_document(path, max_depth=MAX_REQUEST_DEPTH - 1, max_values=MAX_REQUEST_VALUES)

@@ -16,14 +16,14 @@ _BEGINNING: Final = b"<?xml"
 
 
 def write_junit(path: Path, runs: Sequence[FileRun | UnusableFile]) -> None:
-    """Writes the results to a file, in place of an earlier one.
+    """Writes the results to a file, and replaces an earlier report.
 
     Raises:
-        OperatorError: FILE_UNWRITABLE: also where the file is there and holds anything but JUnit XML.
+        OperatorError: `FILE_UNWRITABLE`: also if the file exists and is not JUnit XML.
     """
     try:
         if path.is_file() and not path.read_bytes().startswith(_BEGINNING):
-            message = f"{path} holds something other than JUnit XML, and is kept; name another file."
+            message = f"{path} exists and is not JUnit XML; choose another file."
             raise OperatorError("FILE_UNWRITABLE", message)
         path.write_bytes(junit(runs))
     except OSError as error:

@@ -15,7 +15,7 @@ from gate.rulebooks.testing.shares import Share
 
 
 def measure_all(runs: Sequence[FileRun], *, coverage: bool, mutation: bool) -> list[Measured]:
-    """Measures each rulebook by all of its cases, in whichever files they are."""
+    """Measures each rulebook by all its cases from all files."""
     by_hash: dict[str, list[FileRun]] = {}
     for run in runs:
         by_hash.setdefault(run.rulebook.hash, []).append(run)
@@ -57,7 +57,7 @@ def _tell_coverage(found: Measured, coverage: Coverage) -> None:
     for impossible in coverage.impossible:
         say(f"  impossible, and not counted: {impossible.goal.description}", style="dim")
     if found.undecided:
-        say(f"  not decided which facts close the holes: {found.undecided}", style="yellow")
+        say(f"  not decided which facts close the gaps: {found.undecided}", style="yellow")
 
 
 def _closing(hole: GoalResult) -> Iterator[str]:
@@ -77,9 +77,9 @@ def _tell_mutation(name: str, mutation: MutationReport) -> None:
     for unjudged in mutation.undecided:
         say(f"  not decided: {unjudged.mutant.description}: {unjudged.reason}")
     if mutation.cut:
-        say("  There are more mutants than are tried.", style="yellow")
+        say("  Not all mutants were tried, because there are too many.", style="yellow")
     if mutation.failing:
-        say(f"  {counted(len(mutation.failing), 'case')} that do not hold killed nothing.")
+        say(f"  {counted(len(mutation.failing), 'failing case')} killed no mutant.")
 
 
 def _words(outcome: Outcome) -> str:

@@ -1,4 +1,4 @@
-"""gate rulebook cases: boundary cases with today's answers, for a person to confirm; and writing files of cases."""
+"""`gate rulebook cases`: write boundary cases with today's answers, for a person to confirm."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from gate.rulebooks.testing.proposals import boundary_cases, document_of
 def propose_cases(
     file: File,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The new file, YAML or JSON by its name. - writes YAML to stdout.")
+        Path,
+        typer.Option("--output", "-o", help="The new file. Its name selects YAML or JSON. Default: stdout, as YAML."),
     ] = Path("-"),
     home: Home = DEFAULT_HOME,
     database_url: DatabaseUrl = None,
@@ -32,16 +33,16 @@ def propose_cases(
     """Write boundary cases of a rulebook: at, below and above thresholds; listed and unlisted; absent, null, another
     type.
 
-    Each case expects today's answer of the rulebook. Read them, and correct those that should differ.
+    Each case expects the answer that the rulebook gives now. Check the cases, and correct wrong answers.
     """
     if str(file) == "-":
-        raise OperatorError("USAGE_INVALID", "Cases name the file of their rulebook; name a file instead of stdin.")
+        raise OperatorError("USAGE_INVALID", "Cases state the file of their rulebook; give a file instead of stdin.")
     rulebook = read_rulebook(file).valid(as_json=as_json)
     try:
         cases = boundary_cases(rulebook)
     except NotDecided as error:
         raise OperatorError("RULEBOOK_TOO_LARGE", f"No facts can be found for {file}: {error}.") from error
-    about = "Boundary cases with the answers of the rulebook. Confirm that each answer is the right one."
+    about = "Boundary cases with the answers of the rulebook. Confirm that each answer is right."
     if as_json:
         print_json(document_of(str(file), cases, about))
     else:
@@ -52,13 +53,13 @@ def write_cases(path: Path, rulebook: str, cases: Sequence[Case], about: str) ->
     """Writes cases to a new file, or to stdout for `-`.
 
     Args:
-        path: The file; YAML where its name ends in .yaml or .yml, else JSON.
+        path: The file: YAML if its name ends in `.yaml` or `.yml`, else JSON.
         rulebook: The file of the rulebook.
         cases: The cases.
         about: A comment for readers.
 
     Raises:
-        OperatorError: FILE_UNWRITABLE.
+        OperatorError: `FILE_UNWRITABLE`.
     """
     # Loaded where it is used, as when reading.
     from gate.encoding.yaml_text import write_yaml
@@ -74,7 +75,7 @@ def write_cases(path: Path, rulebook: str, cases: Sequence[Case], about: str) ->
         with path.open("x", encoding="utf-8") as written:
             written.write(text)
     except FileExistsError as error:
-        raise OperatorError("FILE_UNWRITABLE", f"{path} is there already; name a new file.") from error
+        raise OperatorError("FILE_UNWRITABLE", f"{path} already exists; choose a new file.") from error
     except OSError as error:
         raise OperatorError("FILE_UNWRITABLE", f"{path} cannot be written: {error.strerror}.") from error
     note(f"Wrote {counted(len(cases), 'case')} to {path}.")

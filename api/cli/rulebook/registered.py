@@ -1,4 +1,4 @@
-"""gate rulebook list, show: the versions that a scope has registered, and one of them, printed or written to a file."""
+"""`gate rulebook list` and `show`: list the versions that a scope has registered, and print or write one of them."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def list_rulebooks(
             each.rulebook_id,
             each.version,
             minute(each.registered_at),
-            "leads here" if each.hash in in_force else None,
+            "active" if each.hash in in_force else None,
             each.hash,
         ]
         for each in shown
     ]
     table(["rulebook", "version", "registered (UTC)", "route", "hash"], rows)
     if more:
-        note(f"There are more than these {_LISTED:,}.")
+        note(f"Only the latest {_LISTED:,} are listed; there are more.")
     if shown:
         command = f"gate rulebook show RULEBOOK_ID --scope {scope} --version VERSION --output FILE"
-        note(f"To draft the next version: `{command}`.")
+        note(f"To start the next version from one of them: `{command}`.")
 
 
 def show(
@@ -89,18 +89,16 @@ def show(
 
 
 def _unknown(scope: str, asked: RulebookPointer, error: RulebookRefused) -> OperatorError:
-    """What the service says of a reference in a request, for a person who named it by options."""
+    """The service's error about a reference in a request, in the terms of the command's options."""
     known = ", ".join(error.details.get("registered_versions", ()))
     if not known:
-        there = "No version of it is registered in the scope"
+        there = "The scope has registered no version of it"
     elif "version" in asked:
-        there = f"It is no registered version. Registered are, newest first: {known}"
+        there = f"This version is not registered. Registered versions, newest first: {known}"
     else:
-        there = f"It has no route, so name a version with --version. Registered are, newest first: {known}"
+        there = f"It has no route, so give a version with --version. Registered versions, newest first: {known}"
     named = " ".join(str(name) for name in asked.values())
-    return OperatorError(
-        error.code, f"{named}: {there}. `gate rulebook list --scope {scope}` shows what is registered."
-    )
+    return OperatorError(error.code, f"{named}: {there}. `gate rulebook list --scope {scope}` lists all rulebooks.")
 
 
 def _write(file: Path, text: str) -> None:
@@ -113,6 +111,6 @@ def _write(file: Path, text: str) -> None:
         with file.open("x", encoding="utf-8") as made:
             made.write(text)
     except FileExistsError as error:
-        raise OperatorError("RULEBOOK_EXISTS", f"{file} exists already; choose another file.") from error
+        raise OperatorError("RULEBOOK_EXISTS", f"{file} already exists; choose another file.") from error
     except OSError as error:
         raise OperatorError("RULEBOOK_UNWRITABLE", f"{file} cannot be written: {error.strerror}.") from error

@@ -1,4 +1,4 @@
-"""The results of `gate rulebook test` as a JSON document; schemas/rulebook-test-report.schema.json."""
+"""The results of `gate rulebook test` as a JSON document, as in `schemas/rulebook-test-report.schema.json`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gate.rulebooks.testing.failures import Reason
 
 
 def report(runs: Sequence[FileRun | UnusableFile], measured: Sequence[Measured]) -> dict[str, object]:
-    """The report on files of cases, in their order, and on what they cover."""
+    """The report on files of cases, in their order, and on their coverage."""
     ok = all(isinstance(each, FileRun) and not each.failures for each in runs)
     files = [_unusable(each) if isinstance(each, UnusableFile) else _file(each) for each in runs]
     coverage = [coverage_report(each) for each in measured if each.coverage is not None]

@@ -1,4 +1,4 @@
-"""Running files of cases: reading a file and its rulebook, and the line of each case that does not hold."""
+"""Runs files of cases: reads a file and its rulebook, and finds the line of each failing case."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gate.rulebooks.testing.runs import CaseResult, run
 
 # Facts stand in a case, which stands in the list of cases of the document.
 MAX_DEPTH: Final = MAX_FACTS_DEPTH + 3
-"""How deep a file of cases nests at most."""
+"""The maximum depth of a file of cases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class CaseRun:
     Attributes:
         line: The line of its name.
         result: Its result.
-        reasons: Why it does not hold; none where it holds.
+        reasons: Why it does not hold; empty if it holds.
     """
 
     line: int
@@ -69,8 +69,8 @@ class UnusableFile:
     Attributes:
         name: The file of cases.
         error: Why.
-        faulty_name: The file at fault: the one of the cases, or that of their rulebook.
-        findings: The members at fault, where the fault lies in single members.
+        faulty_name: The file with the fault: the file of the cases, or of their rulebook.
+        findings: The fields with faults, if single fields are at fault.
     """
 
     name: str
@@ -80,7 +80,7 @@ class UnusableFile:
 
 
 def run_file(path: Path) -> FileRun | UnusableFile:
-    """Runs the cases of a file, or those on stdin for `-`, which name their rulebook relative to the working folder."""
+    """Runs the cases in a file, or from stdin for `-`, where paths of rulebooks are relative to the current folder."""
     name = "stdin" if str(path) == "-" else str(path)
     try:
         document = read_document(path, max_depth=MAX_DEPTH, max_values=MAX_VALUES)

@@ -1,4 +1,4 @@
-"""gate rulebook test: runs cases against their rulebooks, and explains those that do not hold. Needs no instance."""
+"""`gate rulebook test`: run cases against their rulebooks, and explain failing cases. Needs no instance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ from gate.drafting.measuring import Measured
 from gate.errors import OperatorError
 
 Files = Annotated[
-    list[Path], typer.Argument(help="Files of cases. Each states its rulebook. Use - for stdin.", show_default=False)
+    list[Path],
+    typer.Argument(
+        help="Files of cases. Each states its rulebook by a path relative to the file. Use - "
+        "for stdin, relative to the current directory.",
+        show_default=False,
+    ),
 ]
 
 
@@ -51,7 +56,7 @@ def run_tests(
 
     A failing case is printed with the rules and tests that made the difference.
 
-    Exit codes: 0 all cases pass; 1 a case fails, or there are warnings with --strict; 2 a file or its rulebook is
+    Exit codes: 0 all cases hold; 1 a case fails, or there are warnings with `--strict`; 2 a file or its rulebook is
     unusable. The other files still run.
     """
     runs = [run_file(file) for file in files]
@@ -67,7 +72,7 @@ def run_tests(
         for one in measured:
             tell(one)
         if strict and (any(each.warnings for each in usable) or not all(one.complete for one in measured)):
-            say("--strict: warnings, holes and surviving mutants count as failures.", style="red")
+            say("Warnings, gaps and surviving mutants count as failures, because of --strict.", style="red")
     if junit is not None:
         write_junit(junit, runs)
     incomplete = any(each.warnings for each in usable) or not all(one.complete for one in measured)
@@ -80,12 +85,12 @@ def run_tests(
 
 def _write_missing(path: Path, measured: Sequence[Measured]) -> None:
     if len(measured) != 1:
-        raise OperatorError("USAGE_INVALID", "--write-missing takes the cases of one rulebook at a time.")
+        raise OperatorError("USAGE_INVALID", "--write-missing needs cases of a single rulebook.")
     cases = measured[0].missing()
     if not cases:
-        note("The cases leave no hole, so --write-missing wrote nothing.")
+        note("The cases leave no gap, so --write-missing wrote nothing.")
         return
-    write_cases(path, measured[0].name, cases, "Cases that close holes. Confirm that each answer is the right one.")
+    write_cases(path, measured[0].name, cases, "Cases that close gaps. Confirm that each answer is right.")
 
 
 def _tell(run: FileRun | UnusableFile) -> None:

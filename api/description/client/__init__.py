@@ -1,18 +1,18 @@
-"""Generates `gate/client/api` from the OpenAPI document, which stays the one place that says what the service takes.
+"""Generates `gate/client/api` from the OpenAPI document, which is the only description of the service's interface.
 
-    names          what the document leaves open: Python names, and shapes that it shows from afar
-    components     the document's components under these names
+    names          details that the document lacks: Python names, and more exact types
+    components     the document's components with these names
     schemas        JSON Schemas as annotations
     operations     the operations, read from the document
     typed_dicts    the module of types
     functions      the module of operations
     methods        the module of both endpoint classes
-    modules        the three as texts
+    modules        the text of these modules
     text           descriptions as docstrings and comments
 
-`python -m api.description.client`, called by `make client`, writes the modules. A construct that the generator does not
-know stops it with a sentence: nothing of the document is left out silently. An operation with `x-client: false` is left
-out: it is for clients of another protocol.
+`make client` runs `python -m api.description.client`, which writes the modules. The generator stops with an error at a
+construct that it does not know, so it never drops a part of the document silently. It leaves out an operation with
+`x-client: false`, which is for clients of another protocol.
 """
 
 from api.description.client.components import Unsupported

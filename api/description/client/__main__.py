@@ -14,12 +14,12 @@ FOLDER: Final = Path(gate.__file__).parent / "client" / "api"
 
 
 def main() -> int:
-    """Writes the modules; 1, and leaves them as they are, where the document says what the generator does not know."""
+    """Writes the modules. Returns 1 and changes nothing if the generator does not know a part of the document."""
     try:
         # The client does not depend on the address of a service.
         made = sources(openapi_document("https://gate.example"))
     except Unsupported as error:
-        sys.stderr.write(f"The client stays as it is. {error}\n")
+        sys.stderr.write(f"The client was not changed. {error}\n")
         return 1
     FOLDER.mkdir(exist_ok=True)
     for name, text in made.items():

@@ -1,4 +1,4 @@
-"""The components of an OpenAPI document, read through the client's vocabulary. Pure."""
+"""Reads the components of an OpenAPI document with the client's vocabulary. Pure."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ Placed = tuple[str, Schema | bool]
 """A schema with its place in the document."""
 
 Found = tuple[str, Schema]
-"""The schema that is meant, with its place."""
+"""The effective schema, with its place."""
 
 Members = tuple[dict[str, list[Placed]], set[str]]
-"""The members that an object may have, each with all that is said of it, and those that it always has."""
+"""The fields that an object may have, each with all its schemas, and the fields that it always has."""
 
 
 class Unsupported(ValueError):
-    """The document, or the vocabulary, says something that the generator cannot put into Python."""
+    """The document, or the vocabulary, has something that the generator cannot express in Python."""
 
 
 class Components:
     """The schemas of a document by their places."""
 
     def __init__(self, schemas: Mapping[str, Schema], names: Names) -> None:
-        """Holds the vocabulary to the document.
+        """Checks the vocabulary against the document.
 
         Args:
             schemas: The document's components.
@@ -58,7 +58,7 @@ class Components:
             self.at(place)
 
     def at(self, place: str) -> Schema:
-        """The schema at a place, as the document has it.
+        """The schema at a place of the document.
 
         Raises:
             Unsupported: There is none.
@@ -73,27 +73,27 @@ class Components:
         return schema
 
     def name(self, place: str) -> str:
-        """The name of the type at a place: the vocabulary's, or that of the component and the members on the way."""
+        """The name of the type at a place, from the vocabulary or from the names of the component and its fields."""
         if place in self._names.types:
             return self._names.types[place]
         parent, _, member = place.rstrip("[]{}").rpartition(".")
         return self.name(parent) + _pascal(member) if parent else _pascal(member)
 
     def is_fixed(self, place: str) -> bool:
-        """Whether constants there are typed as the word that they are."""
+        """Whether constants there have their only word as their type."""
         return place.partition(".")[0] in self._names.fixed
 
     def resolved(self, place: str, schema: Schema | bool) -> Found:
-        """The schema that is meant, with its place: references and the vocabulary are followed.
+        """Follows references and the vocabulary to the effective schema and its place.
 
         Raises:
-            Unsupported: The schema holds a keyword that the generator does not know.
+            Unsupported: The schema has a keyword that the generator does not know.
         """
         schema = _known(place, schema)
         meant = self._names.meant.get(place)
         if isinstance(meant, str):
             if lost := schema.get("properties", {}).keys() - self.at(meant).get("properties", {}).keys():
-                raise Unsupported(f"{place} has {_listed(lost)}, which {meant} in its stead does not have.")
+                raise Unsupported(f"{place} has {_listed(lost)}, but its replacement {meant} does not.")
             return self.resolved(meant, self.at(meant))
         if meant is not None:
             schema = meant
@@ -101,24 +101,24 @@ class Components:
             return place, schema
         target = str(schema["$ref"]).removeprefix(_PREFIX)
         if beside := schema.keys() & _STRUCTURE - {"$ref"}:
-            raise Unsupported(f"{place} says {_listed(beside)} beside its reference to {target}.")
+            raise Unsupported(f"{place} has {_listed(beside)} next to its reference to {target}.")
         return self.resolved(target, self.at(target))
 
     def has_views(self, place: str) -> bool:
-        """Whether callers may be answered with less of what stands there."""
+        """Whether answers may have only a part of the fields there."""
         return place in self._names.views
 
     def without_views(self, alternatives: list[Schema]) -> list[Schema]:
-        """Alternatives without those that are views of another: the type of that one holds them."""
+        """The alternatives without views of another alternative, whose type includes them."""
         told = [str(one.get("$ref", "")).removeprefix(_PREFIX) for one in alternatives]
         views = {view for name in told for view in self._names.views.get(name, ())}
         return [one for one, name in zip(alternatives, told, strict=True) if name not in views]
 
     def members(self, place: str, schema: Schema) -> Members:
-        """The members of an object: its own and those of its parts; where it has views, those of each.
+        """The fields of an object, including those of its parts and of all its views.
 
         Raises:
-            Unsupported: A condition speaks of members that the object does not describe, or such are required.
+            Unsupported: A condition uses or requires fields that the object does not describe.
         """
         own = self._members(place, schema)
         views = self._names.views.get(place)
@@ -136,7 +136,7 @@ class Components:
             # What is only required here is described by the object that this is a condition of.
             return _either(branches) if branches else ({}, always)
         if strange := always.union(*(more.keys() | needed for more, needed in branches)) - found.keys():
-            raise Unsupported(f"{place} speaks of {_listed(strange)} and does not describe it.")
+            raise Unsupported(f"{place} uses {_listed(strange)}, but does not describe it.")
         return found, always
 
 
@@ -164,7 +164,7 @@ def _known(place: str, schema: object) -> Schema:
     if not isinstance(schema, Mapping):
         raise Unsupported(f"{place} is {schema!r}, which the generator does not know as a schema.")
     if unknown := schema.keys() - _STRUCTURE - _IGNORED:
-        raise Unsupported(f"{place} says {_listed(unknown)}, which the generator does not know.")
+        raise Unsupported(f"{place} has {_listed(unknown)}, which the generator does not know.")
     return cast("Schema", schema)
 
 

@@ -1,4 +1,4 @@
-"""The operations of a document as the text of a module of functions, each of which gives a call."""
+"""Writes the operations of a document as a module of functions. Each function returns a call."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from api.description.client.operations import JSON, Argument, Operation
 from api.description.client.text import comment, docstring, imports, sentence
 
 _HEAD: Final = '''\
-"""Every operation of the service as a function that gives its `Call`, named as in the OpenAPI document. Pure.
+"""Every operation of the service as a function that returns its `Call`, with the names of the OpenAPI document. Pure.
 
     call = decide(request, idempotency_key="order-77")
     call.body       # the canonical JSON of the request
 
-What an operation needs is positional, and what it takes besides goes by name; what is None is left out, and the service
-chooses. Arguments that no service could be sent, or that would lead to another endpoint, are refused here with
-RequestRefused, SVC_API_REQUEST_INVALID; bodies that are no I-JSON with MaterialRefused, SVC_API_JSON_INVALID. All else
-the service judges.
+Required arguments are positional, and optional ones are keywords. An argument of None is not sent, and the service uses
+its default. A function raises `RequestRefused` (`SVC_API_REQUEST_INVALID`) for an argument that cannot be sent, or that
+would lead to another endpoint. It raises `MaterialRefused` (`SVC_API_JSON_INVALID`) for a body that is not I-JSON. The
+service checks everything else.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _IMPORTED: Final = {
     "gate.client.transport.building": ("call", "member", "readiness", "retry_handle"),
     "gate.client.transport.calls": ("Call", "text"),
 }
-_BODY_REFUSED: Final = "MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object."
-_REFUSED: Final = "RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent."
+_BODY_REFUSED: Final = "MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object."
+_REFUSED: Final = "RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent."
 
 
 def functions(tags: Mapping[str, Iterable[Operation]], types: Iterable[str]) -> str:
@@ -45,7 +45,7 @@ def functions(tags: Mapping[str, Iterable[Operation]], types: Iterable[str]) -> 
     words = {each.name: each.elsewhere for operation in made for each in operation.arguments if each.elsewhere}
     body = f"__all__ = [{', '.join(sorted(repr(operation.name) for operation in made))}]\n\n"
     for name, elsewhere in words.items():
-        body += comment(f"These words lead to other endpoints where a {name} stands in a path.")
+        body += comment(f"In the place of a {name} in a path, these words lead to other endpoints.")
         body += f"{_constant(name)}: Final = frozenset({{{', '.join(map(repr, elsewhere))}}})\n"
     for heading, group in tags.items():
         body += f"\n\n{comment(heading)}"
@@ -59,8 +59,8 @@ def parameters(operation: Operation, *, given: str | None = None, left_out: str 
 
     Args:
         operation: The operation.
-        given: An argument by name that this overload needs.
-        left_out: One that this overload does not take.
+        given: A keyword argument that this overload requires.
+        left_out: An argument that this overload does not have.
     """
     told = []
     for each in operation.arguments:

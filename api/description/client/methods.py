@@ -1,4 +1,4 @@
-"""The operations of a document as the text of a module of classes, which have them as methods."""
+"""Writes the operations of a document as a module of classes with methods."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from api.description.client.operations import Operation
 from api.description.client.text import comment, imports
 
 _HEAD: Final = '''\
-"""Every endpoint as a method: the operations of `gate.client.operations`, sent and awaited.
+"""Every endpoint as a method, which sends the operation of `gate.client.operations` and returns the answer.
 
-Each operation is described once: its signature, types and description hold for both clients.
+Each operation is described once. Its signature, types, and description are the same for both clients.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _IMPORTED: Final = {
 
 
 def methods(tags: Mapping[str, Iterable[Operation]], types: Iterable[str]) -> str:
-    """The module of both classes; as `functions`."""
+    """The module of both classes, with the same arguments as `functions`."""
     body = ""
     for name, kind, define, who in (
         ("Endpoints", "Endpoint", "def", "threads"),

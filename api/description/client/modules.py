@@ -1,4 +1,4 @@
-"""The modules of `gate/client/api`, each as its text."""
+"""The texts of the modules of `gate/client/api`."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ _TOP: Final = (
     "# generator, in api/description/client.\n"
 )
 _PACKAGE: Final = '''\
-"""The client's surface, generated from the OpenAPI document by `make client`; nothing here is written by hand.
+"""The client's interface, which `make client` generates from the OpenAPI document. Do not edit it by hand.
 
-    types         the shapes of what is sent and answered
-    operations    every operation as a function that gives its call
+    types         the types of requests and responses
+    operations    every operation as a function that returns its call
     endpoints     every operation as a method, for threads and for asyncio
 
-Programs take these from `gate.client`, as `gate.client.types`, `gate.client.operations` and the methods of a client.
+Programs use these from `gate.client`: as `gate.client.types`, `gate.client.operations`, and the methods of a client.
 """
 '''
 
 
 def sources(document: Document, names: Names = NAMES) -> dict[str, str]:
-    """The text of each module by the name of its file; `ruff format` gives it its lines.
+    """The text of each module by the name of its file, before `ruff format`.
 
     Args:
         document: The OpenAPI document.
         names: The vocabulary of the client.
 
     Raises:
-        Unsupported: The document says something that the generator does not know, or the vocabulary something that the
-            document does not.
+        Unsupported: The document has something that the generator does not know, or the vocabulary does not fit the
+            document.
     """
     types = Types(document["components"]["schemas"], names)
     tags = operations(document, types, names)

@@ -1,7 +1,7 @@
-"""What the OpenAPI document leaves open: names in Python, and shapes that it shows from afar.
+"""Details that the OpenAPI document lacks: names in Python, and more exact types.
 
-A place is a component, or what lies within one: `Status`, `AuditChain.verification` (a member),
-`KeyRegistry.keys[]` (the items of an array), `RuntimeConfig.modes{}` (the additional members of an object).
+A place is a component or a part of one: `Status`, `AuditChain.verification` (a field), `KeyRegistry.keys[]` (the items
+of an array), `RuntimeConfig.modes{}` (the additional fields of an object).
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ class Names:
     """The vocabulary of a client.
 
     Attributes:
-        types: Places whose type has another name than the component, or the parent type with the member. A place with
-            an enum makes its words a type of that name, wherever they occur.
-        meant: Places that say less than is known: the place that says more, or the schema that holds.
-        views: Components that callers may be answered in other views: the components of these.
-        fixed: Components whose constants are typed as the one word that they are. Others are labels that a later
-            release may change, and plain strings.
-        headers: Header parameters that callers may give, by their names in Python.
-        left_out: Header parameters that they have no use for.
-        bodies: Bodies that are not called `request`: the component, and the name of the argument.
-        alone: Operations that answer with one entry where a query parameter is given: that parameter.
-        forms: Operations that answer in several media types: the functions that ask for each type but one.
-        advice: What a caller of Python has to know of an argument besides.
+        types: The names of types at places, if they differ from the names of the component and its fields. A place
+            with an enum gives its name to all equal enums.
+        meant: The place or schema to use for a place that the document describes less exactly.
+        views: The components of the views of a component.
+        fixed: The components whose constants have their only word as their type. Other constants are labels that a
+            later release may change, and are plain strings.
+        headers: The header parameters that callers may give, by their names in Python.
+        left_out: The header parameters that callers do not need.
+        bodies: The argument names of bodies that are not called `request`, by their components.
+        alone: The query parameters that make an operation answer with a single entry, by operation.
+        forms: The functions for all media types of an operation but the first.
+        advice: Additional advice about arguments for callers in Python.
     """
 
     types: Mapping[str, str] = field(default_factory=dict)
@@ -295,8 +295,8 @@ NAMES: Final = Names(
         },
     },
     advice={
-        "idempotency_key": "Without a key, the client makes one for this call and its own retries; only a key of "
-        "yours makes a retry after a crash safe."
+        "idempotency_key": "Without a key, the client makes one for this call and its own retries. Only your own key "
+        "makes a retry after a crash safe."
     },
 )
 """The vocabulary of `gate.client`."""

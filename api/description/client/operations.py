@@ -1,4 +1,4 @@
-"""The operations of an OpenAPI document, as a caller of Python meets them."""
+"""The operations of an OpenAPI document, as callers in Python see them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Argument:
         annotation: Its type.
         is_required: Whether a call needs it.
         description: As in the document, with the service's default and the vocabulary's advice.
-        elsewhere: Of a member of a path: the words that lead to other endpoints in its place.
+        elsewhere: The words that lead to other endpoints in the place of this path parameter.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Argument:
 
     @property
     def is_by_name(self) -> bool:
-        """Whether it is given by its name alone."""
+        """Whether it is a keyword argument."""
         return self.place in ("query", "header")
 
 
@@ -64,11 +64,11 @@ class Answer:
 
     Attributes:
         annotation: The type of its body.
-        alone: Its type where the argument `only` asks for one entry.
-        only: That argument.
+        alone: Its type if the argument `only` asks for one entry.
+        only: The argument that asks for one entry.
         description: As in the document.
         media_type: The media type of its body.
-        statuses: The statuses that it comes with.
+        statuses: Its statuses.
     """
 
     annotation: str
@@ -80,24 +80,24 @@ class Answer:
 
     @property
     def may_be_an_error(self) -> bool:
-        """Whether it comes with a status that errors have as well."""
+        """Whether it may have a status that errors have too."""
         return max(self.statuses) >= 400
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation; where it answers in several media types, with one of them.
+    """One operation with one of its media types.
 
     Attributes:
         name: Its name in Python.
         operation_id: Its name in the document.
         method: GET or POST.
-        path: Its path, parameters in braces.
+        path: Its path, with parameters in braces.
         summary: The description in a line.
         description: The description in paragraphs.
-        arguments: Those of the path, then the body, then those by name, each in the order of the document.
+        arguments: The arguments: path parameters, the body, and keywords, each in the order of the document.
         answer: Its answer.
-        credential: The credential that it is sent with.
+        credential: The credential that the client sends.
     """
 
     name: str
@@ -111,7 +111,7 @@ class Operation:
     credential: str | None
 
     def sent_in(self, place: str) -> list[Argument]:
-        """The arguments that are sent in one place."""
+        """The arguments for one place, such as the query."""
         return [argument for argument in self.arguments if argument.place == place]
 
 
@@ -120,11 +120,11 @@ def operations(document: spec.Document, types: Types, names: Names) -> dict[str,
 
     Args:
         document: The OpenAPI document.
-        types: Collects the types that the operations need: first those that are sent, then those that are answered.
+        types: Collects the types that the operations need: first those of requests, then those of responses.
         names: The vocabulary of the client.
 
     Raises:
-        Unsupported: An operation says something that the generator does not know.
+        Unsupported: An operation has something that the generator does not know.
     """
     tags = [tag["name"] for tag in document["tags"]]
     told = [(path, method, each) for path, item in document["paths"].items() for method, each in item.items()]
@@ -179,7 +179,7 @@ class _Reader:
         if (body := told.get("requestBody")) is None:
             return
         schema = _media(told, body)[1]["schema"]
-        use = Use(f"What is sent: {told['tags'][0]}", is_sent=True)
+        use = Use(f"Requests: {told['tags'][0]}", is_sent=True)
         typed = self._types.annotation(f"{told['operationId']}.body", schema, use)
         # To a type checker, a body that comes from a file or is made of parts is a mapping.
         annotation = f"{typed.removesuffix(' | Mapping[str, Json]')} | Mapping[str, object]"
@@ -205,7 +205,7 @@ class _Reader:
             raise Unsupported(f"{operation}: {sent_as} is {annotation}, which is not sent in a {place}.")
         if schema.get("format") == "date-time":
             annotation += " | datetime"
-        default = f"None leaves it at {str(schema['default']).lower()}." if "default" in schema else ""
+        default = f"None means {str(schema['default']).lower()}." if "default" in schema else ""
         description = " ".join(filter(None, (told["description"], default, self._names.advice.get(name))))
         elsewhere = self._elsewhere(path, sent_as) if place == "path" else ()
         return Argument(name, sent_as, place, annotation, place == "path", description, elsewhere)
@@ -237,13 +237,13 @@ class _Reader:
     def _answer(self, told: spec.Operation, media_type: str, media: spec.MediaType) -> Answer:
         name, answer = told["operationId"], told["responses"][_good(told)]
         schema, only = media["schema"], self._names.alone.get(name)
-        use = Use(f"What is answered: {told['tags'][0]}")
+        use = Use(f"Responses: {told['tags'][0]}")
         found = [
             self._types.annotation(f"{name}.answer", one, use)
             for one in ([schema] if only is None else schema["anyOf"])
         ]
         if len(found) != (1 if only is None else 2) or any(" | " in each for each in found):
-            raise Unsupported(f"{name} answers {' | '.join(found)}; say in names.py when it answers which.")
+            raise Unsupported(f"{name} answers {' | '.join(found)}; add the condition of each to names.py.")
         # What is said of one form is said of its schema.
         description = schema.get("description") if name in self._names.forms else None
         made = Answer(
@@ -255,7 +255,7 @@ class _Reader:
             _statuses(told, schema),
         )
         if made.may_be_an_error and not self._types.always_has(schema, _TELLTALE):
-            raise Unsupported(f"{name} gives its answer with an error's status, and without {_TELLTALE}.")
+            raise Unsupported(f"{name} has an answer with an error's status, and without the field {_TELLTALE}.")
         return made
 
 
@@ -265,18 +265,18 @@ def _check(path: str, method: str, told: spec.Operation, tags: list[str]) -> Non
         raise Unsupported(f"{path} has {method}, which the client does not send.")
     name = told.get("operationId", f"{method.upper()} {path}")
     if missing := _NEEDED - told.keys():
-        raise Unsupported(f"{name} does not say {', '.join(sorted(missing))}.")
+        raise Unsupported(f"{name} lacks {', '.join(sorted(missing))}.")
     if unknown := told.keys() - _KNOWN:
-        raise Unsupported(f"{name} says {', '.join(sorted(unknown))}, which the generator does not know.")
+        raise Unsupported(f"{name} has {', '.join(sorted(unknown))}, which the generator does not know.")
     if len(told["tags"]) != 1 or told["tags"][0] not in tags:
-        raise Unsupported(f"{name} has not one tag of the document's list.")
+        raise Unsupported(f"{name} does not have exactly one tag of the document's list.")
     if _schemes(told) not in _CREDENTIALS:
-        raise Unsupported(f"{name} takes {', '.join(_schemes(told))}, which the client does not have.")
+        raise Unsupported(f"{name} needs {', '.join(_schemes(told))}, which the client does not have.")
     has_handle = any(
         _HANDLE in (each.get("name"), each.get("$ref", "").rpartition("/")[2]) for each in told["parameters"]
     )
     if method == "post" and told["x-access"] not in _READING and not has_handle:
-        raise Unsupported(f"{name} writes without an idempotency key, and so could not be sent again.")
+        raise Unsupported(f"{name} writes without an idempotency key, so it could not be retried.")
     if _good(told) not in told["responses"]:
         raise Unsupported(f"{name} has no answer with the status 200 or 202.")
 

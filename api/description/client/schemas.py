@@ -1,4 +1,4 @@
-"""JSON Schemas as Python types: an object with members becomes a TypedDict, all else an annotation."""
+"""Converts JSON Schemas to Python types: objects with fields to a TypedDict, all others to an annotation."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from gate.encoding.strict_json import Json
 
 _SCALARS: Final = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 
-_VIEWS: Final = "Callers may be answered with less: members that only some views have are not required."
+_VIEWS: Final = "Views may have fewer fields, so fields that only some views have are not required."
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a type is needed for.
+    """The use of a type.
 
     Attributes:
-        heading: The heading under which it stands.
-        is_sent: Whether callers make the value: they may then give any mapping for an open object.
+        heading: The heading of its section.
+        is_sent: Whether callers create the value. They may then use any mapping for an open object.
     """
 
     heading: str = ""
@@ -31,7 +31,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of a TypedDict."""
+    """A field of a TypedDict."""
 
     name: str
     annotation: str
@@ -50,10 +50,10 @@ class Shape:
 
 
 class Types:
-    """The types that a document needs, collected while annotations are asked for."""
+    """Collects the types that a document needs while it makes annotations."""
 
     def __init__(self, schemas: Mapping[str, Schema], names: Names) -> None:
-        """Begins with the enums that have a name.
+        """Starts with the named enums.
 
         Args:
             schemas: The document's components.
@@ -71,19 +71,19 @@ class Types:
 
     @property
     def shapes(self) -> list[Shape]:
-        """The TypedDicts, each after those that it holds."""
+        """The TypedDicts in order, each after the ones it contains."""
         return list(self._shapes.values())
 
     def annotation(self, place: str, schema: Schema | bool, use: Use) -> str:
-        """The annotation of a value; the TypedDicts in it are collected.
+        """The annotation of a value. Every TypedDict in it is collected.
 
         Args:
-            place: Where its schema stands in the document.
+            place: The place of its schema in the document.
             schema: Its schema.
-            use: What it is needed for.
+            use: Its use.
 
         Raises:
-            Unsupported: The schema, or one in it, says something that the generator does not know.
+            Unsupported: The schema, or one in it, has something that the generator does not know.
         """
         return self._union([(place, schema)], use)
 
@@ -107,7 +107,7 @@ class Types:
             yield self._constant(place, schema["const"])
         elif "anyOf" in schema and not _only_requires(schema["anyOf"]):
             if beside := schema.keys() & {"type", "properties", "allOf", "then", "else"}:
-                raise Unsupported(f"{place} says {', '.join(sorted(beside))} beside anyOf.")
+                raise Unsupported(f"{place} has {', '.join(sorted(beside))} next to anyOf.")
             for number, one in enumerate(self._components.without_views(schema["anyOf"]), 1):
                 yield from self._parts(f"{place}.alternative_{number}", one, use)
         elif schema.keys() & {"type", "properties", "allOf", "then", "else"}:
@@ -146,7 +146,9 @@ class Types:
             )
             self._shapes[name] = Shape(name, use.heading, self._told(place, schema), made)
         elif self._known[name] != (place, schema):
-            raise Unsupported(f"{place} would be the type {name}, as is {self._known[name][0]}; name it in names.py.")
+            raise Unsupported(
+                f"{place} would be the type {name}, which is already {self._known[name][0]}; add a name to names.py."
+            )
         return name
 
     def _told(self, place: str, schema: Schema) -> str:

@@ -1,4 +1,4 @@
-"""Docstrings, comments and imports as the text of Python modules; `ruff format` gives code its lines. Pure."""
+"""Writes docstrings, comments, and imports of Python modules, before `ruff format`. Pure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def docstring(text: str, sections: Mapping[str, Iterable[str]] | None = None, *,
     """A docstring, with its end of line.
 
     Args:
-        text: Its paragraphs, with an empty line between two.
-        sections: The entries of its sections, such as Args, by heading.
-        indent: How deep it stands.
+        text: Its paragraphs, separated by empty lines.
+        sections: The entries of its sections, such as `Args`, by heading.
+        indent: Its indentation.
     """
     margin = " " * indent
     summary, *others = text.split("\n\n")
@@ -31,7 +31,7 @@ def docstring(text: str, sections: Mapping[str, Iterable[str]] | None = None, *,
 
 
 def comment(text: str, *, indent: int = 0) -> str:
-    """A comment on lines of its own."""
+    """A comment on separate lines."""
     return _wrapped(text, f"{' ' * indent}# ") + "\n"
 
 
@@ -41,11 +41,11 @@ def sentence(text: str) -> str:
 
 
 def imports(code: str, offered: Mapping[str, Iterable[str]], types: Iterable[str] = ()) -> str:
-    """The imports of a module, with those of its types for type checkers alone.
+    """The imports of a module. Types are imported only for type checkers.
 
     Args:
         code: The rest of the module.
-        offered: What it may take from where, in the order of the imports; an empty line goes before the house's own.
+        offered: The names that it may import, by module, in the order of the imports.
         types: The names in the module of types.
     """
     used = {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}

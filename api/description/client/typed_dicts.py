@@ -1,4 +1,4 @@
-"""The types of a document as the text of a module of TypedDicts."""
+"""Writes the types of a document as a module of TypedDicts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from api.description.client.schemas import Member, Shape, Types
 from api.description.client.text import comment, docstring, imports, sentence
 
 _HEAD: Final = '''\
-"""The shapes of what is sent and answered, for editors and type checkers. Nothing is checked when a program runs.
+"""The types of requests and responses, for editors and type checkers. Nothing is checked at runtime.
 
-Answers may gain members, and words may be added to those listed here: read them tolerantly. Hashes are lower-case hex
-SHA-256, times are UTC timestamps `2026-01-31T12:00:00.000Z`, cursors and ids are opaque.
+Responses may have new fields, and enums may have new words in later releases. Programs must ignore unknown fields, and
+handle unknown words. Hashes are SHA-256 in lower-case hex. Times are UTC timestamps such as `2026-01-31T12:00:00.000Z`.
+Cursors and ids are opaque.
 """
 
 # Annotations are evaluated here, as they are written: as texts, TypedDict would not see which members are NotRequired.
@@ -26,7 +27,7 @@ _IMPORTED: Final = {
 }
 _JSON: Final = '''\
 Json: TypeAlias = Any
-"""A JSON value that the document says no more of, as `json.loads` gives it: look at it before you use it."""
+"""Any JSON value, as from `json.loads`. The document does not describe it further, so check it before use."""
 
 '''
 

@@ -1,10 +1,10 @@
-"""The gate as a server for agents: what the HTTP API does, as tools.
+"""The gate as a server for agents, with the operations of the HTTP API as tools.
 
-    server         the server, its tools and what they say of themselves
-    tools          the calls of the tools, each by the function that its HTTP route calls
-    arguments      the arguments of a call, read
+    server         the server, its tools, and their schemas
+    tools          the calls of the tools, each with the function of its HTTP route
+    arguments      reads the arguments of a call
     texts          the descriptions of the server and of each tool, for models
 
-No rule of the domain stands here, and none of the HTTP routes either: a tool decides, reports and verifies by the
-functions of `api.routes`.
+This package has no domain rules, and none of the HTTP routes: a tool decides, reports, and verifies with the functions
+of `api.routes`.
 """

@@ -1,4 +1,4 @@
-"""The arguments of a call, read: the members of a tool's input schema, each of its type."""
+"""Reads and checks the arguments of a call: the fields of a tool's input schema, each of its type."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MEMBERS: Final[Mapping[str, tuple[Mapping[str, JsonObject], tuple[str, ...]]]] =
     ),
     "list_rulebooks": ({"limit": {"type": "integer", "minimum": 1, "maximum": 1000}}, ()),
 }
-"""The members of each kind of arguments, by the kind, and those that must be there."""
+"""The fields of each kind of arguments, and the required ones."""
 
 
 @cache
@@ -43,7 +43,7 @@ def _shape(kind: str) -> Shape:
 
 
 def fault(kind: str, arguments: JsonObject) -> RequestRefused | None:
-    """What is wrong with arguments; None where nothing is."""
+    """The errors of arguments; None without errors."""
     errors = list(_shape(kind).errors(arguments))
     key = text(arguments, "idempotency_key")
     if key is not None and "idempotency_key" in MEMBERS[kind][0] and not is_usable_key(key):
@@ -52,16 +52,16 @@ def fault(kind: str, arguments: JsonObject) -> RequestRefused | None:
         return None
     if flat := _flat(kind, arguments):
         whole, _ = _WHOLE[kind]
-        there = f"It belongs in {whole}; put it there."
+        there = f"It belongs in {whole}; move it there."
         errors = [replace(error, message=there) if error.field in flat else error for error in errors]
-        return refused(f"put {_listed(flat)} into {whole}.", errors)
+        return refused(f"move {_listed(flat)} into {whole}.", errors)
     named = " ".join(f"{error.field}: {error.message}" for error in errors[:_NAMED])
     more = len(errors) - _NAMED
     return refused(f"{named} {more} more are in errors." if more > 0 else named, errors)
 
 
 def refused(what: str, errors: Sequence[FieldError]) -> RequestRefused:
-    """What to raise for arguments that do not fit their tool; `what` says in sentences what to change."""
+    """The error for arguments that do not fit their tool; `what` states in sentences what to change."""
     return RequestRefused("SVC_API_REQUEST_INVALID", f"The arguments do not fit this tool: {what}", errors)
 
 
@@ -71,11 +71,11 @@ _WHOLE: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "decide": ("request", ("decision-request",)),
     "report": ("report", ("execution-request", "outcome-request")),
 }
-"""The argument of a kind that is a document of its own, and the schemas that it may fit."""
+"""The argument of a kind that contains a document, and the possible schemas of the document."""
 
 
 def _flat(kind: str, arguments: JsonObject) -> list[str]:
-    """The arguments that are members of the document which another argument should be."""
+    """The arguments that are fields of the document in another argument."""
     if kind not in _WHOLE:
         return []
     _, schemas = _WHOLE[kind]
@@ -89,21 +89,21 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def require(kind: str, arguments: JsonObject) -> None:
-    """Requires that arguments are of a kind.
+    """Requires that arguments fit a kind.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID.
+        RequestRefused: `SVC_API_REQUEST_INVALID`.
     """
     if (found := fault(kind, arguments)) is not None:
         raise found
 
 
 def text(arguments: JsonObject, name: str) -> str | None:
-    """An argument that is text; None where it is none."""
+    """An argument that is text; None if it is missing or something else."""
     value = arguments.get(name)
     return value if isinstance(value, str) else None
 
 
 def decision_id(arguments: JsonObject) -> str:
-    """The decision that arguments of a kind are about, which is there."""
+    """The id of the decision in arguments that require one."""
     return cast("str", arguments["decision_id"])

@@ -1,4 +1,4 @@
-"""The server, its tools and what they say of themselves."""
+"""The server for agents, and the schemas and annotations of its tools."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _VIEWS: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What is known of a tool beside its texts and its call.
+    """The properties of a tool, without its texts and its call.
 
     Attributes:
-        arguments: The kind of its arguments, of `arguments.MEMBERS`.
-        takes: Arguments that are a schema of `schemas/`, by their names.
-        answers: What its result fits: schemas of `schemas/`, or places in one.
+        arguments: The kind of its arguments, from `arguments.MEMBERS`.
+        takes: The arguments with a schema in `schemas/`, by their names.
+        answers: The schemas of its result: files in `schemas/`, or places in them.
         hints: Its annotations.
     """
 

@@ -1,4 +1,4 @@
-"""The calls of the tools, each by the function that its HTTP route calls."""
+"""The calls of the tools. Each uses the same function as its HTTP route."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from gate.records.reports.receipts import (
 _LISTED: Final = 100
 _TARGET: Final = ("system", "resource")
 _NO_TARGET: Final = (
-    "This yes names no target, so that it permits nothing in particular: do not act on it. Send a request with "
+    "This yes has no target, so it allows no specific action: do not act on it. Send a request with "
     "context.target_system and context.target_object_id."
 )
 _REPLAYED: Final = (
-    "The idempotency key was used before with this request: this is the record that was made then. Its action may have "
+    "The idempotency key was used before with this request, and this is the record from that time. Its action may have "
     "been performed already: find out before you act."
 )
 
 
 def decide(arguments: JsonObject) -> Result:
-    """As POST /api/decide."""
+    """Decides, as `POST /api/decide` does."""
 
     def read() -> Asked:
         refusal = fault("decide", arguments)
@@ -52,7 +52,7 @@ def decide(arguments: JsonObject) -> Result:
         body = arguments["request"]
         require_depth(body, MAX_REQUEST_DEPTH)
         view, key = text(arguments, "response_view"), text(arguments, "idempotency_key")
-        # A key that cannot be used stands for no record; the refusal names it as it is called here.
+        # A key that cannot be used belongs to no record; the refusal names it as it is called here.
         usable = key if key is not None and is_usable_key(key) else None
         return Asked(body, usable, view if view in VIEWS else "full", refusal)
 
@@ -71,12 +71,12 @@ def decide(arguments: JsonObject) -> Result:
 
 
 def report_execution(arguments: JsonObject) -> Result:
-    """As POST /api/decision/{decision_id}/execution."""
+    """Stores a receipt, as `POST /api/decision/{decision_id}/execution` does."""
     return _report(EXECUTIONS, arguments)
 
 
 def report_outcome(arguments: JsonObject) -> Result:
-    """As POST /api/decision/{decision_id}/outcome."""
+    """Stores an outcome, as `POST /api/decision/{decision_id}/outcome` does."""
     return _report(OUTCOMES, arguments)
 
 
@@ -101,29 +101,30 @@ def _report(kind: Kind, arguments: JsonObject) -> Result:
 
 _FLAGS: Final[Mapping[str, str]] = {
     NOT_APPROVED: (
-        "The decision was no binding yes: if its action was performed, it is a breach; tell the owner of the action."
+        "The decision was not a binding yes. If its action was performed, this is a breach: tell the owner of the "
+        "action."
     ),
     BINDING_MISMATCH: (
-        "The report names another target or action than the decision is bound to: the decision does not permit it; "
-        "if it was performed, tell the owner of the action."
+        "The report states another target or action than the decision, so the decision does not allow it. If it was "
+        "performed, tell the owner of the action."
     ),
     ACTION_TAKEN_MISMATCH: (
-        "action_taken is not the action of the decision: the decision does not permit it; if it was performed, tell "
+        "action_taken is not the action of the decision, so the decision does not allow it. If it was performed, tell "
         "the owner of the action."
     ),
 }
 _UNNAMED: Final = (
-    "The report does not name its target, so that action_binding_match is false; send action_binding, or target_system "
-    "and target_object_id, with a report."
+    "The report does not state its target, so action_binding_match is false. Send action_binding, or target_system and "
+    "target_object_id, with a report."
 )
 
 
 def verify(arguments: JsonObject) -> Result:
-    """As the verify endpoints: of the stored decision, of a record as that of a decision, or of a record alone."""
+    """Verifies as the endpoints do: a stored decision, a record that must belong to a decision, or a record alone."""
     authenticate("read")
     require("verify", arguments)
     if arguments.keys().isdisjoint(("decision_id", "record")):
-        missing = "It is missing, and so is decision_id; send one of them, or both."
+        missing = "record and decision_id are both missing; send at least one of them."
         raise refused("send decision_id, record, or both.", [FieldError("record", "required", missing)])
     material = {name: value for name, value in arguments.items() if name != "decision_id"}
     if "decision_id" not in arguments:
@@ -137,7 +138,7 @@ def verify(arguments: JsonObject) -> Result:
 
 
 def explain(arguments: JsonObject) -> Result:
-    """Why a decision came out as it did, by what was stored with it."""
+    """Explains a decision from the data stored with it."""
     authority = authenticate("read")
     require("explain", arguments)
     found = explanation(as_made(authority, decision_id(arguments)))
@@ -145,7 +146,7 @@ def explain(arguments: JsonObject) -> Result:
 
 
 def replay(arguments: JsonObject) -> Result:
-    """As POST /api/decision/{decision_id}/replay."""
+    """Replays a decision, as `POST /api/decision/{decision_id}/replay` does."""
 
     def read() -> object:
         require("replay", arguments)
@@ -157,7 +158,7 @@ def replay(arguments: JsonObject) -> Result:
 
 
 def list_rulebooks(arguments: JsonObject) -> Result:
-    """The registered rulebooks of the scope, those with a route in force marked."""
+    """Lists the registered rulebooks of the scope, and marks the active versions of routes."""
     authority = authenticate("read")
     require("list_rulebooks", arguments)
     limit = int(cast("int", arguments.get("limit", _LISTED)))

@@ -21,7 +21,7 @@ _IRREGULAR: Final = (
     "withdrawn|written"
 )
 _PASSIVE: Final = re.compile(
-    rf"\b(?:is|are|was|were|be|been|being|gets?|got)\s+(?:(?:not|never|also|only|then|always|\w+ly)\s+)*"
+    rf"\b(?:is|are|was|were|be|been|being|gets?|got)\s+(?:(?:not|yet|never|also|only|then|always|\w+ly)\s+)*"
     rf"(?:\w+ed|{_IRREGULAR})\b",
     flags=re.IGNORECASE,
 )
@@ -36,7 +36,7 @@ class Counts:
     """What was counted of some texts.
 
     Attributes:
-        words: Words between white space, code and tables included.
+        words: Pieces between white space with a letter or a digit, code and tables included.
         sentences: Sentences of paragraphs and lists.
         mean: Words of a sentence, at the mean; inline code is one word.
         long: The share of sentences with more than 30 words, 0 to 1.

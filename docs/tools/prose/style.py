@@ -40,8 +40,9 @@ def check(text: Text) -> Iterator[Finding]:
     """What the house rules find in a text."""
     yield from _banned(text)
     yield from _long_sentences(text)
-    if text.kind == "page":
+    if text.kind in ("page", "generated"):
         yield from _length(text)
+    if text.kind == "page":
         yield from _acronyms(text)
         if text.path.startswith(_TAUGHT):
             yield from _unlinked(text)

@@ -61,8 +61,11 @@ class Text:
 
     @cached_property
     def words(self) -> int:
-        """How many words it has between white space, code and tables included, as `wc -w` counts."""
-        return len(self.markdown.split())
+        """How many words it has, code and tables included: pieces between white space with a letter or a digit.
+
+        The bars and rules of a table, and the marks of lists and headings, are not words.
+        """
+        return sum(any(map(str.isalnum, piece)) for piece in self.markdown.split())
 
 
 def all_texts(root: Path = ROOT) -> list[Text]:

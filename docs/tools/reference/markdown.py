@@ -29,8 +29,10 @@ def link(text: str, target: str) -> str:
 
 
 def choice(words: Sequence[str], conjunction: str = "or") -> str:
-    """Words in a row: "a, b or c"."""
-    return f" {conjunction} ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+    """Words in a row: "a, b, or c"."""
+    if len(words) < 3:
+        return f" {conjunction} ".join(words)
+    return f"{', '.join(words[:-1])}, {conjunction} {words[-1]}"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -1,8 +1,8 @@
 # Generated from the OpenAPI document by `make client`. Do not edit: change the document, in schemas/, or the
 # generator, in api/description/client.
-"""Every endpoint as a method: the operations of `gate.client.operations`, sent and awaited.
+"""Every endpoint as a method, which sends the operation of `gate.client.operations` and returns the answer.
 
-Each operation is described once: its signature, types and description hold for both clients.
+Each operation is described once. Its signature, types, and description are the same for both clients.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Endpoints:
     """Every endpoint, for threads."""
 
-    # Decide: Ask whether an action may happen, before it does.
+    # Decide: Ask whether an action is allowed, before it happens.
     decide = Endpoint(operations.decide)
     try_decide = Endpoint(operations.try_decide)
 
@@ -27,7 +27,7 @@ class Endpoints:
     find_decisions = Endpoint(operations.find_decisions)
     get_decision = Endpoint(operations.get_decision)
 
-    # Lifecycle: Report what happened after a decision: the execution, the outcome, the CRM sync, the owner's
+    # Lifecycle: Report what happened after a decision: the execution, the outcome, the CRM sync, and the owner's
     # resolution.
     report_execution = Endpoint(operations.report_execution)
     list_executions = Endpoint(operations.list_executions)
@@ -48,13 +48,14 @@ class Endpoints:
     verify_exported_packet = Endpoint(operations.verify_exported_packet)
     export_packet = Endpoint(operations.export_packet)
 
-    # Replay: Make stored decisions again, or ask what they would have been with other facts. Nothing here is stored,
-    # and nothing lets an action proceed.
+    # Replay: Repeat stored decisions, or ask what they would have been with other facts. Nothing here is stored, and
+    # nothing lets an action proceed.
     replay_decision = Endpoint(operations.replay_decision)
     diff_decision = Endpoint(operations.diff_decision)
     simulate_counterfactuals = Endpoint(operations.simulate_counterfactuals)
 
-    # Reports: How well a policy works, from the outcomes of its decisions. A report never authorizes an action.
+    # Reports: Learn how well a policy works, from the outcomes of its decisions. A report never authorizes an
+    # action.
     get_policy_confidence = Endpoint(operations.get_policy_confidence)
     get_policy_effectiveness = Endpoint(operations.get_policy_effectiveness)
     get_policy_anomalies = Endpoint(operations.get_policy_anomalies)
@@ -62,15 +63,15 @@ class Endpoints:
     get_policy_alerts_feed = Endpoint(operations.get_policy_alerts_feed)
     get_policy_benchmarks = Endpoint(operations.get_policy_benchmarks)
 
-    # Policy services: What vendors' published policies say about refunds, cancellations, returns and trials. An
+    # Policy services: Ask what vendors' published policies say about refunds, cancellations, returns, and trials. An
     # answer by itself never authorizes an action.
     ask_refund_workflow = Endpoint(operations.ask_refund_workflow)
 
-    # Audit chain: All entries of a scope, linked by hashes in order.
+    # Audit chain: Read the chain: all entries of a scope in order, linked by hashes.
     get_chain = Endpoint(operations.get_chain)
     get_checkpoint = Endpoint(operations.get_checkpoint)
 
-    # Operations: Readiness, liveness, metrics and settings of an instance.
+    # Operations: Check an instance's readiness and liveness, and read its metrics and public settings.
     get_status = Endpoint(operations.get_status)
     get_livez = Endpoint(operations.get_livez)
     get_readyz = Endpoint(operations.get_readyz)
@@ -81,7 +82,7 @@ class Endpoints:
     confirm_pilot = Endpoint(operations.confirm_pilot)
     export_pilots = Endpoint(operations.export_pilots)
 
-    # Migrations: Read the rulebook changes that a scope has proposed, approved and applied. People make them on the
+    # Migrations: Read the rulebook changes that a scope has proposed, approved, and applied. People make them on the
     # command line with `gate migrate`. A new scope has none.
     list_routes = Endpoint(operations.list_routes)
     list_migrations = Endpoint(operations.list_migrations)
@@ -90,7 +91,7 @@ class Endpoints:
     get_migration_report_markdown = Endpoint(operations.get_migration_report_markdown)
     get_migration_report_html = Endpoint(operations.get_migration_report_html)
 
-    # Registries: Public keys, policies, rulebooks, adapters and patterns.
+    # Registries: Look up public keys, policies, rulebooks, adapters, and patterns.
     list_receipt_keys = Endpoint(operations.list_receipt_keys)
     list_attestation_keys = Endpoint(operations.list_attestation_keys)
 
@@ -135,8 +136,8 @@ class Endpoints:
     get_policy_table = Endpoint(operations.get_policy_table)
     get_policy_source = Endpoint(operations.get_policy_source)
 
-    # Contract: The published contract: JSON Schemas, conformance fixtures and golden replays. You may cache all of
-    # it for an hour.
+    # Contract: Fetch the published contract: JSON Schemas, conformance fixtures, and golden replays. You may cache
+    # all of it for an hour.
     list_schemas = Endpoint(operations.list_schemas)
     get_schema = Endpoint(operations.get_schema)
     list_conformance_fixtures = Endpoint(operations.list_conformance_fixtures)
@@ -144,7 +145,7 @@ class Endpoints:
     list_golden_replays = Endpoint(operations.list_golden_replays)
     get_golden_replays = Endpoint(operations.get_golden_replays)
 
-    # Documentation: This description, for programs and for people.
+    # Documentation: Read this API description, as a program or as a person.
     get_openapi = Endpoint(operations.get_openapi)
     get_docs = Endpoint(operations.get_docs)
     get_docs_metadata = Endpoint(operations.get_docs_metadata)
@@ -153,7 +154,7 @@ class Endpoints:
 class AsyncEndpoints:
     """Every endpoint, for asyncio."""
 
-    # Decide: Ask whether an action may happen, before it does.
+    # Decide: Ask whether an action is allowed, before it happens.
     decide = AsyncEndpoint(operations.decide)
     try_decide = AsyncEndpoint(operations.try_decide)
 
@@ -161,7 +162,7 @@ class AsyncEndpoints:
     find_decisions = AsyncEndpoint(operations.find_decisions)
     get_decision = AsyncEndpoint(operations.get_decision)
 
-    # Lifecycle: Report what happened after a decision: the execution, the outcome, the CRM sync, the owner's
+    # Lifecycle: Report what happened after a decision: the execution, the outcome, the CRM sync, and the owner's
     # resolution.
     report_execution = AsyncEndpoint(operations.report_execution)
     list_executions = AsyncEndpoint(operations.list_executions)
@@ -182,13 +183,14 @@ class AsyncEndpoints:
     verify_exported_packet = AsyncEndpoint(operations.verify_exported_packet)
     export_packet = AsyncEndpoint(operations.export_packet)
 
-    # Replay: Make stored decisions again, or ask what they would have been with other facts. Nothing here is stored,
-    # and nothing lets an action proceed.
+    # Replay: Repeat stored decisions, or ask what they would have been with other facts. Nothing here is stored, and
+    # nothing lets an action proceed.
     replay_decision = AsyncEndpoint(operations.replay_decision)
     diff_decision = AsyncEndpoint(operations.diff_decision)
     simulate_counterfactuals = AsyncEndpoint(operations.simulate_counterfactuals)
 
-    # Reports: How well a policy works, from the outcomes of its decisions. A report never authorizes an action.
+    # Reports: Learn how well a policy works, from the outcomes of its decisions. A report never authorizes an
+    # action.
     get_policy_confidence = AsyncEndpoint(operations.get_policy_confidence)
     get_policy_effectiveness = AsyncEndpoint(operations.get_policy_effectiveness)
     get_policy_anomalies = AsyncEndpoint(operations.get_policy_anomalies)
@@ -196,15 +198,15 @@ class AsyncEndpoints:
     get_policy_alerts_feed = AsyncEndpoint(operations.get_policy_alerts_feed)
     get_policy_benchmarks = AsyncEndpoint(operations.get_policy_benchmarks)
 
-    # Policy services: What vendors' published policies say about refunds, cancellations, returns and trials. An
+    # Policy services: Ask what vendors' published policies say about refunds, cancellations, returns, and trials. An
     # answer by itself never authorizes an action.
     ask_refund_workflow = AsyncEndpoint(operations.ask_refund_workflow)
 
-    # Audit chain: All entries of a scope, linked by hashes in order.
+    # Audit chain: Read the chain: all entries of a scope in order, linked by hashes.
     get_chain = AsyncEndpoint(operations.get_chain)
     get_checkpoint = AsyncEndpoint(operations.get_checkpoint)
 
-    # Operations: Readiness, liveness, metrics and settings of an instance.
+    # Operations: Check an instance's readiness and liveness, and read its metrics and public settings.
     get_status = AsyncEndpoint(operations.get_status)
     get_livez = AsyncEndpoint(operations.get_livez)
     get_readyz = AsyncEndpoint(operations.get_readyz)
@@ -215,7 +217,7 @@ class AsyncEndpoints:
     confirm_pilot = AsyncEndpoint(operations.confirm_pilot)
     export_pilots = AsyncEndpoint(operations.export_pilots)
 
-    # Migrations: Read the rulebook changes that a scope has proposed, approved and applied. People make them on the
+    # Migrations: Read the rulebook changes that a scope has proposed, approved, and applied. People make them on the
     # command line with `gate migrate`. A new scope has none.
     list_routes = AsyncEndpoint(operations.list_routes)
     list_migrations = AsyncEndpoint(operations.list_migrations)
@@ -224,7 +226,7 @@ class AsyncEndpoints:
     get_migration_report_markdown = AsyncEndpoint(operations.get_migration_report_markdown)
     get_migration_report_html = AsyncEndpoint(operations.get_migration_report_html)
 
-    # Registries: Public keys, policies, rulebooks, adapters and patterns.
+    # Registries: Look up public keys, policies, rulebooks, adapters, and patterns.
     list_receipt_keys = AsyncEndpoint(operations.list_receipt_keys)
     list_attestation_keys = AsyncEndpoint(operations.list_attestation_keys)
 
@@ -271,8 +273,8 @@ class AsyncEndpoints:
     get_policy_table = AsyncEndpoint(operations.get_policy_table)
     get_policy_source = AsyncEndpoint(operations.get_policy_source)
 
-    # Contract: The published contract: JSON Schemas, conformance fixtures and golden replays. You may cache all of
-    # it for an hour.
+    # Contract: Fetch the published contract: JSON Schemas, conformance fixtures, and golden replays. You may cache
+    # all of it for an hour.
     list_schemas = AsyncEndpoint(operations.list_schemas)
     get_schema = AsyncEndpoint(operations.get_schema)
     list_conformance_fixtures = AsyncEndpoint(operations.list_conformance_fixtures)
@@ -280,7 +282,7 @@ class AsyncEndpoints:
     list_golden_replays = AsyncEndpoint(operations.list_golden_replays)
     get_golden_replays = AsyncEndpoint(operations.get_golden_replays)
 
-    # Documentation: This description, for programs and for people.
+    # Documentation: Read this API description, as a program or as a person.
     get_openapi = AsyncEndpoint(operations.get_openapi)
     get_docs = AsyncEndpoint(operations.get_docs)
     get_docs_metadata = AsyncEndpoint(operations.get_docs_metadata)

@@ -1,14 +1,14 @@
 # Generated from the OpenAPI document by `make client`. Do not edit: change the document, in schemas/, or the
 # generator, in api/description/client.
-"""Every operation of the service as a function that gives its `Call`, named as in the OpenAPI document. Pure.
+"""Every operation of the service as a function that returns its `Call`, with the names of the OpenAPI document. Pure.
 
     call = decide(request, idempotency_key="order-77")
     call.body       # the canonical JSON of the request
 
-What an operation needs is positional, and what it takes besides goes by name; what is None is left out, and the service
-chooses. Arguments that no service could be sent, or that would lead to another endpoint, are refused here with
-RequestRefused, SVC_API_REQUEST_INVALID; bodies that are no I-JSON with MaterialRefused, SVC_API_JSON_INVALID. All else
-the service judges.
+Required arguments are positional, and optional ones are keywords. An argument of None is not sent, and the service uses
+its default. A function raises `RequestRefused` (`SVC_API_REQUEST_INVALID`) for an argument that cannot be sent, or that
+would lead to another endpoint. It raises `MaterialRefused` (`SVC_API_JSON_INVALID`) for a body that is not I-JSON. The
+service checks everything else.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ __all__ = [
     "verify_supplied_record",
 ]
 
-# These words lead to other endpoints where a decision_id stands in a path.
+# In the place of a decision_id in a path, these words lead to other endpoints.
 _NO_DECISION_ID: Final = frozenset(
     {
         "adapters",
@@ -177,7 +177,7 @@ _NO_DECISION_ID: Final = frozenset(
 )
 
 
-# Decide: Ask whether an action may happen, before it does.
+# Decide: Ask whether an action is allowed, before it happens.
 
 
 def decide(
@@ -189,36 +189,36 @@ def decide(
 ) -> Call[DecisionRecord]:
     """Create a Decision Record.
 
-    Evaluates a rulebook over the facts in the request, and returns a signed, hashed and chained record once it is
+    Evaluates a rulebook over the facts in the request, and returns a signed, hashed, and chained record once it is
     stored.
 
     Only `verdict: yes` lets the action proceed. Every status other than 200 means: do not act. Store the full record
     before you act; only the full view can be verified.
 
-    Mode `rulebook` gives a binding verdict. In the advisory modes `single`, `multi` and `runtime`, an upstream model
-    answers, and the record authorizes nothing: it has a `decision_contract`. Without a configured upstream these
-    modes answer 503.
+    Mode `rulebook` gives a binding verdict. In the advisory modes `single`, `multi`, and `runtime`, an upstream
+    model answers, and the record authorizes nothing: it has a `decision_contract`. Without a configured upstream
+    these modes answer 503.
 
-    A rulebook that is new to the scope is registered under its `rulebook_id` and `version` for good. This needs a
-    key with the access `register` as well.
+    A rulebook that is new to the scope is registered permanently under its `rulebook_id` and `version`. This also
+    needs the access `register`.
 
     Args:
         request: At most 1 MiB of plain JSON, nested at most 32 levels deep.
         idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
-            another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
-            Send one with every write, and the same one with every retry. Without a key, the client makes one for
-            this call and its own retries; only a key of yours makes a retry after a crash safe.
+            another payload, it returns 409. A key is unique in the scope for decisions, and in each decision for
+            each kind of report. Send one with every write, and the same one with every retry. Without a key, the
+            client makes one for this call and its own retries. Only your own key makes a retry after a crash safe.
         view: The view of the record; `full` by default. It overrides `Prefer`, and `response_view` in a body
             overrides both.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         A decision. Read `verdict`, not only the status.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "decide",
@@ -237,25 +237,25 @@ def try_decide(
     """Try a decision without a key.
 
     Evaluates a Decision Request as `POST /api/decide` does, without a key, and returns the fields of a Decision
-    Record. The answer is not signed, stored or registered. It authorizes nothing and never verifies: `sandbox` and
+    Record. The answer is not signed, stored, or registered. It authorizes nothing and never verifies: `sandbox` and
     `notice` say so in every view.
 
-    Only mode `rulebook` works, with the rulebook and the facts in the body. A key and an idempotency key are
-    ignored, and every request is evaluated again. Each address has a limit: see `GET /api/runtime-config`.
+    Only mode `rulebook` works, with the rulebook and the facts in the body. The sandbox ignores API keys and
+    idempotency keys, and evaluates every request again. Each address has a limit: see `GET /api/runtime-config`.
 
     Args:
         request: A Decision Request with its rulebook: at most 64 KiB of plain JSON, nested at most 32 levels deep.
         view: The view of the record; `full` by default. It overrides `Prefer`, and `response_view` in a body
             overrides both.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
-        What a decision would look like.
+        The fields of a decision, without its authority.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "tryDecide", "POST", "/api/sandbox/decide", body=request, view=view, request_id=request_id, credential=None
@@ -287,11 +287,11 @@ def find_decisions(
     Returns the scope's decisions that match every parameter, newest first. To find held decisions, use `state=held`.
 
     One request searches at most 20,000 decisions (of the `verdict` or `state`, if you send one) and reads at most 8
-    MiB of records. So a page can hold fewer than `limit` decisions, or none, and still have a `next_cursor`: read on
-    until it is null. No decision appears on two pages, and none is skipped. Decisions made while you read are not
-    included.
+    MiB of records. A page can therefore hold fewer than `limit` decisions, or none, and still have a `next_cursor`:
+    continue until it is null. No decision appears on two pages, and none is skipped. Decisions made while you read
+    are not included.
 
-    A review also has `state`, `owner`, `due_at`, `age_seconds` and `grant_ends_at`. The state stays `granted` after
+    A review also has `state`, `owner`, `due_at`, `age_seconds`, and `grant_ends_at`. The state stays `granted` after
     the grant has ended if nobody reported an execution. `grant_ends_at` is not signed; the resolution's `expires_at`
     is.
 
@@ -305,21 +305,21 @@ def find_decisions(
         reason_code: Only decisions with this reason code.
         target_object_id: Only decisions bound to exactly this `action_binding.resource`.
         from_: Only decisions made at this time or later. Include the time zone.
-        to: Only decisions made before this time; not before `from`. Include the time zone.
+        to: Only decisions made before this time, which must not be earlier than `from`. Include the time zone.
         state: Only reviews in this state.
         owner: Only reviews of this owner. Needs `state`.
         min_age: Only decisions made at least this many seconds ago.
-        order: The order. Send the same one with a cursor. `oldest` needs `state`. None leaves it at newest.
-        limit: The largest number of results. None leaves it at 20.
+        order: The order. Send the same one with a cursor. `oldest` needs `state`. None means newest.
+        limit: The largest number of results. None means 20.
         cursor: The `next_cursor` of the previous page, with the same order.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         A page of decisions.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "findDecisions",
@@ -349,27 +349,28 @@ def get_decision(decision_id: str, *, view: View | None = None, request_id: str 
 
     Returns the record as it was first returned, in the requested view. A decision of another scope is not found.
 
-    Only the full view can be verified. After an erasure `evaluation` is null, and so is `adapter_facts` if there
-    were any; `erased` says in every view when that happened.
+    Only the full view can be verified. After an erasure, `evaluation` is null, and so is `adapter_facts` if there
+    were any. In every view, `erased` says when that happened.
 
     Args:
         decision_id: `decision_id` of a record in your scope.
         view: The view of the record; `full` by default. It overrides `Prefer`, and `response_view` in a body
             overrides both.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The stored record.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}"
     return call("getDecision", "GET", path, view=view, request_id=request_id)
 
 
-# Lifecycle: Report what happened after a decision: the execution, the outcome, the CRM sync, the owner's resolution.
+# Lifecycle: Report what happened after a decision: the execution, the outcome, the CRM sync, and the owner's
+# resolution.
 
 
 def report_execution(
@@ -385,27 +386,27 @@ def report_execution(
     the scope's chain.
 
     You can report any number of receipts for a decision, in any order. None is ever changed. `flags` says when the
-    decision was not `yes` (a breach only with `executed` or `queued`), and when the report names a target or an
+    decision was not `yes` (a breach only with `executed` or `queued`), and when the report states a target or an
     action other than the decision's.
 
-    An error means that nothing was stored: do not claim that it was reported.
+    An error means that nothing was stored: do not treat the execution as reported.
 
     Args:
         decision_id: `decision_id` of a record in your scope.
         report: The report: at most 1 MiB of plain JSON, nested at most 32 levels deep.
         idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
-            another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
-            Send one with every write, and the same one with every retry. Without a key, the client makes one for
-            this call and its own retries; only a key of yours makes a retry after a crash safe.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+            another payload, it returns 409. A key is unique in the scope for decisions, and in each decision for
+            each kind of report. Send one with every write, and the same one with every retry. Without a key, the
+            client makes one for this call and its own retries. Only your own key makes a retry after a crash safe.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The idempotency key was used before with the same payload. This is the earlier receipt.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/execution"
     return call(
@@ -424,21 +425,21 @@ def list_executions(
 ) -> Call[ExecutionList]:
     """List execution receipts.
 
-    Returns the execution receipts of a decision, the latest first. Read on with `next_cursor` until it is null. A
-    page of very large reports holds fewer than `limit`.
+    Returns the execution receipts of a decision, the latest first. Continue with `next_cursor` until it is null. A
+    page of large reports holds fewer than `limit`.
 
     Args:
         decision_id: `decision_id` of a record in your scope.
-        limit: The largest number of results. None leaves it at 20.
+        limit: The largest number of results. None means 20.
         cursor: `next_cursor` of the previous page.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The receipts; an empty list if there are none.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/execution"
     return call("listExecutions", "GET", path, query={"limit": limit, "cursor": cursor}, request_id=request_id)
@@ -458,24 +459,24 @@ def report_outcome(
     The latest outcome of a decision counts; earlier ones are kept. Use `pending` and `review` while the result is
     not clear.
 
-    An error means that nothing was stored: do not claim that it was reported.
+    An error means that nothing was stored: do not treat the outcome as reported.
 
     Args:
         decision_id: `decision_id` of a record in your scope.
         report: The report: at most 1 MiB of plain JSON, nested at most 32 levels deep.
         idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
-            another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
-            Send one with every write, and the same one with every retry. Without a key, the client makes one for
-            this call and its own retries; only a key of yours makes a retry after a crash safe.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+            another payload, it returns 409. A key is unique in the scope for decisions, and in each decision for
+            each kind of report. Send one with every write, and the same one with every retry. Without a key, the
+            client makes one for this call and its own retries. Only your own key makes a retry after a crash safe.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The idempotency key was used before with the same payload. This is the earlier outcome.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/outcome"
     return call(
@@ -494,21 +495,21 @@ def list_outcomes(
 ) -> Call[OutcomeList]:
     """List outcomes.
 
-    Returns the outcome records of a decision, the latest first. Read on with `next_cursor` until it is null. A page
-    of very large reports holds fewer than `limit`.
+    Returns the outcome records of a decision, the latest first. Continue with `next_cursor` until it is null. A page
+    of large reports holds fewer than `limit`.
 
     Args:
         decision_id: `decision_id` of a record in your scope.
-        limit: The largest number of results. None leaves it at 20.
+        limit: The largest number of results. None means 20.
         cursor: `next_cursor` of the previous page.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The outcomes; an empty list if there are none.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/outcome"
     return call("listOutcomes", "GET", path, query={"limit": limit, "cursor": cursor}, request_id=request_id)
@@ -526,11 +527,10 @@ def resolve_decision(
     Stores the owner's answer to a decision whose verdict is `review`. It is hashed, signed with the receipt key, and
     linked into the scope's chain.
 
-    `granted` lets the held action run until `expires_at`. `refused` and `expired` keep it held for good. A
+    `granted` lets the held action run until `expires_at`. `refused` and `expired` keep it held permanently. A
     resolution is final, and the record's verdict stays `review`.
 
-    The access `resolve` cannot be on a key with `decide`. `resolved_by` is what the caller claims; `actor` is the
-    authenticated key.
+    A key with `decide` cannot have `resolve`. `resolved_by` is the caller's claim; `actor` is the authenticated key.
 
     An error means that nothing was resolved: the action stays held.
 
@@ -538,18 +538,18 @@ def resolve_decision(
         decision_id: `decision_id` of a record in your scope.
         request: The resolution: at most 1 MiB of plain JSON, nested at most 32 levels deep.
         idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
-            another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
-            Send one with every write, and the same one with every retry. Without a key, the client makes one for
-            this call and its own retries; only a key of yours makes a retry after a crash safe.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+            another payload, it returns 409. A key is unique in the scope for decisions, and in each decision for
+            each kind of report. Send one with every write, and the same one with every retry. Without a key, the
+            client makes one for this call and its own retries. Only your own key makes a retry after a crash safe.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The idempotency key was used before with the same payload. This is the earlier resolution.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/resolution"
     return call(
@@ -570,20 +570,20 @@ def get_resolution(decision_id: str, *, request_id: str | None = None) -> Call[R
     the scope may ask, so that a caller can wait for the owner. All of these are null for a decision that was never
     held.
 
-    `executed_at` is when a receipt reported the action as executed, even without a grant or before it: check it
-    before you grant. `state` and `executed_at` are not signed. Only the signature of the resolution opens a held
-    action, until its `expires_at`: verify it.
+    `executed_at` is the time at which a receipt reported the action as executed, even without a grant or before one:
+    check it before you grant. `state` and `executed_at` are not signed. Only the signature of the resolution lets a
+    held action run, until its `expires_at`: verify it.
 
     Args:
         decision_id: `decision_id` of a record in your scope.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The state of the review; `state` is null if the decision was never held for an owner.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/resolution"
     return call("getResolution", "GET", path, request_id=request_id)
@@ -601,24 +601,24 @@ def report_crm_sync(
     Stores what a CRM holds about the decision: the mapped fields and the CRM's object. The report is hashed and
     linked into the scope's chain. Never send credentials; values that look like credentials are rejected.
 
-    An error means that nothing was stored: do not claim that it was reported.
+    An error means that nothing was stored: do not treat the sync as reported.
 
     Args:
         decision_id: `decision_id` of a record in your scope.
         report: The report: at most 1 MiB of plain JSON, nested at most 32 levels deep.
         idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
-            another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
-            Send one with every write, and the same one with every retry. Without a key, the client makes one for
-            this call and its own retries; only a key of yours makes a retry after a crash safe.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+            another payload, it returns 409. A key is unique in the scope for decisions, and in each decision for
+            each kind of report. Send one with every write, and the same one with every retry. Without a key, the
+            client makes one for this call and its own retries. Only your own key makes a retry after a crash safe.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The idempotency key was used before with the same payload. This is the earlier report.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/crm-sync"
     return call(
@@ -637,21 +637,21 @@ def list_crm_syncs(
 ) -> Call[CrmSyncList]:
     """List CRM syncs.
 
-    Returns the CRM sync records of a decision, the latest first. Read on with `next_cursor` until it is null. A page
-    of very large reports holds fewer than `limit`.
+    Returns the CRM sync records of a decision, the latest first. Continue with `next_cursor` until it is null. A
+    page of large reports holds fewer than `limit`.
 
     Args:
         decision_id: `decision_id` of a record in your scope.
-        limit: The largest number of results. None leaves it at 20.
+        limit: The largest number of results. None means 20.
         cursor: `next_cursor` of the previous page.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The CRM syncs; an empty list if there are none.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/crm-sync"
     return call("listCrmSyncs", "GET", path, query={"limit": limit, "cursor": cursor}, request_id=request_id)
@@ -664,19 +664,19 @@ def list_crm_syncs(
 def verify_stored_decision(decision_id: str, *, request_id: str | None = None) -> Call[VerificationResult]:
     """Verify a stored decision.
 
-    Recomputes the record's hashes, checks its signatures, its stored request and its place in the chain. Nothing is
-    evaluated again.
+    Recomputes the record's hashes, and checks its signatures, its stored request, and its place in the chain. It
+    does not evaluate the rulebook again.
 
     Args:
         decision_id: `decision_id` of a record in your scope.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The result. The status is 200 even if the record is not verified.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/verify"
     return call("verifyStoredDecision", "GET", path, request_id=request_id)
@@ -697,15 +697,15 @@ def verify_supplied_record(
     Args:
         decision_id: `decision_id` of a record in your scope.
         material: At most 16 MiB of plain JSON, nested at most 64 levels deep. Optional.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The result. The status is 200 even if the record is not verified.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/verify"
     return call("verifySuppliedRecord", "POST", path, body=material, request_id=request_id)
@@ -717,14 +717,14 @@ def describe_verification(*, request_id: str | None = None) -> Call[Verification
     Returns what the endpoint accepts, and where the public keys are.
 
     Args:
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The description.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("describeVerification", "GET", "/api/decision/verify", request_id=request_id, credential=None)
 
@@ -740,15 +740,15 @@ def verify_exported_record(
 
     Args:
         material: At most 16 MiB of plain JSON, nested at most 64 levels deep.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The result. The status is 200 even if the record is not verified.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "verifyExportedRecord", "POST", "/api/decision/verify", body=material, request_id=request_id, credential=None
@@ -761,14 +761,14 @@ def describe_packet_verification(*, request_id: str | None = None) -> Call[Verif
     Returns what the endpoint accepts, and where the public keys are.
 
     Args:
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The description.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "describePacketVerification", "GET", "/api/decision/packet/verify", request_id=request_id, credential=None
@@ -780,22 +780,22 @@ def verify_exported_packet(
 ) -> Call[PacketVerificationResult]:
     """Verify an exported packet.
 
-    Verifies a packet against this service's keys, without looking anything up. The four steps are: the packet hash;
-    the embedded record; the hashes of executions and outcomes; the hashes of reports and the retained chain links.
-    Send the packet alone, or in a wrapper: `{packet, input?, public_key?, checkpoint?}`. A public key in the request
-    is for diagnosis only; it never makes a packet verified.
+    Verifies a packet against this service's keys, without looking anything up. The four steps are the packet hash,
+    the embedded record, the hashes of executions and outcomes, and the hashes of reports with the retained chain
+    links. Send the packet alone, or in a wrapper: `{packet, input?, public_key?, checkpoint?}`. A public key in the
+    request is for diagnosis only; it never makes a packet verified.
 
     Args:
         material: At most 16 MiB of plain JSON, nested at most 64 levels deep.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The result. The status is 200 even if the packet is not verified.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "verifyExportedPacket",
@@ -822,28 +822,30 @@ def export_packet(
 
     Returns a decision with its reports, the reports about its policy, and its place in the chain, so that others can
     verify it elsewhere. All parts are from the same moment, and the service verifies them first. If a part cannot be
-    read or was changed, the answer is 503: a packet is complete, or there is none.
+    read or was changed, the answer is 503: the service never returns an incomplete packet. If the packet would
+    exceed 16 MiB or about 1,000,000 values, the answer is 400: ask for fewer receipts, outcomes, or links.
 
-    The limits take the newest reports, and the chain links from the decision's own on. Ask for enough links: the
-    checkpoint in `audit_chain.verification_hints` covers only the reports whose link is retained. A packet can hold
-    fewer links than `chain_limit`.
+    The limits select the newest reports, and the chain links that start with the decision's own. Ask for enough
+    links: the checkpoint in `audit_chain.verification_hints` covers only the reports whose link is retained. If a
+    limit leaves out older reports while newer ones lie beyond the links, the packet holds fewer links than
+    `chain_limit`.
 
     Args:
         decision_id: `decision_id` of a record in your scope.
-        include_input: Whether to include `input`, the Decision Request. None leaves it at false.
-        include_chain: Whether to include `audit_chain`. None leaves it at true.
-        include_intelligence: Whether to include `policy_intelligence`. None leaves it at true.
-        execution_limit: The largest number of execution receipts, newest first. None leaves it at 20.
-        outcome_limit: The largest number of outcome records, newest first. None leaves it at 20.
-        chain_limit: The largest number of chain links, starting with the decision's own. None leaves it at 20.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        include_input: Whether to include `input`, the Decision Request. None means false.
+        include_chain: Whether to include `audit_chain`. None means true.
+        include_intelligence: Whether to include `policy_intelligence`. None means true.
+        execution_limit: The largest number of execution receipts, newest first. None means 20.
+        outcome_limit: The largest number of outcome records, newest first. None means 20.
+        chain_limit: The largest number of chain links, starting with the decision's own. None means 20.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The packet.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/packet"
     return call(
@@ -862,7 +864,7 @@ def export_packet(
     )
 
 
-# Replay: Make stored decisions again, or ask what they would have been with other facts. Nothing here is stored, and
+# Replay: Repeat stored decisions, or ask what they would have been with other facts. Nothing here is stored, and
 # nothing lets an action proceed.
 
 
@@ -875,8 +877,8 @@ def replay_decision(
 ) -> Call[ReplayResult]:
     """Replay a stored decision.
 
-    Makes a stored decision again, and lists the differences. By default it repeats the original: the stored rulebook
-    over the stored request, with the evaluator that the record names. With `replay_mode: current` it uses the
+    Repeats a stored decision, and lists the differences. By default it repeats the original: the stored rulebook
+    over the stored request, with the evaluator that the record states. With `replay_mode: current`, it uses the
     version of the rulebook that the scope registered last, or decides your own `input`. An advisory decision can
     only be replayed in mode `current`, which asks the upstream again.
 
@@ -888,15 +890,15 @@ def replay_decision(
             decide request. Optional.
         view: The view of the record; `full` by default. It overrides `Prefer`, and `response_view` in a body
             overrides both.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The result. The status is 200 whether it matched or drifted.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/replay"
     return call("replayDecision", "POST", path, body=request, view=view, request_id=request_id)
@@ -920,15 +922,15 @@ def diff_decision(
             decide request. Optional.
         view: The view of the record; `full` by default. It overrides `Prefer`, and `response_view` in a body
             overrides both.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The result. The status is 200 whether it matched or drifted.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/diff"
     return call("diffDecision", "POST", path, body=request, view=view, request_id=request_id)
@@ -956,21 +958,21 @@ def simulate_counterfactuals(
             as one that is decided.
         view: The view of the record; `full` by default. It overrides `Prefer`, and `response_view` in a body
             overrides both.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The result of each scenario.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/{member('decision_id', decision_id, _NO_DECISION_ID)}/counterfactuals"
     return call("simulateCounterfactuals", "POST", path, body=request, view=view, request_id=request_id)
 
 
-# Reports: How well a policy works, from the outcomes of its decisions. A report never authorizes an action.
+# Reports: Learn how well a policy works, from the outcomes of its decisions. A report never authorizes an action.
 
 
 def get_policy_confidence(
@@ -988,12 +990,12 @@ def get_policy_confidence(
 ) -> Call[ConfidenceReport]:
     """Report the confidence in a policy.
 
-    Returns how far outcomes support a policy: the success rate, whether its versions agree, and what the report
+    Returns how well outcomes support a policy: the success rate, whether its versions agree, and what the report
     cannot know. It counts the latest outcome of each decision in your scope. Without outcomes the level is
     `insufficient`, even for an unknown policy.
 
-    A report authorizes nothing: only the `verdict: yes` of a decision does. With `since`, `until` or
-    `clock=occurred`, a separate process counts; while it cannot, the answer is 503.
+    A report authorizes nothing: only the `verdict: yes` of a decision does. With `since`, `until`, or
+    `clock=occurred`, a separate process counts the decisions. While it cannot, the answer is 503.
 
     Args:
         policy_id: `policy_id` of records in your scope.
@@ -1001,19 +1003,19 @@ def get_policy_confidence(
         verdict: Only decisions with this verdict.
         since: Only decisions from this time on. Include the time zone.
         until: Only decisions before this time. Include the time zone.
-        clock: Which date counts. `recorded`: when the gate recorded the decision. `occurred`: when it happened
-            according to the caller, or when it was recorded if the caller did not say. None leaves it at recorded.
+        clock: The date that counts. `recorded`: when the gate recorded the decision. `occurred`: when it happened
+            according to the caller, or when it was recorded if the caller did not say. None means recorded.
         action: Only decisions with this action.
         limit: Count only this many decisions, those with the latest outcomes; all by default.
-        min_sample: How many terminal outcomes a level needs, and a version to be compared. None leaves it at 20.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        min_sample: How many terminal outcomes a level needs, and a version needs for comparison. None means 20.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The report.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/policies/{member('policy_id', policy_id)}/confidence"
     return call(
@@ -1049,12 +1051,12 @@ def get_policy_effectiveness(
     """Report the effectiveness of a policy.
 
     Returns how well a policy works, from every decision in your scope and its latest outcome. It counts successes by
-    version, verdict, rule and week; lists versions that do worse than the others; bounds the success rate of all
-    decided actions; and says what it cannot know. Without decisions the recommendation is `no_decisions`, even for
-    an unknown policy.
+    version, verdict, rule, and week, and lists versions that do worse than the others. It gives bounds for the
+    success rate of all decided actions, and says what it cannot know. Without decisions, the recommendation is
+    `no_decisions`, even for an unknown policy.
 
     A report authorizes nothing: only the `verdict: yes` of a decision does. A separate process counts the decisions.
-    While it cannot, the answer is 503; ask again, after `retry-after` if it is sent. Decisions go on as usual.
+    While it cannot, the answer is 503; ask again, after `retry-after` if it is sent. Decisions are not affected.
 
     Args:
         policy_id: `policy_id` of records in your scope.
@@ -1062,19 +1064,19 @@ def get_policy_effectiveness(
         verdict: Only decisions with this verdict.
         since: Only decisions from this time on. Include the time zone.
         until: Only decisions before this time. Include the time zone.
-        clock: Which date counts. `recorded`: when the gate recorded the decision. `occurred`: when it happened
-            according to the caller, or when it was recorded if the caller did not say. None leaves it at recorded.
+        clock: The date that counts. `recorded`: when the gate recorded the decision. `occurred`: when it happened
+            according to the caller, or when it was recorded if the caller did not say. None means recorded.
         limit: Count only this many decisions, the latest in the chain; all by default.
         min_sample: How many terminal outcomes are needed for a judgment, and for comparing a version with the
-            others. None leaves it at 20.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+            others. None means 20.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The report.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/policies/{member('policy_id', policy_id)}/effectiveness"
     return call(
@@ -1111,14 +1113,18 @@ def get_policy_anomalies(
 ) -> Call[AnomalyReport]:
     """Report anomalies in a policy's decisions.
 
-    Returns what is unusual about a policy's decisions in your scope: broken sequences (such as executed without a
-    yes, executed twice, approved without a receipt); rates of verdicts, reasons and outcomes that shifted; days with
-    unusually many or few decisions; outlying values of observed metrics; and facts that drifted. Each anomaly has a
-    severity, a score, reasons, a window, example decisions, the numbers behind it, and what to check next. It uses
-    formulas, not a model: the same chain gives the same report. An unknown policy has no anomalies.
+    Returns what is unusual about a policy's decisions in your scope:
+
+    - broken sequences, such as executed without a `yes`, executed twice, or approved without a receipt - rates of
+    verdicts, reasons, and outcomes that shifted - days with unusually many or few decisions - outlying values of
+    observed metrics - facts that drifted
+
+    Each anomaly has a severity, a score, reasons, a window, example decisions, the numbers behind it, and the next
+    check to make. The report uses formulas, not a model: the same chain gives the same report. An unknown policy has
+    no anomalies.
 
     A report authorizes nothing: only the `verdict: yes` of a decision does. A separate process counts the decisions.
-    While it cannot, the answer is 503; ask again, after `retry-after` if it is sent. Decisions go on as usual.
+    While it cannot, the answer is 503; ask again, after `retry-after` if it is sent. Decisions are not affected.
 
     Args:
         policy_id: `policy_id` of records in your scope.
@@ -1126,22 +1132,22 @@ def get_policy_anomalies(
         verdict: Only decisions with this verdict.
         since: Only decisions from this time on. Include the time zone.
         until: Only decisions before this time. Include the time zone.
-        clock: Which date counts. `recorded`: when the gate recorded the decision. `occurred`: when it happened
-            according to the caller, or when it was recorded if the caller did not say. None leaves it at recorded.
+        clock: The date that counts. `recorded`: when the gate recorded the decision. `occurred`: when it happened
+            according to the caller, or when it was recorded if the caller did not say. None means recorded.
         limit: Count only this many decisions, the latest in the chain; all by default.
         min_sample: How many cases are needed in a window, in the period it is compared with, and for a metric. None
-            leaves it at 20.
-        threshold: The lowest score that is listed and counted, with at most six decimals. None leaves it at 0.35.
-        max_items: The largest number of anomalies listed, the costliest first. None leaves it at 20.
+            means 20.
+        threshold: The lowest score that is listed and counted, with at most six decimals. None means 0.35.
+        max_items: The largest number of anomalies listed, the costliest first. None means 20.
         value: The observed metric in which effects are estimated; none by default.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The report.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/policies/{member('policy_id', policy_id)}/anomalies"
     return call(
@@ -1167,23 +1173,23 @@ def get_policy_anomalies(
 def get_policy_alerts(*, open_days: int | None = None, request_id: str | None = None) -> Call[PolicyAlerts]:
     """List policy alerts.
 
-    Returns the open anomalies of high severity of all policies in your scope, and in `policy_changes` what changed
-    in the service's policy tables. An anomaly stays open until `open_days` after its window. You cannot acknowledge
+    Returns the open anomalies of high severity of all policies in your scope. `policy_changes` lists what changed in
+    the service's policy tables. An anomaly stays open until `open_days` after its window. You cannot acknowledge
     one.
 
-    A separate process counts the decisions. While it cannot, the answer is 503, and decisions go on as usual.
+    A separate process counts the decisions. While it cannot, the answer is 503. Decisions are not affected.
 
     Args:
         open_days: How many days an anomaly stays open after its window, counted to the date of the chain's last
-            entry. None leaves it at 90.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+            entry. None means 90.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The alerts.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("getPolicyAlerts", "GET", "/api/policy-alerts", query={"open_days": open_days}, request_id=request_id)
 
@@ -1191,20 +1197,20 @@ def get_policy_alerts(*, open_days: int | None = None, request_id: str | None = 
 def get_policy_alerts_feed(*, open_days: int | None = None, request_id: str | None = None) -> Call[str]:
     """List policy alerts as a feed.
 
-    Returns the same as `GET /api/policy-alerts` as an Atom feed: an entry for each open anomaly and for each change
-    of a policy table, newest first.
+    Returns the alerts of `GET /api/policy-alerts` as an Atom feed: an entry for each open anomaly and for each
+    change of a policy table, newest first.
 
     Args:
         open_days: How many days an anomaly stays open after its window, counted to the date of the chain's last
-            entry. None leaves it at 90.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+            entry. None means 90.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The feed.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "getPolicyAlertsFeed",
@@ -1233,12 +1239,12 @@ def get_policy_benchmarks(
     """Compare a policy with other scopes.
 
     Returns your rates for the decisions of one month, next to percentiles of other scopes that opted in and decide
-    under the same policy id. Cohorts are frozen once a month. Others' rates are rounded to 0.05, and nothing is
-    shown for fewer than 5 other scopes. If nothing is shown, `cross_customer` says why and what would change that. A
+    under the same policy id. Cohorts are frozen once a month. Other scopes' rates are rounded to 0.05, and nothing
+    is shown for fewer than 5 other scopes. If nothing is shown, `cross_customer` says why, and how to change that. A
     scope that did not opt in sees only its own metrics.
 
     A report authorizes nothing: only the `verdict: yes` of a decision does. A separate process counts the decisions.
-    While it cannot, the answer is 503; ask again, after `retry-after` if it is sent. Decisions go on as usual.
+    While it cannot, the answer is 503; ask again, after `retry-after` if it is sent. Decisions are not affected.
 
     Args:
         policy_id: `policy_id` of records in your scope.
@@ -1247,20 +1253,21 @@ def get_policy_benchmarks(
         verdict: Of your own decisions, only those with this verdict.
         since: Only decisions from this time on. Include the time zone.
         until: Only decisions before this time. Include the time zone.
-        clock: Only `recorded`: months are frozen by the date of the record. None leaves it at recorded.
-        limit: Count only this many of your own decisions, the latest in the chain; all of the month by default.
-        min_cohort_scopes: How many other scopes a comparison needs. Their number is rounded down to a step of 1, 2
-            or 5 first. None leaves it at 5.
+        clock: Only `recorded`: months are frozen by the date of the record. None means recorded.
+        limit: Count only this many of your own decisions, the latest in the chain. By default, it counts every
+            decision of the month.
+        min_cohort_scopes: How many other scopes a comparison needs. Their number is first rounded down to a step of
+            1, 2, or 5. None means 5.
         min_cohort_decisions: How many decisions of theirs a comparison needs. Their number is rounded down in the
-            same way. None leaves it at 50.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+            same way. None means 50.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The report.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/policies/{member('policy_id', policy_id)}/benchmarks"
     return call(
@@ -1281,8 +1288,8 @@ def get_policy_benchmarks(
     )
 
 
-# Policy services: What vendors' published policies say about refunds, cancellations, returns and trials. An answer
-# by itself never authorizes an action.
+# Policy services: Ask what vendors' published policies say about refunds, cancellations, returns, and trials. An
+# answer by itself never authorizes an action.
 
 
 def ask_refund_workflow(
@@ -1297,26 +1304,27 @@ def ask_refund_workflow(
     Returns what a vendor's published policy says about a refund, with tags and a note for the ticket.
 
     Without a key, nothing is stored, `execution_allowed` is false, and each address has a limit. With a key, the
-    service decides the facts behind the answer in your scope and returns a signed Decision Record.
-    `execution_allowed` is true only if that record says yes. The first decision of a scope registers the rulebook
-    `refund_eligibility`, which needs the access `register` as well.
+    service decides over the facts behind the answer in your scope, and returns a signed Decision Record.
+    `execution_allowed` is true only if that record says `yes`. The first decision of a scope registers the rulebook
+    `refund_eligibility`, which also needs the access `register`. A retry with the same idempotency key returns the
+    first record, even if the policy table has changed since.
 
     Args:
         ticketing_system: The help desk.
         request: The question about the ticket.
         idempotency_key: Makes a retry safe: the same key with the same payload returns the first result; with
-            another payload, 409. Unique in the scope for decisions, and in each decision for each kind of report.
-            Send one with every write, and the same one with every retry. Without a key, the client makes one for
-            this call and its own retries; only a key of yours makes a retry after a crash safe.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+            another payload, it returns 409. A key is unique in the scope for decisions, and in each decision for
+            each kind of report. Send one with every write, and the same one with every retry. Without a key, the
+            client makes one for this call and its own retries. Only your own key makes a retry after a crash safe.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The answer. Read `execution_allowed`, not only the status.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/v1/workflows/{member('ticketing_system', ticketing_system)}/refund"
     return call(
@@ -1329,7 +1337,7 @@ def ask_refund_workflow(
     )
 
 
-# Audit chain: All entries of a scope, linked by hashes in order.
+# Audit chain: Read the chain: all entries of a scope in order, linked by hashes.
 
 
 def get_chain(chain_id: str, *, limit: int | None = None, request_id: str | None = None) -> Call[Chain]:
@@ -1340,15 +1348,15 @@ def get_chain(chain_id: str, *, limit: int | None = None, request_id: str | None
 
     Args:
         chain_id: `audit_chain.chain_id` of a record in your scope.
-        limit: The largest number of links. None leaves it at 20.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        limit: The largest number of links. None means 20.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The chain.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/chains/{member('chain_id', chain_id)}"
     return call("getChain", "GET", path, query={"limit": limit}, request_id=request_id)
@@ -1357,46 +1365,47 @@ def get_chain(chain_id: str, *, limit: int | None = None, request_id: str | None
 def get_checkpoint(chain_id: str, *, request_id: str | None = None) -> Call[Checkpoint]:
     """Sign a checkpoint.
 
-    Returns a signed statement of the chain's size and root. If someone else keeps it, it shows later whether the
-    chain was rewritten.
+    Returns a signed statement of the chain's size and root. Kept by someone else, it shows later whether the chain
+    was rewritten.
 
     Args:
         chain_id: `audit_chain.chain_id` of a record in your scope.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The checkpoint.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/chains/{member('chain_id', chain_id)}/checkpoint"
     return call("getCheckpoint", "GET", path, request_id=request_id)
 
 
-# Operations: Readiness, liveness, metrics and settings of an instance.
+# Operations: Check an instance's readiness and liveness, and read its metrics and public settings.
 
 
 def get_status(*, request_id: str | None = None) -> Call[Status]:
     """Check readiness in detail.
 
-    Returns whether everything that a decision needs is ready, part by part with the reason if it is not: signing,
-    rulebook evaluation, ledger, idempotency, registries, authentication, backends, disk. It also lists the version
-    label of every contract. If a part is not ready, the status is 503 with the same fields.
+    Returns whether everything that a decision needs is ready, part by part, with the reason if it is not. The parts
+    are signing, rulebook evaluation, ledger, idempotency, registries, authentication, backends, and disk. The answer
+    also lists the version label of every contract. If a part is not ready, the status is 503 with the same fields.
+    The service reuses a result for one second.
 
     `backends.advisory` is `ready` if an upstream is configured; the endpoint does not call it.
-    `contracts.application_binding` is only a label: no schema, check or record uses it.
+    `contracts.application_binding` is only a label: no schema, check, or record uses it.
 
     Args:
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         Ready.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "getStatus",
@@ -1415,14 +1424,14 @@ def get_livez(*, request_id: str | None = None) -> Call[Probe]:
     Returns 200 if a process answers.
 
     Args:
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The process is alive.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("getLivez", "GET", "/livez", request_id=request_id, credential=None)
 
@@ -1433,14 +1442,14 @@ def get_readyz(*, request_id: str | None = None) -> Call[Probe]:
     Returns whether the service can decide now. `GET /api/decision/status` says why not.
 
     Args:
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         Ready.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "getReadyz", "GET", "/readyz", request_id=request_id, credential=None, accepts=(200, 503), read=readiness
@@ -1453,14 +1462,14 @@ def get_metrics(*, request_id: str | None = None) -> Call[str]:
     Returns counters and histograms in the Prometheus text format.
 
     Args:
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The metrics.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "getMetrics", "GET", "/metrics", request_id=request_id, credential="metrics", read=text, media_type="text/plain"
@@ -1470,18 +1479,18 @@ def get_metrics(*, request_id: str | None = None) -> Call[str]:
 def get_runtime_config(*, request_id: str | None = None) -> Call[RuntimeConfig]:
     """Fetch the public settings.
 
-    Returns the settings that a caller may know: modes, views, signing, limits. A mode is `binding`, `advisory` or
-    `unconfigured`.
+    Returns the settings that a caller may know: modes, views, signing, and limits. A mode is `binding`, `advisory`,
+    or `unconfigured`.
 
     Args:
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The settings.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("getRuntimeConfig", "GET", "/api/runtime-config", request_id=request_id, credential=None)
 
@@ -1489,17 +1498,17 @@ def get_runtime_config(*, request_id: str | None = None) -> Call[RuntimeConfig]:
 def get_proof_metrics(*, request_id: str | None = None) -> Call[ProofMetrics]:
     """Count records and keys.
 
-    Returns how many scopes, chain entries, registered rulebooks and keys the instance holds, over all scopes.
+    Returns how many scopes, chain entries, registered rulebooks, and keys the instance holds, across all scopes.
 
     Args:
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The counts.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("getProofMetrics", "GET", "/api/proof-metrics", request_id=request_id, credential="metrics")
 
@@ -1509,21 +1518,21 @@ def submit_pilot(
 ) -> Call[PilotSubmission]:
     """Request a pilot.
 
-    Sends the operator a name, an e-mail address, a company and a use. The answer is the same whether the address is
-    new or not. The operator then sends the person a token, which confirms the request. One address may send 5 of
-    these requests a minute.
+    Sends the operator a name, an e-mail address, a company, and a use. The answer is the same whether the address is
+    new or not. The operator then sends the person a token, which confirms the request. One IP address may send 5 of
+    these requests per minute.
 
     Args:
         request: At most 16 KiB of plain JSON.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The request is stored and waits for confirmation.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "submitPilot", "POST", "/api/pilot", body=request, request_id=request_id, credential=None, accepts=(202,)
@@ -1536,20 +1545,20 @@ def confirm_pilot(
     """Confirm a pilot request.
 
     Confirms a request for a pilot with the token that the operator sent. A wrong token, an unknown id, and an
-    expired or erased request get the same answer. Confirming again changes nothing. One address may send 5 of these
-    requests a minute.
+    expired or erased request get the same answer. Confirming again changes nothing. One IP address may send 5 of
+    these requests per minute.
 
     Args:
         request: At most 16 KiB of plain JSON.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The request is confirmed.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is not a JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("confirmPilot", "POST", "/api/pilot/confirm", body=request, request_id=request_id, credential=None)
 
@@ -1557,19 +1566,19 @@ def confirm_pilot(
 def export_pilots(*, request_id: str | None = None) -> Call[str]:
     """Export pilot requests.
 
-    Returns all pilot requests as CSV in UTF-8, oldest first, with the columns pilot_id, status, submitted_at,
-    confirmed_at, name, email, company and use. Every cell is quoted. A cell that a spreadsheet could take for a
-    formula begins with an apostrophe.
+    Returns all pilot requests as CSV in UTF-8, oldest first. The columns are `pilot_id`, `status`, `submitted_at`,
+    `confirmed_at`, `name`, `email`, `company`, and `use`. Every cell is quoted. A cell that a spreadsheet could
+    treat as a formula begins with an apostrophe.
 
     Args:
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The pilot requests.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "exportPilots",
@@ -1582,7 +1591,7 @@ def export_pilots(*, request_id: str | None = None) -> Call[str]:
     )
 
 
-# Migrations: Read the rulebook changes that a scope has proposed, approved and applied. People make them on the
+# Migrations: Read the rulebook changes that a scope has proposed, approved, and applied. People make them on the
 # command line with `gate migrate`. A new scope has none.
 
 
@@ -1591,20 +1600,20 @@ def list_routes(
 ) -> Call[RouteList]:
     """List the routes of rulebook ids.
 
-    Returns the version that each rulebook id of the scope leads to when a request names no version. Each route is
+    Returns the version that each rulebook id of the scope leads to when a request states no version. Each route is
     the chain entry that set it. With `rulebook_id`, the answer also has the earlier routes of that id.
 
     Args:
         rulebook_id: Only the routes of this rulebook id, with their `history`.
         limit: With `rulebook_id`: the largest number of routes in the history; 20 by default.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The routes.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "listRoutes",
@@ -1628,16 +1637,16 @@ def list_migrations(
 
     Args:
         state: Only migrations in this state.
-        limit: The largest number of results. None leaves it at 20.
+        limit: The largest number of results. None means 20.
         cursor: The `next_cursor` of the previous page.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         A page of migrations.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "listMigrations",
@@ -1652,19 +1661,19 @@ def get_migration(migration_id: str, *, request_id: str | None = None) -> Call[M
     """Fetch a migration.
 
     Returns a migration: its manifest with the current `status` and `approval`, all of its chain entries, and the
-    routes that cite it or rolled it back. While it is open, `stale` says why its evidence is out of date; nobody can
-    approve or apply it then. A migration of another scope is not found.
+    routes that cite it or rolled it back. While the migration is open, `stale` says why its evidence no longer
+    applies. Nobody can approve or apply it then. A migration of another scope is not found.
 
     Args:
         migration_id: `migration_id` of a migration in your scope.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The migration.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/migrations/{member('migration_id', migration_id)}"
     return call("getMigration", "GET", path, request_id=request_id)
@@ -1673,22 +1682,22 @@ def get_migration(migration_id: str, *, request_id: str | None = None) -> Call[M
 def get_migration_report(migration_id: str, *, request_id: str | None = None) -> Call[MigrationEvidence]:
     """Fetch the evidence of a migration.
 
-    Returns the evidence of a migration's latest proposal: what an approver needs to know. The header `accept`
-    chooses the form: `text/markdown` for a pull request or a ticket, `text/html` for a browser, and JSON for
-    anything else. The pages load nothing, run no script, and escape every name.
+    Returns the evidence of a migration's latest proposal, which an approver should read. The header `accept` chooses
+    the form: `text/markdown` for a pull request or a ticket, `text/html` for a browser, and JSON for anything else.
+    The pages load no resources, run no scripts, and escape every name.
 
     A separate process makes the pages. While it cannot, they answer 503; the JSON is still available.
 
     Args:
         migration_id: `migration_id` of a migration in your scope.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The evidence in the requested form.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/migrations/{member('migration_id', migration_id)}/report"
     return call("getMigrationReport", "GET", path, request_id=request_id)
@@ -1697,22 +1706,22 @@ def get_migration_report(migration_id: str, *, request_id: str | None = None) ->
 def get_migration_report_markdown(migration_id: str, *, request_id: str | None = None) -> Call[str]:
     """Fetch the evidence of a migration.
 
-    Returns the evidence of a migration's latest proposal: what an approver needs to know. The header `accept`
-    chooses the form: `text/markdown` for a pull request or a ticket, `text/html` for a browser, and JSON for
-    anything else. The pages load nothing, run no script, and escape every name.
+    Returns the evidence of a migration's latest proposal, which an approver should read. The header `accept` chooses
+    the form: `text/markdown` for a pull request or a ticket, `text/html` for a browser, and JSON for anything else.
+    The pages load no resources, run no scripts, and escape every name.
 
     A separate process makes the pages. While it cannot, they answer 503; the JSON is still available.
 
     Args:
         migration_id: `migration_id` of a migration in your scope.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         A page in Markdown.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/migrations/{member('migration_id', migration_id)}/report"
     return call("getMigrationReport", "GET", path, request_id=request_id, read=text, media_type="text/markdown")
@@ -1721,44 +1730,44 @@ def get_migration_report_markdown(migration_id: str, *, request_id: str | None =
 def get_migration_report_html(migration_id: str, *, request_id: str | None = None) -> Call[str]:
     """Fetch the evidence of a migration.
 
-    Returns the evidence of a migration's latest proposal: what an approver needs to know. The header `accept`
-    chooses the form: `text/markdown` for a pull request or a ticket, `text/html` for a browser, and JSON for
-    anything else. The pages load nothing, run no script, and escape every name.
+    Returns the evidence of a migration's latest proposal, which an approver should read. The header `accept` chooses
+    the form: `text/markdown` for a pull request or a ticket, `text/html` for a browser, and JSON for anything else.
+    The pages load no resources, run no scripts, and escape every name.
 
     A separate process makes the pages. While it cannot, they answer 503; the JSON is still available.
 
     Args:
         migration_id: `migration_id` of a migration in your scope.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         A page in HTML.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/api/decision/migrations/{member('migration_id', migration_id)}/report"
     return call("getMigrationReport", "GET", path, request_id=request_id, read=text, media_type="text/html")
 
 
-# Registries: Public keys, policies, rulebooks, adapters and patterns.
+# Registries: Look up public keys, policies, rulebooks, adapters, and patterns.
 
 
 def list_receipt_keys(*, request_id: str | None = None) -> Call[KeyRegistryDocument]:
     """List the public receipt keys.
 
-    Returns the Ed25519 keys that verify receipts and checkpoints, current and past.
+    Returns the current and past Ed25519 keys that verify receipts and checkpoints.
 
     Args:
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The keys.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("listReceiptKeys", "GET", "/api/decision/receipt-keys", request_id=request_id, credential=None)
 
@@ -1766,17 +1775,17 @@ def list_receipt_keys(*, request_id: str | None = None) -> Call[KeyRegistryDocum
 def list_attestation_keys(*, request_id: str | None = None) -> Call[KeyRegistryDocument]:
     """List the public attestation keys.
 
-    Returns the Ed25519 keys that verify rulebook attestations and registrations, current and past.
+    Returns the current and past Ed25519 keys that verify rulebook attestations and registrations.
 
     Args:
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The keys.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "listAttestationKeys",
@@ -1800,20 +1809,20 @@ def list_policy_bundles(
 ) -> Call[PolicyBundleRegistry] | Call[PolicyBundleAnswer]:
     """List policy bundles.
 
-    Returns the bundles of the service's own policies, current and historical, or the one with the `hash`. Rulebooks
-    of scopes are never listed.
+    Returns the current and historical bundles of the service's own policies. With `hash`, returns one bundle. Never
+    lists rulebooks of scopes.
 
     Args:
         hash: The `policy_hash` or `policy_bundle_hash` of a record. Returns that one bundle in
             `policy_bundle_entry`.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The bundles, or the one bundle.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "listPolicyBundles",
@@ -1834,22 +1843,23 @@ def get_rulebook(
 ) -> Call[RulebookMetadata]:
     """Fetch a rulebook's registration.
 
-    Returns the registration of one rulebook of your scope, as records cite it. Name it by `hash`, or by
-    `rulebook_id` and `version`; everything you send must match. The answer also has warnings about the rulebook, and
-    in `annotations` its author's comments, which are not authenticated. It never has the rulebook's body.
+    Returns the registration of one rulebook of your scope, as records cite it. Identify it by `hash`, or by
+    `rulebook_id` and `version`; everything that you send must match. The answer also has warnings about the
+    rulebook, and its author's comments in `annotations`, which are not authenticated. It never has the rulebook's
+    body.
 
     Args:
         hash: The rulebook's hash.
         rulebook_id: Together with `version`, instead of `hash`.
         version: Together with `rulebook_id`, instead of `hash`.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The registration.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "getRulebook",
@@ -1863,18 +1873,18 @@ def get_rulebook(
 def list_trusted_adapters(*, request_id: str | None = None) -> Call[TrustedAdapters]:
     """List trusted adapters.
 
-    Returns the manifest of every adapter that a decision can take its facts from: the schemas of its input and
-    facts, the hash of its source, its limits, and the `manifest_hash` that a request names.
+    Returns the manifest of every adapter that can supply the facts of a decision. A manifest has the schemas of the
+    adapter's input and facts, the hash of its source, its limits, and the `manifest_hash` that a request must state.
 
     Args:
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The manifests.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("listTrustedAdapters", "GET", "/api/decision/adapters", request_id=request_id, credential=None)
 
@@ -1902,14 +1912,14 @@ def list_policy_patterns(
     Args:
         pattern_id: A pattern's id, or its policy's. Returns that one pattern in `policy_pattern`.
         tag: Only the patterns with this tag. The list may be empty.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The patterns, or the one pattern.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call(
         "listPolicyPatterns",
@@ -1928,14 +1938,14 @@ def list_policy_sources(*, request_id: str | None = None) -> Call[PolicySources]
     policy tables.
 
     Args:
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The policies.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("listPolicySources", "GET", "/rules/policy-sources.json", request_id=request_id, credential=None)
 
@@ -1949,14 +1959,14 @@ def get_policy_table(
 
     Args:
         service: The service.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The table.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/rules/policy-tables/{member('service', service)}.json"
     return call("getPolicyTable", "GET", path, request_id=request_id, credential=None)
@@ -1965,26 +1975,26 @@ def get_policy_table(
 def get_policy_source(policy_id: str, version: str, *, request_id: str | None = None) -> Call[Rulebook]:
     """Fetch a policy's rulebook.
 
-    Returns the rulebook of a policy that the service provides, to read, copy or hash.
+    Returns the rulebook of a policy that the service provides, to read, copy, or hash.
 
     Args:
         policy_id: `policy_id` of an entry of `GET /rules/policy-sources.json`.
         version: `policy_version` of that entry.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The rulebook.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/rules/{member('policy_id', policy_id)}/{member('version', version)}.json"
     return call("getPolicySource", "GET", path, request_id=request_id, credential=None)
 
 
-# Contract: The published contract: JSON Schemas, conformance fixtures and golden replays. You may cache all of it
-# for an hour.
+# Contract: Fetch the published contract: JSON Schemas, conformance fixtures, and golden replays. You may cache all
+# of it for an hour.
 
 
 def list_schemas(*, request_id: str | None = None) -> Call[ContractIndex]:
@@ -1994,14 +2004,14 @@ def list_schemas(*, request_id: str | None = None) -> Call[ContractIndex]:
     corpus.
 
     Args:
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The index.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("listSchemas", "GET", "/schemas/", request_id=request_id, credential=None)
 
@@ -2013,14 +2023,14 @@ def get_schema(name: str, *, request_id: str | None = None) -> Call[dict[str, Js
 
     Args:
         name: The schema's name, for example `rulebook-v1`.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The schema.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/schemas/{member('name', name)}.schema.json"
     return call("getSchema", "GET", path, request_id=request_id, credential=None)
@@ -2029,17 +2039,17 @@ def get_schema(name: str, *, request_id: str | None = None) -> Call[dict[str, Js
 def list_conformance_fixtures(*, request_id: str | None = None) -> Call[ConformanceIndex]:
     """List the conformance fixtures.
 
-    Returns the fixtures with their hashes: requests, and what every conforming service answers.
+    Returns the fixtures with their hashes: requests, and the answers of every conforming service.
 
     Args:
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The index.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("listConformanceFixtures", "GET", "/conformance/", request_id=request_id, credential=None)
 
@@ -2047,38 +2057,38 @@ def list_conformance_fixtures(*, request_id: str | None = None) -> Call[Conforma
 def get_conformance_fixture(fixture_id: str, *, request_id: str | None = None) -> Call[ConformanceFixture]:
     """Fetch a conformance fixture.
 
-    Returns a request, and what every answer to it must contain. The id `index` returns the index.
+    Returns a request, and the fields that every answer to it must contain. The id `index` returns the index.
 
     Args:
         fixture_id: `fixture_id` of an entry of the index.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The fixture.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/conformance/{member('fixture_id', fixture_id)}.json"
     return call("getConformanceFixture", "GET", path, request_id=request_id, credential=None)
 
 
 def list_golden_replays(*, request_id: str | None = None) -> Call[GoldenReplayIndex]:
-    """List the golden replay corpus.
+    """List the files of the golden replay corpus.
 
     Returns the files of the corpus with their hashes, and how many cases cover each subject. The cases are rulebooks
     and facts with the outcomes and hashes that they always give.
 
     Args:
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The index.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("listGoldenReplays", "GET", "/replay/", request_id=request_id, credential=None)
 
@@ -2090,20 +2100,20 @@ def get_golden_replays(file: str, *, request_id: str | None = None) -> Call[Gold
 
     Args:
         file: `path` of an entry of the index, without `.json`.
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The cases.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     path = f"/replay/{member('file', file)}.json"
     return call("getGoldenReplays", "GET", path, request_id=request_id, credential=None)
 
 
-# Documentation: This description, for programs and for people.
+# Documentation: Read this API description, as a program or as a person.
 
 
 def get_openapi(*, request_id: str | None = None) -> Call[dict[str, Json]]:
@@ -2112,14 +2122,14 @@ def get_openapi(*, request_id: str | None = None) -> Call[dict[str, Json]]:
     Returns this description as OpenAPI 3.1, in one file without outside references. Generate clients from it.
 
     Args:
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The document.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("getOpenapi", "GET", "/openapi.json", request_id=request_id, credential=None)
 
@@ -2127,35 +2137,35 @@ def get_openapi(*, request_id: str | None = None) -> Call[dict[str, Json]]:
 def get_docs(*, request_id: str | None = None) -> Call[str]:
     """Read the documentation page.
 
-    Returns this description as a page with examples. It loads nothing else and runs no script.
+    Returns this description as a page with examples. It loads no other resource and runs no script.
 
     Args:
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The page.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("getDocs", "GET", "/docs", request_id=request_id, credential=None, read=text, media_type="text/html")
 
 
 def get_docs_metadata(*, request_id: str | None = None) -> Call[DocsMetadata]:
-    """Fetch endpoints, schemas and limits.
+    """Fetch endpoints, schemas, and limits.
 
     Returns every endpoint with its access and statuses, every published schema, the limits of the plans, and the
     largest sizes that the service accepts.
 
     Args:
-        request_id: Your trace id. The response repeats it if its characters are safe. The record has a `request_id`
-            of its own.
+        request_id: Your trace id. The response repeats it if its characters are safe. The record has its own
+            `request_id`.
 
     Returns:
         The summary.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent.
     """
     return call("getDocsMetadata", "GET", "/docs.json", request_id=request_id, credential=None)

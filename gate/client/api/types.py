@@ -1,9 +1,10 @@
 # Generated from the OpenAPI document by `make client`. Do not edit: change the document, in schemas/, or the
 # generator, in api/description/client.
-"""The shapes of what is sent and answered, for editors and type checkers. Nothing is checked when a program runs.
+"""The types of requests and responses, for editors and type checkers. Nothing is checked at runtime.
 
-Answers may gain members, and words may be added to those listed here: read them tolerantly. Hashes are lower-case hex
-SHA-256, times are UTC timestamps `2026-01-31T12:00:00.000Z`, cursors and ids are opaque.
+Responses may have new fields, and enums may have new words in later releases. Programs must ignore unknown fields, and
+handle unknown words. Hashes are SHA-256 in lower-case hex. Times are UTC timestamps such as `2026-01-31T12:00:00.000Z`.
+Cursors and ids are opaque.
 """
 
 # Annotations are evaluated here, as they are written: as texts, TypedDict would not see which members are NotRequired.
@@ -12,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 Json: TypeAlias = Any
-"""A JSON value that the document says no more of, as `json.loads` gives it: look at it before you use it."""
+"""Any JSON value, as from `json.loads`. The document does not describe it further, so check it before use."""
 
 ActorType = Literal["key", "user", "service"]
 ConfidenceLevel = Literal["high", "medium", "low", "insufficient"]
@@ -35,7 +36,7 @@ Verdict = Literal["yes", "no", "review"]
 View = Literal["minimal", "standard", "full"]
 
 
-# What is sent: Decide.
+# Requests: Decide.
 
 
 class RulebookRef(TypedDict):
@@ -46,7 +47,7 @@ class RulebookRef(TypedDict):
     hash: NotRequired[str]
     """Hash of a registered rulebook, in lower-case hex."""
     rulebook_id: NotRequired[str]
-    """Its rulebook_id."""
+    """Its `rulebook_id`."""
     version: NotRequired[str]
     """The version; by default the one that the route of `rulebook_id` leads to."""
 
@@ -65,12 +66,12 @@ class AdapterInvocation(TypedDict):
 
 
 class DecisionContext(TypedDict):
-    """What the decision is about. Other fields are allowed; the advisory modes use some."""
+    """The subject of the decision. Other fields are allowed; the advisory modes use some of them."""
 
     workflow: NotRequired[str]
     """Your workflow."""
     source_record_id: NotRequired[str]
-    """What the workflow is about, in your terms."""
+    """The object of the workflow, in your terms."""
     requested_action: NotRequired[str]
     """The action; `action_binding.proposed_action` of the record."""
     target_system: NotRequired[str]
@@ -80,9 +81,9 @@ class DecisionContext(TypedDict):
     mutation: NotRequired[str]
     """The change, in your terms; `action_binding.mutation` of the record."""
     actor: NotRequired[Json]
-    """Who asks; copied into `action_binding`."""
+    """The actor who asks; copied into `action_binding`."""
     subject: NotRequired[Json]
-    """Whom the action concerns; copied into `action_binding`."""
+    """The person or object that the action concerns; copied into `action_binding`."""
     amount: NotRequired[Json]
     """The amount; copied into `action_binding` unchanged."""
     currency: NotRequired[Json]
@@ -99,7 +100,7 @@ class DecisionRequest(TypedDict):
     question: NotRequired[str]
     """The decision in plain language. Required in the advisory modes; only descriptive in mode `rulebook`."""
     mode: NotRequired[Mode]
-    """`rulebook` gives a binding verdict. `single` (the default), `multi` and `runtime` are advisory."""
+    """`rulebook` gives a binding verdict. `single` (the default), `multi`, and `runtime` are advisory."""
     rulebook: NotRequired[Mapping[str, Json]]
     """A whole Rulebook v1."""
     rulebook_ref: NotRequired[RulebookRef]
@@ -113,7 +114,7 @@ class DecisionRequest(TypedDict):
     adapter: NotRequired[AdapterInvocation]
     """One call of a registered trusted adapter, instead of `context.inputs`."""
     context: NotRequired[DecisionContext]
-    """What the decision is about. Other fields are allowed; the advisory modes use some."""
+    """The subject of the decision. Other fields are allowed; the advisory modes use some of them."""
     occurred_at: NotRequired[str]
     """When the event behind the decision happened, UTC: `2026-01-31T12:00:00.000Z`, at most 5 minutes ahead of the
     service's clock. It is stored with the request, not in the record.
@@ -122,20 +123,20 @@ class DecisionRequest(TypedDict):
     """The view of the answer. It is not part of the input hash."""
 
 
-# What is sent: Lifecycle.
+# Requests: Lifecycle.
 
 
 class Executor(TypedDict):
-    """Who performed it."""
+    """The executor who performed it."""
 
     type: str
-    """The type of executor: service, agent, person."""
+    """The type of executor, for example `service`, `agent`, or `person`."""
     id: str
     """The executor's id."""
 
 
 class ExecutionReport(TypedDict):
-    """What happened to the action."""
+    """A report of what happened to the action."""
 
     execution_status: ExecutionStatus
     """What happened to the action."""
@@ -156,7 +157,7 @@ class ExecutionReport(TypedDict):
     execution_id: NotRequired[str]
     """The caller's id of the execution."""
     executor: NotRequired[Executor]
-    """Who performed it."""
+    """The executor who performed it."""
     decision_record_hash: NotRequired[str]
     """The record's `record_hash`. If sent, it must equal that of the stored record."""
     decision_receipt_hash: NotRequired[str]
@@ -178,7 +179,7 @@ class ExecutionReport(TypedDict):
 
 
 class OutcomeReport(TypedDict):
-    """What the action led to."""
+    """A report of what the action led to."""
 
     outcome_status: OutcomeStatus
     """What the action led to. Use `pending` and `review` while the result is not clear; the others are final until
@@ -201,7 +202,7 @@ class OutcomeReport(TypedDict):
     decision_receipt_hash: NotRequired[str]
     """The record's `receipt_hash`. If sent, it must equal that of the stored record."""
     observed_metrics: NotRequired[dict[str, float]]
-    """The measured values, by the metric's name."""
+    """The measured values, by the metric's name. Each name has 1 to 120 characters."""
     evidence_refs: NotRequired[list[str]]
     """References to evidence kept elsewhere."""
     executed_at: NotRequired[str]
@@ -215,14 +216,14 @@ class ResolutionRequest(TypedDict):
 
     resolution: Literal["granted", "refused", "expired"]
     """The answer. `granted` lets the held action run until the grant expires. `refused` and `expired` keep it held
-    for good.
+    permanently.
     """
     resolved_by: str
-    """The person who answered, according to the caller; not blank, without control characters. The service also
+    """The person who answered, according to the caller; not blank, and without control characters. The service also
     records the key that sent it.
     """
     note: NotRequired[str]
-    """The reason, in the person's words. It is kept for good: leave out personal data of customers."""
+    """The reason, in the person's words. It is kept permanently: leave out personal data of customers."""
     evidence: NotRequired[list[str]]
     """References to evidence kept elsewhere, such as ticket numbers. The resolution repeats them as `evidence_refs`."""
     decision_record_hash: NotRequired[str]
@@ -232,7 +233,7 @@ class ResolutionRequest(TypedDict):
 
 
 class CrmSyncReport(TypedDict):
-    """What a CRM holds about the decision."""
+    """A report of what a CRM holds about the decision."""
 
     sync_status: SyncStatus
     """The result of the sync."""
@@ -247,8 +248,8 @@ class CrmSyncReport(TypedDict):
     crm_record_url: NotRequired[str]
     """The URL of the object, without credentials."""
     mapped_fields: NotRequired[Mapping[str, Json]]
-    """The mapped fields with their values. Never credentials. No value at any depth may be null, an empty string, an
-    empty list or an empty object, because `sync_hash` would not cover it.
+    """The mapped fields with their values. Never credentials. Each name has 1 to 200 characters. No value at any
+    depth may be null, an empty string, an empty list, or an empty object, because `sync_hash` would not cover it.
     """
     decision_record_hash: NotRequired[str]
     """The record's `record_hash`. If sent, it must equal that of the stored record."""
@@ -264,11 +265,11 @@ class CrmSyncReport(TypedDict):
     """The record's `policy_version`. If sent, it must equal that of the stored record."""
 
 
-# What is sent: Verify.
+# Requests: Verify.
 
 
 class RecordVerificationRequest(TypedDict):
-    """The record in a wrapper. If the path names a decision, you can omit the record: the stored one is then
+    """The record in a wrapper. If the path contains a decision id, you can omit the record: the stored one is then
     verified.
     """
 
@@ -290,10 +291,10 @@ class PacketVerificationRequest(TypedDict):
     public_key: NotRequired[str | None]
     """An Ed25519 public key in PEM (SPKI), for diagnosis only. It never makes a packet verified."""
     checkpoint: NotRequired[Mapping[str, Json] | None]
-    """A checkpoint of the chain that you kept. The packet must agree with it, and its links must reach it."""
+    """A checkpoint of the chain that you kept. The packet must agree with it, and the packet's links must reach it."""
 
 
-# What is sent: Replay.
+# Requests: Replay.
 
 
 class ReplayRequest(TypedDict):
@@ -313,15 +314,15 @@ class ReplayRequest(TypedDict):
 
 
 class Scenario(TypedDict):
-    """One change of the context, or of the adapter's input."""
+    """One change to the context, or to the adapter's input."""
 
     scenario_id: str
     """Your id for it."""
     label: NotRequired[str]
-    """What it means, for people; the `scenario_id` by default."""
+    """A label for people; the `scenario_id` by default."""
     context_patch: Mapping[str, Json]
-    """A merge patch (RFC 7396) over the stored context: null removes a field, an object is merged, anything else
-    replaces. Facts are under `inputs`.
+    """A merge patch (RFC 7396) over the stored context: null removes a field, an object is merged, and any other
+    value replaces. Facts are under `inputs`.
     """
     adapter_input_patch: NotRequired[Mapping[str, Json]]
     """A merge patch over the stored input of the adapter, if an adapter made the facts."""
@@ -333,10 +334,10 @@ class CounterfactualsRequest(TypedDict):
     scenarios: list[Scenario]
     """The scenarios, 1 to 50. Their ids are unique."""
     response_view: NotRequired[View]
-    """How much each scenario of the answer shows: `standard` adds the evidence, `full` the evaluation as well."""
+    """How much of each scenario the answer shows: `standard` adds the evidence, and `full` also adds the evaluation."""
 
 
-# What is sent: Policy services.
+# Requests: Policy services.
 
 
 class RefundWorkflowRequest(TypedDict):
@@ -345,7 +346,9 @@ class RefundWorkflowRequest(TypedDict):
     vendor: str
     """The vendor, as the policy table names it."""
     region: NotRequired[str]
-    """The country of the customer as ISO 3166-1 alpha-2, with a subdivision if it matters: US, US-CA."""
+    """The country of the customer as ISO 3166-1 alpha-2, with a subdivision if it matters, for example `US` or
+    `US-CA`.
+    """
     plan: NotRequired[str]
     """The plan or product category."""
     days_since_purchase: NotRequired[float]
@@ -356,12 +359,12 @@ class RefundWorkflowRequest(TypedDict):
     """The names of the vendor's conditions that are met, as an earlier answer listed them."""
 
 
-# What is sent: Operations.
+# Requests: Operations.
 
 
 class PilotRequest(TypedDict):
-    """A request for a pilot: who wants to try the service, and for what. Values may not contain control characters
-    or line breaks, and may not be blank.
+    """A request to try the service in a pilot, with the person and the purpose. Values may not contain control
+    characters or line breaks, and may not be blank.
     """
 
     name: str
@@ -371,7 +374,7 @@ class PilotRequest(TypedDict):
     company: str
     """The company's name."""
     use: str
-    """What the service would be used for."""
+    """The planned use of the service."""
 
 
 class PilotConfirmationRequest(TypedDict):
@@ -383,11 +386,11 @@ class PilotConfirmationRequest(TypedDict):
     """The token that the operator sent to the person."""
 
 
-# What is answered: Decide.
+# Responses: Decide.
 
 
 class ActionBinding(TypedDict):
-    """What the decision is bound to. It comes from the request's context."""
+    """The action that the decision is bound to, from the request's context."""
 
     system: str
     """`context.target_system`."""
@@ -398,9 +401,9 @@ class ActionBinding(TypedDict):
     mutation: NotRequired[str]
     """`context.mutation`."""
     actor: NotRequired[Json]
-    """Who asked, as sent."""
+    """The actor who asked, as sent."""
     subject: NotRequired[Json]
-    """Whom the action concerns, as sent."""
+    """The person or object that the action concerns, as sent."""
     amount: NotRequired[Json]
     """The amount, as sent."""
     currency: NotRequired[Json]
@@ -433,16 +436,16 @@ class InvalidField(TypedDict):
     field: str
     """The fact."""
     expected: str
-    """The type that input_schema declares."""
+    """The type that `input_schema` declares."""
     observed_type: str
     """The type that was sent."""
 
 
 class EvaluatedTest(TypedDict):
-    """A test. `observed` is absent if the fact is, and is `{sha256, bytes}` if it is over 1 KiB."""
+    """A test. `observed` is absent if the fact is absent, and is `{sha256, bytes}` if it is larger than 1 KiB."""
 
     path: str
-    """The test's place in the condition."""
+    """The place of the test in its rule, for example `condition.all[0]`."""
     field: str
     """The fact tested."""
     operator: str
@@ -450,7 +453,7 @@ class EvaluatedTest(TypedDict):
     passed: bool
     """Whether the test held."""
     expected: NotRequired[Json]
-    """The rule's value; absent with exists and not_exists."""
+    """The rule's value; absent with `exists` and `not_exists`."""
     observed: NotRequired[Json]
     """The fact's value."""
 
@@ -478,7 +481,7 @@ class Evaluation(TypedDict):
     invalid_fields: list[InvalidField]
     """Facts with a wrong type."""
     rules: list[RuleEvaluation]
-    """The rules that were tried, up to the one that matched."""
+    """The rules that were tried, in order, up to the one that matched."""
 
 
 class DecisionRecordAdvisoryEvaluationAnswerScores(TypedDict):
@@ -489,7 +492,7 @@ class DecisionRecordAdvisoryEvaluationAnswerScores(TypedDict):
     score: float
     """0 (unsuitable) to 100 (suitable)."""
     reason: str
-    """Why."""
+    """The reason."""
 
 
 class DecisionRecordAdvisoryEvaluationAnswerScorecard(TypedDict):
@@ -500,12 +503,12 @@ class DecisionRecordAdvisoryEvaluationAnswerScorecard(TypedDict):
     score: float
     """0 (unsuitable) to 100 (suitable)."""
     reason: str
-    """Why."""
+    """The reason."""
 
 
 class DecisionRecordAdvisoryEvaluationAnswer(TypedDict):
-    """The answer as the upstream gave it. Mode `single` has `answer` and `reason`; `multi` has `scores`; `runtime`
-    has `recommended`, `reason` and `scorecard`.
+    """The answer as the upstream gave it. Mode `single` has `answer` and `reason`. Mode `multi` has `scores`. Mode
+    `runtime` has `recommended`, `reason`, and `scorecard`.
     """
 
     answer: NotRequired[Literal["yes", "no", "unclear"]]
@@ -528,8 +531,8 @@ class DecisionRecordAdvisoryEvaluation(TypedDict):
     model: str
     """The model that was asked: the setting `advisory_model`."""
     answer: DecisionRecordAdvisoryEvaluationAnswer
-    """The answer as the upstream gave it. Mode `single` has `answer` and `reason`; `multi` has `scores`; `runtime`
-    has `recommended`, `reason` and `scorecard`.
+    """The answer as the upstream gave it. Mode `single` has `answer` and `reason`. Mode `multi` has `scores`. Mode
+    `runtime` has `recommended`, `reason`, and `scorecard`.
     """
 
 
@@ -545,7 +548,7 @@ class RecordedPolicyBundle(TypedDict):
     hash_algorithm: str
     """The hash algorithm."""
     canonicalization: str
-    """How JSON becomes bytes to hash."""
+    """How JSON is turned into the bytes that are hashed."""
     source: NotRequired[str]
     """Where the policy comes from."""
 
@@ -554,7 +557,7 @@ class RulebookIdentity(TypedDict):
     """The rulebook that decided."""
 
     schema_version: str
-    """Version of the rulebook's layout."""
+    """Version of the rulebook format."""
     id: str
     """The rulebook's id."""
     version: str
@@ -567,7 +570,7 @@ class RulebookContract(TypedDict):
     """The contract by which the rulebook was validated and evaluated."""
 
     schema_version: str
-    """Version of the rulebook's layout."""
+    """Version of the rulebook format."""
     schema_url: str
     """Where the schema is published."""
     schema_hash: str
@@ -584,22 +587,22 @@ class RuntimeBinding(TypedDict):
     binding_mode: Literal["direct_declarative_rulebook", "trusted_adapter_facts_then_declarative_rulebook"]
     """Where the facts come from."""
     verdict_authority: str
-    """What selects the verdict."""
+    """The component that selects the verdict."""
     customer_supplied_code: str
     """How code from callers is treated."""
     adapter_authority: NotRequired[str]
-    """What an adapter may do, in adapter mode."""
+    """The authority of an adapter, in adapter mode."""
 
 
 class RegistryAttestation(TypedDict):
     """The registry key's signature over the registration."""
 
     registry_attestation_version: str
-    """Version of the attestation's layout."""
+    """Version of the attestation format."""
     status: Literal["signed", "unsigned"]
     """`signed` if registry signing is configured."""
     attestation_hash: str
-    """The signed hash: that of the registration."""
+    """The hash that was signed: that of the registration."""
     key_id: str | None
     """The registry key that signed; null if unsigned."""
     signature_algorithm: str
@@ -625,9 +628,9 @@ class RulebookRegistration(TypedDict):
     """The rulebook's registration in the scope."""
 
     rulebook_registry_version: str
-    """Version of the registration's layout."""
+    """Version of the registration format."""
     schema_version: str
-    """Version of the rulebook's layout."""
+    """Version of the rulebook format."""
     rulebook_id: str
     """The rulebook's id."""
     version: str
@@ -639,7 +642,7 @@ class RulebookRegistration(TypedDict):
     hash_algorithm: str
     """The hash algorithm."""
     canonicalization: str
-    """How JSON becomes bytes to hash."""
+    """How JSON is turned into the bytes that are hashed."""
     scope_hash: str
     """Identifies the scope without naming it."""
     registered_at: str
@@ -668,7 +671,7 @@ class AttestedOutcome(TypedDict):
 
 
 class AttestedBundle(TypedDict):
-    """The attested evaluation. It has no date, no id and nothing about the environment."""
+    """The attested evaluation. It has no date, no decision id, and no data about the environment."""
 
     engine: str
     """The component that evaluated."""
@@ -690,11 +693,11 @@ class AttestationSignature(TypedDict):
     """The signature over the hex digits of `bundle_hash`."""
 
     schema_version: str
-    """Version of the signature's layout."""
+    """Version of the signature format."""
     algorithm: str
     """The signature algorithm."""
     signed_field: str
-    """What was signed."""
+    """The field that was signed."""
     status: Literal["signed", "unsigned", "error"]
     """Whether it is signed."""
     key_id: str | None
@@ -707,9 +710,9 @@ class RulebookAttestation(TypedDict):
     """The registry key's signature over this evaluation."""
 
     schema_version: str
-    """Version of the attestation's layout."""
+    """Version of the attestation format."""
     bundle: AttestedBundle
-    """The attested evaluation. It has no date, no id and nothing about the environment."""
+    """The attested evaluation. It has no date, no decision id, and no data about the environment."""
     bundle_hash: str
     """Hash of `bundle`."""
     signature: AttestationSignature
@@ -731,7 +734,7 @@ class Integrity(TypedDict):
     """How the record is protected."""
 
     canonicalization: str
-    """How JSON becomes bytes to hash."""
+    """How JSON is turned into the bytes that are hashed."""
     hash_algorithm: str
     """The hash algorithm."""
     policy_hash: str
@@ -743,22 +746,22 @@ class Integrity(TypedDict):
 
 
 class DecisionConfidence(TypedDict):
-    """Present once the scope has outcome records for the policy. The signature does not cover it."""
+    """Present once the scope has outcome records for the policy. The signature does not cover this field."""
 
     decision_confidence_version: str
-    """Version of this layout."""
+    """Version of this format."""
     score: float
     """The success rate that the outcomes of similar decisions support: 0 to 1, six decimals."""
     level: ConfidenceLevel
-    """The score in one word: high, medium, low or insufficient."""
+    """The score in one word: `high`, `medium`, `low`, or `insufficient`."""
     similar_decisions: int
-    """How many decisions of the same policy, version, verdict and action have an outcome."""
+    """How many decisions of the same policy, version, verdict, and action have an outcome."""
     policy_stability: float | None
-    """1 minus how far this version is below the policy, as far as their intervals tell them apart; 0 to 1. Null
+    """1 minus the gap by which this version's interval lies below the policy's interval; 1 if the two overlap. Null
     below 20 terminal outcomes.
     """
     recommendation: str
-    """What to do. It authorizes nothing."""
+    """A recommendation. It authorizes nothing."""
     confidence_hash: str
     """Hash of this object without this field."""
 
@@ -771,22 +774,22 @@ class Erased(TypedDict):
     erased_at: str
     """When it was erased."""
     members: list[Literal["adapter_facts", "evaluation", "input"]]
-    """What was erased: fields of the record, which are null, and `input`, the stored request."""
+    """The erased parts: fields of the record, which are null, and `input`, the stored request."""
 
 
 class ChainPlace(TypedDict):
-    """The record's place in its scope's chain. The signature does not cover it."""
+    """The record's place in its scope's chain. The signature does not cover this field."""
 
     decision_chain_version: str
-    """Version of the link's layout."""
+    """Version of the link format."""
     chain_id: str
     """The scope's chain."""
     chain_position: int
     """The record's position in the chain, counted from 1."""
     entry_type: EntryType
-    """What was appended."""
+    """The kind of entry that was appended."""
     leaf_hash: str
-    """Hash of `decision_id`, `record_hash` and `receipt_hash`."""
+    """Hash of `decision_id`, `record_hash`, and `receipt_hash`."""
     link_hash: str
     """Hash of the link."""
     merkle_root: str
@@ -794,23 +797,25 @@ class ChainPlace(TypedDict):
 
 
 class DecisionRecordDecisionContract(TypedDict):
-    """In every view of every advisory record, and in no other record: it authorizes nothing."""
+    """Present in every view of every advisory record, and in no other record. It says that the record authorizes
+    nothing.
+    """
 
     authority: str
-    """The record is advice."""
+    """Always `advisory_only`."""
     production_verdict: bool
-    """It is not a verdict for production."""
+    """Always false: it is not a verdict for production."""
     production_binding_required: bool
-    """A production action needs a decision in mode `rulebook`."""
+    """Always true: a production action needs a decision in mode `rulebook`."""
 
 
 class DecisionRecord(TypedDict):
-    """The full Decision Record. Only this view can be verified. Callers may be answered with less: members that only
+    """The full Decision Record. Only this view can be verified. Views may have fewer fields, so fields that only
     some views have are not required.
     """
 
     decision_record_version: str
-    """Version of the record's layout."""
+    """Version of the record format."""
     decision_protocol_version: NotRequired[str]
     """Version of the protocol."""
     decision_id: str
@@ -820,13 +825,15 @@ class DecisionRecord(TypedDict):
     idempotency_key: NotRequired[str]
     """The idempotency key, if one was sent."""
     c: Literal["yes", "no", "unclear"]
-    """The verdict in short."""
+    """The verdict in short; `unclear` for `review`."""
     v: str
-    """A detail of the verdict: the application verdict; for an advisory answer, approved, denied or unclear."""
+    """A detail of the verdict: the application verdict, or for an advisory answer `approved`, `denied`, or
+    `unclear`.
+    """
     verdict: Verdict
     """Only `yes` lets the action proceed, and only in a record without a `decision_contract`."""
     application_verdict: str
-    """The rulebook's own word for the verdict; ADVISORY if no rulebook decided."""
+    """The rulebook's own word for the verdict; `ADVISORY` if no rulebook decided."""
     reason_code: str
     """The reason code of the matched rule, of the default outcome, or of missing or invalid input."""
     matched_rule_id: str | None
@@ -869,7 +876,7 @@ class DecisionRecord(TypedDict):
     record_hash: str
     """Hash of the record's envelope."""
     receipt_hash: str
-    """Hash over `record_hash` and the input, output, policy, binding and evidence hashes."""
+    """Hash over `record_hash` and the input, output, policy, binding, and evidence hashes."""
     receipt_key_id: NotRequired[str]
     """The key that signed, if receipt signing is configured."""
     receipt_signature: NotRequired[str]
@@ -879,11 +886,11 @@ class DecisionRecord(TypedDict):
     receipt_public_key_fingerprint: NotRequired[str | None]
     """SHA-256 of the public key's PEM text; null for HMAC."""
     replay_url: str
-    """Relative path."""
+    """A path relative to the service's base address."""
     verify_url: str
-    """Relative path."""
+    """A path relative to the service's base address."""
     decision_url: str
-    """Relative path."""
+    """A path relative to the service's base address."""
     integrity: NotRequired[Integrity]
     decision_confidence: NotRequired[DecisionConfidence]
     confidence_hash: NotRequired[str]
@@ -901,11 +908,11 @@ class SandboxAnswer(TypedDict):
     """
 
     decision_record_version: str
-    """Never the version of a record."""
+    """The version of the sandbox format. No record has it."""
     sandbox: bool
     """Always true."""
     notice: str
-    """Says what this answer is not."""
+    """A sentence about the limits of this answer."""
     decision_protocol_version: NotRequired[str]
     """Version of the protocol."""
     decision_id: str
@@ -913,7 +920,7 @@ class SandboxAnswer(TypedDict):
     request_id: str
     """A short id for logs."""
     c: Literal["yes", "no", "unclear"]
-    """The verdict in short."""
+    """The verdict in short; `unclear` for `review`."""
     v: str
     """A detail of the verdict: the application verdict."""
     verdict: Verdict
@@ -927,7 +934,7 @@ class SandboxAnswer(TypedDict):
     action: str
     """The action label of the outcome."""
     action_binding: NotRequired[ActionBinding]
-    """What a decision would be bound to."""
+    """The action that a decision would be bound to."""
     evidence: NotRequired[list[str]]
     """Evidence codes."""
     evidence_manifest: NotRequired[EvidenceManifest]
@@ -955,7 +962,7 @@ class SandboxAnswer(TypedDict):
     runtime_binding: NotRequired[RuntimeBinding]
     """Which component would decide, and where the facts come from."""
     rulebook_attestation: NotRequired[RulebookAttestation]
-    """The attestation of this evaluation, always unsigned; its `bundle_hash` is that of a decision."""
+    """The attestation of this evaluation, always unsigned; its `bundle_hash` is the same as in a decision."""
     input_hash: NotRequired[str]
     """Hash of the request body without `response_view`, as in a decision."""
     output_hash: NotRequired[str]
@@ -970,18 +977,20 @@ class SandboxAnswer(TypedDict):
     """When it was evaluated, UTC with milliseconds."""
 
 
-# What is answered: Records.
+# Responses: Records.
 
 
 class FoundDecisionDecisionContract(TypedDict):
-    """On every advisory decision, and on no other: it authorizes nothing, whatever its verdict."""
+    """Present on every advisory decision, and on no other. It says that the decision authorizes nothing, whatever
+    its verdict.
+    """
 
     authority: str
-    """The record is advice."""
+    """Always `advisory_only`."""
     production_verdict: bool
-    """It is not a verdict for production."""
+    """Always false: it is not a verdict for production."""
     production_binding_required: bool
-    """A production action needs a decision in mode `rulebook`."""
+    """Always true: a production action needs a decision in mode `rulebook`."""
 
 
 class FoundDecision(TypedDict):
@@ -994,7 +1003,7 @@ class FoundDecision(TypedDict):
     created_at: str
     """When it was decided, UTC with milliseconds."""
     verdict: Verdict
-    """The verdict. It is binding unless the decision is advisory."""
+    """The verdict; binding unless the decision is advisory."""
     application_verdict: str
     """The rulebook's own word for the verdict."""
     reason_code: str
@@ -1004,17 +1013,21 @@ class FoundDecision(TypedDict):
     action: str
     """The action label of the outcome."""
     action_binding: ActionBinding
-    """What the decision is bound to: `system`, `resource`, `proposed_action`, and other values from the context."""
+    """The action that the decision is bound to: `system`, `resource`, `proposed_action`, and other values from the
+    context.
+    """
     policy_id: str
     """The rulebook's id; `advisory.<mode>` for an advisory decision."""
     policy_version: str
     """The rulebook's version, or that of the prompt template for an advisory decision."""
     decision_contract: NotRequired[FoundDecisionDecisionContract]
-    """On every advisory decision, and on no other: it authorizes nothing, whatever its verdict."""
+    """Present on every advisory decision, and on no other. It says that the decision authorizes nothing, whatever
+    its verdict.
+    """
     state: NotRequired[Literal["held", "granted", "refused", "expired", "executed"]]
     """The state of the review. Absent on decisions that were not held for an owner."""
     owner: NotRequired[str | None]
-    """Reviews: the owner by the scope's settings; null if none was set."""
+    """Reviews: the owner according to the scope's settings; null if none was set."""
     due_at: NotRequired[str | None]
     """Reviews: when it expires, UTC; null without a time limit."""
     age_seconds: NotRequired[int]
@@ -1030,7 +1043,7 @@ class FoundDecision(TypedDict):
 
 
 class DecisionSearch(TypedDict):
-    """A page of your scope's decisions, newest first unless the query says otherwise."""
+    """A page of your scope's decisions, newest first unless the query asks for another order."""
 
     count: int
     """The number of decisions on this page."""
@@ -1040,18 +1053,18 @@ class DecisionSearch(TypedDict):
     """The `cursor` of the next page; null at the end."""
 
 
-# What is answered: Lifecycle.
+# Responses: Lifecycle.
 
 
 class ExecutionReceipt(TypedDict):
-    """What happened to a decided action. It is hashed and linked to the record and its action binding. Fields that
-    were not sent are absent, except the state hashes.
+    """A report of what happened to a decided action. It is hashed and linked to the record and its action binding.
+    Fields that were not sent are absent, except the state hashes.
     """
 
     decision_protocol_version: str
     """Version of the protocol."""
     decision_execution_version: str
-    """Version of the report's layout."""
+    """Version of the report format."""
     execution_receipt_id: str
     """The id of the report."""
     decision_id: str
@@ -1059,7 +1072,7 @@ class ExecutionReceipt(TypedDict):
     idempotency_key: NotRequired[str]
     """The caller's idempotency key; absent if none was sent."""
     execution_status: ExecutionStatus
-    """What happened to the action."""
+    """The result of the action."""
     execution_result: NotRequired[str]
     """The result, in the caller's words."""
     action_taken: NotRequired[str]
@@ -1075,7 +1088,7 @@ class ExecutionReceipt(TypedDict):
     execution_id: NotRequired[str]
     """The caller's id of the execution."""
     executor: NotRequired[Executor]
-    """Who performed it."""
+    """The executor who performed it."""
     decision_record_hash: str
     """`record_hash` of the decision's record."""
     decision_receipt_hash: str
@@ -1092,14 +1105,14 @@ class ExecutionReceipt(TypedDict):
     """`policy_bundle_hash` of the decision's record."""
     action_binding: ActionBinding
     """The record's binding, with the values that the report sent instead: those of its `action_binding`, and
-    `target_system`, `target_object_id` and `mutation` as `system`, `resource` and `mutation`. If a value was sent
-    twice, the one that differs from the record.
+    `target_system`, `target_object_id`, and `mutation` as `system`, `resource`, and `mutation`. If a value was sent
+    twice, the one that differs from the record is used.
     """
     action_binding_hash: str
     """Hash of the whole `action_binding`."""
     action_binding_match: bool
-    """Whether the report names the decided action: it sent some of the binding, and `action_binding` equals the
-    record's. False if it sent none of it. `action_taken` is not compared here.
+    """Whether the report states the decided action: it sent some of the binding, and `action_binding` equals the
+    record's. False if it sent no part of the binding. `action_taken` is not compared here.
     """
     state_before_hash: str | None
     """Hash of the target's state before the action, as sent; null if none was sent."""
@@ -1121,7 +1134,7 @@ class ExecutionReceipt(TypedDict):
     """Whether the service has the decision; always true here."""
     flags: list[ExecutionFlag]
     """Problems with the receipt. They follow from hashed fields and are not hashed themselves.
-    `DECISION_NOT_APPROVED`: the decision is advisory, or its verdict is not yes and no grant comes before the
+    `DECISION_NOT_APPROVED`: the decision is advisory, or its verdict is not `yes` and no grant comes before the
     receipt in the chain. `ACTION_BINDING_MISMATCH`: an `action_binding` or a target was sent, and
     `action_binding_match` is false. `ACTION_TAKEN_MISMATCH`: `action_taken` differs from `decision_action`; receipts
     of earlier releases do not have this flag.
@@ -1146,14 +1159,14 @@ class ExecutionList(TypedDict):
 
 
 class OutcomeRecord(TypedDict):
-    """What an action led to. It is hashed and linked to the record. The latest one of a decision, by chain position,
-    counts.
+    """A report of what an action led to. It is hashed and linked to the record. The latest report of a decision, by
+    chain position, counts.
     """
 
     decision_protocol_version: str
     """Version of the protocol."""
     decision_outcome_version: str
-    """Version of the report's layout."""
+    """Version of the report format."""
     outcome_id: str
     """The id of the report."""
     decision_id: str
@@ -1204,7 +1217,8 @@ class OutcomeRecord(TypedDict):
     """When the action was performed, UTC; absent if it was not sent."""
     occurred_at: NotRequired[str]
     """When the outcome happened, UTC; absent if it was not sent, or if the decision's request was erased.
-    `outcome_input_hash` covers it; `outcome_hash` does not.
+    `outcome_input_hash` covers it, but `outcome_hash` does not. The service keeps the request, and `gate chain
+    check` compares both. A packet's verification cannot check this time: its check is null.
     """
     decision_found: bool
     """Whether the service has the decision; always true here."""
@@ -1240,13 +1254,13 @@ class ResolutionAuditChain(TypedDict):
     """The resolution's link in the scope's chain."""
 
     decision_chain_version: str
-    """Version of the link's layout."""
+    """Version of the link format."""
     chain_id: str
     """The chain's id."""
     chain_position: int
-    """The position in the chain. A receipt is in order if it comes after a grant."""
+    """The position in the chain. A receipt follows a grant if its position is higher."""
     entry_type: str
-    """What was appended."""
+    """The kind of entry that was appended."""
     leaf_hash: str
     """Hash of the decision and the resolution's own hash."""
     link_hash: str
@@ -1263,7 +1277,7 @@ class Resolution(TypedDict):
     decision_protocol_version: str
     """Version of the protocol."""
     decision_resolution_version: str
-    """Version of the resolution's layout."""
+    """Version of the resolution format."""
     resolution_entry_id: str
     """The resolution's id."""
     decision_id: str
@@ -1288,14 +1302,14 @@ class Resolution(TypedDict):
     """Hash of the canonical request body; absent if the service let the review expire."""
     expires_at: NotRequired[str]
     """For a grant: the action must begin before this time, UTC. For an expired review: when its time limit passed.
-    Absent for a refusal, and if someone closed a review without a time limit as expired.
+    Absent for a refusal, and for a review without a time limit that someone closed as expired.
     """
     actor: ResolutionActor
     """The authenticated actor: the API key, the user who signed in, or the service itself."""
     recorded_at: str
     """When the service stored the resolution, UTC."""
     resolution_hash: str
-    """Hash of every other field except `key_id`, `signature` and `audit_chain`."""
+    """Hash of every other field except `key_id`, `signature`, and `audit_chain`."""
     key_id: NotRequired[str]
     """The receipt key that signed it; absent if receipt signing is off."""
     signature: NotRequired[str]
@@ -1314,31 +1328,31 @@ class ResolutionReview(TypedDict):
     verdict: Verdict
     """The decision's verdict, which never changes."""
     state: Literal["held", "granted", "refused", "expired", "executed"] | None
-    """`held` until it is resolved; then `granted`, `refused` or `expired`; `executed` after a granted action was
-    reported as executed. Null if the decision was not held for an owner: its verdict is not review, or it is
+    """`held` until it is resolved; then `granted`, `refused`, or `expired`; `executed` after a granted action was
+    reported as executed. Null if the decision was not held for an owner: its verdict is not `review`, or it is
     advisory.
     """
     owner: str | None
-    """The owner by the scope's settings at the time of the decision; null if none was set."""
+    """The owner according to the scope's settings at the time of the decision; null if none was set."""
     due_at: str | None
     """When the review expires, UTC; null without a time limit."""
     executed_at: str | None
-    """When a receipt reported the action as executed on its target, UTC, in order or not; null if none did, or a
-    later one reported it as reverted.
+    """When a receipt reported the action as executed on its target, UTC, with or without a grant before it. Null if
+    no receipt did, or if a later one reported the action as reverted.
     """
     resolution: Resolution | None
     """The resolution; null if there is none."""
 
 
 class CrmSync(TypedDict):
-    """What a CRM holds about a decision: the mapped fields and the CRM's object, never credentials. It is hashed and
-    linked to the record.
+    """A report of what a CRM holds about a decision: the mapped fields and the CRM's object, never credentials. It
+    is hashed and linked to the record.
     """
 
     decision_protocol_version: str
     """Version of the protocol."""
     decision_crm_sync_version: str
-    """Version of the report's layout."""
+    """Version of the report format."""
     sync_id: str
     """The id of the report."""
     decision_id: str
@@ -1403,7 +1417,7 @@ class CrmSyncList(TypedDict):
     """Send it as `cursor` to get earlier ones; null if there are none."""
 
 
-# What is answered: Verify.
+# Responses: Verify.
 
 
 class VerificationResult(TypedDict):
@@ -1418,10 +1432,12 @@ class VerificationResult(TypedDict):
     authenticity_valid: bool
     """A trusted key signed it."""
     key_source: KeySource
-    """Where the key came from."""
+    """The source of the key. `server`: the service. `registry`: a key registry. `public_key`, `hmac_secret`: given
+    to a command. `request`: sent with the request, and not trusted. `none`: no key was used.
+    """
     checks: dict[str, bool | None]
-    """The result of each check: true passed, false failed, null skipped because something to check it with was not
-    given.
+    """The result of each check: true if it passed, false if it failed, null if it was skipped because its material
+    was not given.
     """
     expected: dict[str, Json]
     """For each failed comparison, the expected value."""
@@ -1430,7 +1446,7 @@ class VerificationResult(TypedDict):
     unknown_members: NotRequired[list[str]]
     """Fields that this release does not know, at most 50. They are not authenticated. Absent if there are none."""
     error: NotRequired[str]
-    """The code if the record is not verified."""
+    """If the record is not verified: why, as a code."""
     notice: NotRequired[Literal["MATERIAL_ERASED"]]
     """A remark about a verified record: erased parts could not be checked."""
     message: NotRequired[str]
@@ -1438,10 +1454,10 @@ class VerificationResult(TypedDict):
 
 
 class VerificationEndpoint(TypedDict):
-    """What the verify endpoint accepts and returns."""
+    """A description of what the verify endpoint accepts and returns."""
 
     ok: bool
-    """The endpoint is available."""
+    """Always true: the endpoint is available."""
     endpoint: str
     """Its path."""
     methods: list[str]
@@ -1453,13 +1469,13 @@ class VerificationEndpoint(TypedDict):
     decision_packet_version: NotRequired[str]
     """The version of the packets that it verifies; only at the packet endpoint."""
     canonicalization: str
-    """How JSON becomes bytes to hash."""
+    """How JSON is turned into the bytes that are hashed."""
     hash_algorithm: str
     """The hash algorithm."""
     signature_algorithms: list[str]
     """The signatures that it verifies."""
     accepts: dict[str, str]
-    """The meaning of each field of a body, in one sentence."""
+    """The meaning of the fields of a body, in one sentence."""
     receipt_keys_url: str
     """Where the keys of receipts are published."""
     attestation_keys_url: str
@@ -1470,7 +1486,7 @@ class VerificationStep(TypedDict):
     """The result of one step."""
 
     holds: bool | None
-    """true passed, false failed, null could not be done."""
+    """true if it passed, false if it failed, null if it could not be done."""
     failed: list[str]
     """The failed checks of the step."""
 
@@ -1481,9 +1497,9 @@ class PacketVerificationSteps(TypedDict):
     packet_hash: VerificationStep
     """The packet's fields and its own hash."""
     decision_record: VerificationStep
-    """The embedded record: its hashes, bundle hash and signature, and what the packet repeats of it."""
+    """The embedded record: its hashes, bundle hash, and signature, and the values that the packet repeats."""
     execution_and_outcome_hashes: VerificationStep
-    """The reports: their hashes, record ids, action binding and receipt references."""
+    """The reports: their hashes, record ids, action binding, and receipt references."""
     intelligence_and_chain: VerificationStep
     """The hashes of reports, the retained links, the positions of the reports in them, and checkpoints."""
 
@@ -1496,14 +1512,16 @@ class PacketVerificationResult(TypedDict):
     verified: bool
     """Integrity and authenticity both hold."""
     integrity_valid: bool
-    """No hash, repeated field or chain position shows a change."""
+    """No hash, repeated field, or chain position shows a change."""
     authenticity_valid: bool
     """A trusted key signed the record, and no signature fails."""
     key_source: KeySource
-    """Where the record's key came from."""
+    """The source of the record's key. `server`: the service. `registry`: a key registry. `public_key`,
+    `hmac_secret`: given to a command. `request`: sent with the request, and not trusted. `none`: no key was used.
+    """
     checks: dict[str, bool | None]
-    """The result of each check: true passed, false failed, null skipped because something to check it with was not
-    given. A check of many items that all pass is one entry; the first 50 failures are listed each.
+    """The result of each check: true if it passed, false if it failed, null if it was skipped because its material
+    was not given. A check of many items is one entry if all pass; of its failures, the first 50 have an entry each.
     """
     expected: dict[str, Json]
     """For each failed comparison, the expected value; `{sha256, bytes}` if it is long."""
@@ -1514,10 +1532,10 @@ class PacketVerificationResult(TypedDict):
     unknown_members: NotRequired[list[str]]
     """Fields that this release does not know, at most 50. They are not authenticated. Absent if there are none."""
     error: NotRequired[str]
-    """The code if the packet is not verified."""
+    """If the packet is not verified: why, as a code."""
     notice: NotRequired[Literal["MATERIAL_ERASED", "REPORTS_UNSIGNED"]]
-    """A remark about a verified packet: erased parts could not be checked, or no signed checkpoint covers some of
-    its reports, which the message lists.
+    """A remark about a verified packet. Either erased parts could not be checked, or no signed checkpoint covers
+    some of its reports; the message lists them.
     """
     message: NotRequired[str]
     """The error or the notice, as a sentence."""
@@ -2766,7 +2784,7 @@ class RulebookInputs(TypedDict):
     """The facts that the rules can test."""
 
     required: list[str]
-    """Required facts. If one is missing, the verdict is review with `INPUT_SCHEMA_FAILED`."""
+    """Required facts. If one is missing, the verdict is `review` with `INPUT_SCHEMA_FAILED`."""
     properties: dict[str, RulebookField]
     """The type of each fact, by its dotted path."""
 
@@ -2776,7 +2794,7 @@ RulebookCondition = TypedDict(
     {
         # Conditions that must all hold.
         "all": NotRequired["list[RulebookCondition]"],
-        # Conditions of which one must hold.
+        # Conditions. At least one must hold.
         "any": NotRequired["list[RulebookCondition]"],
         # A condition that must not hold.
         "not": NotRequired["RulebookCondition"],
@@ -2799,7 +2817,7 @@ RulebookCondition = TypedDict(
                 "not_contains",
             ]
         ],
-        # In a test: the value to compare with; omitted with exists and not_exists.
+        # In a test: the value to compare with; omitted with `exists` and `not_exists`.
         "value": NotRequired[Json],
     },
 )
@@ -2807,12 +2825,12 @@ RulebookCondition = TypedDict(
 
 
 class RulebookOutcome(TypedDict):
-    """What a rule, or the default, decides."""
+    """The decision of a rule or of the default."""
 
     decision: Verdict
     """The verdict of the record."""
     verdict: str
-    """Your own word for it, for example APPROVE."""
+    """Your own word for it, for example `APPROVE`."""
     action: str
     """A label for what the caller should do."""
     reason_code: str
@@ -2842,7 +2860,7 @@ class Rulebook(TypedDict):
     rulebook_id: str
     """The rulebook's id: `policy_id` of the records it decides."""
     version: str
-    """The version label. A registered id and version keep their rules for good."""
+    """The version label. The rules of a registered id and version never change."""
     input_schema: RulebookInputs
     """The facts that the rules can test."""
     rules: list[RulebookRule]
@@ -2852,22 +2870,24 @@ class Rulebook(TypedDict):
 
 
 class DecisionRequestTemplate(TypedDict):
-    """A Decision Request that runs as written and gets the verdict yes."""
+    """A Decision Request that runs as written and gets the verdict `yes`."""
 
     mode: str
-    """The verdict is binding."""
+    """Always `rulebook`: the verdict is binding."""
     question: str
-    """What is decided, in words."""
+    """The decision in words."""
     rulebook: Rulebook
     """The whole Rulebook v1."""
     context: DecisionContext
-    """What is decided about, and the facts."""
+    """The subject of the decision, and the facts."""
     adapter: NotRequired[AdapterInvocation]
     """The adapter that makes the facts; without it, they are in `context.inputs`."""
 
 
 class OutcomeTemplate(TypedDict):
-    """What to report after the action. Values in angle brackets are copied from the record's field of that name."""
+    """The report to send after the action. Replace each value in angle brackets with the record's field of that
+    name.
+    """
 
     outcome_status: OutcomeStatus
     """The outcome."""
@@ -2892,8 +2912,8 @@ class OutcomeTemplate(TypedDict):
 
 
 class CrmSyncTemplate(TypedDict):
-    """What to report after the decision was written to a CRM. Values in angle brackets are copied from the record's
-    field of that name.
+    """The report to send after you write the decision to a CRM. Replace each value in angle brackets with the
+    record's field of that name.
     """
 
     sync_status: SyncStatus
@@ -2917,14 +2937,14 @@ class CrmSyncTemplate(TypedDict):
     decision_action: str
     """The record's action."""
     policy_id: str
-    """The record's policy_id."""
+    """The record's `policy_id`."""
     policy_version: str
-    """The record's policy_version."""
+    """The record's `policy_version`."""
 
 
 class PatternExamples(TypedDict):
     """Programs that decide with the template. They read `GATE_URL` and `GATE_API_KEY`, and exit with 0 only if the
-    verdict is yes.
+    verdict is `yes`.
     """
 
     curl: str
@@ -2943,7 +2963,7 @@ class PolicyPattern(TypedDict):
     title: str
     """The pattern's title."""
     description: str
-    """What it decides, and how."""
+    """The subject of the policy, and how it decides."""
     tags: list[str]
     """The tags by which patterns can be filtered."""
     recommended_policy_version: str
@@ -2951,12 +2971,12 @@ class PolicyPattern(TypedDict):
     policy_hash: str
     """Hash of the rulebook in that version."""
     decision_request_template: DecisionRequestTemplate
-    """A Decision Request that runs as written and gets the verdict yes."""
+    """A Decision Request that runs as written and gets the verdict `yes`."""
     outcome_template: OutcomeTemplate
     crm_sync_template: CrmSyncTemplate
     sdk_examples: PatternExamples
     """Programs that decide with the template. They read `GATE_URL` and `GATE_API_KEY`, and exit with 0 only if the
-    verdict is yes.
+    verdict is `yes`.
     """
     pattern_hash: str
     """Hash of the pattern without this field."""
@@ -2968,7 +2988,7 @@ class PolicyIntelligence(TypedDict):
     effectiveness: NotRequired[EffectivenessReport]
     """The effectiveness report for the same policy and version. Absent from packets of earlier releases."""
     confidence: NotRequired[ConfidenceReport]
-    """The confidence report for the same policy, version, verdict and action."""
+    """The confidence report for the same policy, version, verdict, and action."""
     anomalies: NotRequired[AnomalyReport]
     """The anomaly report for the same policy in all versions. Absent from packets of earlier releases."""
     benchmarks: NotRequired[BenchmarkReport]
@@ -2981,7 +3001,7 @@ class ChainLink(TypedDict):
     """One entry of the chain, linked to the one before."""
 
     decision_chain_version: str
-    """Version of the link's layout."""
+    """Version of the link format."""
     chain_id: str
     """The chain that the link belongs to."""
     chain_position: int
@@ -2991,17 +3011,17 @@ class ChainLink(TypedDict):
     previous_merkle_root: str | None
     """The rolling root before this link; null for the first."""
     leaf_hash: str
-    """Hash of the entry's id, record hash and receipt hash."""
+    """Hash of the entry's id, record hash, and receipt hash."""
     merkle_root: str
     """The rolling root after this link."""
     merkle_strategy: str
     """How the rolling root is computed."""
     entry_type: EntryType
-    """What was appended."""
+    """The kind of entry that was appended."""
     decision_id: str
     """The decision that the entry belongs to."""
     record_hash: str
-    """Hash of the appended record."""
+    """Hash of the record that was appended."""
     receipt_hash: str | None
     """The record's receipt hash; null if the entry has none."""
     policy_id: str | None
@@ -3018,15 +3038,15 @@ class Checkpoint(TypedDict):
     """A signed statement of a chain's size and root, for someone else to keep."""
 
     checkpoint_version: str
-    """Version of the checkpoint's layout."""
+    """Version of the checkpoint format."""
     chain_id: str
     """The chain's id."""
     chain_size: int
-    """The number of links it had."""
+    """The number of links at that time."""
     merkle_root: str | None
-    """Its rolling root at that time; null for an empty chain."""
+    """The chain's rolling root at that time; null for an empty chain."""
     link_hash: str | None
-    """The hash of its last link at that time; null for an empty chain."""
+    """The hash of the chain's last link at that time; null for an empty chain."""
     issued_at: str
     """When the checkpoint was signed, UTC with milliseconds."""
     key_id: str
@@ -3039,7 +3059,7 @@ class VerificationHints(TypedDict):
     """How to verify the parts, in words, and a checkpoint that covers the retained links."""
 
     checkpoint: NotRequired[Checkpoint]
-    """Signed at the export, over the last retained link; absent if receipt signing is off."""
+    """A checkpoint of the last retained link, signed at the export; absent if receipt signing is off."""
 
 
 class PacketChain(TypedDict):
@@ -3058,18 +3078,18 @@ class PacketChain(TypedDict):
 
 
 class DecisionPacket(TypedDict):
-    """A decision with its reports and proofs. It can be verified with nothing else than the key that signed its
-    record. Later releases may add optional fields.
+    """A decision with its reports and proofs. To verify it, you need only the key that signed its record. Later
+    releases may add optional fields.
     """
 
     decision_packet_version: str
-    """Version of the packet's layout."""
+    """Version of the packet format."""
     decision_id: str
     """The decision's id."""
     record_hash: str
-    """The same hash as in the record."""
+    """The record's hash of that name."""
     receipt_hash: str
-    """The same hash as in the record."""
+    """The record's hash of that name."""
     decision_record: DecisionRecord
     """The full Decision Record."""
     execution_receipts: list[ExecutionReceipt]
@@ -3090,7 +3110,7 @@ class DecisionPacket(TypedDict):
     """Hash of the packet without this field."""
 
 
-# What is answered: Replay.
+# Responses: Replay.
 
 
 class ReplayDifference(TypedDict):
@@ -3099,13 +3119,13 @@ class ReplayDifference(TypedDict):
     field: Literal["verdict", "evidence", "record_hash", "policy_bundle_hash"]
     """Its name."""
     stored: str | list[str]
-    """What the stored record says."""
+    """The value in the stored record."""
     replayed: str | list[str]
     """The value in the replay."""
 
 
 class ReplayedDecision(TypedDict):
-    """The replayed record in the requested view: a Decision Record without receipt signature, `audit_chain` and
+    """The replayed record in the requested view: a Decision Record without a receipt signature, `audit_chain`, and
     `decision_confidence`.
     """
 
@@ -3116,7 +3136,7 @@ class ReplayedDecision(TypedDict):
     verdict: Verdict
     """The verdict of the replay. It lets no action proceed."""
     application_verdict: str
-    """The rulebook's own word for it; ADVISORY for an advisory decision."""
+    """The rulebook's own word for it; `ADVISORY` for an advisory decision."""
     reason_code: str
     """Reason code of the outcome."""
     matched_rule_id: str | None
@@ -3126,9 +3146,9 @@ class ReplayedDecision(TypedDict):
     rulebook: NotRequired[RulebookIdentity]
     """The rulebook of the replay: `schema_version`, `id`, `version`, `hash`. Absent for an advisory decision."""
     decision_contract: NotRequired[dict[str, Json]]
-    """Only for an advisory decision: it authorizes nothing."""
+    """Present only for an advisory decision: it authorizes nothing."""
     policy_bundle_hash: str
-    """Hash of that rulebook's, or the prompt template's, policy bundle."""
+    """Hash of the policy bundle of that rulebook, or of the prompt template."""
     record_hash: str
     """Hash of the replayed record's envelope."""
     receipt_hash: str
@@ -3136,14 +3156,14 @@ class ReplayedDecision(TypedDict):
 
 
 class ReplayResult(TypedDict):
-    """A stored decision made again, and the differences. It proves and authorizes nothing."""
+    """The repeated decision, and its differences from the stored one. It proves and authorizes nothing."""
 
     decision_id: str
     """The decision that was replayed."""
     replay_contract: NotRequired[str]
-    """The rules of a historical replay; absent from a current one."""
+    """Label of the rules of a historical replay; absent from a replay in mode `current`."""
     replay_against: Literal["historical", "current"]
-    """What the decision was repeated with."""
+    """The rulebook that was used: the `historical` or the `current` one."""
     compared_fields: list[str]
     """The fields that were compared."""
     replay_status: Literal["matched", "drifted"]
@@ -3151,7 +3171,7 @@ class ReplayResult(TypedDict):
     drift: list[ReplayDifference]
     """Each compared field that differs."""
     decision: ReplayedDecision
-    """The replayed record in the requested view: a Decision Record without receipt signature, `audit_chain` and
+    """The replayed record in the requested view: a Decision Record without a receipt signature, `audit_chain`, and
     `decision_confidence`.
     """
 
@@ -3177,20 +3197,22 @@ class ScenarioDifference(TypedDict):
     field: Literal["verdict", "application_verdict", "action", "reason_code", "matched_rule_id"]
     """Its name."""
     stored: str | None
-    """What the stored record says."""
+    """The value in the stored record."""
     scenario: str | None
     """The value in the scenario."""
 
 
 class ScenarioResult(TypedDict):
-    """What the rulebook decides in one scenario."""
+    """The rulebook's decision in one scenario."""
 
     scenario_id: str
     """As in the request."""
     label: str
     """As in the request; the `scenario_id` by default."""
     facts_changed: bool
-    """Whether the facts, `context.inputs`, differ from the stored ones. A patch of other parts changes no verdict."""
+    """Whether the facts (`context.inputs`) differ from the stored ones. A patch of other parts does not change the
+    verdict.
+    """
     verdict: str
     """The verdict in the scenario."""
     application_verdict: str
@@ -3202,41 +3224,41 @@ class ScenarioResult(TypedDict):
     matched_rule_id: str | None
     """The rule that would match; null for the default outcome and for missing input."""
     diff: list[ScenarioDifference]
-    """Each of these five fields that differs from the stored record."""
+    """The fields of these five that differ from the stored record."""
     recommendation: Literal["no_change", "same_verdict", "would_proceed", "would_block", "would_hold"]
     """`no_change`: none of the five fields differs. `same_verdict`: only other fields differ. `would_proceed`,
-    `would_block`, `would_hold`: the verdict becomes yes, no or review.
+    `would_block`, `would_hold`: the verdict becomes `yes`, `no`, or `review`.
     """
     evidence: NotRequired[list[str]]
     """Evidence codes; in the views `standard` and `full`."""
     evaluation: NotRequired[Evaluation]
-    """Every rule up to the match with every test, as in a record; in the view `full`."""
+    """Every rule up to the match, with every test, as in a record; in the view `full`."""
 
 
 class CounterfactualsResult(TypedDict):
-    """What the latest version of the rulebook decides in each scenario. This is a simulation: nothing is stored, and
-    nothing authorizes an action.
+    """The decision of the latest version of the rulebook in each scenario. This is a simulation: nothing is stored,
+    and nothing authorizes an action.
     """
 
     decision_counterfactuals_version: str
-    """Version of this layout."""
+    """Version of this format."""
     decision_id: str
     """The decision whose context was patched."""
     simulation_only: bool
-    """Nothing here was decided."""
+    """Always true: nothing here was decided."""
     authorizes_mutation: bool
-    """No action may proceed because of it."""
+    """Always false: no action may proceed because of it."""
     rulebook: RulebookIdentity
     """The rulebook that was used: the version that the scope registered last."""
     base: ScenarioBase
-    """What the stored record says."""
+    """The value in the stored record."""
     scenarios: list[ScenarioResult]
     """The scenarios, in the order of the request."""
     counterfactual_hash: str
     """Hash of this answer without this field, in the view in which it was returned."""
 
 
-# What is answered: Reports.
+# Responses: Reports.
 
 
 class PolicyAlert(TypedDict):
@@ -3326,18 +3348,18 @@ class PolicyAlerts(TypedDict):
     """Hash of the answer without this field."""
 
 
-# What is answered: Policy services.
+# Responses: Policy services.
 
 
 class RefundWorkflowAnswerTicket(TypedDict):
-    """What to write on the ticket."""
+    """Content for the ticket."""
 
     tags: list[str]
-    """Tags of a-z, 0-9 and `_`."""
+    """Tags of the characters `a-z`, `0-9`, and `_`."""
     private_note: str
     """A note for agents, as lines of plain text. Escape it if notes are HTML."""
     recommended_action: str
-    """What to do next, as a sentence."""
+    """The next step, as a sentence."""
 
 
 class RefundWorkflowAnswerDecision(TypedDict):
@@ -3350,7 +3372,7 @@ class RefundWorkflowAnswerDecision(TypedDict):
     application_verdict: str
     """The verdict of the policy."""
     reason_code: str
-    """Why."""
+    """The reason."""
     record_hash: str
     """Its hash."""
     receipt_hash: str
@@ -3360,8 +3382,8 @@ class RefundWorkflowAnswerDecision(TypedDict):
 
 
 class RefundWorkflowAnswer(TypedDict):
-    """What the policy table says about a ticket's refund, ready for the ticket. With a key, it is also a Decision
-    Record.
+    """The policy table's answer about a ticket's refund, ready for the ticket. With a key, it also refers to a
+    Decision Record.
     """
 
     workflow_version: str
@@ -3375,7 +3397,7 @@ class RefundWorkflowAnswer(TypedDict):
     ticket_id: str
     """The ticket."""
     action: str
-    """What to do next: the rulebook's action."""
+    """The next step: the rulebook's action."""
     policy_class: Literal["ALLOWED", "DENIED", "UNKNOWN"]
     """The verdict of the policy."""
     code: str
@@ -3383,16 +3405,16 @@ class RefundWorkflowAnswer(TypedDict):
     message: str
     """The reason as a sentence."""
     execution_allowed: bool
-    """Whether the refund may be made: true only if a key was sent and its signed record says yes."""
+    """Whether the refund may be made: true only if a key was sent and its signed record says `yes`."""
     ticket: RefundWorkflowAnswerTicket
-    """What to write on the ticket."""
+    """Content for the ticket."""
     policy: dict[str, Json]
     """The policy answer."""
     decision: NotRequired[RefundWorkflowAnswerDecision]
     """The Decision Record in short; only with a key."""
 
 
-# What is answered: Audit chain.
+# Responses: Audit chain.
 
 
 class ChainVerification(TypedDict):
@@ -3409,14 +3431,14 @@ class ChainVerification(TypedDict):
     broken_at: int | None
     """Position of the first broken link; null if there is none."""
     reason: str | None
-    """What is wrong with that link; null if nothing is."""
+    """The fault of that link; null if there is none."""
 
 
 class Chain(TypedDict):
     """The head of your scope's chain and its last links, in ascending order."""
 
     chain_id: str
-    """The chain's id; it is your own scope's."""
+    """The id of your scope's chain."""
     chain_size: int
     """The number of links in the chain."""
     merkle_root: str | None
@@ -3429,7 +3451,7 @@ class Chain(TypedDict):
     """Whether the links fit together and lead to the head."""
 
 
-# What is answered: Operations.
+# Responses: Operations.
 
 
 class StatusPart(TypedDict):
@@ -3442,7 +3464,9 @@ class StatusPart(TypedDict):
 
 
 class Status(TypedDict):
-    """Readiness of everything that a decision needs. The fields are the same when ready (200) and when not (503)."""
+    """Readiness of everything that a decision needs. The service tries each part. The fields are the same when it is
+    ready (200) and when it is not (503).
+    """
 
     ok: bool
     """Whether every part is ready."""
@@ -3453,40 +3477,45 @@ class Status(TypedDict):
     interface_version: str
     """Version of this interface description."""
     signing: StatusPart
-    """Receipt and registry signing."""
+    """Receipt and registry signing: whether the keys can be loaded, and whether the clock is not earlier than their
+    first use.
+    """
     rulebook_runtime: StatusPart
-    """The contract by which rulebooks are validated and evaluated."""
+    """The contract by which rulebooks are validated and evaluated. Each process decides the golden replay corpus
+    once, and must reach the frozen results.
+    """
     ledger: StatusPart
-    """Where records are kept."""
+    """The store of the records: whether a write to it becomes durable."""
     idempotency: StatusPart
-    """Whether retries can be recognized."""
+    """Whether the table of idempotency keys can be used."""
     registries: StatusPart
-    """The public key registries."""
+    """Whether the key registries and the registered rulebooks can be read."""
     auth: StatusPart
-    """How callers are authenticated."""
+    """Whether the tables of API keys and rate limits can be used."""
     backends: StatusPart
-    """Each backend by name: `ledger` (sqlite, postgresql), `advisory`, `trusted_adapters`, and `reports`, the
-    process that counts for reports. Each of the last three is `ready`, `unavailable`, `unconfigured`, or `unknown`
-    if no server is running. Decisions need none of these three.
+    """Each backend by name: `ledger` (`sqlite` or `postgresql`), `advisory`, `trusted_adapters`, and `reports`, the
+    process that computes reports. Each of the last three is `ready`, `unavailable`, `unconfigured`, or `unknown` if
+    no server is running. Decisions do not need these three.
     """
     disk: StatusPart
-    """Whether the ledger's disk has room."""
+    """Whether the ledger's disk has at least 64 MiB free. Not checked on PostgreSQL."""
     checkpoints: StatusPart
     """Whether the service keeps signed checkpoints of every chain (`kept`), when it last checked all of them
     (`looked_at`, UTC or null), and how many chains no longer contain the last kept checkpoint (`refused`). `note`
     says why none are kept.
     """
     workers: NotRequired[StatusPart]
-    """The processes that answer requests: `asked`, `running`, `crash_looping`, `deaths` and `last_deaths`. Present
-    under `gate serve`.
+    """The processes that answer requests: `asked`, `running`, `crash_looping`, `deaths`, and `last_deaths`. Not
+    ready if fewer than `asked` run for 10 seconds, or if one dies three times in a row within 30 seconds of its
+    start. Present under `gate serve`.
     """
     trusted_adapters: StatusPart
     """The adapters that can be called, and how a worker is restricted on the service's machine: `registered`,
-    `required` and `in_force`. `ok` does not depend on it.
+    `required`, and `in_force`. `ok` does not depend on it.
     """
     policy_tables: StatusPart
-    """The tables that policy services answer from, as `tables`: `service`, `origin` (operator, or release if it came
-    with the product), `hash`, `entries`, and `fault` if the operator's file is broken. The last good table then
+    """The tables that policy services answer from, as `tables`: `service`, `origin` (`operator`, or `release` if it
+    came with the product), `hash`, `entries`, and `fault` if the operator's file is broken. The last good table then
     stays active. `ok` does not depend on it.
     """
     contracts: dict[str, str]
@@ -3510,19 +3539,19 @@ class RequestLimits(TypedDict):
     verify_bytes: int
     """Largest body at the verify endpoints."""
     nesting: int
-    """How many levels arrays and objects may nest."""
+    """How many levels deep arrays and objects may nest."""
     idempotency_key_characters: int
     """Longest idempotency key."""
     sandbox_bytes: NotRequired[int]
     """Largest body at the sandbox."""
     sandbox_requests_per_minute: NotRequired[int]
-    """How many requests one address may send to the sandbox in a minute."""
+    """How many requests one IP address may send to the sandbox per minute."""
     pilot_requests_per_minute: NotRequired[int]
-    """How many pilot requests, and how many confirmations, one address may send in a minute."""
+    """How many pilot requests, and how many confirmations, one IP address may send per minute."""
 
 
 class RuntimeConfig(TypedDict):
-    """The settings of this service that a caller may know. None is secret."""
+    """The settings of this service that callers may know. None of them is secret."""
 
     ok: bool
     """Always true."""
@@ -3553,7 +3582,7 @@ class RuntimeConfig(TypedDict):
 
 
 class ProofMetrics(TypedDict):
-    """How many records and keys the instance holds, over all of its scopes."""
+    """How many records and keys the instance holds, across all of its scopes."""
 
     ok: bool
     """Always true."""
@@ -3568,9 +3597,9 @@ class ProofMetrics(TypedDict):
     registered_rulebooks: int
     """The number of registered rulebook versions."""
     receipt_keys: int
-    """The number of published receipt keys, current and past."""
+    """The number of current and past receipt keys that are published."""
     attestation_keys: int
-    """The number of published attestation keys, current and past."""
+    """The number of current and past attestation keys that are published."""
     receipt_signing: ReceiptSigning
     """How receipts are signed."""
     registry_signing: RegistrySigning
@@ -3593,7 +3622,7 @@ class PilotConfirmation(TypedDict):
     """The request is confirmed, now or earlier."""
 
 
-# What is answered: Migrations.
+# Responses: Migrations.
 
 
 class RulebookVersion(TypedDict):
@@ -3606,10 +3635,10 @@ class RulebookVersion(TypedDict):
 
 
 class Actor(TypedDict):
-    """Who did it."""
+    """The actor."""
 
     type: ActorType
-    """A user, an API key, or the service itself."""
+    """The type of actor: a user, an API key, or the service itself."""
     id: str
     """The user's name, or the key's id."""
 
@@ -3619,15 +3648,15 @@ Route = TypedDict(
     {
         # Version of the protocol.
         "decision_protocol_version": str,
-        # Version of the entry's layout.
+        # Version of the entry format.
         "decision_route_version": str,
         # The entry's id; `decision_id` of its link.
         "route_entry_id": str,
         # The rulebook id.
         "rulebook_id": str,
-        # The version before; null for the first route.
+        # The previous version; null for the first route.
         "from": RulebookVersion | None,
-        # The version from this entry on.
+        # The new version.
         "to": RulebookVersion,
         # Whether a migration was applied, or an earlier version was restored.
         "cause": RouteCause,
@@ -3637,11 +3666,11 @@ Route = TypedDict(
         "approval_hash": str | None,
         # Hash of the evidence behind the route.
         "evidence_hash": str,
-        # Who did it.
+        # The actor.
         "actor": Actor,
         # The actor's comment; may be empty.
         "note": str,
-        # When, UTC with milliseconds.
+        # When it was recorded, UTC with milliseconds.
         "recorded_at": str,
         # Hash of the entry without this field; `record_hash` of its link.
         "route_hash": str,
@@ -3680,7 +3709,7 @@ class MigrationSummary(TypedDict):
     migration_id: str
     """The id that its author gave it."""
     state: MigrationState
-    """The status until it is applied; then `applied` or `rolled_back`."""
+    """The migration's status until it is applied; then `applied` or `rolled_back`."""
     status: MigrationStatus
     """The status in its manifest."""
     candidates: list[MigrationCandidate]
@@ -3694,9 +3723,9 @@ class MigrationSummary(TypedDict):
     proposed_at: str
     """When it was last proposed, UTC with milliseconds."""
     decided_by: str | None
-    """Who approved, rejected or superseded that proposal; null if nobody has."""
+    """The user who approved, rejected, or superseded that proposal; null if nobody has."""
     decided_at: str | None
-    """When; null if nobody has."""
+    """When that happened, UTC; null if it has not."""
 
 
 class MigrationList(TypedDict):
@@ -3711,18 +3740,18 @@ class MigrationList(TypedDict):
 
 
 class MigrationEntry(TypedDict):
-    """The chain entry of a proposal, approval, rejection or supersession."""
+    """The chain entry of a proposal, approval, rejection, or supersession."""
 
     decision_protocol_version: str
     """Version of the protocol."""
     decision_migration_version: str
-    """Version of the entry's layout."""
+    """Version of the entry format."""
     migration_entry_id: str
     """The entry's id; `decision_id` of its link."""
     migration_id: str
     """The migration's id."""
     event: MigrationStatus
-    """What happened."""
+    """The event."""
     manifest_hash: str
     """Hash of its manifest."""
     evidence_hash: str
@@ -3730,11 +3759,11 @@ class MigrationEntry(TypedDict):
     candidates: list[MigrationCandidate]
     """The proposed versions, in the order of their rulebook ids."""
     actor: Actor
-    """Who did it."""
+    """The actor."""
     note: str
     """The actor's comment; may be empty."""
     recorded_at: str
-    """When, UTC with milliseconds."""
+    """When it was recorded, UTC with milliseconds."""
     migration_hash: str
     """Hash of the entry without this field; `record_hash` of its link."""
 
@@ -3745,9 +3774,9 @@ class Migration(TypedDict):
     migration_id: str
     """The id that its author gave it."""
     state: MigrationState
-    """The status until it is applied; then `applied` or `rolled_back`."""
+    """The migration's status until it is applied; then `applied` or `rolled_back`."""
     status: MigrationStatus
-    """The latest status."""
+    """The status of the latest proposal."""
     candidates: list[MigrationCandidate]
     """The proposed versions, in the order of their rulebook ids."""
     manifest_hash: str
@@ -3759,9 +3788,9 @@ class Migration(TypedDict):
     proposed_at: str
     """When it was last proposed, UTC with milliseconds."""
     decided_by: str | None
-    """Who approved, rejected or superseded that proposal; null if nobody has."""
+    """The user who approved, rejected, or superseded that proposal; null if nobody has."""
     decided_at: str | None
-    """When; null if nobody has."""
+    """When that happened, UTC; null if it has not."""
     manifest: dict[str, Json]
     """The manifest (`rulebook_migration_v1`) with the current `status` and `approval`."""
     entries: list[MigrationEntry]
@@ -3769,7 +3798,7 @@ class Migration(TypedDict):
     routes: list[Route]
     """The routes that cite it, and the rollbacks that undid it, in the order of the chain."""
     stale: list[str]
-    """Why the evidence of an open migration (proposed or approved) is out of date, as sentences; empty if it is
+    """Why the evidence of an open migration (proposed or approved) no longer applies, as sentences; empty if it is
     current. Nobody can approve or apply a migration with stale evidence.
     """
 
@@ -3805,18 +3834,18 @@ class MigrationEvidenceEdit(TypedDict):
 
 
 class MigrationEvidenceResult(TypedDict):
-    """What a rulebook decides about facts."""
+    """The result of a rulebook for some facts."""
 
     decision: Verdict
     """The verdict."""
     verdict: str
-    """The application's verdict."""
+    """The rulebook's own word for the verdict."""
     action: str
     """The action."""
     reason_code: str
     """The reason code."""
     rule_id: str | None
-    """The rule that matches; null for the default outcome, and for facts that the input schema refuses."""
+    """The rule that matches; null for the default outcome, and for facts that the input schema rejects."""
 
 
 MigrationEvidenceRegion = TypedDict(
@@ -3828,9 +3857,10 @@ MigrationEvidenceRegion = TypedDict(
         "to": MigrationEvidenceResult,
         # How dangerous the change is.
         "severity": Literal["danger", "warning", "note"],
-        # The facts of the region in words, among those that are valid for each rulebook that does not refuse them.
+        # The facts of the region in words. In addition, the facts match the input schema of each rulebook that
+        # accepts them.
         "condition": str,
-        # Facts in the region, which both evaluators were given.
+        # An example: facts in the region, evaluated under both rulebooks.
         "witness": dict[str, Json],
     },
 )
@@ -3838,7 +3868,7 @@ MigrationEvidenceRegion = TypedDict(
 
 
 class MigrationEvidenceDifference(TypedDict):
-    """How the rulebook differs from the one that it was compared with."""
+    """The differences from the rulebook that it was compared with."""
 
     decided: bool
     """Whether all regions are listed."""
@@ -3865,30 +3895,30 @@ class MigrationEvidenceFinding(TypedDict):
         "approves_wrong_type",
         "falls_to_default",
     ]
-    """What was found."""
+    """The kind of finding."""
     severity: Literal["danger", "warning", "note"]
     """How serious it is."""
     rule_ids: list[str]
     """The rules concerned; the first is the one that the finding is about."""
     path: str
-    """The place in the rulebook: rules[0].condition.all[1]."""
+    """The place in the rulebook, for example `rules[0].condition.all[1]`."""
     message: str
     """The finding as a sentence."""
     witness: dict[str, Json] | None
-    """Facts that show the finding, confirmed by the evaluator; null if it is proved without an example."""
+    """Facts that show the finding, confirmed by the evaluator; null if the proof needs no example."""
     name: str
-    """The name for `--accept`: the kind, and the field, rule or place."""
+    """The name for `--accept`: the kind, and the field, rule, or place."""
     accepted: bool
-    """Whether `--accept` lists it; it is then not a danger."""
+    """Whether `--accept` lists it. An accepted finding is not a danger."""
 
 
 class MigrationEvidenceAnalysis(TypedDict):
-    """What is true of the candidate for all facts."""
+    """The analysis of the candidate for every possible set of facts."""
 
     decided: bool
     """Whether every question was decided, including those of the difference."""
     findings: list[MigrationEvidenceFinding]
-    """The findings of the analysis, the dangers first."""
+    """The findings of the analysis; dangers come first."""
     undecided: list[str]
     """The questions that reached a limit, as sentences. Nothing is guessed about them."""
 
@@ -3901,7 +3931,7 @@ class MigrationEvidenceTestsFailures(TypedDict):
     message: str
     """Why it failed."""
     rules: list[str]
-    """The rules that decided differently than expected, or should have decided."""
+    """The rules that decided unexpectedly, or that should have decided."""
 
 
 class MigrationEvidenceGoals(TypedDict):
@@ -3931,17 +3961,17 @@ class MigrationEvidenceTests(TypedDict):
     failed: int
     """The number of failed cases."""
     cases_hash: str
-    """Hash of the cases: name, facts and expectation of each."""
+    """Hash of the cases: name, facts, and expectation of each."""
     failures: list[MigrationEvidenceTestsFailures]
     """The first 50 failed cases."""
     coverage: MigrationEvidenceTestsCoverage
     """The goals that the cases reach, by kind."""
     holes: list[str]
-    """The goals that no case reaches although facts could, as sentences; the first 50."""
+    """The goals that no case reaches although some facts could, as sentences; the first 50."""
 
 
 class MigrationEvidenceHistoryReadAt(TypedDict):
-    """What identifies the history."""
+    """The point of the chain up to which the history was read."""
 
     chain_id: str
     """The chain's id."""
@@ -3955,9 +3985,9 @@ class MigrationEvidenceHistoryNotRedecided(TypedDict):
     """A reason, and the decisions that have it."""
 
     reason: Literal["facts_erased", "adapter_changed", "facts_withheld"]
-    """The first that applies. `facts_erased`: its facts are not known. `adapter_changed`: its facts do not come from
-    the candidate's adapter, or an adapter made them and callers send the candidate's. `facts_withheld`: a rulebook
-    reads a personal fact that the lake leaves out.
+    """The first reason that applies. `facts_erased`: the facts were erased. `adapter_changed`: the facts do not come
+    from the candidate's adapter, or an adapter made them although callers send the candidate's facts.
+    `facts_withheld`: a rulebook reads a personal fact that the lake leaves out.
     """
     decisions: int
     """How many decisions."""
@@ -3975,7 +4005,7 @@ class MigrationEvidenceRate(TypedDict):
     share: float | None
     """Their share, six decimals; null if the total is 0."""
     low: float | None
-    """The lower end of its 95 % Wilson interval; null if the total is 0."""
+    """The lower end of its 95% Wilson interval; null if the total is 0."""
     high: float | None
     """The upper end."""
     decision_ids: list[str]
@@ -3983,7 +4013,7 @@ class MigrationEvidenceRate(TypedDict):
 
 
 class MigrationEvidenceHistoryNewlyApproved(TypedDict):
-    """Those that become yes."""
+    """The decisions that become `yes`."""
 
     decisions: int
     """How many decisions."""
@@ -3992,19 +4022,19 @@ class MigrationEvidenceHistoryNewlyApproved(TypedDict):
     share: float | None
     """Their share, six decimals; null if the total is 0."""
     low: float | None
-    """The lower end of its 95 % Wilson interval; null if the total is 0."""
+    """The lower end of its 95% Wilson interval; null if the total is 0."""
     high: float | None
     """The upper end."""
     decision_ids: list[str]
     """The ids of up to ten of these decisions, the latest in the chain, in ascending order."""
     from_no: int
-    """How many of them were no."""
+    """How many of them were `no`."""
     from_review: int
-    """How many of them were review."""
+    """How many of them were `review`."""
 
 
 class MigrationEvidenceHistoryNewlyBlocked(TypedDict):
-    """Those that are no longer yes."""
+    """The decisions that are no longer `yes`."""
 
     decisions: int
     """How many decisions."""
@@ -4013,19 +4043,19 @@ class MigrationEvidenceHistoryNewlyBlocked(TypedDict):
     share: float | None
     """Their share, six decimals; null if the total is 0."""
     low: float | None
-    """The lower end of its 95 % Wilson interval; null if the total is 0."""
+    """The lower end of its 95% Wilson interval; null if the total is 0."""
     high: float | None
     """The upper end."""
     decision_ids: list[str]
     """The ids of up to ten of these decisions, the latest in the chain, in ascending order."""
     to_no: int
-    """How many become no."""
+    """How many become `no`."""
     to_review: int
-    """How many become review."""
+    """How many become `review`."""
 
 
 class MigrationEvidenceHistoryOtherwiseRefused(TypedDict):
-    """Those that change from no to review, or from review to no."""
+    """The decisions that change from `no` to `review`, or from `review` to `no`."""
 
     decisions: int
     """How many decisions."""
@@ -4034,22 +4064,22 @@ class MigrationEvidenceHistoryOtherwiseRefused(TypedDict):
     share: float | None
     """Their share, six decimals; null if the total is 0."""
     low: float | None
-    """The lower end of its 95 % Wilson interval; null if the total is 0."""
+    """The lower end of its 95% Wilson interval; null if the total is 0."""
     high: float | None
     """The upper end."""
     decision_ids: list[str]
     """The ids of up to ten of these decisions, the latest in the chain, in ascending order."""
     to_no: int
-    """How many become no."""
+    """How many become `no`."""
     to_review: int
-    """How many become review."""
+    """How many become `review`."""
 
 
 class MigrationEvidenceHistoryReviews(TypedDict):
     """Those with one verdict."""
 
     then_verdict: Verdict
-    """What the candidate decides."""
+    """The candidate's verdict."""
     decisions: int
     """How many decisions."""
     held: int
@@ -4089,7 +4119,8 @@ class MigrationEvidenceHistoryEarlier(TypedDict):
 MigrationEvidenceTransition = TypedDict(
     "MigrationEvidenceTransition",
     {
-        # The value before. Null, without a base, for outcomes that cannot be told apart.
+        # The value before. Without a base, null for outcomes beyond the first 1,000 different ones, which are
+        # counted together.
         "from": str | None,
         # The value after.
         "to": str,
@@ -4105,7 +4136,9 @@ MigrationEvidenceTransition = TypedDict(
 
 
 class MigrationEvidenceHistoryMatrix(TypedDict):
-    """Changes from base to candidate, including unchanged values: the changes first, then the most decisions."""
+    """Counts of each pair of values under base and candidate, including unchanged values. Changes come first, then
+    the pairs with the most decisions.
+    """
 
     verdict: list[MigrationEvidenceTransition]
     """By verdict."""
@@ -4119,8 +4152,8 @@ class MigrationEvidenceHistoryRules(TypedDict):
     """A rule of the base."""
 
     rule: str | None
-    """What decides under the base: `rule:<id>`, `rule:default` or `schema:failed`. Null, without a base, for
-    outcomes that cannot be told apart.
+    """The deciding rule under the base: `rule:<id>`, `rule:default`, or `schema:failed`. Without a base, null for
+    outcomes beyond the first 1,000 different ones, which are counted together.
     """
     decisions: int
     """How many decisions."""
@@ -4133,14 +4166,14 @@ class MigrationEvidenceHistoryRules(TypedDict):
     newly_blocked: int
     """How many of these it no longer approves."""
     decision_ids: list[str]
-    """The latest of those that it decides differently."""
+    """The ids of the latest decisions that it decides differently."""
 
 
 class MigrationEvidenceHistoryThenRules(TypedDict):
     """A rule of the candidate."""
 
     rule: str
-    """What decides under the candidate."""
+    """The deciding rule under the candidate."""
     decisions: int
     """How many decisions."""
     redecided: int
@@ -4152,7 +4185,7 @@ class MigrationEvidenceHistoryThenRules(TypedDict):
     newly_blocked: int
     """How many of these it no longer approves."""
     decision_ids: list[str]
-    """The latest of those that it decides differently."""
+    """The ids of the latest decisions that it decides differently."""
 
 
 class MigrationEvidenceHistoryTransitionsOutcomes(TypedDict):
@@ -4178,15 +4211,19 @@ class MigrationEvidenceHistoryTransitions(TypedDict):
     """The decisions that change from one rule to another."""
 
     rule: str | None
-    """What decides under the base. Null, without a base, for outcomes that cannot be told apart."""
+    """The deciding rule under the base. Without a base, null for outcomes beyond the first 1,000 different ones,
+    which are counted together.
+    """
     then_rule: str
-    """What decides under the candidate."""
+    """The deciding rule under the candidate."""
     verdict: Verdict
     """The verdict of the base."""
     then_verdict: Verdict
     """The verdict of the candidate."""
     action: str | None
-    """The action of the base. Null, without a base, for outcomes that cannot be told apart."""
+    """The action of the base. Without a base, null for outcomes beyond the first 1,000 different ones, which are
+    counted together.
+    """
     then_action: str
     """The action of the candidate."""
     decisions: int
@@ -4215,7 +4252,7 @@ class MigrationEvidenceHistoryWeeks(TypedDict):
     newly_blocked: int
     """How many of these it no longer approves."""
     decision_ids: list[str]
-    """The latest of those that it decides differently."""
+    """The ids of the latest decisions that it decides differently."""
 
 
 class MigrationEvidenceHistoryVersions(TypedDict):
@@ -4234,13 +4271,13 @@ class MigrationEvidenceHistoryVersions(TypedDict):
     newly_blocked: int
     """How many of these it no longer approves."""
     decision_ids: list[str]
-    """The latest of those that it decides differently."""
+    """The ids of the latest decisions that it decides differently."""
 
 
 MigrationEvidenceHistoryFactsClasses = TypedDict(
     "MigrationEvidenceHistoryFactsClasses",
     {
-        # The values in words: `10 <= amount < 50`.
+        # The values in words, for example `10 <= amount < 50`.
         "class": str,
         # How many decisions.
         "decisions": int,
@@ -4252,7 +4289,7 @@ MigrationEvidenceHistoryFactsClasses = TypedDict(
         "newly_approved": int,
         # How many of these it no longer approves.
         "newly_blocked": int,
-        # The latest of those that it decides differently.
+        # The ids of the latest decisions that it decides differently.
         "decision_ids": list[str],
     },
 )
@@ -4265,14 +4302,15 @@ class MigrationEvidenceHistoryFacts(TypedDict):
     field: str
     """The field."""
     classes: list[MigrationEvidenceHistoryFactsClasses]
-    """The classes that occur: absent, null, booleans; numbers, split at the constants of the rulebooks' tests; for
-    strings, arrays and objects, the 20 most frequent values (among the first 10,000 different ones, with at most 200
-    characters) and all others together; and values of an undeclared type.
+    """The classes of values that occur. Absent, null, and boolean values are classes. Numbers are split at the
+    constants of the rulebooks' tests. Strings, arrays, and objects have a class for each of the 20 most frequent
+    values, and one for all others. The 20 are taken from the first 10,000 different values with at most 200
+    characters. Values of an undeclared type are a class.
     """
 
 
 class MigrationEvidenceHistoryOutcomesGoodNewlyBlocked(TypedDict):
-    """Of the decisions that were yes, are yes under the base, and succeeded: those that the candidate no longer
+    """Of the decisions that were `yes`, are `yes` under the base, and succeeded: those that the candidate no longer
     approves.
     """
 
@@ -4283,7 +4321,7 @@ class MigrationEvidenceHistoryOutcomesGoodNewlyBlocked(TypedDict):
     share: float | None
     """Their share, six decimals; null if the total is 0."""
     low: float | None
-    """The lower end of its 95 % Wilson interval; null if the total is 0."""
+    """The lower end of its 95% Wilson interval; null if the total is 0."""
     high: float | None
     """The upper end."""
     decision_ids: list[str]
@@ -4293,7 +4331,7 @@ class MigrationEvidenceHistoryOutcomesGoodNewlyBlocked(TypedDict):
 
 
 class MigrationEvidenceHistoryOutcomesBadNewlyBlocked(TypedDict):
-    """Of the decisions that were yes, are yes under the base, and ended otherwise: those that the candidate no
+    """Of the decisions that were `yes`, are `yes` under the base, and ended otherwise: those that the candidate no
     longer approves.
     """
 
@@ -4304,7 +4342,7 @@ class MigrationEvidenceHistoryOutcomesBadNewlyBlocked(TypedDict):
     share: float | None
     """Their share, six decimals; null if the total is 0."""
     low: float | None
-    """The lower end of its 95 % Wilson interval; null if the total is 0."""
+    """The lower end of its 95% Wilson interval; null if the total is 0."""
     high: float | None
     """The upper end."""
     decision_ids: list[str]
@@ -4323,7 +4361,7 @@ class MigrationEvidenceHistoryOutcomesBadNewlyApproved(TypedDict):
     share: float | None
     """Their share, six decimals; null if the total is 0."""
     low: float | None
-    """The lower end of its 95 % Wilson interval; null if the total is 0."""
+    """The lower end of its 95% Wilson interval; null if the total is 0."""
     high: float | None
     """The upper end."""
     decision_ids: list[str]
@@ -4342,7 +4380,7 @@ class MigrationEvidenceHistoryOutcomesNewlyApprovedUnknown(TypedDict):
     share: float | None
     """Their share, six decimals; null if the total is 0."""
     low: float | None
-    """The lower end of its 95 % Wilson interval; null if the total is 0."""
+    """The lower end of its 95% Wilson interval; null if the total is 0."""
     high: float | None
     """The upper end."""
     decision_ids: list[str]
@@ -4352,16 +4390,16 @@ class MigrationEvidenceHistoryOutcomesNewlyApprovedUnknown(TypedDict):
 
 
 class MigrationEvidenceHistoryOutcomes(TypedDict):
-    """What is known about the outcomes of changed decisions. The latest status of an outcome counts; succeeded,
-    partial, failed and reverted are final.
+    """The known outcomes of changed decisions. The latest status of an outcome counts; `succeeded`, `partial`,
+    `failed`, and `reverted` are final.
     """
 
     good_newly_blocked: MigrationEvidenceHistoryOutcomesGoodNewlyBlocked
-    """Of the decisions that were yes, are yes under the base, and succeeded: those that the candidate no longer
+    """Of the decisions that were `yes`, are `yes` under the base, and succeeded: those that the candidate no longer
     approves.
     """
     bad_newly_blocked: MigrationEvidenceHistoryOutcomesBadNewlyBlocked
-    """Of the decisions that were yes, are yes under the base, and ended otherwise: those that the candidate no
+    """Of the decisions that were `yes`, are `yes` under the base, and ended otherwise: those that the candidate no
     longer approves.
     """
     bad_newly_approved: MigrationEvidenceHistoryOutcomesBadNewlyApproved
@@ -4369,7 +4407,7 @@ class MigrationEvidenceHistoryOutcomes(TypedDict):
     newly_approved_unknown: MigrationEvidenceHistoryOutcomesNewlyApprovedUnknown
     """Of the newly approved: those without a final outcome."""
     unknowable: str
-    """What cannot be known, as a sentence."""
+    """The limit of this knowledge, as a sentence."""
 
 
 class MigrationEvidenceHistoryMoney(TypedDict):
@@ -4382,15 +4420,15 @@ class MigrationEvidenceHistoryMoney(TypedDict):
     values: int
     """How many decisions have a value."""
     sum: float | None
-    """Their sum, six decimals; null if a double cannot hold it. The same applies to the other numbers."""
+    """Their sum, six decimals; null if it is too large for a double. The same applies to the other numbers."""
     sum_low: float | None
-    """The lower end of its 95 % interval: the mean's, times the number of values; null for one value."""
+    """The lower end of its 95% interval: the mean's, times the number of values; null for one value."""
     sum_high: float | None
     """The upper end."""
     mean: float | None
     """Their mean."""
     low: float | None
-    """The lower end of its 95 % interval, by Student's t; null for one value."""
+    """The lower end of its 95% interval, by Student's t; null for one value."""
     high: float | None
     """The upper end."""
     decision_ids: list[str]
@@ -4451,82 +4489,84 @@ class MigrationEvidenceHistoryLeftOut(TypedDict):
 
 
 class MigrationEvidenceHistory(TypedDict):
-    """What a candidate would have decided about the past decisions of its rulebook id, what would have changed, and
-    what is known about the outcomes. Each figure has the ids of the latest decisions behind it. The same ledger and
-    the same question give the same document, byte for byte.
+    """The past decisions of the candidate's rulebook id, decided again by the candidate: the changes, and their
+    known outcomes. Each figure has the ids of the latest decisions behind it. The same ledger and the same question
+    give the same document, byte for byte.
     """
 
     rulebook_id: str
-    """The rulebook id of all decisions, the base and the candidate."""
+    """The rulebook id of all decisions, of the base, and of the candidate."""
     base: MigrationEvidenceVersion | None
-    """The current version, which past decisions are compared with; null for a first route, where they are compared
-    with their original result.
+    """The current version, to which past decisions are compared. Null for a first route: past decisions are then
+    compared with their original result.
     """
     candidate: MigrationEvidenceVersion
     """The proposed version."""
     read_at: MigrationEvidenceHistoryReadAt
-    """What identifies the history."""
+    """The point of the chain up to which the history was read."""
     since: str | None
     """Only decisions from this time on; null for all."""
     until: str | None
     """Only decisions before this time; null for no limit."""
     metric: str | None
-    """The subject of `money`: a metric of outcomes, or a fact as `inputs.<path>`; null for none."""
+    """The value that `money` sums: a metric of outcomes, or a fact as `inputs.<path>`; null for none."""
     adapter_manifest_hash: str | None
-    """The adapter that makes the candidate's facts; null where callers send them."""
+    """The adapter that makes the candidate's facts; null if callers send them."""
     decisions: int
     """How many decisions were used."""
     redecided: int
-    """How many of them both rulebooks can decide again. All shares are of these, unless another total is given."""
+    """How many of them both rulebooks can decide again. All shares refer to these, unless another total is given."""
     not_redecided: list[MigrationEvidenceHistoryNotRedecided]
     """The decisions that cannot be decided again, by reason. Nothing is guessed about them."""
     changed: MigrationEvidenceRate
-    """The decisions with another verdict, application verdict, action, reason code or rule under the candidate than
-    under the base.
+    """The decisions whose verdict, application verdict, action, reason code, or rule differs between the base and
+    the candidate.
     """
     verdict_changed: MigrationEvidenceRate
-    """Those with another verdict."""
+    """The decisions whose verdict differs."""
     newly_approved: MigrationEvidenceHistoryNewlyApproved
-    """Those that become yes."""
+    """The decisions that become `yes`."""
     newly_blocked: MigrationEvidenceHistoryNewlyBlocked
-    """Those that are no longer yes."""
+    """The decisions that are no longer `yes`."""
     otherwise_refused: MigrationEvidenceHistoryOtherwiseRefused
-    """Those that change from no to review, or from review to no."""
+    """The decisions that change from `no` to `review`, or from `review` to `no`."""
     reviews: NotRequired[list[MigrationEvidenceHistoryReviews]]
-    """How owners resolved the redecided decisions that were held, by the candidate's verdict; absent if none was
-    resolved.
+    """The held decisions that were decided again, by the candidate's verdict and by the owner's resolution; absent
+    if none was resolved.
     """
     needs_input: MigrationEvidenceFigure
     """The decisions whose facts fail the candidate's input schema, but not the base's."""
     earlier: list[MigrationEvidenceHistoryEarlier]
-    """What earlier versions decided differently than the base, by version, the most decisions first. The candidate
-    did not cause it, and no other figure includes it. Empty without a base.
+    """Decisions that earlier versions decided differently from the base, by version; versions with the most
+    decisions come first. The candidate did not cause them, and no other figure includes them. Empty without a base.
     """
     matrix: MigrationEvidenceHistoryMatrix
-    """Changes from base to candidate, including unchanged values: the changes first, then the most decisions."""
+    """Counts of each pair of values under base and candidate, including unchanged values. Changes come first, then
+    the pairs with the most decisions.
+    """
     was_matrix: list[MigrationEvidenceTransition]
     """Changes from the original verdict to the candidate's."""
     rules: list[MigrationEvidenceHistoryRules]
-    """The changes by the rule of the base, the most decisions first."""
+    """The changes by the rule of the base; rules with the most decisions come first."""
     then_rules: list[MigrationEvidenceHistoryThenRules]
-    """The changes by the rule of the candidate, the most decisions first."""
+    """The changes by the rule of the candidate; rules with the most decisions come first."""
     transitions: list[MigrationEvidenceHistoryTransitions]
-    """The changes from rule to rule, the most decisions first."""
+    """The changes from rule to rule; pairs with the most decisions come first."""
     weeks: list[MigrationEvidenceHistoryWeeks]
-    """The changes by the week of the decision, ascending; the latest weeks if there are more."""
+    """The changes by the week of the decision, in ascending order; only the latest weeks if there are more than fit."""
     versions: list[MigrationEvidenceHistoryVersions]
-    """The changes by the version that decided, the most decisions first."""
+    """The changes by the version that decided; versions with the most decisions come first."""
     facts: list[MigrationEvidenceHistoryFacts]
     """The changes by the values of some fields."""
     outcomes: MigrationEvidenceHistoryOutcomes
-    """What is known about the outcomes of changed decisions. The latest status of an outcome counts; succeeded,
-    partial, failed and reverted are final.
+    """The known outcomes of changed decisions. The latest status of an outcome counts; `succeeded`, `partial`,
+    `failed`, and `reverted` are final.
     """
     money: list[MigrationEvidenceHistoryMoney]
-    """The observed values of the metric, by the verdicts of base and candidate. Empty without a metric."""
+    """The observed values of the metric, by the verdicts of the base and the candidate. Empty without a metric."""
     missing_facts: list[MigrationEvidenceHistoryMissingFacts]
-    """The facts that the candidate reads and some decisions do not have. The share is of the decisions whose facts
-    are known. Required facts first, then the most decisions.
+    """The facts that the candidate reads and some decisions do not have. The share refers to the decisions whose
+    facts are known. Required facts come first, then those with the most decisions.
     """
     regions: list[MigrationEvidenceHistoryRegions]
     """How many past decisions lie in each region of the difference."""
@@ -4535,11 +4575,11 @@ class MigrationEvidenceHistory(TypedDict):
     left_out: MigrationEvidenceHistoryLeftOut
     """How many decisions are in rows that did not fit into a list, by list."""
     undecided: list[str]
-    """What was not computed because it would cost too much, as sentences."""
+    """The results that would have cost too much to compute, as sentences."""
 
 
 class MigrationEvidenceRulebook(TypedDict):
-    """The evidence for one candidate. The edits, the difference and the history compare it with the base."""
+    """The evidence for one candidate. The edits, the difference, and the history compare it with the base."""
 
     rulebook_id: str
     """The rulebook's id."""
@@ -4548,7 +4588,9 @@ class MigrationEvidenceRulebook(TypedDict):
     candidate: MigrationEvidenceVersion
     """The proposed version."""
     edits: list[MigrationEvidenceEdit] | None
-    """The author's changes to the base: rules, the default outcome, then facts; null without a base."""
+    """The author's changes to the base: first to rules, then to the default outcome, then to facts. Null without a
+    base.
+    """
     difference: MigrationEvidenceDifference | None
     """The exact difference of the rulebooks for all facts, not only past ones; null without a base."""
     analysis: MigrationEvidenceAnalysis
@@ -4584,13 +4626,13 @@ class MigrationEvidenceCorpusCounts(TypedDict):
     fixtures: int
     """All fixtures of the corpus."""
     concerned: int
-    """Those that the candidate affects."""
+    """The fixtures that the candidate concerns."""
     unchanged: int
-    """Those affected that do not drift."""
+    """The concerned fixtures that do not drift."""
     expected: int
-    """Those that drift as the manifest expects."""
+    """The fixtures that drift as the manifest expects."""
     unexpected: int
-    """Those that drift in other ways."""
+    """The fixtures that drift in other ways."""
 
 
 class MigrationEvidenceCorpus(TypedDict):
@@ -4603,7 +4645,7 @@ class MigrationEvidenceCorpus(TypedDict):
     unexpected: list[MigrationEvidenceDrift]
     """The fixtures that drift in fields that the manifest does not expect, with these fields."""
     errors: list[str]
-    """Expectations of the manifest that do not happen, as sentences."""
+    """Expectations of the manifest that were not met, as sentences."""
     counts: MigrationEvidenceCorpusCounts
     """The number of fixtures of each kind."""
     corpus: str
@@ -4615,12 +4657,12 @@ class MigrationEvidenceCorpus(TypedDict):
 
 
 class MigrationEvidence(TypedDict):
-    """Everything that an approver of a migration needs to know. It has no date, place or person: the same manifest,
-    candidates, bases, corpus, cases and history give the same evidence and the same hash.
+    """Everything that an approver of a migration needs to know. It has no date, place, or person: the same manifest,
+    candidates, bases, corpus, cases, and history give the same evidence and the same hash.
     """
 
     evidence_version: str
-    """Version of the evidence's layout."""
+    """Version of the evidence format."""
     migration_id: str
     """The migration, by the id that its author gave it."""
     manifest_hash: str
@@ -4632,7 +4674,7 @@ class MigrationEvidence(TypedDict):
     """Hash of the evidence without this field."""
 
 
-# What is answered: Registries.
+# Responses: Registries.
 
 
 class PublicKeyEntry(TypedDict):
@@ -4648,16 +4690,16 @@ class PublicKeyEntry(TypedDict):
     """SHA-256 of the PEM text, lower-case hex."""
     status: Literal["active", "retired", "compromised"]
     """`active`: it signs. `retired`: it verifies what it signed until `not_after`. `compromised`: it verifies
-    nothing. If receipts are signed by HMAC or not at all, a key that could sign is listed as retired.
+    nothing. If receipts are signed by HMAC or not signed, a key that could sign is listed as `retired`.
     """
     not_before: str
-    """When the key came into use, UTC."""
+    """The start of the key's use, UTC."""
     not_after: str | None
-    """When it went out of use, UTC; null while active. A retired key always has it."""
+    """The end of the key's use, UTC; null while it is active. A retired key always has this date."""
 
 
 class KeyRegistryDocument(TypedDict):
-    """The public keys of one purpose, current and past."""
+    """The current and past public keys of one purpose."""
 
     keys: list[PublicKeyEntry]
     """Every key of this purpose, oldest first."""
@@ -4669,15 +4711,15 @@ class PolicyBundle(TypedDict):
     """The policy, as records cite it in `policy_bundle`."""
 
     id: str
-    """policy_id."""
+    """The policy's `policy_id`."""
     version: str
-    """policy_version."""
+    """The policy's `policy_version`."""
     hash: str
-    """policy_hash."""
+    """The policy's `policy_hash`."""
     hash_algorithm: str
     """The hash algorithm."""
     canonicalization: str
-    """How JSON becomes bytes to hash."""
+    """How JSON is turned into the bytes that are hashed."""
 
 
 class PolicyBundleEntry(TypedDict):
@@ -4708,7 +4750,7 @@ class PolicyBundleRegistry(TypedDict):
     hash_algorithm: str
     """The hash algorithm."""
     canonicalization: str
-    """How JSON becomes bytes to hash."""
+    """How JSON is turned into the bytes that are hashed."""
 
 
 class PolicyBundleAnswer(TypedDict):
@@ -4723,9 +4765,9 @@ class RulebookMetadataWarnings(TypedDict):
     field: str
     """The field: a dotted path with array indexes in brackets."""
     code: str
-    """What is probably wrong, as a stable word."""
+    """The probable mistake, as a stable word."""
     message: str
-    """What is probably wrong and what to do, as a sentence."""
+    """The probable mistake and its correction, as a sentence."""
 
 
 class RulebookMetadataAnnotationsRules(TypedDict):
@@ -4749,7 +4791,7 @@ class RulebookMetadataAnnotations(TypedDict):
     description: NotRequired[str]
     """The comment on the rulebook."""
     rules: NotRequired[dict[str, RulebookMetadataAnnotationsRules]]
-    """The comments on rules, by rule_id."""
+    """The comments on rules, by `rule_id`."""
     default_outcome: NotRequired[str]
     """The comment on the default outcome."""
 
@@ -4760,12 +4802,12 @@ class RulebookMetadata(TypedDict):
     """
 
     ok: bool
-    """The registration was found."""
+    """Always true: the registration was found."""
     rulebook: RulebookRegistration
     """The registration, which never changes."""
     warnings: list[RulebookMetadataWarnings]
-    """Valid parts of the rulebook that are probably mistakes, as `gate rulebook check` lists them. No hash covers
-    them.
+    """Valid parts of the rulebook that are probably mistakes, as `gate rulebook check` lists them, at most 50. No
+    hash covers them.
     """
     annotations: NotRequired[RulebookMetadataAnnotations]
     """The author's comments, from the file that was registered last. They are not authenticated: no hash or
@@ -4796,7 +4838,7 @@ class AdapterManifest(TypedDict):
     title: str
     """The adapter's title."""
     description: str
-    """What it turns into which facts."""
+    """A description of its input, and of the facts that it makes from it."""
     implementation_revision: str
     """The revision of its source, counted by its author."""
     implementation_hash: str
@@ -4804,9 +4846,9 @@ class AdapterManifest(TypedDict):
     adapter_authority: Literal["facts_only"]
     """It only makes facts; the rulebook selects the verdict."""
     execution_isolation: Literal["process_one_shot_v1"]
-    """Each call runs once, in a process of its own."""
+    """Each call runs once, in its own process."""
     capability_enforcement: Literal["seccomp_allow_list_v1"]
-    """What restricts a worker to computing. `GET /api/decision/status` shows what else is in force."""
+    """What restricts a worker to computing. `GET /api/decision/status` shows the other active measures."""
     denied_capabilities: list[
         Literal[
             "child_processes",
@@ -4819,7 +4861,7 @@ class AdapterManifest(TypedDict):
             "shared_memory",
         ]
     ]
-    """What a worker cannot do."""
+    """The capabilities that a worker does not have."""
     limits: AdapterLimits
     """The limits of one call."""
     input_schema: dict[str, Json]
@@ -4898,9 +4940,9 @@ class PolicySources(TypedDict):
 
 
 class PolicyTableEntryWindows(TypedDict):
-    """Periods in days. Service `refund`: `refund_days`. Service `return`: `return_days`. Service `cancel`:
-    `free_days`, in which canceling is free, and `locked_days`, the number of full days in which canceling is not
-    possible: it is possible from the day with that number on.
+    """Periods in days. Service `refund`: `refund_days`. Service `return`: `return_days`. Service `cancel`: canceling
+    is free for `free_days`, and impossible for the first `locked_days` full days: it is possible from the day with
+    that number on. `free_days` must not end before `locked_days`.
     """
 
     refund_days: NotRequired[int | str]
@@ -4932,43 +4974,47 @@ class PolicyTableEntryConditions(TypedDict):
 
 
 class PolicyTableEntry(TypedDict):
-    """What one vendor publishes for one region and plan."""
+    """One vendor's published policy for one region and plan."""
 
     vendor: str
     """The vendor's id for callers."""
     name: str
     """The vendor's name. Callers may use it too."""
     region: str
-    """A country as ISO 3166-1 alpha-2, with a subdivision if it matters (US-CA), or `*` for all regions."""
+    """A country as ISO 3166-1 alpha-2, with a subdivision if it matters (`US-CA`), or `*` for all regions."""
     plan: str
     """A plan or a product category, or `*` for all."""
     decision_mode: Literal["deterministic", "conditional", "review_only"]
     """`deterministic`: the days alone decide. `conditional`: the caller must confirm the conditions for a favorable
-    verdict. `review_only`: a person reads the source; the answer is always UNKNOWN.
+    verdict. `review_only`: a person must read the source, and the answer is always `UNKNOWN`.
     """
     windows: NotRequired[PolicyTableEntryWindows]
-    """Periods in days. Service `refund`: `refund_days`. Service `return`: `return_days`. Service `cancel`:
-    `free_days`, in which canceling is free, and `locked_days`, the number of full days in which canceling is not
-    possible: it is possible from the day with that number on.
+    """Periods in days. Service `refund`: `refund_days`. Service `return`: `return_days`. Service `cancel`: canceling
+    is free for `free_days`, and impossible for the first `locked_days` full days: it is possible from the day with
+    that number on. `free_days` must not end before `locked_days`.
     """
     penalties: NotRequired[list[str]]
-    """Service `cancel`: what canceling costs outside `free_days`; empty if it is free."""
+    """Service `cancel`: the cost of canceling outside `free_days`. If it is empty, canceling is free, and
+    `free_days` must be absent.
+    """
     offers: NotRequired[str | PolicyTableEntryOffersAlternative2]
     """Service `trial`: the free trial of the plan, or `none`."""
     conditions: NotRequired[list[PolicyTableEntryConditions]]
-    """Mode `conditional`: what the caller must confirm."""
+    """Mode `conditional`: the conditions that the caller must confirm."""
     source: str
     """The vendor's public page."""
     notes: NotRequired[str]
     """A remark for readers."""
     last_verified: str | None
-    """The day on which somebody last compared the entry with the source; null if nobody did. A future day is
-    rejected.
+    """The day on which somebody last compared the entry with the source; null if nobody did, which only
+    `review_only` allows. A day later than tomorrow (UTC) is rejected.
     """
 
 
 class PolicyTable(TypedDict):
-    """What vendors publish about one question: refunds, cancellations, returns or trials. Operators can edit it."""
+    """Vendors' published policies on one question: refunds, cancellations, returns, or trials. Operators can edit
+    it.
+    """
 
     policy_table_version: str
     """Version of this format."""
@@ -4977,10 +5023,10 @@ class PolicyTable(TypedDict):
     description: NotRequired[str]
     """A comment for readers of the file."""
     entries: list[PolicyTableEntry]
-    """One entry for each vendor, region and plan. Their order does not matter."""
+    """One entry for each combination of vendor, region, and plan. Their order does not matter."""
 
 
-# What is answered: Contract.
+# Responses: Contract.
 
 
 class SchemaEntry(TypedDict):
@@ -5000,11 +5046,11 @@ class ContractIndex(TypedDict):
     """The index of the published contract. URLs are paths from the service's base address."""
 
     ok: bool
-    """The index is complete."""
+    """Always true: the index is complete."""
     interface_version: str
     """Version of the interface description."""
     compatibility_policy: str
-    """The rules for compatible changes."""
+    """Label of the rules for compatible changes."""
     schemas: list[SchemaEntry]
     """The JSON Schemas, by name."""
     conformance_url: str
@@ -5032,13 +5078,13 @@ class ConformanceIndex(TypedDict):
     interface_version: str
     """Version of the interface description."""
     compatibility_policy: str
-    """The rules for compatible changes."""
+    """Label of the rules for compatible changes."""
     protocol: str
     """Version of the protocol."""
     hash_algorithm: str
     """The hash algorithm."""
     canonicalization: str
-    """How JSON becomes bytes to hash."""
+    """How JSON is turned into the bytes that are hashed."""
     fixtures: list[ConformanceEntry]
     """The fixtures."""
     conformance_hash: str
@@ -5046,7 +5092,7 @@ class ConformanceIndex(TypedDict):
 
 
 class FixtureRequest(TypedDict):
-    """What to send."""
+    """The request to send."""
 
     method: Literal["GET", "POST"]
     """The HTTP method."""
@@ -5059,29 +5105,29 @@ class FixtureRequest(TypedDict):
 
 
 class FixtureExpectation(TypedDict):
-    """What the answer must contain."""
+    """The content that the answer must have."""
 
     status: int
     """The HTTP status."""
     body: dict[str, Json]
-    """Fields that the answer must have. An object needs at least the fields given; an array needs as many items,
-    each as given; anything else must be equal.
+    """Fields that the answer must have. An object needs at least these fields. An array needs the same number of
+    items, each as given. Any other value must be equal.
     """
     absent: list[str]
     """Fields that the answer must not have at the top level."""
 
 
 class ConformanceFixture(TypedDict):
-    """A request to a service, and what the answer must contain. You add your own `x-api-key`."""
+    """A request to a service, and the content that the answer must have. Add your own `x-api-key` to the request."""
 
     fixture_id: str
     """The fixture's id."""
     title: str
     """What it shows."""
     request: FixtureRequest
-    """What to send."""
+    """The request to send."""
     expected: FixtureExpectation
-    """What the answer must contain."""
+    """The content that the answer must have."""
 
 
 class GoldenReplayFile(TypedDict):
@@ -5101,15 +5147,15 @@ class GoldenReplayIndex(TypedDict):
     corpus: str
     """The label of the corpus."""
     replay_contract: str
-    """How to replay the cases: as stored, never reinterpreted."""
+    """Label of the rules of a replay: cases are replayed as stored, and never reinterpreted."""
     evaluator_version: str
-    """The evaluator that the hashes are for."""
+    """The evaluator that gives these hashes."""
     rulebook_schema_hash: str
     """Hash of the Rulebook v1 schema that the rulebooks follow."""
     hash_algorithm: str
     """The hash algorithm."""
     canonicalization: str
-    """How JSON becomes bytes to hash."""
+    """How JSON is turned into the bytes that are hashed."""
     files: list[GoldenReplayFile]
     """The files."""
     cases: int
@@ -5130,7 +5176,7 @@ class GoldenRulebook(TypedDict):
 
 
 class GoldenOutcome(TypedDict):
-    """What the record must say."""
+    """The content that the record must have."""
 
     verdict: Verdict
     """Its verdict."""
@@ -5151,20 +5197,22 @@ class GoldenOutcome(TypedDict):
 
 
 class GoldenHashes(TypedDict):
-    """Hashes that never change: of the rulebook, of the facts, and the record's `rulebook_attestation.bundle_hash`."""
+    """Hashes that never change: of the rulebook, of the facts, and of the attested evaluation. They are the same on
+    every service.
+    """
 
     trusted_adapter: NotRequired[dict[str, Json]]
     """`trusted_adapter` of the record, in adapter mode."""
     rulebook_hash: str
     """Hash of the rulebook."""
     input_hash: str
-    """Hash of the facts."""
+    """Hash of the facts: `rulebook_attestation.bundle.input_hash` of the record, not the record's own `input_hash`."""
     bundle_hash: str
-    """`rulebook_attestation.bundle_hash` of the record."""
+    """`rulebook_attestation.bundle_hash` of the record. It covers no date, id, or key."""
 
 
 class GoldenCase(TypedDict):
-    """Facts, and what a rulebook must decide about them."""
+    """Facts, and the decision that a rulebook must make about them."""
 
     case_id: str
     """The case's id."""
@@ -5175,20 +5223,22 @@ class GoldenCase(TypedDict):
     rulebook: GoldenRulebook
     """One of the file's rulebooks."""
     inputs: NotRequired[dict[str, Json]]
-    """The facts, sent as `context.inputs`. If absent, the request has none, which means `{}`."""
+    """The facts, sent as `context.inputs`. If absent, the request has no facts, which means `{}`."""
     adapter: NotRequired[AdapterInvocation]
     """The adapter that makes the facts, sent as `adapter` instead of `context.inputs`."""
     adapter_facts: NotRequired[dict[str, Json]]
     """The facts that the adapter makes."""
     expected: GoldenOutcome
-    """What the record must say."""
+    """The content that the record must have."""
     frozen: GoldenHashes
-    """Hashes that never change: of the rulebook, of the facts, and the record's `rulebook_attestation.bundle_hash`."""
+    """Hashes that never change: of the rulebook, of the facts, and of the attested evaluation. They are the same on
+    every service.
+    """
 
 
 class GoldenReplays(TypedDict):
-    """Rulebooks, facts, and what each rulebook must decide. The rulebooks follow Rulebook v1. Once published, a
-    version never changes.
+    """Rulebooks, facts, and the decision that each rulebook must make. The rulebooks follow Rulebook v1. Once
+    published, a version never changes.
     """
 
     corpus: str
@@ -5203,7 +5253,7 @@ class GoldenReplays(TypedDict):
     """The cases."""
 
 
-# What is answered: Documentation.
+# Responses: Documentation.
 
 
 class EndpointEntry(TypedDict):
@@ -5214,9 +5264,9 @@ class EndpointEntry(TypedDict):
     path: str
     """The path, with parameters in braces."""
     summary: str
-    """What it does."""
+    """A summary of the endpoint."""
     auth: Literal["public", "key", "optional key", "metrics token"]
-    """What the caller must send."""
+    """The credentials that the caller must send."""
     access: str
     """The access that a key needs, or `public`, or `metrics`."""
     rate_limited: bool
@@ -5235,21 +5285,21 @@ class SchemaLink(TypedDict):
 
 
 class Plan(TypedDict):
-    """What a scope on this plan may do."""
+    """The limits of a scope on this plan."""
 
     plan: str
     """Its name."""
     requests_per_minute: int | None
-    """Decide requests of a key in any 60 seconds; null for no limit."""
+    """How many decide requests a key may send in any 60 seconds; null for no limit."""
     records_per_month: int | None
-    """Records of a scope in a UTC month, unless the operator set another cap; null for no cap."""
+    """How many records a scope may create in a UTC month, unless the operator set another cap; null for no cap."""
 
 
 class RateLimits(TypedDict):
-    """What the plans allow."""
+    """The limits of the plans."""
 
     scope: str
-    """What is counted, and for whom."""
+    """The limits in words: the things that are counted, per key and per scope."""
     headers: list[str]
     """The response headers about limits."""
     plans: list[Plan]
@@ -5257,10 +5307,10 @@ class RateLimits(TypedDict):
 
 
 class DocsMetadata(TypedDict):
-    """The endpoints, schemas and limits of the service, in short."""
+    """A summary of the service's endpoints, schemas, and limits."""
 
     ok: bool
-    """The metadata is complete."""
+    """Always true: the metadata is complete."""
     interface_version: str
     """Version of this interface description."""
     openapi_url: str
@@ -5273,4 +5323,4 @@ class DocsMetadata(TypedDict):
     """The published JSON Schemas, by name."""
     rate_limits: RateLimits
     limits: dict[str, int]
-    """The largest values that the service accepts, by name: bytes, depths and counts."""
+    """The largest values that the service accepts, by name: bytes, depths, and counts."""

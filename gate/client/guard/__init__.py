@@ -1,35 +1,35 @@
-"""The guard: a body runs only on a verified yes about this very action, or its owner's grant, and once.
+"""The guard runs a body only once, after a verified yes for the action or its owner's verified grant.
 
     with client.guard("refund_policy@2026-09-01", facts, action="issue_refund", target=("shop", "order-77")) as permit:
         payments.refund("order-77")
 
-What happens, in this order; each step is kept before the next one begins:
+The guard takes these steps, and stores each one before it begins the next:
 
-    1  the intent is kept as held, with the request that will be sent
-    2  the service decides; its record must verify against a pinned key and be about this request, action and target
-    3  the record is kept: permitted for yes; for no and review the intent stays held and the body does not run. A
-       review becomes permitted once its owner's grant verifies, which is kept with the same write
-    4  permitted becomes started, by one conditional write that one process alone wins
-    5  the body runs
-    6  its end is kept together with the execution receipt; from there the receipt is delivered, now or later
+    1  It stores the intent as held, with the request that it will send.
+    2  The service decides. The record must verify with a pinned key and be about this request, action and target.
+    3  It stores the record. After a yes, the intent is permitted. After a no or a review, it stays held, and the body
+       does not run. After a review, a verified grant makes it permitted, and the same write stores the grant.
+    4  The intent becomes started, with a conditional write that only one process wins.
+    5  The body runs.
+    6  It stores the end of the body together with the execution receipt, and delivers the receipt now or later.
 
-A process may die between any two of them. Before 4 a retry goes on where it was. After it a retry never runs the body
-by itself: it raises AlreadyStarted, and a person or a recovery hook says what became of it.
+A process may die between any two steps. Before step 4, a retry continues where the process died. After step 4, a retry
+never runs the body by itself. It raises `AlreadyStarted`, and a person or a recovery hook reports how the action ended.
 
     blocks       `with client.guard(...)` and `@client.guarded(...)`, for threads and for asyncio
-    proposal     the action that is proposed: its name, the request that asks for it, what a permission must look like
-    terms        under what terms a body may run: store, keys, time
+    proposal     the proposed action: its id, its request, and the checks of a record for it
+    terms        the conditions for running a body: store, keys, time limits
     entering     steps 1 to 4, as a flow
-    attempts     the attempts at the intent: each is kept before it is asked
-    checking     whether a record is what it must be
-    held         actions that are held for review: what their owners answered, and steps 3 and 4 for them
-    refusals     why a body must not run
-    permit       the verified yes or grant, and where the body says what it did
-    saying       what may be said of a run and of its outcome
-    reporting    the reports of an action, as they are kept
+    attempts     the attempts at the intent, each stored before it is sent
+    checking     the checks of a record
+    held         actions that are held for review: their owners' answers, and steps 3 and 4 for them
+    refusals     the errors if a body must not run
+    permit       the verified yes or grant, and the body's description of what it did
+    saying       the checks of what a caller reports about a run and its outcome
+    reporting    the reports of an action, as the store keeps them
     leaving      step 6, as a flow
-    delivery     reports delivered, oldest first, now or later
-    recovery     what somebody found out about an action whose end the guard does not know
+    delivery     delivers reports, oldest first, now or later
+    recovery     reports how an action ended if the guard does not know it
 
-What a guard remembers lies in `client.store`; how it reaches the service, in `client.transport`.
+`client.store` keeps the guard's data, and `client.transport` sends its requests.
 """

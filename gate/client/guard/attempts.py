@@ -1,4 +1,4 @@
-"""The attempts at an intent: each asks the gate once, and is kept before it does."""
+"""The attempts at an intent. Each one asks the gate once, and is stored before it does."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ class Attempts:
     """The attempts at an intent during one entering of a guard."""
 
     def __init__(self, proposal: Proposal, store: Store) -> None:
-        """Takes the action, and where its intent is kept."""
+        """Takes the action, and the store of its intent."""
         self._proposal = proposal
         self._store = store
         self._made: set[int] = set()
 
     def current(self) -> Flow[Intent | None]:
-        """The intent's latest attempt, made where there is none; None where another process was quicker."""
+        """The latest attempt at the intent. Creates the first one; None if another process was faster."""
         found = yield from Do(partial(self._store.find, self._proposal.intent_id))
         return found if found is not None else (yield from self._make(1, 1, instead_of=None))
 
     def supersede(self, intent: Intent, *, undecided: bool = False) -> Flow[None]:
-        """Makes the next attempt; under the same question where no decision of this one is known."""
+        """Creates the next attempt. It keeps the number of the question if this attempt has no known decision."""
         asked = question(intent)
         yield from self._make(intent.attempt + 1, asked if undecided else asked + 1, instead_of=intent)
 
     def made(self, intent: Intent) -> bool:
-        """Whether this entering made an attempt, so that it cannot have been asked before."""
+        """Whether this entering created an attempt, so that nobody has sent it before."""
         return intent.attempt in self._made
 
     def _make(self, number: int, asked: int, *, instead_of: Intent | None) -> Flow[Intent | None]:

@@ -1,4 +1,4 @@
-"""Guarded blocks and functions: what `Client.guard` and `Client.guarded` give, for threads and for asyncio."""
+"""Guarded blocks and functions, as `Client.guard` and `Client.guarded` return them, for threads and for asyncio."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
     # For type checkers alone, so that importing the client need not make it.
     class Asked(TypedDict):
-        """What a guarded function has to be given: see `Client.guard`. `facts`, `adapter` and `target` may be functions
-        of the function's own arguments.
-        """
+        """The required arguments of a guarded function: see `Client.guarded`."""
 
         rulebook: str | Mapping[str, object]
         facts: Callable[..., Mapping[str, object]] | None
@@ -44,10 +42,10 @@ R = TypeVar("R")
 
 
 class Guard:
-    """A guarded block in a thread; made by `Client.guard` or `Client.resume`, and entered once."""
+    """A guarded block for threads. `Client.guard` and `Client.resume` create it. You can enter it once."""
 
     def __init__(self, engine: Engine, courier: Courier, wanted: Proposal | str, terms: Terms) -> None:
-        """Takes what performs and delivers, the action or the name of a held intent, and under what terms."""
+        """Takes the engine, the courier for reports, the action or the id of a held intent, and the terms."""
         self._engine = engine
         self._courier = courier
         self._terms = terms
@@ -56,15 +54,15 @@ class Guard:
 
     @property
     def intent_id(self) -> str:
-        """The name of the intent in the guard's store."""
+        """The id of the intent in the guard's store."""
         return _intent_of(self._wanted)
 
     def __enter__(self) -> Permit:
-        """The permit under which the body runs.
+        """Returns the permit under which the body runs.
 
         Raises:
             Blocked, HeldForReview, GateUnavailable, AlreadyStarted: The body must not run.
-            OperatorError: INTENT_UNKNOWN or INTENT_NOT_HELD: there is nothing to resume.
+            OperatorError: `INTENT_UNKNOWN` or `INTENT_NOT_HELD`: there is nothing to resume.
         """
         if self._permit is not None:
             raise RuntimeError(_ENTERED)
@@ -78,10 +76,10 @@ class Guard:
         return self._permit
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Keeps what became of the body, with the receipt to deliver; an error of the body goes on.
+        """Stores how the body ended, with the receipt for delivery. It does not suppress an error of the body.
 
         Raises:
-            StoreUnavailable: The body succeeded, and its end could neither be kept nor be told to the service.
+            StoreUnavailable: The body succeeded, but the guard could neither store its end nor report it.
         """
         if self._permit is None:
             raise RuntimeError(_NOT_ENTERED)
@@ -95,10 +93,10 @@ class Guard:
 
 
 class AsyncGuard:
-    """A guarded block in an event loop; made by `AsyncClient.guard` or `AsyncClient.resume`, and entered once."""
+    """A guarded block for asyncio. `AsyncClient.guard` and `AsyncClient.resume` create it. You can enter it once."""
 
     def __init__(self, engine: AsyncEngine, courier: Courier, wanted: Proposal | str, terms: Terms) -> None:
-        """Takes what performs and delivers, the action or the name of a held intent, and under what terms."""
+        """Takes the engine, the courier for reports, the action or the id of a held intent, and the terms."""
         self._engine = engine
         self._courier = courier
         self._terms = terms
@@ -107,7 +105,7 @@ class AsyncGuard:
 
     @property
     def intent_id(self) -> str:
-        """The name of the intent in the guard's store."""
+        """The id of the intent in the guard's store."""
         return _intent_of(self._wanted)
 
     async def __aenter__(self) -> AsyncPermit:
@@ -157,8 +155,9 @@ _NOT_ENTERED = "This guard was not entered, so it cannot be left."
 
 
 class PerFunction(TypedDict, total=False):
-    """What else a guarded function can be given: see `Client.guard`. `intent` and `context` may be functions of the
-    function's own arguments.
+    """The optional arguments of a guarded function: see `Client.guard`.
+
+    `intent` and `context` may be functions of the call's arguments.
     """
 
     intent: str | Callable[..., str | None] | None
@@ -175,14 +174,14 @@ def guarded(make: Callable[..., Guard], said: Asked, more: PerFunction) -> Calla
     """A decorator for functions.
 
     Args:
-        make: Makes a guard from the arguments of `Client.guard`.
-        said: Those that it needs; what may differ from call to call may be a function of the function's own arguments.
-        more: Those that it can do without.
+        make: Creates a guard from the arguments of `Client.guard`.
+        said: The required arguments. Those that depend on the call may be functions of its arguments.
+        more: The optional arguments.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: facts and an adapter are said, or neither.
-        TypeError: There is no such argument; or, on decorating, the function is a coroutine function or a generator,
-            whose body would run outside of the guard.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: there are both facts and an adapter, or neither.
+        TypeError: There is no such argument. When it decorates: the function is a coroutine function or a generator,
+            so its body would run outside the guard.
     """
     arguments = _arguments(said, more)
 

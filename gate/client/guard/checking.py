@@ -1,6 +1,6 @@
-"""Whether a record is what it must be: it verifies, was made from the request that was sent, and is about the action.
+"""The checks of a record: it must verify, result from the request that was sent, and be about the action.
 
-The service's word about another record than the one that was asked for is looked at here too: only a record proves it.
+They also apply if the service answers with another decision than the requested one, because only a record proves it.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ class Checks:
     """The checks of records during one entering of a guard."""
 
     def __init__(self, proposal: Proposal, terms: Terms) -> None:
-        """Takes the action, and under what terms a record counts."""
+        """Takes the action, and the terms for its record."""
         self._proposal = proposal
         self._terms = terms
 
     def verified(self, request: DecisionBody, record: DecisionRecord | None) -> DecisionRecord:
-        """A record of which it is known by now that it is one, and made from a request.
+        """The record, if it verifies and results from a request.
 
         Raises:
-            GateUnavailable: RECORD_UNVERIFIED, or the pinned keys cannot be read.
+            GateUnavailable: `RECORD_UNVERIFIED`, or the guard cannot read the pinned keys.
         """
         result = self._verification(record, request)
         if record is None or not result.verified or result.error is not None:
@@ -48,10 +48,10 @@ class Checks:
         return record
 
     def require_own(self, intent: Intent, record: DecisionRecord) -> None:
-        """Requires that a record is about the action, and a yes about nothing else.
+        """Requires that a record is about the action, and that a yes permits this action.
 
         Raises:
-            GateUnavailable: RECORD_FOREIGN or ACTION_UNEXPECTED.
+            GateUnavailable: `RECORD_FOREIGN` or `ACTION_UNEXPECTED`.
         """
         why = self.objection(intent, record)
         if why is not None:
@@ -60,10 +60,10 @@ class Checks:
             raise unexpected(self._proposal, record)
 
     def objection(self, intent: Intent, record: DecisionRecord) -> str | None:
-        """Why a record that verifies is not about the action; None where it is.
+        """Why a verified record is not about the action, or None if it is.
 
         Raises:
-            GateUnavailable: The scope of the key is not known.
+            GateUnavailable: The scope of the key is unknown.
         """
         try:
             return self._proposal.objection(record, key_of(intent), self._terms.scope_hash())
@@ -71,10 +71,10 @@ class Checks:
             raise no_verdict(self._proposal.intent_id, error) from error
 
     def is_own_review(self, intent: Intent) -> bool:
-        """Whether a kept record is a review of the action that its owner can still answer.
+        """Whether a stored record is a review of the action that its owner can still answer.
 
         Raises:
-            GateUnavailable: The pinned keys cannot be read.
+            GateUnavailable: The guard cannot read the pinned keys.
         """
         record = intent.record
         if record is None or record.get("verdict") != "review":
@@ -83,10 +83,11 @@ class Checks:
         return result.verified and result.error is None and self.objection(intent, record) is None
 
     def was_given_to_an_earlier_attempt(self, intent: Intent, input_hash: object) -> Flow[bool]:
-        """Whether the service has decided under an attempt's question what this store asked before and gave up, as it
-        does with a request that arrives late. Nobody begins that attempt any more.
+        """Whether the service used the idempotency key of an attempt for an earlier request of this store.
 
-        The service's word is not enough: an answer to the earlier request, which it repeats, has to prove it.
+        This happens if the store gave up a request and the request arrived late. No process begins that attempt any
+        more. The service's word is not enough: the record of the earlier request, which the service repeats, must
+        prove it.
         """
         attempts = yield from Do(partial(self._terms.store.attempts, intent.intent_id, _ATTEMPTS))
         for earlier in attempts:
@@ -109,7 +110,7 @@ class Checks:
         return False
 
     def of_another_store(self, decision_id: object) -> Flow[DecisionRecord | None]:
-        """The record that the service made for another store, where it can be had and is about this action."""
+        """The record that the service created for another store, if it is available and about this action."""
         if not isinstance(decision_id, str):
             return None
         try:
@@ -132,11 +133,11 @@ class Checks:
 
 
 def question(intent: Intent) -> int:
-    """The number that an attempt is asked under."""
+    """The number of an attempt's question, which its idempotency key contains."""
     # Of a forgotten attempt only the number is left, and numbers never go back.
     return question_of(intent.attempt, intent.request) if intent.asked else intent.attempt
 
 
 def key_of(intent: Intent) -> str:
-    """The idempotency key that an attempt is asked under."""
+    """The idempotency key of an attempt's request."""
     return idempotency_key(intent.intent_id, question(intent))

@@ -1,8 +1,8 @@
-"""Delivering the reports of a store, oldest first: as a flow, and by a thread in the background.
+"""Delivers the reports of a store, oldest first: as a flow, and in a background thread.
 
-A report that cannot be delivered now stays, and so does everything that comes after it: the service learns things in
-the order in which they were told. Where it is refused by something in between and not by the service, only what else is
-told of its decision waits for it. A report that the service will never take is set aside with the reason, and stays.
+If a report cannot be delivered now, it stays in the store, and all later reports wait too, because the service must
+receive reports in order. If only a proxy refused the report, only later reports about the same decision wait. If the
+service permanently refuses a report, the store sets it aside with the reason and keeps it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gate.client.api.types import ExecutionReceipt, OutcomeRecord
 
 LAST_SECONDS: Final = 5.0
-"""How long closing waits for what is being delivered, in seconds."""
+"""How long closing waits for a delivery that is in progress, in seconds."""
 
 _AT_ONCE: Final = 100
 # More than anyone lets pile up; reports that are refused again stay at the head.
@@ -49,13 +49,13 @@ log = logging.getLogger("gate.client")
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What became of the reports that waited.
+    """The result of delivering the waiting reports.
 
     Attributes:
-        delivered: How many the service took.
-        refused: How many it will never take; they are set aside.
-        failure: Why the rest still waits; None where none does.
-        foreign: Whether reports of another scope than the key's wait, which a key of theirs has to deliver.
+        delivered: The number of reports that the service accepted.
+        refused: The number of reports that the service permanently refused. The store sets them aside.
+        failure: The error that keeps other reports waiting, or None.
+        foreign: Whether reports of another scope wait. Only a key of that scope can deliver them.
     """
 
     delivered: int = 0
@@ -67,17 +67,17 @@ class Delivery:
 def deliver(
     store: Store, scope: Callable[[], str | None], *, seconds: float, tries: int, again: bool = False
 ) -> Flow[Delivery]:
-    """Delivers what waits, in order, until nothing does or the service cannot take it now.
+    """Delivers all waiting reports in order, and stops early if the service does not accept reports now.
 
     Args:
-        store: Where the reports are.
-        scope: Gives the scope whose reports are delivered, that of the key; None for all.
-        seconds: How long one report may take.
-        tries: How often one is sent at most.
-        again: Whether to begin with those that were set aside.
+        store: The store of the reports.
+        scope: Returns the scope of the key; only its reports are delivered. None for all scopes.
+        seconds: The time limit for one report.
+        tries: How often to send one report at most.
+        again: Whether to start with the reports that were set aside.
 
     Raises:
-        StoreUnavailable: The store cannot be used.
+        StoreUnavailable: The guard cannot use the store.
     """
     if not (yield from Do(partial(_waits, store, again))):
         return Delivery()
@@ -106,8 +106,8 @@ def deliver(
                 if not _is_about_one(error) or len(stuck) > _MOST_STUCK:
                     return Delivery(delivered, refused, failure)
             else:
-                # After the answer: a crash in between has it delivered again, under the same key, and nothing is told
-                # twice.
+                # After the response: after a crash in between, it is delivered again under the same key, and the
+                # service stores it once.
                 yield from Do(partial(store.delivered, report))
                 delivered += 1
         limit = _AT_ONCE + sum(report.decision_id in stuck for report in found)
@@ -138,13 +138,13 @@ def _hand_over(report: Report, seconds: float, tries: int) -> Flow[None]:
 
 
 def _require_taken(report: Report, answer: Answer[ExecutionReceipt | OutcomeRecord]) -> None:
-    """Requires that an answer is the service's to this very report: what answers in its place takes nothing."""
+    """Requires that a response is about this report, because a proxy's response does not store it."""
     told = {"decision_id": report.decision_id, "idempotency_key": report.idempotency_key}
     if {name: answer.body.get(name) for name in told} != told:
         raise AnswerUnusable(
             "ANSWER_UNUSABLE",
-            f"The answer {answer.status} to the report of {report.decision_id} does not name that "
-            "report; check for a proxy between this host and the service.",
+            f"The response {answer.status} to the report of {report.decision_id} is not about that report; check for "
+            "a proxy between this host and the service.",
             status=answer.status,
             request_id=answer.request_id,
         )
@@ -159,12 +159,12 @@ def call_of(report: Report) -> Call[ExecutionReceipt | OutcomeRecord]:
 
 
 def _is_about_one(error: ApiError) -> bool:
-    """Whether something in between refused this very report, and may let others pass."""
+    """Whether a proxy refused this report and may let others pass."""
     return isinstance(error, NotFound | Refused) and error.code.startswith("HTTP_")
 
 
 def _is_final(error: ApiError) -> bool:
-    """Whether the service itself said that it will never take the report; a proxy's refusal says nothing of that."""
+    """Whether the service itself permanently refused the report; a proxy's refusal does not count."""
     if isinstance(error, NotFound):
         return error.code == "SVC_DECISION_NOT_FOUND"
     if isinstance(error, Conflict):
@@ -173,25 +173,25 @@ def _is_final(error: ApiError) -> bool:
 
 
 class Courier:
-    """Delivers in the background, in a thread of its own that begins with the first report and ends with the process.
+    """Delivers in a background thread, which starts with the first report and ends with the process.
 
-    What it does not get to deliver stays in the store, for the next process or `gate client flush`.
+    Undelivered reports stay in the store for the next process or `gate client flush`.
     """
 
     def __init__(self, deliver: Callable[[bool], Delivery]) -> None:
-        """Takes what delivers everything that waits; it is told whether to begin with what was set aside."""
+        """Takes the function that delivers all waiting reports. Its argument: whether to start with refused ones."""
         self._deliver = deliver
         begin_in_forks(self)
 
     def begin(self) -> None:
-        """Without a thread, and with nothing being delivered."""
+        """Starts without a thread and without a delivery."""
         # Two deliveries at once would overtake each other, and the service must learn things in order.
         self._delivering = threading.Lock()
         self._lock = threading.Lock()
         self._shift: _Shift | None = None
 
     def wake(self) -> None:
-        """Says that something waits. Returns at once."""
+        """Signals that a report waits. Returns immediately."""
         with self._lock:
             if self._shift is None or self._shift.closing.is_set() or self._shift.ended.is_set():
                 shift = _Shift()
@@ -208,21 +208,21 @@ class Courier:
             self._shift.awake.set()
 
     def deliver(self, *, again: bool = False) -> Delivery:
-        """Delivers what waits now, in the caller's thread, after whatever the background is delivering.
+        """Delivers the waiting reports in the caller's thread, after a delivery that is in progress.
 
         Args:
-            again: Whether to begin with the reports that were set aside.
+            again: Whether to start with the reports that were set aside.
 
         Raises:
-            StoreUnavailable: The store cannot be used.
+            StoreUnavailable: The guard cannot use the store.
         """
         with self._delivering:
             return self._deliver(again)
 
     def abandon(self) -> None:
-        """Lets what waits be tried once more, and ends the thread, when there is nobody left to wait for that.
+        """Tries to deliver once more and ends the thread, after the last user of the courier is gone.
 
-        Called by the garbage collector, at any moment in any thread: it waits for nothing, and takes no lock.
+        The garbage collector calls it, at any moment in any thread. It therefore does not wait and takes no lock.
         """
         shift = self._shift
         if shift is not None:
@@ -230,9 +230,7 @@ class Courier:
             shift.awake.set()
 
     def close(self, seconds: float) -> None:
-        """Lets what waits be tried once more, for at most so many seconds, and ends the thread; waking it begins
-        another.
-        """
+        """Tries to deliver once more, for at most the given seconds, and ends the thread. `wake` starts a new one."""
         with self._lock:
             shift, self._shift = self._shift, None
         if shift is not None:
@@ -249,11 +247,11 @@ class Courier:
             while True:
                 shift.awake.wait()
                 shift.awake.clear()
-                # Looked at before, so that what was told until then is tried.
+                # Read before the delivery, so that everything reported until then is tried.
                 is_last = shift.closing.is_set()
                 failure = self._once()
                 if failure is not None:
-                    log.warning("Reports are waiting, or could not be looked up: %s", failure)
+                    log.warning("Reports are waiting, or could not be read: %s", failure)
                 if is_last:
                     return
                 if failure is None:
@@ -283,9 +281,9 @@ class _Shift:
 
     Attributes:
         thread: The thread's number; None before it runs.
-        awake: Something waits.
-        closing: It is to end after one more delivery.
-        ended: It has ended.
+        awake: A report waits.
+        closing: The thread must end after one more delivery.
+        ended: The thread has ended.
     """
 
     thread: int | None = None
@@ -296,7 +294,7 @@ class _Shift:
     _in_child: Finalize | None = None
 
     def hear_of_the_end(self, close: Callable[[], None]) -> None:
-        """Calls a function when the process ends: a script that ends with its last line has its reports delivered."""
+        """Calls a function when the process ends, so that a script delivers its reports before it exits."""
         self._at_exit = close
         atexit.register(close)
         # A child of multiprocessing ends without running atexit. Without that module loaded, this is no such child.
@@ -305,7 +303,7 @@ class _Shift:
             self._in_child = multiprocessing.Finalize(None, close, exitpriority=0)
 
     def forget_the_end(self) -> None:
-        """Calls nothing any more, and holds nobody."""
+        """Cancels these calls, and releases what they refer to."""
         if self._at_exit is not None:
             atexit.unregister(self._at_exit)
         if self._in_child is not None:

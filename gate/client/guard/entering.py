@@ -1,7 +1,7 @@
 """Entering a guarded block, as a flow: everything that happens before the body.
 
-`go_on` looks where the intent is, and does the one step that follows from there. It is called again until the body may
-begin, so that a retry, a second process and a first call are the same: each finds what is kept and goes on with it.
+`go_on` reads the state of the intent and takes the next step from there. The guard calls it until the body may begin.
+A first call, a retry and a second process therefore run the same code: each continues from the stored state.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def enter(proposal: Proposal, terms: Terms) -> Flow[tuple[Intent, DecisionRecord
 
 
 def begin(entry: Entry, proposal: Proposal) -> Flow[tuple[Intent, DecisionRecord]]:
-    """Goes on with an entry until the body may begin.
+    """Continues an entry until the body may begin.
 
     Raises:
         Blocked, HeldForReview, GateUnavailable, AlreadyStarted: The body must not run.
@@ -74,7 +74,7 @@ def begin(entry: Entry, proposal: Proposal) -> Flow[tuple[Intent, DecisionRecord
 
 
 class Entry:
-    """One entering of a guard. A step gives what was begun, or None where the intent has to be looked at again."""
+    """One entering of a guard. A step returns what was begun, or None if the guard must read the intent again."""
 
     def __init__(self, proposal: Proposal, terms: Terms) -> None:
         self._proposal = proposal
@@ -85,7 +85,7 @@ class Entry:
         self._attempts = Attempts(proposal, terms.store)
 
     def go_on(self) -> Flow[tuple[Intent, DecisionRecord] | None]:
-        """Goes on from where the intent is."""
+        """Takes the next step from the state of the intent."""
         intent = yield from self._attempts.current()
         if intent is None:
             return None
@@ -113,10 +113,10 @@ class Entry:
         return self._is_wanted(intent) and _age(record["created_at"]) <= self._terms.verdict_age
 
     def _ask(self, intent: Intent) -> Flow[tuple[Intent, DecisionRecord] | None]:
-        """Asks for an attempt's decision and keeps it.
+        """Asks for an attempt's decision and stores it.
 
-        An attempt that was asked before is asked again as it was, even if it is not wanted any more: only so it is
-        known whether the service gave it to this store or to another.
+        If an attempt was sent before, the guard sends it again unchanged, even if the caller now wants something else.
+        Only this tells whether the service decided it for this store or for another one.
         """
         request = intent.request
         try:
@@ -126,7 +126,7 @@ class Entry:
             if error.code == "SVC_API_IDEMPOTENCY_CONFLICT" and isinstance(error, Conflict):
                 latest = yield from Do(partial(self._store.find, intent.intent_id))
                 if latest is None or latest.attempt != intent.attempt:
-                    # Another process of this store was told that it cannot be decided, and has asked something else.
+                    # Another process of this store learned that it cannot be decided, and has asked something else.
                     return None
                 decided = error.details.get("existing_input_hash")
                 if (yield from self._checks.was_given_to_an_earlier_attempt(intent, decided)):
@@ -146,8 +146,8 @@ class Entry:
             # A kept record is not asked for again, so a foreign one must not be kept.
             self._checks.require_own(intent, record)
         state = State.PERMITTED if record["verdict"] == "yes" else State.HELD
-        # No permission is used before it is kept. Where the attempt is held no longer, another process has gone on with
-        # it: nothing is written, and the intent is looked at again.
+        # No permission is used before it is stored. If the attempt is not held any more, another process continued
+        # with it: nothing is written, and the intent is read again.
         kept = yield from Do(partial(self._store.answer, intent, answer.content, state))
         if not kept:
             return None
@@ -158,10 +158,10 @@ class Entry:
     def _judge(
         self, intent: Intent, record: DecisionRecord, *, is_new: bool = False
     ) -> Flow[tuple[Intent, DecisionRecord] | None]:
-        """Acts on a record that verifies.
+        """Acts on a verified record.
 
-        A review is its owner's to answer, however long that takes: one that is open or granted is never asked anew, or
-        each retry would make another, and nobody's grant would open any.
+        A review waits for its owner, however long that takes. The guard never asks again while it is open or granted.
+        Otherwise each retry would create another review, and no grant would permit any of them.
         """
         if record["verdict"] == "review" and self._is_for_its_owner(intent, record):
             judged = yield from self._review.heard(intent, record, is_new=is_new)
@@ -183,7 +183,7 @@ class Entry:
         """Whether a review is about the action as it is asked for now.
 
         Raises:
-            GateUnavailable: RECORD_FOREIGN: it was asked for just now, and is about something else.
+            GateUnavailable: `RECORD_FOREIGN`: the guard asked for it now, and it is about something else.
         """
         if self._is_fresh(intent, record):
             self._checks.require_own(intent, record)
@@ -221,7 +221,7 @@ class Entry:
             yield from self._recover(latest, record, known=None)
 
     def _asks_anew(self, intent: Intent) -> bool:
-        """Whether what is over when the guard is entered is asked anew; what it waited for itself is not."""
+        """Whether to ask again after a review that was over when the guard was entered, and not while it waited."""
         return not self._review.was_open and not self._attempts.made(intent)
 
     def _start(self, intent: Intent, record: DecisionRecord, is_valid: Callable[[], bool]) -> Flow[Intent | None]:
@@ -257,15 +257,15 @@ class Entry:
         return begun
 
     def _recover(self, intent: Intent, record: DecisionRecord | None, *, known: Intent | None) -> Flow[None]:
-        """Lets the hook say what became of an action that was begun before.
+        """Asks the hook how an action ended that was begun before.
 
         Args:
-            intent: The latest attempt, which is superseded where the action may begin again.
-            record: The record of the action that was begun, where there is one.
-            known: The attempt that was begun; None where another store holds it.
+            intent: The latest attempt, which is superseded if the action may begin again.
+            record: The record of the action that was begun, if there is one.
+            known: The attempt that was begun, or None if another store holds it.
 
         Raises:
-            AlreadyStarted: Nothing was said, or that it was executed.
+            AlreadyStarted: The hook does not know, or says that the action was executed.
         """
         error = self._already_started(record, known)
         recover = self._terms.recover
@@ -277,7 +277,7 @@ class Entry:
             raise TypeError(f"A recovery hook must return a Recovery; this one returned {type(said).__name__}.")
         if said is Recovery.HOLD:
             raise error
-        # That nothing was done is no news of a run that was told to have failed or been skipped.
+        # If a run was reported as failed or skipped, that nothing was done is not new.
         if known is not None and record is not None and (known.told is None or said is Recovery.EXECUTED):
             report = found_out(known, record, executed=said is Recovery.EXECUTED)
             kept = yield from Do(partial(self._store.settle, known, report))

@@ -1,4 +1,4 @@
-"""Leaving a guarded block, as a flow: the end of the body is kept, with the receipt to deliver."""
+"""Leaving a guarded block, as a flow: the guard stores the end of the body with the receipt for delivery."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ log = logging.getLogger("gate.client")
 
 
 def leave(terms: Terms, permit: BasePermit, error: BaseException | None) -> Flow[None]:
-    """Everything after the body: its end is kept, with the receipt to deliver.
+    """Everything after the body: stores its end with the receipt for delivery.
 
     Raises:
-        StoreUnavailable: The body succeeded, and its end could neither be kept nor be told to the service. With a
-            session also START_LOST: it was rolled back in the body, so that nothing of it may be committed.
+        StoreUnavailable: The body succeeded, but the guard could neither store its end nor report it to the service.
+            With a session also `START_LOST`: it was rolled back in the body, so you must not commit it.
     """
     report, store = permit.execution_report(error), terms.store
     finish = partial(store.finish, permit.intent, report)
@@ -44,10 +44,10 @@ def leave(terms: Terms, permit: BasePermit, error: BaseException | None) -> Flow
                 " commit what was written since: roll back, and enter the guard again.",
             )
         if not kept:
-            # Somebody settled it while it was running; what it came to is told nevertheless.
+            # Somebody settled it while it was running; its result is reported nevertheless.
             log.error(
-                "%s (intent %s) ended after it had been settled by hand: it may be done twice. Its result"
-                " is reported as well; compare it with `gate client show %s`.",
+                "%s (intent %s) ended after somebody had settled it, so the action may be done twice. Its result"
+                " is reported too; compare it with `gate client show %s`.",
                 permit.decision_id,
                 permit.intent_id,
                 permit.intent_id,
@@ -64,7 +64,7 @@ def leave(terms: Terms, permit: BasePermit, error: BaseException | None) -> Flow
         try:
             yield from exchange(call_of(_besides(report)), seconds=terms.seconds, tries=terms.tries)
         except GateError as missed:
-            failure.add_note(f"Nor could the service be reached: {missed}")
+            failure.add_note(f"The service could not be reached either: {missed}")
             log.critical("The result of %s could not be stored anywhere: %s", permit.decision_id, failure.code)
             # The body's own error, where there is one, is not hidden behind this one.
             if error is None:
@@ -82,5 +82,5 @@ def _follows_session(store: Store) -> Flow[bool]:
 
 
 def _besides(report: Report) -> Report:
-    """The same report under a key of its own: the attempt is, or may yet be, told of by somebody else."""
+    """The same report under its own key, because somebody else has reported the attempt, or may still do so."""
     return replace(report, idempotency_key=f"{report.idempotency_key}-{secrets.token_hex(8)}")

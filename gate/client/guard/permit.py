@@ -1,4 +1,4 @@
-"""A permit: the verified yes, or the owner's verified grant, under which the body runs, and tells what it did."""
+"""The permit of a guarded body: the verified yes or grant, and the methods with which the body reports what it did."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 class BasePermit:
-    """A verified yes for one action, or a verified grant of its review, to be used once and now.
+    """A verified yes for one action, or a verified grant after its review. The body uses it once, now.
 
     Attributes:
-        record: The full Decision Record; it is in the store as well.
-        resolution: The owner's grant, where the verdict was review; None for a yes. It is in the store as well.
-        intent: The attempt at the intent, as it was kept.
+        record: The full Decision Record, which the store keeps too.
+        resolution: The owner's grant if the verdict was review, or None for a yes. The store keeps it too.
+        intent: The attempt at the intent, as the store has it.
     """
 
     def __init__(self, store: Store, intent: Intent, record: DecisionRecord, *, ended: bool = False) -> None:
-        """Takes where it is kept, the started attempt, its record, and whether the body has ended."""
+        """Takes the store, the started attempt, its record, and whether the body has ended."""
         # Open, as its owner reads it: no type knows the members that rulebooks and adapters put into it.
         self.record: Final[Mapping[str, Any]] = record
         self.resolution: Final[Mapping[str, Any] | None] = cast("Mapping[str, Any] | None", intent.resolution)
@@ -40,22 +40,22 @@ class BasePermit:
         self._ended = ended
 
     def __repr__(self) -> str:
-        """The permit by its decision and action."""
+        """The class, the decision and the action."""
         return f"<{type(self).__name__} {self.decision_id}: {self.action}>"
 
     @property
     def intent_id(self) -> str:
-        """The name of the intent in the guard's store."""
+        """The id of the intent in the guard's store. It is a good idempotency key for the target system."""
         return self.intent.intent_id
 
     @property
     def decision_id(self) -> str:
-        """The decision's id."""
+        """The id of the decision."""
         return self._cited.decision_id
 
     @property
     def action(self) -> str:
-        """The action label that the rulebook's outcome gave; of a granted review the proposed action."""
+        """The action label of the rulebook's outcome. After a granted review, it is the proposed action."""
         return self._cited.action
 
     def describe(
@@ -72,28 +72,29 @@ class BasePermit:
         evidence_refs: Sequence[str] | None = None,
         executor: Mapping[str, str] | None = None,
     ) -> None:
-        """Says more of the run than that it ended well; it goes into the execution receipt. What is said last counts.
+        """Adds details about the run to the execution receipt. You may call it again to change or add details.
 
         Args:
-            status: What became of the action where it is not `executed`: `queued`, `skipped` and so on.
-            result: The result in the caller's words, at most 2,000 characters.
-            action_taken: The action that was performed, where it is not the decision's; the receipt then has the flag
-                ACTION_TAKEN_MISMATCH, and is reported as an anomaly.
-            external_ref: The caller's reference to the transaction.
-            state_before_hash: A hash of the target's state before the action, with its algorithm: sha256:...
-            state_after_hash: The same after it.
-            state_before_ref: Where the state before is kept.
-            state_after_ref: Where the state after is kept.
-            evidence_refs: References to evidence that is kept elsewhere.
-            executor: Who performed it: {type, id}.
+            status: The status of the action, if it is not `executed`: `queued`, `skipped`, `failed`, `blocked`,
+                `reviewed` or `reverted`.
+            result: The result in your own words, at most 2,000 characters.
+            action_taken: The action that you performed, if it is not the decision's action. The receipt then has the
+                flag `ACTION_TAKEN_MISMATCH`, and the service reports it as an anomaly.
+            external_ref: Your reference to the transaction.
+            state_before_hash: A hash of the target's state before the action, with its algorithm: `sha256:...`
+            state_after_hash: A hash of the target's state after the action.
+            state_before_ref: A reference to the stored state before the action.
+            state_after_ref: A reference to the stored state after the action.
+            evidence_refs: References to evidence that you keep elsewhere.
+            executor: The person or system that performed the action: {type, id}.
 
         Raises:
-            RequestRefused: SVC_API_REQUEST_INVALID, naming the argument at fault.
+            RequestRefused: `SVC_API_REQUEST_INVALID`: an argument is invalid; `errors` names it.
             RuntimeError: The body has ended.
         """
         if self._ended:
             raise RuntimeError(
-                "The block has ended and its receipt is made; report what came of it with permit.outcome()."
+                "The block has ended and its receipt is complete; report the result with permit.outcome()."
             )
         given = {
             "execution_status": status,
@@ -110,9 +111,9 @@ class BasePermit:
         self._said |= described(given)
 
     def execution_report(self, error: BaseException | None) -> Report:
-        """The execution receipt to be: what was described, or that the body failed and by which exception.
+        """The report for the execution receipt: what the body described, or the type of the exception that ended it.
 
-        The exception's type is told and not its text, which may hold what belongs to nobody else.
+        It does not contain the exception's text, which may be confidential.
         """
         self._ended = True
         body: dict[str, object] = {"execution_status": "executed", **self._cited.taken, **self._said}
@@ -131,7 +132,13 @@ class BasePermit:
 
 
 class Permit(BasePermit):
-    """A verified yes, in a thread."""
+    """The permit of a guarded body: a verified yes for one action, or a verified grant after its review.
+
+    Attributes:
+        record: The full Decision Record, which the store keeps too.
+        resolution: The owner's grant if the verdict was review, or None for a yes. The store keeps it too.
+        intent: The attempt at the intent, as the store has it.
+    """
 
     def __init__(
         self,
@@ -143,29 +150,32 @@ class Permit(BasePermit):
         *,
         ended: bool = False,
     ) -> None:
-        """Takes what performs flows, what wakes the delivery of reports, and what a permit is made of."""
+        """Takes the engine, the function that wakes the courier, and the arguments of `BasePermit`."""
         super().__init__(store, intent, record, ended=ended)
         self._engine = engine
         self._wake = wake
 
     def outcome(self, status: str, **said: Unpack[Outcome]) -> None:
-        """Reports what came of the action, in the body or at any time after it: it is kept at once, and delivered.
+        """Reports the outcome of the action, in the body or at any later time.
+
+        The store keeps the report immediately, and the client delivers it in the background.
 
         Args:
-            status: succeeded, failed, partial, reverted, pending or review.
-            said: What else is known: see `Outcome`.
+            status: `succeeded`, `failed`, `partial`, `reverted`, `pending` or `review`.
+            said: Optional arguments: `metrics` (measured numbers by name), `executed` (whether the action was
+                executed), `external_ref` (your reference), `evidence_refs` (references to evidence).
 
         Raises:
-            RequestRefused: SVC_API_REQUEST_INVALID, naming the argument at fault.
-            StoreUnavailable: It could not be kept.
-            RuntimeError: With a session: the block has ended, and it is not committed.
+            RequestRefused: `SVC_API_REQUEST_INVALID`: an argument is invalid; `errors` names it.
+            StoreUnavailable: The store could not keep the report.
+            RuntimeError: With a session: the block has ended, and the session is not committed.
         """
         with _telling(self._store, self._wake):
             self._engine.run(self._outcome(status, said))
 
 
 class AsyncPermit(BasePermit):
-    """A verified yes, in an event loop."""
+    """The permit of a guarded body for asyncio, with the attributes of `Permit`. `outcome` is a coroutine method."""
 
     def __init__(
         self,
@@ -177,7 +187,7 @@ class AsyncPermit(BasePermit):
         *,
         ended: bool = False,
     ) -> None:
-        """Takes what performs flows, what wakes the delivery of reports, and what a permit is made of."""
+        """Takes the engine, the function that wakes the courier, and the arguments of `BasePermit`."""
         super().__init__(store, intent, record, ended=ended)
         self._engine = engine
         self._wake = wake
@@ -190,7 +200,7 @@ class AsyncPermit(BasePermit):
 
 @contextmanager
 def _telling(store: Store, wake: Callable[[], None]) -> Iterator[None]:
-    """Has what is told within delivered: also where that was interrupted or cancelled, for it may have been kept."""
+    """Delivers what is reported within, even after an interruption or cancellation, because it may have been stored."""
     refused = False
     try:
         yield

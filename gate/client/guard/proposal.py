@@ -1,9 +1,11 @@
-"""The action that a caller proposes: its name, the request that asks for it, what a permission must look like. Pure.
+"""The action that a caller proposes: its id, its request, and the checks of a record for it. Pure.
 
-proposal = propose("refund_policy@2026-09-01", facts, action="issue_refund", target=("shop", "order-77"))
-proposal.intent_id                                 # the same for every retry, whatever the facts are by then
-proposal.request(attempt=1, store=..., nonce=...)  # the Decision Request of one attempt
-proposal.objection(record, key, scope_hash)        # why a record does not permit the action; None where it does
+    proposal = propose("refund_policy@2026-09-01", facts, action="issue_refund", target=("shop", "order-77"))
+    proposal.intent_id                                 # the same for every retry, even if the facts change
+    proposal.request(attempt=1, store=..., nonce=...)  # the Decision Request of one attempt
+    proposal.objection(record, key, scope_hash)        # why a record does not permit the action, or None
+
+Equal arguments always result in the same intent and the same request.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from gate.records.documents import DecisionBody
 
 GUARD: Final = "guard"
-"""The member of the context in which the guard says for which intent, attempt and store it asks."""
+"""The field of the context in which the guard sends its intent, attempt and store."""
 
 _LARGEST: Final = 1024 * 1024
 # The most that the guard's own member adds to a request.
@@ -44,12 +46,12 @@ _OWN: Final = frozenset({"inputs", "requested_action", "target_system", "target_
 
 
 class Target(NamedTuple):
-    """What an action changes.
+    """The object that an action changes.
 
     Attributes:
-        system: The system; `system` of the action binding.
-        object_id: The object in it; `resource` of the action binding.
-        mutation: The change, in the caller's terms; left out where empty.
+        system: The system. The action binding has it as `system`.
+        object_id: The object in the system. The action binding has it as `resource`.
+        mutation: The change, in your own terms. The action binding omits it if it is empty.
     """
 
     system: str
@@ -59,16 +61,16 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """An action that a caller proposes to do once, and the gate decides.
+    """An action that a caller wants to do once, and that the gate decides.
 
     Attributes:
-        intent_id: The name of the intent: `int_` and 64 hex digits.
-        body: The Decision Request without the guard's own member.
+        intent_id: The id of the intent: `int_` and 64 hex digits.
+        body: The Decision Request without the guard's own field.
         body_hash: H(body).
-        target: What is changed.
+        target: The object that the action changes.
         binding: The action binding that a record must have.
-        rulebook: What the record must say of its rulebook, as far as it was named: rulebook_id, version, hash.
-        actions: The action labels that a yes may carry.
+        rulebook: The values that the record must have, if the caller stated them: `rulebook_id`, `version`, `hash`.
+        actions: The action labels that a yes may have.
     """
 
     intent_id: str
@@ -80,12 +82,17 @@ class Proposal:
     actions: frozenset[str]
 
     def request(self, *, attempt: int, store: str, nonce: str, question: int | None = None) -> bytes:
-        """The Decision Request of one attempt, as it is sent; `question` as `question_of` gives it, where it is not the
-        attempt's own number.
+        """The Decision Request of one attempt, as the guard sends it.
 
-        It names the attempt and the store that holds the intent. Under one idempotency key the service so answers one
-        store alone: to any other it answers a conflict, and the action does not begin twice. The nonce, which no other
-        request has, does the same for a store that has lost what it asked.
+        It contains the attempt and the store that holds the intent. The service therefore answers only one store under
+        an idempotency key: any other store gets a conflict, and the action does not begin twice. The unique nonce does
+        the same for a store that lost its data.
+
+        Args:
+            attempt: The number of the attempt.
+            store: The identity of the store.
+            nonce: A random text that no other request has.
+            question: The number that `question_of` returns. Default: the number of the attempt.
         """
         guard = {
             "intent_id": self.intent_id,
@@ -96,14 +103,14 @@ class Proposal:
         return canonical({**self.body, "context": {**self.body["context"], GUARD: guard}})
 
     def objection(self, record: DecisionRecord, idempotency_key: str, scope_hash: str | None) -> str | None:
-        """Why a verified record is not about this action; None where it is.
+        """Why a verified record is not about this action, or None if it is.
 
         Args:
-            record: A record that verifies against the request that was sent.
-            idempotency_key: The key that it was asked under.
-            scope_hash: The scope that must have decided; None for any.
+            record: A record that verifies with the request that was sent.
+            idempotency_key: The idempotency key of that request.
+            scope_hash: The scope that must decide, or None for any.
         """
-        # Before anything else: whatever an advisory record says, it authorizes nothing.
+        # First of all: an advisory record never authorizes anything.
         if record.get("evaluator_version") != EVALUATOR or "decision_contract" in record:
             return "it is advisory and authorizes nothing; ask in mode rulebook"
         if scope_hash is not None and record["rulebook_registry"].get("scope_hash") != scope_hash:
@@ -123,54 +130,53 @@ class Proposal:
         return self._objection_to_facts(record)
 
     def _objection_to_facts(self, record: DecisionRecord) -> str | None:
-        """Why a record was not decided over the facts that were given, or over those of the adapter that was asked
-        for; None where it was.
+        """Why a record was not decided on the given facts or on those of the given adapter, or None if it was.
 
-        That the record is made from the request and says the same of an adapter everywhere is verified before. Here it
-        is held to what was asked, so that a service which signs something else is not believed either.
+        The guard has already verified that the record results from the request and is consistent about its adapter.
+        This check compares it with the caller's arguments, in case the service signs something else.
         """
         asked, named = self.body.get("adapter"), record.get("trusted_adapter")
         binding = record["runtime_binding"].get("binding_mode")
         if asked is None:
             if binding == BINDING_DIRECT and named is None and "adapter_facts" not in record:
                 return None
-            return "it says that an adapter made its facts, but you gave the facts yourself"
+            return "it says that an adapter computed its facts, but you passed the facts yourself"
         if binding != BINDING_ADAPTER or not isinstance(named, Mapping):
-            return f"no adapter made its facts, but you asked for those of {asked['adapter_id']}@{asked['version']}"
+            return f"no adapter computed its facts, but you asked for {asked['adapter_id']}@{asked['version']}"
         for name in _NAMES_ADAPTER:
             if named.get(name) != asked[name]:
                 return f"the {name} of its adapter is {named.get(name)}, but you asked for {asked[name]}"
         if named.get("input_hash") != content_hash(asked["input"]):
-            return "its adapter got another input than yours"
+            return "its adapter got a different input from yours"
         if named.get("output_hash") != content_hash(record.get("adapter_facts")):
-            return "its facts are not the ones that its adapter made"
+            return "its facts are not the ones that its adapter computed"
         return None
 
     def approves(self, record: DecisionRecord) -> bool:
-        """Whether a yes allows this action: a rulebook may approve another one than it was asked about."""
+        """Whether a yes permits this action, because a rulebook may approve a different action."""
         return record["action"] in self.actions
 
 
 def idempotency_key(intent_id: str, number: int) -> str:
-    """The retry handle of an attempt: stable, so that a retry after a crash finds the decision that was made.
+    """The idempotency key of an attempt. It is stable, so a retry after a crash finds the earlier decision.
 
     Args:
-        intent_id: The name of the intent.
-        number: The attempt's, for what is told of it; for what is asked, its question's.
+        intent_id: The id of the intent.
+        number: The number of the attempt for reports, or the number of its question for requests.
     """
     return f"guard-{intent_id}-{number}"
 
 
 def numbered(attempt: int, question: int) -> dict[str, int]:
-    """What the guard's member says of an attempt and its question."""
+    """The numbers of an attempt and its question, as the guard's field contains them."""
     return {"attempt": attempt} if question == attempt else {"attempt": attempt, "question": question}
 
 
 def question_of(attempt: int, request: Mapping[str, object]) -> int:
-    """The number that an attempt is asked under; the attempt's own, unless its request says another one.
+    """The number of an attempt's question: the attempt's own number, unless its request states another one.
 
-    What the service refused to decide leaves its number unused, and the next attempt asks under the same one. Were it
-    left behind, another store could ask under it, and both would be permitted.
+    If the service refused to decide a request, its number stays unused, and the next attempt uses it again. If the
+    number were skipped, another store could use it, and both stores would be permitted.
     """
     context = request.get("context")
     guard = context.get(GUARD) if isinstance(context, Mapping) else None
@@ -189,12 +195,12 @@ def propose(
     context: Mapping[str, object] | None = None,
     outcome_action: str | Collection[str] | None = None,
 ) -> Proposal:
-    """The action that a guard is made for, with the arguments of `Client.guard`.
+    """The action of a guard, from the arguments of `Client.guard`.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID, naming the argument at fault.
-        MaterialRefused: SVC_API_JSON_INVALID: a fact, or what the adapter is given, is no JSON value, and `errors`
-            names it; or they are nested too deep or too many.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument is invalid; `errors` names it.
+        MaterialRefused: `SVC_API_JSON_INVALID`: a fact or the adapter's input is not a JSON value, and `errors` names
+            it; or the values are nested too deeply, or are too many.
     """
     for name, value in (("action", action), ("intent", intent)):
         if not isinstance(value, str) and not (name == "intent" and value is None):
@@ -225,7 +231,7 @@ def propose(
     }
     made_by = {} if adapter is None else {"adapter": _invocation(adapter)}
     written = _written({"mode": "rulebook", **policy, **made_by, "context": said}, said)
-    # A copy of its own, so that what the caller changes later is not what was asked.
+    # A copy, so that the caller's later changes do not change the request.
     body: DecisionBody = parse(written, max_values=MAX_REQUEST_VALUES - _GUARD_VALUES)
     binding = action_binding(body["context"])
     _require_reportable(binding)
@@ -242,13 +248,13 @@ def propose(
 
 
 def require_one_source(facts: object, adapter: object) -> None:
-    """Requires that facts come from one place: the caller, or an adapter.
+    """Requires that facts come from one source: the caller or an adapter.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID.
+        RequestRefused: `SVC_API_REQUEST_INVALID`.
     """
     if facts is None and adapter is None:
-        raise _unusable("facts", "There are none; pass facts, or adapter= to have an adapter make them.")
+        raise _unusable("facts", "There are no facts; pass facts, or adapter= to let an adapter compute them.")
     if facts is not None and adapter is not None:
         raise _unusable("adapter", "Facts come from one source; remove either adapter or facts.")
 
@@ -265,8 +271,8 @@ def _invocation(adapter: Mapping[str, object]) -> dict[str, object]:
 
 
 def _require_reportable(binding: Mapping[str, object]) -> None:
-    """Requires that the service takes the execution receipt, which repeats the binding: a refusal would come when the
-    action is done.
+    """Requires that the service will accept the execution receipt, which repeats the binding: after the action, a
+    refusal would be too late.
     """
     # Its patterns take a while to make.
     from gate.encoding.credentials import credentials
@@ -274,20 +280,20 @@ def _require_reportable(binding: Mapping[str, object]) -> None:
     if len(canonical(binding)) > _LONGEST_BINDING:
         raise _unusable(
             "context",
-            (f"The receipt repeats these, which may have at most {_LONGEST_BINDING} bytes together: {_REPEATED}."),
+            f"The receipt repeats {_REPEATED}; together they may have at most {_LONGEST_BINDING} bytes.",
         )
     for fault in credentials(binding):
         name, _, inner = fault.field.partition(".")
         given = {"system": "target", "resource": "target", "mutation": "target", "proposed_action": "action"}
         path = given.get(name) or ".".join(filter(None, ("context", name, inner)))
         raise _unusable(
-            path, "It looks like a credential, which a receipt must not contain; remove it, or give its id."
+            path, "It looks like a credential, which a receipt must not contain; remove it, or pass its id."
         )
 
 
 def _written(body: Mapping[str, object], context: Mapping[str, object]) -> bytes:
-    """The canonical bytes of a request that the service reads with the guard's member in it. Of one that it does not
-    read it cannot say whether another store has asked for the intent, so that none may be kept and given up later.
+    """The canonical bytes of a request that the service can read with the guard's field in it. If the service cannot
+    read a request, it cannot say whether another store asked for the intent; so the guard stores no such request.
     """
     try:
         written = canonical(body)
@@ -312,7 +318,7 @@ def _written(body: Mapping[str, object], context: Mapping[str, object]) -> bytes
 
 
 def _faults(path: str, value: object) -> Iterator[tuple[str, str]]:
-    """What is no JSON in a value: where, and why."""
+    """The parts of a value that are not JSON: where, and why."""
     if isinstance(value, dict):
         for name, item in value.items():
             yield from _faults(path, name) if isinstance(name, str) else [(path, f"Its name {name!r} is not a string.")]
@@ -347,14 +353,14 @@ def _target(target: Target | tuple[str, ...]) -> Target:
     if any(len(part) > _LONGEST for part in changed):
         raise _unusable("target", f"Its parts have at most {_LONGEST} characters; refer to the object by its id.")
     if not changed.system or not changed.object_id:
-        raise _unusable("target", "It needs a system and an object id: without them the decision is bound to nothing.")
+        raise _unusable("target", "It needs a system and an object id; the decision is valid only for this object.")
     return changed
 
 
 def _policy(rulebook: str | Mapping[str, object]) -> tuple[dict[str, str], dict[str, object]]:
-    """What was named of a rulebook, its id for one, and the member of the request that carries it.
+    """The stated values of a rulebook, among them its id, and the field of the request with the rulebook.
 
-    The id alone names the intent: a retry under the next version must not be another one.
+    Only the id is part of the intent: a retry with the next version must not be another intent.
     """
     if isinstance(rulebook, str):
         rulebook_id, separator, version = rulebook.partition("@")
@@ -367,12 +373,12 @@ def _policy(rulebook: str | Mapping[str, object]) -> tuple[dict[str, str], dict[
         raise _unusable("rulebook", "It must be rulebook_id@version, rulebook_id, a reference, or a rulebook.")
     named_id = rulebook.get("rulebook_id")
     if not isinstance(named_id, str):
-        raise _unusable("rulebook", "It has no rulebook_id; add it. The intent is named by it, whatever the version.")
+        raise _unusable("rulebook", "It has no rulebook_id, which is part of the intent; add it.")
     if "rules" in rulebook:
         return {"rulebook_id": named_id}, {"rulebook": dict(rulebook)}
     members = dict(rulebook)
     if not members.keys() <= _REFERENCE:
-        raise _unusable("rulebook", "A reference has a rulebook_id, at most a version and a hash, and nothing else.")
+        raise _unusable("rulebook", "A reference has only a rulebook_id, and optionally a version and a hash.")
     named = {name: value for name, value in members.items() if isinstance(value, str)}
     if len(named) < len(members):
         raise _unusable("rulebook", "The fields of a reference must be strings.")

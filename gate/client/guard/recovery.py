@@ -1,8 +1,8 @@
-"""What somebody found out of an action that was begun and whose end the guard does not know.
+"""Reports how a started action ended if the guard does not know it.
 
-    settle(store, intent_id, executed=False, result="The bank knows no such payment.")
+    settle(store, intent_id, executed=False, result="The bank has no such payment.")
 
-The guard never runs a body again by itself; who knows what became of it says so, here or with a recovery hook.
+The guard never runs a body again by itself. A person settles the action here, or a recovery hook reports how it ended.
 """
 
 from __future__ import annotations
@@ -25,16 +25,18 @@ from gate.ids import timestamp
 if TYPE_CHECKING:
     from gate.client.api.types import DecisionRecord
 
-# What is told of a run that did not do what it should: a person may know that it did nothing at all. `skipped` is also
-# what a settlement has told that was interrupted before the intent was open again.
+# The statuses of a run that did not do what it should: a person may know that it did nothing at all. `skipped` is also
+# the status from a settlement that was interrupted before it opened the intent again.
 _MAY_BEGIN_AGAIN: Final = ("failed", "skipped")
 
 
 class Recovery(Enum):
-    """What a recovery hook says of an action that was begun before.
+    """The answer of a recovery hook about an action that was started before.
 
-    HOLD: not known; AlreadyStarted is raised. EXECUTED: it was done; that is reported, and AlreadyStarted raised.
-    NOT_EXECUTED: it was not done and nobody is doing it; that is reported, and the gate asked again.
+    Attributes:
+        HOLD: You do not know how it ended. The guard raises `AlreadyStarted`.
+        EXECUTED: It was done. The guard reports this to the service and raises `AlreadyStarted`.
+        NOT_EXECUTED: It was not done, and no process is doing it. The guard reports this and asks the gate again.
     """
 
     HOLD = "hold"
@@ -44,12 +46,12 @@ class Recovery(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """An attempt whose end somebody said.
+    """An attempt that somebody settled.
 
     Attributes:
-        intent: The attempt, as it was before.
-        report: What is kept for delivery; None where its end had been told before.
-        following: The attempt that a retry of the guard goes on with; None where the action was executed.
+        intent: The attempt before it was settled.
+        report: The report that the store keeps for delivery, or None if the end had been reported before.
+        following: The attempt that a retry of the guard continues with, or None if the action was executed.
     """
 
     intent: Intent
@@ -58,13 +60,13 @@ class Settled:
 
 
 def found_out(intent: Intent, record: DecisionRecord, *, executed: bool, result: str | None = None) -> Report:
-    """The execution receipt to be about a started attempt whose end somebody found out: `executed`, or `skipped`.
+    """The report for the execution receipt of a settled attempt: `executed` or `skipped`.
 
     Args:
         intent: The attempt.
         record: Its record.
         executed: Whether the action was done.
-        result: The result in the words of who found it out.
+        result: The result in the words of the person who settles it.
     """
     body = {"execution_status": "skipped"}
     if executed:
@@ -75,22 +77,22 @@ def found_out(intent: Intent, record: DecisionRecord, *, executed: bool, result:
 
 
 def settle(store: Store, intent_id: str, *, executed: bool, result: str | None = None) -> Settled:
-    """Says what became of a started action, and keeps that for delivery. Where it was not executed, a retry of the
-    guard asks anew, and may begin it again.
+    """Reports how a started action ended. If it was not executed, a retry of the guard asks again and may begin it.
 
-    Somebody must have made sure that no process is doing it any more. One that is cannot be stopped from here, and the
-    action happens twice; but not unseen, for at its end it reports what it did, beside what is said here.
+    First make sure that no process is still doing the action. You cannot stop such a process from here, and the action
+    would happen twice. Both runs would be on record, because the process reports its own end too.
 
     Args:
-        store: Where the intent is kept.
-        intent_id: Its name.
-        executed: Whether the action was done. It can be said of one that was told to have failed or been skipped as
-            well; that such a one was not done is nothing new, and nothing more is reported.
-        result: The result in the words of who found it out, 1 to 2,000 characters.
+        store: The store of the intent.
+        intent_id: The id of the intent.
+        executed: Whether the action was done. You can also report True for an action that was reported as failed or
+            skipped. False adds no report for such an action.
+        result: The result in your own words, 1 to 2,000 characters.
 
     Raises:
-        OperatorError: INTENT_UNKNOWN, INTENT_NOT_STARTED, INTENT_SETTLED or RESULT_INVALID; nothing was kept.
-        StoreUnavailable: The store cannot be used. Whatever was kept, the same can be said again.
+        OperatorError: `INTENT_UNKNOWN`, `INTENT_NOT_STARTED`, `INTENT_SETTLED` or `RESULT_INVALID`. The store keeps
+            nothing then.
+        StoreUnavailable: The store is unusable. You can safely call this again with the same arguments.
     """
     if result is not None and not is_text(result, LONGEST_RESULT):
         raise OperatorError("RESULT_INVALID", f"The result must be a string of 1 to {LONGEST_RESULT} characters.")
@@ -128,8 +130,8 @@ def known_intent(store: Store, intent_id: str) -> Intent:
     """The latest attempt at an intent.
 
     Raises:
-        OperatorError: INTENT_UNKNOWN.
-        StoreUnavailable: The store cannot be used.
+        OperatorError: `INTENT_UNKNOWN`.
+        StoreUnavailable: The store is unusable.
     """
     # The guard's names are ASCII texts; what is not may be none that a database takes.
     found = store.find(intent_id) if isinstance(intent_id, str) and intent_id.isascii() else None
@@ -139,11 +141,11 @@ def known_intent(store: Store, intent_id: str) -> Intent:
 
 
 def begun(store: Store, intent_id: str) -> tuple[Intent, DecisionRecord]:
-    """The attempt of an action that was begun, with its record.
+    """The attempt of a started action, with its record.
 
     Raises:
-        OperatorError: INTENT_UNKNOWN, or INTENT_NOT_STARTED: it was not begun, or its record is forgotten.
-        StoreUnavailable: The store cannot be used.
+        OperatorError: `INTENT_UNKNOWN`; or `INTENT_NOT_STARTED`: it was never started, or its record was forgotten.
+        StoreUnavailable: The store is unusable.
     """
     intent = known_intent(store, intent_id)
     record = intent.record if intent.answered else None
@@ -156,21 +158,21 @@ def begun(store: Store, intent_id: str) -> tuple[Intent, DecisionRecord]:
 
 
 def may_begin_again(intent: Intent) -> bool:
-    """Whether it is open what a begun attempt did: its end is not known, or it was told to have come to nothing."""
+    """Whether a started attempt may begin again: its end is unknown, or was reported as failed or skipped."""
     is_unknown = intent.state is State.STARTED and intent.told is None
     return is_unknown or status_of(intent) in _MAY_BEGIN_AGAIN
 
 
 def status_of(intent: Intent) -> str | None:
-    """What was told of an attempt: the execution status; None where nothing was, or where it is forgotten."""
+    """The reported execution status of an attempt, or None if nobody reported it or it was forgotten."""
     execution = intent.execution
     return None if execution is None else str(execution["execution_status"])
 
 
 def _reopen(store: Store, settled: Intent) -> Intent:
-    """The attempt after a settled one, which a retry of the guard asks for."""
+    """The attempt after a settled one, which a retry of the guard sends."""
     latest = known_intent(store, settled.intent_id)
-    # Another process may deliver the report meanwhile, a recovery hook be quicker, or somebody say that it was done.
+    # Meanwhile another process may deliver the report, a hook may be faster, or somebody may report that it was done.
     while latest.attempt == settled.attempt:
         if not may_begin_again(latest):
             raise _known_already(latest)
@@ -204,7 +206,7 @@ def _following(intent: Intent) -> Intent:
 
 def _known_already(intent: Intent) -> OperatorError:
     status = status_of(intent)
-    known = "was reported, and its record was forgotten" if status is None else f"was told before: {status}"
+    known = "was reported, and its record was forgotten" if status is None else f"was reported before as {status}"
     return OperatorError(
         "INTENT_SETTLED",
         f"The end of {intent.intent_id}, started at {intent.started_at}, {known}. Nothing was changed.",

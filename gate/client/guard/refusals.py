@@ -1,4 +1,4 @@
-"""Why a body must not run, as the errors that a guard raises. Pure."""
+"""The errors that a guard raises if a body must not run. Pure."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def no_verdict(intent_id: str, error: GateError) -> GateUnavailable:
 
 
 def _is_refusal(error: GateError) -> bool:
-    """Whether the service says that a request can never be decided as it is, and has not decided it for another store
-    either: it says so only after it has looked at the idempotency key. What it says before that, or what a proxy says,
-    proves nothing.
+    """Whether the service says that it can never decide a request as sent. It says so only after it has checked the
+    idempotency key, so it has not decided the request for another store either. Errors before that check, or from a
+    proxy, prove nothing.
     """
     if isinstance(error, Conflict):
         return error.code == "RULEBOOK_VERSION_CONFLICT"
@@ -42,7 +42,7 @@ def _is_refusal(error: GateError) -> bool:
 
 
 def contended(proposal: Proposal) -> GateUnavailable:
-    """Other processes were quicker, again and again."""
+    """Other processes were repeatedly faster."""
     return GateUnavailable(
         "GUARD_CONTENDED",
         "Other processes keep changing this intent; the action stays held. Retry.",
@@ -51,10 +51,10 @@ def contended(proposal: Proposal) -> GateUnavailable:
 
 
 def unverified(proposal: Proposal, found: Verification) -> GateUnavailable:
-    """The record that was answered does not verify."""
+    """The record in the response does not verify."""
     return GateUnavailable(
         "RECORD_UNVERIFIED",
-        (f"The record in the answer does not verify, so it permits nothing. {found.message} ({found.error})"),
+        f"The record in the response does not verify, so it permits nothing. {found.message} ({found.error})",
         intent_id=proposal.intent_id,
         failure=MaterialRefused(str(found.error), str(found.message)),
         verification=found,
@@ -62,12 +62,12 @@ def unverified(proposal: Proposal, found: Verification) -> GateUnavailable:
 
 
 def foreign(proposal: Proposal, record: DecisionRecord, why: str) -> GateUnavailable:
-    """The record verifies, and is about something else."""
+    """The record verifies, but is about something else."""
     return GateUnavailable(
         "RECORD_FOREIGN",
         (
             f"The record {record['decision_id']} does not permit this action: {why}. Either the "
-            "guard's arguments do not match the service's data, or a proxy returned the answer to "
+            "guard's arguments do not match the service's data, or a proxy returned the response to "
             "another request."
         ),
         intent_id=proposal.intent_id,
@@ -76,7 +76,7 @@ def foreign(proposal: Proposal, record: DecisionRecord, why: str) -> GateUnavail
 
 
 def clocks_apart(proposal: Proposal, record: DecisionRecord, now: str, max_age: float) -> GateUnavailable:
-    """The record was asked for just now, and is dated too far from now."""
+    """The record is new, but its date is too far from the current time."""
     return GateUnavailable(
         "PERMIT_EXPIRED",
         (
@@ -89,7 +89,7 @@ def clocks_apart(proposal: Proposal, record: DecisionRecord, now: str, max_age: 
 
 
 def waited_too_long(proposal: Proposal, record: DecisionRecord) -> GateUnavailable:
-    """The start was written in a session, after the permission had grown too old."""
+    """When the session wrote the start, the permission was already too old."""
     return GateUnavailable(
         "PERMIT_EXPIRED",
         (
@@ -102,13 +102,13 @@ def waited_too_long(proposal: Proposal, record: DecisionRecord) -> GateUnavailab
 
 
 def not_approved(proposal: Proposal, record: DecisionRecord) -> Blocked | HeldForReview:
-    """The verdict is no, or review."""
+    """The verdict is no or review."""
     said = f"{record['application_verdict']}, {record['reason_code']}, decision {record['decision_id']}"
     if record["verdict"] == "no":
         return Blocked("ACTION_BLOCKED", f"The gate says no ({said}).", intent_id=proposal.intent_id, record=record)
     message = (
-        f"The gate asks for a review ({said}); the action is held until its owner has decided. Once it is granted, "
-        f'go on with client.resume("{proposal.intent_id}").'
+        f"The gate requires a review ({said}); the action is held until its owner answers. After the grant, continue "
+        f'with client.resume("{proposal.intent_id}").'
     )
     # A guard refuses an advisory record before it looks at the verdict.
     if unusable := _unusable_facts(cast("Evaluation | None", record["evaluation"])):
@@ -120,7 +120,7 @@ def not_approved(proposal: Proposal, record: DecisionRecord) -> Blocked | HeldFo
 def _mend_facts(proposal: Proposal) -> str:
     if "adapter" in proposal.body:
         return "the adapter omits a field that the rulebook needs, or gives it another type; check the adapter's input."
-    return "send them with the types that the rulebook's input_schema asks for."
+    return "send them with the types that the rulebook's input_schema requires."
 
 
 def _unusable_facts(evaluation: Evaluation | None) -> list[str]:
@@ -128,14 +128,14 @@ def _unusable_facts(evaluation: Evaluation | None) -> list[str]:
         return []
     missing = [f"{name} (missing)" for name in evaluation.get("missing_fields", ())]
     invalid = [
-        f"{fault['field']} (a {fault['observed_type']} where a {fault['expected']} is asked for)"
+        f"{fault['field']} (a {fault['observed_type']} where a {fault['expected']} is required)"
         for fault in evaluation.get("invalid_fields", ())
     ]
     return missing + invalid
 
 
 def unexpected(proposal: Proposal, record: DecisionRecord) -> GateUnavailable:
-    """The verdict is yes, and the rulebook's outcome allows another action than the guarded one."""
+    """The verdict is yes, but the rulebook's outcome approves a different action from the guarded one."""
     allowed, expected = record["action"], " or ".join(map(repr, sorted(proposal.actions)))
     return GateUnavailable(
         "ACTION_UNEXPECTED",
@@ -148,23 +148,23 @@ def unexpected(proposal: Proposal, record: DecisionRecord) -> GateUnavailable:
 
 
 def already_started(proposal: Proposal, record: DecisionRecord | None, known: Intent | None) -> AlreadyStarted:
-    """The action was begun before.
+    """The action was started before.
 
     Args:
         proposal: The action.
-        record: Its record, where there is one.
-        known: The attempt that was begun; None where another store holds it.
+        record: Its record, if there is one.
+        known: The attempt that was started, or None if another store holds it.
     """
     settle = f"`gate client settle {proposal.intent_id}` or a recovery hook"
     if known is None:
         message = (
-            f"The service gave the intent {proposal.intent_id} to another store, or this store has "
-            "lost its data: the action may have been done. Find out, and tell the guard with a "
-            "recovery hook."
+            f"The service has decided the intent {proposal.intent_id} for another store, or this store "
+            "lost its data: the action may have been done. Find out, and report it with a recovery "
+            "hook."
         )
     elif known.state is State.REPORTED and known.told is None:
         message = (
-            f"The action was started at {known.started_at} and has ended; its result was forgotten. It"
+            f"The action was started at {known.started_at} and has ended, but its result was forgotten. It"
             " is not started again."
         )
     elif known.told is None:

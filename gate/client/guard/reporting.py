@@ -1,4 +1,4 @@
-"""The reports of an action, as they are kept until they are delivered."""
+"""The reports of an action, as the store keeps them until they are delivered."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Cited(NamedTuple):
-    """What a report repeats of its record."""
+    """The values of its record that a report repeats."""
 
     decision_id: str
     record_hash: str
@@ -30,10 +30,10 @@ class Cited(NamedTuple):
 
 
 def cited(record: DecisionRecord) -> Cited:
-    """What a report repeats of a record.
+    """The values of a record that its reports repeat.
 
-    The label of a review's outcome names what to do instead of the action; the action that is granted is the proposed
-    one. A proposed action may be longer than the service takes besides the binding, which every report repeats.
+    A review's outcome has a label for what to do instead of the action; the grant permits the proposed action. A
+    proposed action may be too long for `action_taken`. The report then omits it, and only the action binding has it.
     """
     scope_hash = record["rulebook_registry"]["scope_hash"]
     action = record["action"]
@@ -44,36 +44,36 @@ def cited(record: DecisionRecord) -> Cited:
 
 
 def execution_report(intent: Intent, of: Cited, body: Mapping[str, object]) -> Report:
-    """An execution receipt to be, about an attempt.
+    """The report for the execution receipt of an attempt.
 
     Args:
         intent: The attempt.
-        of: What it repeats of its record.
-        body: What became of it: execution_status and whatever else is known.
+        of: The values that it repeats from the record.
+        body: The end of the attempt: `execution_status` and any other known fields.
     """
     context = intent.request["context"]
     known = {
         "action_binding": action_binding(context),
         "execution_id": f"{intent.intent_id}-{intent.attempt}",
-        # Not its end: a grant opens what begins before it ends, and an end may be found out days later.
+        # Not its end: a grant permits what begins before it ends, and somebody may find out the end days later.
         "executed_at": intent.started_at or timestamp(utc_now()),
     }
     return _report(EXECUTION, intent, of, context, known | dict(body))
 
 
 def outcome_report(intent: Intent, of: Cited, body: Mapping[str, object]) -> Report:
-    """An outcome record to be, about an attempt.
+    """The report for an outcome of an attempt.
 
     Args:
         intent: The attempt.
-        of: What it repeats of its record.
-        body: What came of it: outcome_status and whatever else is known.
+        of: The values that it repeats from the record.
+        body: The outcome: `outcome_status` and any other known fields.
     """
     return _report(OUTCOME, intent, of, intent.request["context"], {**of.taken, **body})
 
 
 def name_of(error: BaseException) -> str:
-    """The name of an exception's type, with its module where that says more."""
+    """The name of an exception's type, with its module unless it is built in."""
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     return name[:LONGEST_NAME].encode("utf-8", "replace").decode()

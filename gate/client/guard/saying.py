@@ -1,4 +1,4 @@
-"""What may be said of a run and of its outcome: checked before it is kept, so that the service takes it. Pure."""
+"""Checks what a caller reports about a run and its outcome, so that the service will accept the report. Pure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ EXECUTION_STATUSES: Final = ("executed", "queued", "skipped", "failed", "blocked
 OUTCOME_STATUSES: Final = ("succeeded", "failed", "partial", "reverted", "pending", "review")
 
 LONGEST_RESULT: Final = 2000
-"""How many characters the result of an execution receipt has at most."""
+"""The maximum length of the result in an execution receipt, in characters."""
 
 LONGEST_ACTION: Final = 200
-"""How many characters the name of the action that was taken has at most."""
+"""The maximum length of the name of the performed action, in characters."""
 
 LONGEST_NAME: Final = 200
-"""How many characters the name of an executor, or of an exception, has at most."""
+"""The maximum length of the name of an executor or an exception, in characters."""
 
 _MAX_METRICS: Final = 64
 _LONGEST_METRIC: Final = 120
@@ -40,13 +40,13 @@ _ARGUMENTS: Final = {"execution_result": "result", "observed_metrics": "metrics"
 
 
 class Outcome(TypedDict, total=False):
-    """What can be said of an outcome besides its status.
+    """The optional fields of an outcome.
 
     Attributes:
-        metrics: What was measured, by name; at most 64 finite numbers, integers within 2^53-1.
+        metrics: Measured numbers by name: at most 64 finite numbers, with integers within 2^53-1.
         executed: Whether the action was executed.
         external_ref: The caller's reference.
-        evidence_refs: References to evidence that is kept elsewhere.
+        evidence_refs: References to evidence that the caller keeps elsewhere.
     """
 
     metrics: Mapping[str, int | float]
@@ -56,13 +56,13 @@ class Outcome(TypedDict, total=False):
 
 
 def described(given: Mapping[str, object]) -> dict[str, object]:
-    """The members of a run's execution receipt that the caller gives.
+    """The fields of an execution receipt that the caller sets.
 
     Args:
-        given: The members of the receipt; None for what is not said.
+        given: The fields of the receipt, with None for missing ones.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID, naming the argument at fault.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument is invalid; `errors` names it.
     """
     said = {name: value for name, value in given.items() if value is not None}
     if said.get("execution_status", EXECUTION_STATUSES[0]) not in EXECUTION_STATUSES:
@@ -73,14 +73,14 @@ def described(given: Mapping[str, object]) -> dict[str, object]:
 
 
 def outcome_said(status: str, said: Outcome) -> dict[str, object]:
-    """The members of an outcome that the caller gives.
+    """The fields of an outcome that the caller sets.
 
     Args:
         status: The outcome's status.
-        said: What else is known.
+        said: The optional fields.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID, naming the argument at fault.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: an argument is invalid; `errors` names it.
     """
     if status not in OUTCOME_STATUSES:
         raise _invalid("status", f"must be one of {', '.join(OUTCOME_STATUSES)}")
@@ -135,7 +135,7 @@ def _check(name: str, value: object) -> None:
 
 
 def holds_credential(body: Mapping[str, object]) -> bool:
-    """Whether the service would refuse a report for what looks like a credential in it."""
+    """Whether a report contains something like a credential, so that the service would refuse it."""
     return bool(_faults(body))
 
 
@@ -160,12 +160,12 @@ def _copied(value: object) -> object:
 
 
 def is_text(value: object, longest: int) -> bool:
-    """Whether a value is a text of 1 to so many characters that UTF-8 can carry."""
+    """Whether a value is a string of 1 to `longest` characters that UTF-8 can encode."""
     return isinstance(value, str) and 1 <= len(value) <= longest and value.encode("utf-8", "ignore").decode() == value
 
 
 def _is_number(value: object) -> bool:
-    """Whether a value is a number that I-JSON can carry."""
+    """Whether a value is a number that I-JSON can represent."""
     if isinstance(value, int):
         return not isinstance(value, bool) and abs(value) <= MAX_SAFE_INTEGER
     return isinstance(value, float) and math.isfinite(value)

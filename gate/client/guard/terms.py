@@ -1,4 +1,4 @@
-"""Under what terms a guard lets a body run."""
+"""The conditions under which a guard runs a body."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ if TYPE_CHECKING:
     from gate.verify import Trust
 
 MAX_AGE: Final = 300.0
-"""How old the verdict may be when the body begins, in seconds, where nothing else is said."""
+"""The default maximum age of a verdict when the body starts, in seconds."""
 
 OnReview: TypeAlias = Literal["raise", "wait"]
-"""What a guard does where the action is held for review: it raises, or it waits for the owner."""
+"""What a guard does if the action is held for review: it raises an error, or it waits for the owner."""
 
 REVIEW_SECONDS: Final = 300.0
-"""How long the owner of a held action is waited for, in seconds, where nothing else is said."""
+"""How long a guard waits for the owner of a held action by default, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Under what terms a guard lets a body run.
+    """The conditions under which a guard runs a body.
 
     Attributes:
-        store: Where intents are kept.
-        trust: Gives the keys that a record must be signed with.
-        seconds: How long one call to the service may take with all its tries.
-        tries: How often a call is sent at most.
-        scope_hash: Gives the scope that must have decided, as records name it; None for any.
-        max_age: How old the verdict, or the owner's grant, may be when the body begins, in seconds. None for
-            `MAX_AGE`, and for a grant until it ends.
+        store: The store of the intents.
+        trust: Returns the keys that records must be signed with.
+        seconds: The time limit of one call with all its retries.
+        tries: How often to send a call at most.
+        scope_hash: Returns the scope that must decide, as records state it, or None for any scope.
+        max_age: The maximum age of the verdict or the grant when the body starts, in seconds. None means `MAX_AGE`
+            for a verdict; a grant is then valid until it ends.
         recover: The recovery hook.
-        waits: Whether the owner of a held action is waited for.
-        review_seconds: How long, in seconds.
+        waits: Whether to wait for the owner of a held action.
+        review_seconds: How long to wait, in seconds.
     """
 
     store: Store
@@ -51,5 +51,5 @@ class Terms:
 
     @property
     def verdict_age(self) -> float:
-        """How old the verdict may be when the body begins, in seconds."""
+        """The maximum age of the verdict when the body starts, in seconds."""
         return MAX_AGE if self.max_age is None else self.max_age

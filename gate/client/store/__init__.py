@@ -1,12 +1,12 @@
-"""What makes a guarded action happen at most once, kept on the caller's side: see `intents` for the protocol.
+"""The guard's store. It runs on the caller's side, and makes sure that a guarded action happens at most once.
 
-`SqliteStore` needs a local disk and nothing else. `SqlAlchemyStore`, in `gate.client.store.sqlalchemy`, keeps it in a
-database of the caller's, with what the action does there in the same transaction where that is wanted.
+`SqliteStore` needs only a local disk. `SqlAlchemyStore`, in `gate.client.store.sqlalchemy`, uses tables in your own
+database, and can share a transaction with the action.
 
-    intents       the protocol: the states of an intent, and which write leads from one to the next
-    statements    that protocol as SQL for both databases; each transition stands there once
-    sqlite        a file of the guard's own
-    sqlalchemy    tables in the caller's database
+    intents       the protocol: the states of an intent, and the writes between them
+    statements    the protocol as SQL for both databases; each transition is defined there once
+    sqlite        the store in a file
+    sqlalchemy    the store in tables of the caller's database
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""What the guard keeps on the caller's side: intents, how far each has come, and reports that are not yet delivered.
+"""The data of the guard's store: intents with their states, and reports that are not yet delivered.
 
     held -> permitted -> started -> reported
 
-and `superseded`, where another attempt took its place: before it was started, or after a person said that it may.
-From `held` an attempt becomes `permitted` by a yes, or by the owner's grant, which is kept with the same write.
+An attempt becomes `superseded` if another attempt replaces it: before it was started, or after a person allowed that.
+An attempt becomes `permitted` by a yes or by the owner's grant, which the same write stores.
 
-Only `started` is followed by the body, and only `permitted` by `started`, each by a single conditional write: of two
-processes that race, one goes on. What is kept here is what makes a retry after a crash safe, so it must outlive the
-process: a file that is not removed with the container, or a database.
+The body runs only after `started`, and `started` follows only `permitted`. Each transition is a single conditional
+write, so that only one of two racing processes continues. This data makes a retry after a crash safe, so it must
+outlive the process: use a database, or a file that is not removed with the container.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class StoreUnavailable(GateError):
-    """The guard's store cannot be read or written now."""
+    """The guard cannot read or write its store now."""
 
 
 EXECUTION: Final = "execution"
@@ -37,7 +37,15 @@ OUTCOME: Final = "outcome"
 
 
 class State(StrEnum):
-    """How far an attempt at an intent has come."""
+    """The state of an attempt at an intent.
+
+    Attributes:
+        HELD: The guard has not permitted the action, or not yet.
+        PERMITTED: A verified yes or grant permits the action, and the body has not started.
+        STARTED: The body was started.
+        REPORTED: The body ended, and the service has its execution receipt.
+        SUPERSEDED: Another attempt replaced this one.
+    """
 
     HELD = "held"
     PERMITTED = "permitted"
@@ -48,20 +56,20 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """One attempt at an action that is meant to happen once.
+    """One attempt at an action that must happen at most once.
 
     Attributes:
-        intent_id: The name of the intent, the same for every attempt.
-        attempt: 1 for the first.
-        state: How far it has come.
-        asked: The Decision Request, as it was sent.
-        asked_hash: H of the request without what differs between attempts.
-        asked_at: When it was first asked; UTC timestamp.
-        answered: The full Decision Record, as it was answered; None before that.
-        started_at: When the body was let begin; UTC timestamp, None before that.
-        started_by: Which entering of a guard let it; None before that.
-        told: The execution report about the body; None before its end is known.
-        resolved: The owner's resolution of a review, as it was answered; None where none is kept.
+        intent_id: The id of the intent, which all its attempts share.
+        attempt: The number of the attempt, from 1.
+        state: The state of the attempt.
+        asked: The Decision Request, as the guard sent it.
+        asked_hash: H of the request without the fields that differ between attempts.
+        asked_at: When the attempt was created, as a UTC timestamp.
+        answered: The full Decision Record, as the service sent it, or None.
+        started_at: When the guard started the body, as a UTC timestamp, or None.
+        started_by: The id of the guard's entering that started the body, or None.
+        told: The execution report of the body, or None while its end is unknown.
+        resolved: The owner's resolution of a review, as the service sent it, or None.
     """
 
     intent_id: str
@@ -84,38 +92,38 @@ class Intent:
 
     @property
     def record(self) -> DecisionRecord | None:
-        """The full Decision Record; None before it was answered."""
+        """The full Decision Record, or None before the service has decided."""
         record: DecisionRecord | None = None if self.answered is None else _document(self, self.answered)
         return record
 
     @property
     def resolution(self) -> Resolution | None:
-        """The owner's resolution of a review; None where none is kept."""
+        """The owner's resolution of a review, or None if the store has none."""
         resolution: Resolution | None = None if self.resolved is None else _document(self, self.resolved)
         return resolution
 
     @property
     def execution(self) -> ExecutionReport | None:
-        """The execution report; None before the body's end is known."""
+        """The execution report, or None while the end of the body is unknown."""
         execution: ExecutionReport | None = None if self.told is None else _document(self, self.told)
         return execution
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """An execution receipt or an outcome on its way to the service.
+    """An execution report or an outcome that the client has to deliver to the service.
 
     Attributes:
-        intent_id: Which intent it is about.
-        attempt: Which attempt.
-        kind: execution or outcome.
-        decision_id: The decision.
-        scope_hash: The scope that decided; only its own keys may report.
-        idempotency_key: Its retry handle.
+        intent_id: The id of its intent.
+        attempt: The number of its attempt.
+        kind: `execution` or `outcome`.
+        decision_id: The id of its decision.
+        scope_hash: The scope that decided. Only keys of this scope may report.
+        idempotency_key: The idempotency key of the report.
         body: The request body.
-        told_at: When it was told; UTC timestamp.
-        report_id: Its place in the spool, given by the store.
-        refused: Why the service will never take it, as a sentence; None while it may.
+        told_at: When the report was stored, as a UTC timestamp.
+        report_id: The report's number in the store, which the store assigns.
+        refused: Why the service permanently refused the report, or None.
     """
 
     intent_id: str
@@ -131,111 +139,132 @@ class Report:
 
 
 class Store(Protocol):
-    """Where intents and undelivered reports are kept. Every method is one durable transaction.
+    """The protocol of a guard's store, which keeps intents and undelivered reports.
 
-    All methods raise `gate.client.StoreUnavailable` where the store cannot be used; then nothing was written, or,
-    where it failed while it committed, perhaps all of it: `find` tells.
+    Every method is one durable transaction. If the store is unusable, every method raises
+    `gate.client.StoreUnavailable`, and the store keeps nothing of the call. If it failed during the commit, it may
+    have kept everything; `find` shows the state.
     """
 
     @property
     def identity(self) -> str:
-        """A name that no other store has, the same for all processes that share this one."""
+        """A unique id of the store. All processes that share the store see the same id."""
 
     @property
     def follows_session(self) -> bool:
-        """Whether `start`, `unstart`, `finish` and `tell` are part of a transaction of the caller's, which is not yet
-        committed. It may have to be looked up.
-        """
+        """Whether `start`, `unstart`, `finish` and `tell` write in an uncommitted transaction of the caller."""
 
     def find(self, intent_id: str) -> Intent | None:
-        """The latest attempt at an intent; None where there was none."""
+        """Returns the latest attempt at an intent, or None if there is none."""
 
     def attempts(self, intent_id: str, limit: int) -> Sequence[Intent]:
-        """The attempts at an intent, the latest one first; none where there was none."""
+        """Returns at most `limit` attempts at an intent, the latest first."""
 
     def hold(self, intent: Intent, *, instead_of: Intent | None = None) -> bool:
-        """Keeps a new attempt, in state held, and makes the one before it superseded.
+        """Stores a new attempt in the state held, and supersedes the attempt before it.
 
         Args:
             intent: The new attempt.
-            instead_of: The attempt before it, of which the store must still say what is said here: its state, and
-                what was told of its end; None for a first attempt.
+            instead_of: The attempt before it, or None for the first attempt. Its state and its execution report must
+                still be the stored ones.
 
         Returns:
-            False, and nothing is written, where another was quicker.
+            False if another process was faster; the store is then unchanged.
         """
 
     def answer(self, intent: Intent, record: bytes, state: State) -> bool:
-        """Keeps the record of a held attempt and sets its state: held for no and review, permitted for yes. False where
-        it is held no longer, or was resolved.
+        """Stores the record of a held attempt, and sets its state: permitted after a yes, otherwise held.
+
+        Returns:
+            False if the attempt is not held any more or already has a resolution; the store is then unchanged.
         """
 
     def resolve(self, intent: Intent, resolution: bytes, state: State) -> bool:
-        """Keeps the owner's resolution of a held attempt and sets its state: permitted for a grant, held otherwise.
-        False where it is held no longer, is resolved already, or has another record than `intent.answered`.
+        """Stores the owner's resolution of a held attempt, and sets its state: permitted after a grant, otherwise held.
+
+        Returns:
+            False if the attempt is not held any more, already has a resolution, or has a record other than
+            `intent.answered`; the store is then unchanged.
         """
 
     def start(self, intent: Intent, at: str, by: str) -> bool:
-        """From permitted to started, at a time and by an entering that has a name of its own. False where it is
-        permitted no longer: another process started it.
+        """Changes an attempt from permitted to started.
+
+        Args:
+            intent: The attempt.
+            at: The current time, as a UTC timestamp.
+            by: A unique id of the guard's entering.
+
+        Returns:
+            False if the attempt is not permitted any more, because another process started it.
         """
 
     def unstart(self, intent: Intent) -> None:
-        """From started back to permitted, by whoever started it, as `intent.started_by` says, and knows that the body
-        did not begin.
+        """Changes an attempt from started to permitted again, because its body did not begin.
+
+        It changes only an attempt that `intent.started_by` started.
         """
 
     def finish(self, intent: Intent, report: Report) -> bool:
-        """Keeps what became of a started attempt, and the report for delivery; in place of `intent.told`, where that is
-        not None. False where something else was told by now, or it was not started, or not by `intent.started_by`.
+        """Stores the end of a started attempt, and its report for delivery. It replaces `intent.told`.
+
+        Returns:
+            False if the store has another report of the end than `intent.told`, or if `intent.started_by` did not
+            start the attempt; the store is then unchanged.
         """
 
     def settle(self, intent: Intent, report: Report) -> bool:
-        """As `finish`, by somebody who found out what became of it; never part of a transaction of the caller's."""
+        """As `finish`, after somebody found out how the attempt ended. It never writes in the caller's transaction."""
 
     def tell(self, report: Report) -> None:
-        """Keeps a further report for delivery."""
+        """Stores another report for delivery."""
 
     def when_kept(self, then: Callable[[], None]) -> None:
-        """Calls a function once what was written so far is there for others: at once, or when a transaction of the
-        caller's is committed.
+        """Calls a function when other processes can see the writes so far.
+
+        It calls the function immediately, or after the commit of the caller's transaction.
         """
 
     def undelivered(self, limit: int, scope_hash: str | None = None) -> Sequence[Report]:
-        """The reports that are to be delivered, oldest first; refused ones are left out. Those of one scope, or all."""
+        """Returns at most `limit` waiting reports of one scope or of all scopes, oldest first, without refused ones."""
 
     def delivered(self, report: Report) -> None:
         """Removes a delivered report; an execution makes its attempt reported."""
 
     def refused(self, report: Report, why: str) -> None:
-        """Sets a report aside that the service will never take, with the sentence why. It stays."""
+        """Sets a report aside that the service permanently refused, with the reason. The store keeps it."""
 
     def set_aside(self, limit: int, scope_hash: str | None = None) -> Sequence[Report]:
-        """The refused reports, oldest first. Those of one scope, or all."""
+        """Returns at most `limit` refused reports of one scope or of all scopes, oldest first."""
 
     def listed(self, states: Sequence[State], limit: int) -> Sequence[Intent]:
-        """The latest attempts that are in one of the states, the longest-waiting first."""
+        """Returns at most `limit` intents whose latest attempt is in one of the states, oldest first."""
 
     def forget(self, before: str) -> int:
-        """Removes requests, records and reports of what was reported or superseded before a UTC timestamp, and keeps
-        that it was: an intent that is forgotten altogether could run again. How many attempts.
+        """Removes the contents of attempts that were reported or superseded before a UTC timestamp.
+
+        The contents are requests, records, resolutions, and execution reports. It keeps the attempts themselves,
+        because a completely removed intent could run again.
+
+        Returns:
+            The number of attempts.
         """
 
 
 @runtime_checkable
 class SharesTransactions(Protocol):
-    """A store whose body's part can be written in a transaction of the caller's."""
+    """A store that can write the start and the end of a body in the caller's transaction."""
 
     def within(self, session: Session | scoped_session[Session]) -> Store:
-        """The store, with `start`, `unstart`, `finish` and `tell` in the session's transaction."""
+        """Returns the store with `start`, `unstart`, `finish` and `tell` in the session's transaction."""
 
 
 def damaged(intent_id: object) -> StoreUnavailable:
-    """INTENTS_DAMAGED: what the store says of an intent cannot be read."""
+    """`INTENTS_DAMAGED`: the stored data of an intent is unreadable."""
     return StoreUnavailable(
         "INTENTS_DAMAGED",
-        f"The guard's store holds damaged data about {intent_id}, so the action stays held. Check "
-        "the disk, find out what became of the action, and repair the store.",
+        f"The guard's store has damaged data about {intent_id}, so the action stays held. Check "
+        "the disk, find out how the action ended, and repair the store.",
     )
 
 

@@ -1,9 +1,9 @@
-"""A store in a database of the caller's own: SQLite or PostgreSQL, through SQLAlchemy.
+"""A guard's store in your own database: SQLite or PostgreSQL, through SQLAlchemy.
 
     store = SqlAlchemyStore(engine)
-    store.create_tables()                                  or `metadata` in migrations of your own
+    store.create_tables()  # or use `metadata` in your own migrations
 
-With `within`, the body of an action and what the store knows of it are committed together, or not at all.
+With `within`, one transaction commits the action and the store's data about it together.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ except ImportError as _error:
 log = logging.getLogger("gate.client")
 
 metadata: Final = MetaData()
-"""The tables gate_store, gate_intents and gate_reports, for migrations of the caller's own."""
+"""The tables `gate_store`, `gate_intents` and `gate_reports`, for your own migrations."""
 
 _TIME: Final = String(24)
 # SQLite knows one integer type, of 64 bits.
@@ -115,17 +115,20 @@ _UPGRADED: Final = "UPDATE gate_store SET value = :version WHERE name = 'version
 
 
 class SqlAlchemyStore(SqlStore):
-    """A store in tables of a database of the caller's own. Threads and processes may share it, as they do the engine.
+    """A guard's store in tables of your own database. Threads and processes may share it like the engine.
 
-    Each method is a short transaction on a connection of its own. How durable it is, and how long it waits, is what the
-    engine and the database are set to; on PostgreSQL a lock is waited for 5 seconds at most.
+    Each method is a short transaction on its own connection. The settings of the engine and the database determine how
+    durable it is and how long it waits. On PostgreSQL, it waits at most 5 seconds for a lock.
     """
 
     def __init__(self, engine: Engine) -> None:
-        """Works on an engine's database; connects when it is first used.
+        """Takes the engine of the database. The store connects when it is first used.
+
+        Args:
+            engine: An SQLAlchemy engine for SQLite or PostgreSQL.
 
         Raises:
-            StoreUnavailable: INTENTS_UNAVAILABLE: it is neither SQLite nor PostgreSQL.
+            StoreUnavailable: `INTENTS_UNAVAILABLE`: the database is neither SQLite nor PostgreSQL.
         """
         self._dialect: Final = engine.dialect.name
         if self._dialect not in ("sqlite", "postgresql"):
@@ -138,20 +141,20 @@ class SqlAlchemyStore(SqlStore):
 
     @property
     def identity(self) -> str:
-        """See `Store.identity`: it is made when the tables are first used, and kept in them.
+        """The store's unique id, which its tables keep. The first use of the tables creates it.
 
         Raises:
-            StoreUnavailable: INTENTS_VERSION as well: the tables are of a version that this release does not know.
+            StoreUnavailable: Also `INTENTS_VERSION`: this release does not support the version of the tables.
         """
         if self._identity is None:
             self._identity = self._identify()
         return self._identity
 
     def create_tables(self) -> None:
-        """Creates the tables that are not there, and brings those of an earlier release up to date.
+        """Creates missing tables, and updates the tables of an earlier release.
 
         Raises:
-            StoreUnavailable: INTENTS_UNAVAILABLE, INTENTS_VERSION.
+            StoreUnavailable: `INTENTS_UNAVAILABLE` or `INTENTS_VERSION`.
         """
         for table in metadata.sorted_tables:
             with self._translated():
@@ -163,27 +166,27 @@ class SqlAlchemyStore(SqlStore):
         self._require_version()
 
     def within(self, session: Session | scoped_session[Session]) -> Store:
-        """The store for an action whose effects are all in a session's transaction.
+        """Returns the store for an action whose effects are all in one session's transaction.
 
-        What was asked and permitted is a fact whatever becomes of that transaction: it is committed at once, as ever.
-        That the body was started, how it ended, and its reports are written through the session: they are true if the
-        caller commits, together with what the body did, and if the caller rolls back the intent is still permitted and
-        the body may run again. Right where everything that the body does is written through this session; wrong where
-        it also sends, pays or calls something, for after a rollback that would be done twice. Where the body itself
-        commits, its end and its reports are written in transactions of their own from then on.
+        The store commits requests and permissions immediately, in its own transactions. It writes the start of the
+        body, its end, and its reports through the session. If you commit, they are stored together with the effects of
+        the body. If you roll back, the intent is still permitted, and the body may run again.
 
-        The session's transaction must see what others commit while it is open: READ COMMITTED on PostgreSQL, or nothing
-        read before. On SQLite, which has one writer, enter the guard before the session's first write: otherwise the
-        store waits for the session and the session for the store, until the busy timeout makes that StoreUnavailable,
-        and nothing runs.
+        Use it only if the body writes everything through this session. If the body also sends, pays, or calls
+        something, a rollback can make that happen twice. If the body itself commits, the store writes the end and the
+        reports in its own transactions from then on.
+
+        The session's transaction must see what others commit while it is open. On PostgreSQL, use READ COMMITTED, or
+        read nothing before. On SQLite, enter the guard before the session's first write: the store and the session
+        would wait for each other until the busy timeout raises `StoreUnavailable`, and nothing runs.
 
         Args:
-            session: A session on the same database, or a registry of them, not one that commits each statement. After
-                StoreUnavailable, roll it back.
+            session: A session on the same database, or a `scoped_session`. It must not commit each statement. Roll
+                it back after a `StoreUnavailable`.
 
         Raises:
-            OperatorError: STORE_SEPARATE: it is no `Session`; one of asyncio is none.
-            StoreUnavailable: INTENTS_UNAVAILABLE, INTENTS_VERSION.
+            OperatorError: `STORE_SEPARATE`: the argument is not a `Session`. An `AsyncSession` is none.
+            StoreUnavailable: `INTENTS_UNAVAILABLE` or `INTENTS_VERSION`.
         """
         own = session() if isinstance(session, scoped_session) else session
         if not isinstance(own, Session):
@@ -247,10 +250,10 @@ class SqlAlchemyStore(SqlStore):
         return said["identity"]
 
     def _add_resolutions(self) -> None:
-        """Adds the column `resolved` to tables of an earlier release, whose processes go on with them.
+        """Adds the column `resolved` to tables of an earlier release, whose processes can still use them.
 
         Raises:
-            StoreUnavailable: INTENTS_UNAVAILABLE: also where this user may not change the tables.
+            StoreUnavailable: `INTENTS_UNAVAILABLE`: also if this user may not change the tables.
         """
         try:
             with self._translated(), self._engine.connect() as connection, connection.begin():
@@ -270,7 +273,7 @@ class SqlAlchemyStore(SqlStore):
                 raise unavailable(self._where, self._reason(error.__cause__ or error), mend) from error
 
     def _begin(self, connection: Connection) -> None:
-        """Makes the transaction that begins a writer's from its first statement on."""
+        """Makes the transaction a writing one from its first statement."""
         if self._dialect == "postgresql":
             connection.execute(_WAIT)
         elif not _has_begun(connection):
@@ -317,7 +320,7 @@ class _Within(SqlAlchemyStore):
 
     @property
     def follows_session(self) -> bool:
-        """See `Store.follows_session`: no more once the body is known to have committed."""
+        """See `Store.follows_session`. False after the body has committed."""
         if self._begun is None or not self._has_ended():
             return True
         try:
@@ -327,7 +330,7 @@ class _Within(SqlAlchemyStore):
         return found is None or found.started_by != self._begun.started_by
 
     def when_kept(self, then: Callable[[], None]) -> None:
-        """See `Store.when_kept`: when the session is committed."""
+        """See `Store.when_kept`. It calls the function when the session is committed."""
         if self._has_ended():
             then()
             return

@@ -1,12 +1,11 @@
-"""A store in a file of its own, on a local disk: WAL with synchronous=FULL, one fsync for each transaction.
+"""A guard's store in an SQLite file on a local disk. WAL with `synchronous=FULL` syncs each transaction to disk.
 
-A file lock beside it serializes writers, checkpoints and the file's creation: SQLite before 3.51.3 can corrupt a WAL
-that two connections write and reset at the same moment.
+A lock file next to it serializes writers, checkpoints, and the creation of the file. Without it, SQLite before 3.51.3
+can corrupt a WAL that two connections write and reset at the same moment.
 
-A fork hands on nothing: what is open is closed before it, and opened again when it is next used. To leave an inherited
-connection alone would not do. SQLite counts the locks of a file by process, and a child that inherits the count of its
-parent takes a lock for its own that only the parent has; the last other process to leave then removes the WAL beneath
-it, and what the child commits is lost.
+The store closes its connection before a fork and opens it again at the next use. A child must not inherit an open
+connection. SQLite counts the locks of a file per process, so the child would rely on a lock that only its parent has.
+When the last other process closes the file, SQLite would remove the WAL, and the commits of the child would be lost.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ TABLES: Final = (
     )
     """,
 )
-"""The tables; `gate.client.store.sqlalchemy` says the same for SQLAlchemy."""
+"""The tables. `gate.client.store.sqlalchemy` defines the same tables for SQLAlchemy."""
 
 _ADD_RESOLUTIONS: Final = "ALTER TABLE gate_intents ADD COLUMN resolved BLOB"
 # "gate", in the file's header: whose file this is.
@@ -100,13 +99,13 @@ _GIVE_ITS_OWN: Final = "Give the guard a file of its own."
 
 
 class Found(Enum):
-    """What stands where a store is to be.
+    """The kind of file at the path of a store.
 
     Attributes:
-        NOTHING: No file, or one in which nothing was written yet: it can become a store.
-        STORE: A store, of whatever release.
-        DATABASE: A database of something else.
-        OTHER: No database: a directory, or a file of another kind.
+        NOTHING: No file, or an empty one: it can become a store.
+        STORE: A store of any release.
+        DATABASE: A database of another application.
+        OTHER: Not a database: a directory, or a file of another kind.
     """
 
     NOTHING = auto()
@@ -116,13 +115,13 @@ class Found(Enum):
 
 
 def found_at(path: Path) -> Found:
-    """What stands where a store is to be. To look makes and changes nothing.
+    """Finds out the kind of file at the path of a store, without creating or changing anything.
 
     Args:
-        path: The file. It may be open already, in this process or in others.
+        path: The file. It may already be open, in this process or in others.
 
     Raises:
-        OSError: It cannot be looked at.
+        OSError: The file cannot be read.
     """
     path = Path(os.path.realpath(path))
     try:
@@ -163,9 +162,9 @@ class _Opened:
     Attributes:
         connection: The connection.
         lock: The file descriptor of the lock.
-        files: Which files the database, its WAL and its lock are.
-        identity: The store's.
-        process: Whose connection it is.
+        files: The device and inode of the database, its WAL and its lock.
+        identity: The store's identity.
+        process: The id of the process that opened the connection.
     """
 
     connection: sqlite3.Connection
@@ -176,18 +175,18 @@ class _Opened:
 
 
 class SqliteStore(SqlStore):
-    """A store in a file of its own. Threads may share it, and processes the file.
+    """A guard's store in an SQLite file. Threads may share the store, and processes may share the file.
 
-    It is opened when it is first used, and closed at the latest with the process.
+    The first use opens the file. It is closed when the process ends, at the latest.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Names the file, which nothing is done with yet.
+        """Takes the path of the file, without opening it yet.
 
         Args:
-            path: The file. It is created (0600) where there is none, and so are the folders above it (0700). It must
-                lie on a local disk and outlive the process and its container: with it goes the knowledge of what was
-                done.
+            path: The file. The store creates it (mode 0600) and missing folders above it (mode 0700). It must be on a
+                local disk, and outlive the process and its container: without it, nothing remembers which actions
+                were done.
         """
         # SQLite names the WAL after the file that a symbolic link leads to.
         self._path: Final = Path(os.path.realpath(path))
@@ -198,17 +197,17 @@ class SqliteStore(SqlStore):
 
     @property
     def identity(self) -> str:
-        """See `Store.identity`: it is made with the file, and kept in it."""
+        """The store's unique id, which the file keeps."""
         with self._use() as opened:
             return opened.identity
 
     def close(self) -> None:
-        """Closes the file. Using the store again opens it again."""
+        """Closes the file. The next use of the store opens it again."""
         with self._turn:
             self._close()
 
     def __enter__(self) -> SqliteStore:
-        """Itself."""
+        """Returns the store."""
         return self
 
     def __exit__(
@@ -245,7 +244,7 @@ class SqliteStore(SqlStore):
     @contextmanager
     def _use(self) -> Iterator[_Opened]:
         if not self._turn.acquire(timeout=PATIENCE):
-            raise self._unavailable("other threads hold it")
+            raise self._unavailable("other threads are using it")
         try:
             if self._opened is None:
                 self._opened = self._open()
@@ -258,10 +257,10 @@ class SqliteStore(SqlStore):
             self._turn.release()
 
     def _open(self) -> _Opened:
-        # Before anything is made beside a file that is somebody else's.
+        # Before anything is created next to another application's file.
         found = found_at(self._path)
         if found is Found.OTHER:
-            raise self._unavailable("it is no database", _GIVE_ITS_OWN)
+            raise self._unavailable("it is not a database", _GIVE_ITS_OWN)
         if found is Found.DATABASE:
             raise self._unavailable(_DATABASE_OF_ANOTHER, _GIVE_ITS_OWN)
         _make_folders(self._path.parent)
@@ -310,7 +309,7 @@ class SqliteStore(SqlStore):
                 connection.execute(f"PRAGMA user_version={VERSION}")
                 connection.execute("COMMIT")
         elif version == WITHOUT_RESOLUTIONS:
-            # Processes of an earlier release that have it open go on: they never name the column.
+            # Processes of an earlier release can still use the open file: they never name the column.
             with _transaction(connection):
                 connection.execute(_ADD_RESOLUTIONS)
                 connection.execute(f"PRAGMA user_version={VERSION}")
@@ -334,7 +333,7 @@ class SqliteStore(SqlStore):
         # Polled, because a blocking flock cannot be given up, and a stopped process would then hold everyone.
         while not _try_lock(lock):
             if time.monotonic() > deadline:
-                raise self._unavailable("another process holds it")
+                raise self._unavailable("another process has locked it")
             time.sleep(_POLL)
         try:
             yield
@@ -342,7 +341,7 @@ class SqliteStore(SqlStore):
             fcntl.flock(lock, fcntl.LOCK_UN)
 
     def _require_files(self, opened: _Opened) -> None:
-        """Requires that the open files are those in their place, for what is written to others would be lost."""
+        """Requires that the open files are still at their paths, because writes to replaced files would be lost."""
         try:
             if self._files() == opened.files:
                 return
@@ -367,7 +366,7 @@ class SqliteStore(SqlStore):
 
 @contextmanager
 def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """A transaction that is undone where the block has not committed it."""
+    """A transaction that is rolled back unless the block has committed it."""
     try:
         connection.execute("BEGIN IMMEDIATE")
         yield connection
@@ -377,7 +376,7 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]
 
 
 def _make_folders(folder: Path) -> None:
-    """Makes a folder and those above it, so that they are there after a power failure as well."""
+    """Creates a folder and those above it durably, so that they survive a power failure."""
     if folder.exists():
         return
     _make_folders(folder.parent)
@@ -394,7 +393,7 @@ def _uri(path: Path) -> str:
 
 
 def _is_new(connection: sqlite3.Connection) -> bool:
-    """Whether nothing was made in a database, and nobody marked it as theirs."""
+    """Whether a database is empty, and no application marked it as its own."""
     marks = [_value(connection, f"PRAGMA {name}") for name in ("application_id", "user_version")]
     return marks == [0, 0] and bool(_value(connection, "SELECT count(*) = 0 FROM sqlite_master"))
 
@@ -427,7 +426,7 @@ def _before_fork() -> None:
     for store in list(_stores):
         # Nobody is in a transaction then, and the child finds no lock that one of the parent's threads has. A thread
         # has its turn for twice PATIENCE at most, unless the disk hangs: it waits for the file lock, then for SQLite's.
-        # Where that is not enough, the fork goes on; what the child inherits, `_use` refuses by its process.
+        # If that is not enough, the fork continues; `_use` refuses what the child inherits, by its process.
         if store._turn.acquire(timeout=2 * PATIENCE):
             _closed.append(store)
             with suppress(sqlite3.Error, OSError):

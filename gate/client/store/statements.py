@@ -1,7 +1,7 @@
-"""The protocol of `intents` as SQL that SQLite and PostgreSQL both run: the one place that says what a transition is.
+"""The protocol of `intents` as SQL that both SQLite and PostgreSQL run. It is the only definition of the transitions.
 
-Every transition is an UPDATE that names the state it leaves, so that of two that race one changes a row, and the other
-none. What a method writes, it writes before it reads: nobody can come in between.
+Every transition is an `UPDATE` with the old state in its condition, so that only one of two racing writes changes rows.
+A method writes before it reads, so that no other process can write in between.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ VERSION: Final = 2
 """The version of the tables."""
 
 WITHOUT_RESOLUTIONS: Final = 1
-"""The version before `gate_intents` had the column `resolved`; such tables are brought up to date where they are."""
+"""The version before `gate_intents` had the column `resolved`. The stores update such tables in place."""
 
 Values: TypeAlias = Mapping[str, str | int | bytes | None]
-# Drivers tell nothing about types; the columns do, and this module alone writes these tables.
+# Drivers do not know the types; the columns do, and only this module writes these tables.
 Row: TypeAlias = Sequence[Any]
 
 
@@ -31,9 +31,9 @@ class Step:
     """One statement of a transaction.
 
     Attributes:
-        sql: The statement, with its values as :names.
+        sql: The statement, with its values as `:name`.
         values: The values.
-        needed: Whether the transaction is undone where the statement changes no row.
+        needed: Whether to roll back the transaction if the statement changes no row.
     """
 
     sql: str
@@ -42,7 +42,7 @@ class Step:
 
 
 class SqlStore(ABC):
-    """A store over anything that runs SQL."""
+    """A guard's store in a database that runs SQL."""
 
     @abstractmethod
     def _read(self, sql: str, values: Values) -> Sequence[Row]:
@@ -50,16 +50,16 @@ class SqlStore(ABC):
 
     @abstractmethod
     def _write(self, *steps: Step) -> int:
-        """Runs steps in one transaction. How many rows they changed; 0, and nothing is written, where one of them was
-        needed and changed none.
+        """Runs steps in one transaction. Returns how many rows they changed, or 0 without any change if a needed step
+        changed no row.
         """
 
     def _write_soon(self, *steps: Step) -> int:
-        """The same for what may be forgotten in a power failure, unless something later was written for good."""
+        """As `_write`, for data that a power failure may lose unless a later durable write follows."""
         return self._write(*steps)
 
     def _write_of_body(self, *steps: Step) -> int:
-        """The same for what is true only together with the effects of the body."""
+        """As `_write`, for data that is true only together with the effects of the body."""
         return self._write(*steps)
 
     @property
@@ -68,7 +68,7 @@ class SqlStore(ABC):
         return False
 
     def when_kept(self, then: Callable[[], None]) -> None:
-        """See `Store.when_kept`: every write is there at once."""
+        """See `Store.when_kept`. It calls the function immediately."""
         then()
 
     def find(self, intent_id: str) -> Intent | None:
@@ -160,22 +160,24 @@ class SqlStore(ABC):
         return [_report(row) for row in rows]
 
     def listed(self, states: Sequence[State], limit: int) -> Sequence[Intent]:
-        """See `Store.listed`: those that were asked first come first."""
+        """See `Store.listed`. The oldest request comes first."""
         sought = {state.value: state.value if state in states else None for state in State}
         return [_intent(row) for row in self._read(_LISTED, {**sought, "limit": limit})]
 
     def forget(self, before: str) -> int:
-        """See `Store.forget`. What has a report that is undelivered or refused is kept whole."""
+        """See `Store.forget`. It keeps all data of attempts with an undelivered or refused report."""
         return self._write(Step(_FORGET, {"before": before, "nothing": b""}))
 
 
 def run_steps(execute: Callable[[str, Values], int], steps: Sequence[Step]) -> int:
-    """Runs steps until one that is needed changes no row. How many rows they changed; 0 where one was needed and did
-    not, and then what the others did has to be undone.
+    """Runs steps until a needed one changes no row.
 
     Args:
-        execute: Runs a statement, and gives how many rows it changed.
+        execute: Runs a statement, and returns how many rows it changed.
         steps: The steps.
+
+    Returns:
+        How many rows the steps changed. 0 if a needed step changed none; the caller must then roll back.
     """
     changed = 0
     for step in steps:
@@ -187,26 +189,26 @@ def run_steps(execute: Callable[[str, Values], int], steps: Sequence[Step]) -> i
 
 
 def new_identity() -> str:
-    """A name that no other store has."""
+    """A unique id for a store."""
     return new_id("store", utc_now())
 
 
 def unavailable(where: str, why: str, do: str) -> StoreUnavailable:
-    """INTENTS_UNAVAILABLE.
+    """The error `INTENTS_UNAVAILABLE`.
 
     Args:
         where: The file or database.
-        why: What it said, in a few words.
-        do: What to do about it, as a sentence.
+        why: The reason in a few words.
+        do: A sentence that says what to do.
     """
     return StoreUnavailable("INTENTS_UNAVAILABLE", f"The guard's store {where} cannot be used now ({why}). {do}")
 
 
 def of_another_release(where: str, version: object) -> StoreUnavailable:
-    """INTENTS_VERSION: the tables are of a version that this release does not know."""
+    """The error `INTENTS_VERSION`: this release does not support the version of the tables."""
     return StoreUnavailable(
         "INTENTS_VERSION",
-        f"The guard's store {where} has version {version}, but this release knows version "
+        f"The guard's store {where} has version {version}, but this release supports version "
         f"{VERSION}. Use the release that wrote it, or a later one; with an empty store, every "
         "action could happen again.",
     )
@@ -282,10 +284,10 @@ def _bytes(value: bytes | memoryview | None) -> bytes | None:
 
 
 IDENTIFY: Final = "INSERT INTO gate_store (name, value) VALUES (:name, :value) ON CONFLICT DO NOTHING"
-"""Says something of the store as a whole, unless it is said already."""
+"""Adds a property of the whole store, unless it exists."""
 
 IDENTITY: Final = "SELECT name, value FROM gate_store"
-"""What is said of the store as a whole."""
+"""Reads the properties of the whole store."""
 
 _ATTEMPTS: Final = """
     SELECT intent_id, attempt, state, asked_hash, asked_at, started_at, started_by, asked, answered, told, resolved
@@ -319,13 +321,13 @@ _START: Final = """
     UPDATE gate_intents SET state = 'started', started_at = :at, started_by = :by, changed_at = :now
     WHERE intent_id = :intent_id AND attempt = :attempt AND state = 'permitted'
 """
-# Not where an end was told: somebody settled it meanwhile, and that stays.
+# Not if an end was reported: somebody settled it meanwhile, and that stays.
 _UNSTART: Final = """
     UPDATE gate_intents SET state = 'permitted', started_at = NULL, started_by = NULL, changed_at = :now
     WHERE intent_id = :intent_id AND attempt = :attempt AND state = 'started' AND started_by = :by AND told IS NULL
 """
-# Only the entering that started an attempt ends it: undone and started again, it is another's, and the late end of the
-# first must not pass for that of the second. And only where nothing was told: what somebody found out meanwhile stays.
+# Only the entering that started an attempt ends it. If it was undone and started again, the late end of the first run
+# must not count for the second. And only if nothing was reported: what somebody found out meanwhile stays.
 _FINISH: Final = """
     UPDATE gate_intents SET told = :told, changed_at = :now
     WHERE intent_id = :intent_id AND attempt = :attempt AND state = 'started' AND started_by = :by AND told IS NULL

@@ -1,4 +1,4 @@
-"""Doing what flows ask for, in the caller's event loop."""
+"""Runs flows in the caller's event loop."""
 
 from __future__ import annotations
 
@@ -25,28 +25,29 @@ _TRIES: Final = 3
 
 
 class AsyncEngine:
-    """Performs flows in the event loop that runs."""
+    """Runs flows in the running event loop."""
 
     def __init__(self, url: str, credentials: Credentials, transport: httpx.AsyncBaseTransport | None) -> None:
-        """Takes the service's address, its keys, and a transport of the caller's own where there is one."""
+        """Takes the service's address, the keys, and optionally the caller's own transport."""
         self._url = url
         self._credentials = credentials
         self._given = transport
         begin_in_forks(self)
 
     def begin(self) -> None:
-        """Without connections, and without threads, which a fork does not hand on."""
+        """Starts without connections and threads, because a forked process inherits no threads."""
         # The loop's own threads also look up names, which may take long; the store must not wait for that.
         self._threads = _threads()
         self._opened: tuple[asyncio.AbstractEventLoop, AsyncTransport] | None = None
 
     async def run(self, flow: Flow[T]) -> T:
-        """What a flow returns."""
+        """Runs a flow and returns its result."""
         return await run_async(flow, self._perform)
 
     async def run_to_its_end(self, flow: Flow[T]) -> T:
-        """What a flow returns. Where this is cancelled, it is gone through with first, and CancelledError raised then,
-        unless it failed.
+        """Runs a flow and returns its result. A cancellation takes effect only after the flow has ended.
+
+        It then raises `CancelledError`, unless the flow failed.
         """
         cancelled: list[asyncio.CancelledError] = []
 
@@ -61,7 +62,7 @@ class AsyncEngine:
                 if not doing.cancelled():
                     return doing.result()
                 # Ending a loop cancels everything that runs in it.
-            raise Unreachable("GATE_UNREACHABLE", "Whatever was sent was cancelled, again and again.")
+            raise Unreachable("GATE_UNREACHABLE", "The event loop canceled the request repeatedly; retry.")
 
         result = await run_async(flow, perform)
         if cancelled:
@@ -80,7 +81,7 @@ class AsyncEngine:
         return asyncio.create_task(self._perform(effect))
 
     async def close(self) -> None:
-        """Closes every connection and ends every thread; the next flow begins new ones."""
+        """Closes every connection and ends every thread. The next flow opens new ones."""
         threads, self._threads = self._threads, _threads()
         threads.shutdown(wait=False)
         opened, self._opened = self._opened, None
@@ -101,8 +102,8 @@ class AsyncEngine:
                 return await said if isawaitable(said) else said
 
     async def _in_thread(self, work: Callable[[], object]) -> object:
-        """What blocking work gives. Where this is cancelled, the work is waited for before that is told: it cannot be
-        stopped, and what follows must not overtake it.
+        """Runs blocking work and returns its result. After a cancellation, it first waits for the work: the work
+        cannot be stopped, and later steps must not overtake it.
         """
         done = asyncio.get_running_loop().run_in_executor(self._threads, work)
         try:
@@ -113,7 +114,7 @@ class AsyncEngine:
                     await asyncio.wait([done])
                 except asyncio.CancelledError:
                     continue
-            # Retrieved, so that a failure is not reported as one that nobody saw.
+            # Retrieved, so that asyncio does not report an unretrieved exception.
             done.exception()
             raise
 

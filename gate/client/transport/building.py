@@ -1,4 +1,4 @@
-"""How an operation's arguments become a call: what is left out, what is checked, what is encoded how."""
+"""Builds the call of an operation from its arguments: checks and encodes them, and omits those that are None."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ Query = Mapping[str, str | int | float | datetime | None]
 
 _MAX_IDEMPOTENCY_KEY: Final = 300
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,160}")
+_LONE_SURROGATE: Final = "It contains half of a surrogate pair, which UTF-8 cannot encode"
 
 
 def call(
@@ -41,22 +42,22 @@ def call(
     """The call of an operation.
 
     Args:
-        operation: Its operationId.
+        operation: The operation's `operationId`.
         method: GET or POST.
-        path: Its path, percent-encoded.
-        query: Its query parameters; those that are None are left out.
-        body: Its JSON body; None where there is none.
-        view: The view of the answer; None for the service's choice.
+        path: The path, percent-encoded.
+        query: The query parameters. Those that are None are omitted.
+        body: The JSON body, or None.
+        view: The view of the response, or None for the service's default.
         request_id: The caller's trace id.
-        idempotency_key: The retry handle of a write.
-        credential: What it is sent with.
-        accepts: The statuses whose body is the answer.
-        read: Reads the answer's body.
-        media_type: What is answered, where it is no JSON.
+        idempotency_key: The idempotency key of a write.
+        credential: The key to send: `key`, `metrics` or None.
+        accepts: The statuses of a successful response.
+        read: Parses the body of the response.
+        media_type: The media type of the response, if it is not JSON.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: the body is no JSON object.
-        RequestRefused: SVC_API_REQUEST_INVALID: another argument cannot be sent.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a JSON object.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: another argument is invalid.
     """
     encoded = None if body is None else _encoded(body)
     headers = _headers(view, request_id)
@@ -77,37 +78,37 @@ def call(
 
 
 def member(name: str, value: str, elsewhere: Collection[str] = ()) -> str:
-    """A member of a path, percent-encoded.
+    """A parameter of a path, percent-encoded.
 
     Args:
-        name: The parameter that it is.
+        name: The name of the parameter.
         value: Its value.
-        elsewhere: The words that lead to other endpoints in its place.
+        elsewhere: Values that are the names of other endpoints.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: it would lead elsewhere, or it cannot be encoded.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: the value would change the path, or UTF-8 cannot encode it.
     """
     if value in elsewhere:
         noun = name.removesuffix("_id")
-        raise _refused(name, "path", f"{value!r} is not an id of a {noun} but the name of another endpoint")
-    # Servers and proxies decode paths before they look where these lead, so that %2F is a slash to them.
+        raise _refused(name, "path", f"{value!r} is the name of another endpoint, not the id of a {noun}")
+    # Servers and proxies decode a path before they route it, so %2F is a slash to them.
     if value in ("", ".", "..") or "/" in value:
-        raise _refused(name, "path", f"{value!r} leads elsewhere in a path")
+        raise _refused(name, "path", f"{value!r} would change the path of the request")
     try:
         return quote(value, safe="")
     except UnicodeEncodeError as error:
-        raise _refused(name, "encoding", "It holds half a character, a lone surrogate") from error
+        raise _refused(name, "encoding", _LONE_SURROGATE) from error
 
 
 def retry_handle(key: str | None) -> str:
-    """An idempotency key: the caller's own, or a fresh one.
+    """An idempotency key: the caller's own, or a new one.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID: it cannot be sent as it is.
+        RequestRefused: `SVC_API_REQUEST_INVALID`: the key is invalid.
     """
     if key is None:
         return new_id("idem", utc_now())
-    # Spaces at the ends of a header are lost on the way.
+    # HTTP drops spaces at the ends of a header.
     if not 1 <= len(key) <= _MAX_IDEMPOTENCY_KEY or not key.isascii() or not key.isprintable() or key != key.strip():
         raise _refused(
             "idempotency_key",
@@ -118,14 +119,14 @@ def retry_handle(key: str | None) -> str:
 
 
 def readiness(content: bytes) -> Any:
-    """The report of readiness in an answer's body.
+    """The readiness report in the body of a response.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID: it is none, so that whoever answered 503 was not asked for readiness.
+        MaterialRefused: `SVC_API_JSON_INVALID`: the body is not a readiness report, so a proxy sent the 503.
     """
     told = json_object(content)
     if "status" not in told:
-        raise MaterialRefused("SVC_API_JSON_INVALID", "The body does not report readiness.")
+        raise MaterialRefused("SVC_API_JSON_INVALID", "The body is not a readiness report.")
     return told
 
 
@@ -151,7 +152,7 @@ def _shown(name: str, value: str | int | float | datetime) -> str:
     try:
         shown.encode()
     except UnicodeEncodeError as error:
-        raise _refused(name, "encoding", "It holds half a character, a lone surrogate") from error
+        raise _refused(name, "encoding", _LONE_SURROGATE) from error
     return shown
 
 
@@ -161,7 +162,7 @@ def _time(name: str, moment: datetime) -> str:
             name, "format", f"{moment.isoformat()} has no time zone; pass an aware datetime, for example in UTC"
         )
     try:
-        # Nothing made at that moment or later has an earlier timestamp.
+        # Nothing created at that moment or later has an earlier timestamp.
         return not_before(moment)
     except OverflowError as error:
         raise _refused(name, "range", f"{moment.isoformat()} is outside the years 1 to 9999 in UTC") from error

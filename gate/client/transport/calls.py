@@ -1,10 +1,10 @@
-"""One request to the service and how its answer is read. Pure: nothing is sent from here.
+"""One request to the service, and how its response is read. Pure: this module sends nothing.
 
     call = operations.decide(request, idempotency_key="order-77")
     answer = read_answer(call, raw, tries=1)
     answer.body["verdict"]
 
-An answer is strict JSON of bounded size, or it is an error.
+A response is strict JSON of limited size, or an error.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 MAX_ANSWER: Final = 17 * 1024 * 1024
-"""The largest answer that is read, in bytes; the largest export has 16 MiB."""
+"""The size limit of a response, in bytes. The largest export has 16 MiB."""
 
 _MAX_WAIT: Final = 7 * 24 * 3600.0
 _LONGEST_TEXT: Final = 2000
@@ -44,20 +44,20 @@ _SAFE_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,160}")
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T_co]):
-    """One request.
+    """One request to the service. The functions of `gate.client.operations` create it, and `Client.send` sends it.
 
     Attributes:
-        operation: Its operationId in the OpenAPI document.
-        method: GET or POST.
+        operation: The `operationId` in `schemas/openapi.json`.
+        method: The HTTP method, `GET` or `POST`.
         path: The path, percent-encoded.
         query: The query parameters.
-        body: The JSON body; None where there is none.
-        idempotency_key: The retry handle of a write.
-        headers: Further headers, in small letters.
-        credential: What it is sent with: `key`, `metrics` (the metrics token), or nothing.
-        repeatable: Whether sending it again can do no harm: it reads, or it writes under an idempotency key.
-        accepts: The statuses whose body is the answer.
-        read: Reads the answer's body.
+        body: The JSON body, or None.
+        idempotency_key: The idempotency key of a write, or None.
+        headers: Other headers, with names in lower case.
+        credential: The key to send: `key` for the API key, `metrics` for the metrics token, or None.
+        repeatable: Whether the request is safe to repeat, because it reads or has an idempotency key.
+        accepts: The statuses of a successful response.
+        read: Parses the body of the response.
     """
 
     operation: str
@@ -75,7 +75,7 @@ class Call(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class RawAnswer:
-    """What came over the wire: the status, the headers by their names in small letters, the whole body."""
+    """The response as received: the status, the headers with names in lower case, and the complete body."""
 
     status: int
     headers: Mapping[str, str]
@@ -84,14 +84,14 @@ class RawAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T_co]):
-    """What the service answered.
+    """The response of the service, as `Client.send` returns it.
 
     Attributes:
-        body: The answer.
+        body: The parsed body.
         status: The HTTP status.
-        headers: The headers, by their names in small letters.
-        content: The body, byte for byte.
-        tries: How often the request was sent.
+        headers: The headers, with names in lower case.
+        content: The body as bytes.
+        tries: How often the client sent the request.
     """
 
     body: T_co
@@ -102,20 +102,20 @@ class Answer(Generic[T_co]):
 
     @property
     def request_id(self) -> str | None:
-        """The handle under which the service's log knows the request."""
+        """The id of the request in the service's log, or None."""
         return _request_id(self.headers)
 
     @property
     def replayed(self) -> bool:
-        """Whether the service had answered this idempotency key before."""
+        """Whether the service repeated its first response to this idempotency key."""
         return self.headers.get("x-idempotency-status") == "replayed"
 
 
 def read_answer(call: Call[T], raw: RawAnswer, *, tries: int) -> Answer[T]:
-    """The answer to a call.
+    """Reads the response to a call.
 
     Raises:
-        ApiError: By its status, or AnswerUnusable where the body is not what the service answers.
+        ApiError: The error for its status, or `AnswerUnusable` if the body is not a response of the service.
     """
     if raw.status not in call.accepts:
         raise _error(call, raw, tries)
@@ -128,10 +128,10 @@ def read_answer(call: Call[T], raw: RawAnswer, *, tries: int) -> Answer[T]:
 
 
 def json_object(content: bytes) -> Any:
-    """The JSON object in an answer's body.
+    """The JSON object in the body of a response.
 
     Raises:
-        MaterialRefused: SVC_API_JSON_INVALID.
+        MaterialRefused: `SVC_API_JSON_INVALID`.
     """
     value = parse_document(content)
     if not isinstance(value, dict):
@@ -140,13 +140,14 @@ def json_object(content: bytes) -> Any:
 
 
 def text(content: bytes) -> str:
-    """The text in an answer's body; what is no UTF-8 is shown as U+FFFD."""
+    """The text in the body of a response. `U+FFFD` replaces invalid UTF-8."""
     return content.decode("utf-8", "replace")
 
 
 def may_be_sent_again(call: Call[object], error: ApiError) -> bool:
-    """Whether the specification lets a failed call be sent again: after network errors and 5xx, under the same
-    idempotency key. Refusals, limits and conflicts are the caller's to act on.
+    """Whether the client may send a failed call again: after network errors and 5xx, with the same idempotency key.
+
+    The caller must handle refusals, limits, and conflicts.
     """
     return call.repeatable and isinstance(error, Unreachable | ServiceFailed)
 
@@ -162,13 +163,13 @@ _BY_STATUS: Final[Mapping[int, type[ApiError]]] = {
 
 def _error(call: Call[object], raw: RawAnswer, tries: int) -> ApiError:
     if raw.status < 400:
-        return _unusable(call, raw, f"It answered {raw.status}, which this endpoint never does.", tries)
+        return _unusable(call, raw, f"Its status is {raw.status}, which this endpoint never returns.", tries)
     kind = _BY_STATUS.get(raw.status, ServiceFailed if raw.status >= 500 else Refused)
     told = _told(raw.content)
     code, message = told.get("error"), told.get("message")
     if not isinstance(code, str) or not _CODE.fullmatch(code) or not isinstance(message, str):
         # A proxy in between, most likely.
-        code, message = f"HTTP_{raw.status}", f"{call.method} {call.path} answered {raw.status} without an error body."
+        code, message = f"HTTP_{raw.status}", f"{call.method} {call.path} returned {raw.status} without an error body."
     usual = ("c", "v", "error", "message", "request_id", "errors")
     return kind(
         code,
@@ -183,14 +184,14 @@ def _error(call: Call[object], raw: RawAnswer, tries: int) -> ApiError:
 
 
 def one_line(text: str) -> str:
-    """A text that came over the wire, for logs and terminals: on one line, and nothing in it is obeyed."""
+    """A received text for logs and terminals: on one line, without control characters, and of limited length."""
     return "".join(each if each.isprintable() else " " for each in text[:_LONGEST_TEXT])
 
 
 def _unusable(call: Call[object], raw: RawAnswer, why: str, tries: int) -> AnswerUnusable:
     return AnswerUnusable(
         "ANSWER_UNUSABLE",
-        f"The answer to {call.method} {call.path} is not a valid answer of the service. {why}",
+        f"The response to {call.method} {call.path} is not a valid response of the service. {why}",
         status=raw.status,
         request_id=_request_id(raw.headers),
         tries=tries,

@@ -1,4 +1,4 @@
-"""An operation as a method of a client: its signature, types and description hold for both clients."""
+"""An operation as a method of a client. Both clients share its signature, its types, and its description."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _SendsAsync(Protocol):
 
 
 class Endpoint(Generic[P, T]):
-    """An operation as a method that gives the answer's body."""
+    """An operation as a method that returns the body of the response."""
 
     def __init__(self, operation: Callable[P, Call[T]]) -> None:
         """Takes the operation."""
@@ -42,7 +42,7 @@ class Endpoint(Generic[P, T]):
 
 
 class AsyncEndpoint(Generic[P, T]):
-    """An operation as a method that is awaited and gives the answer's body."""
+    """An operation as a coroutine method that returns the body of the response."""
 
     def __init__(self, operation: Callable[P, Call[T]]) -> None:
         """Takes the operation."""

@@ -1,4 +1,4 @@
-"""Doing what flows ask for, in the caller's thread."""
+"""Runs flows in the caller's thread."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ T = TypeVar("T")
 
 
 class Credentials:
-    """Which key a call is sent with."""
+    """The keys of a client, and which one a call needs."""
 
     def __init__(self, key: Secret, metrics_token: Secret | None) -> None:
-        """Takes the API key, and the metrics token where there is one."""
+        """Takes the API key, and optionally the metrics token."""
         self._key = key
         self._metrics_token = metrics_token
 
     def headers(self, call: Call[object]) -> dict[str, str]:
-        """The header with the key that a call needs; none where it needs none.
+        """The header with the key that a call needs, or no header if it needs none.
 
         Raises:
-            OperatorError: There is no such key, or it cannot be read.
+            OperatorError: The key is missing or unreadable.
         """
         if call.credential == "key":
             return {"x-api-key": self._key.reveal()}
@@ -42,26 +42,26 @@ class Credentials:
 
 
 class Engine:
-    """Performs flows in the caller's thread; threads may share one."""
+    """Runs flows in the caller's thread. Threads may share an engine."""
 
     def __init__(self, url: str, credentials: Credentials, transport: httpx.BaseTransport | None) -> None:
-        """Takes the service's address, its keys, and a transport of the caller's own where there is one."""
+        """Takes the service's address, the keys, and optionally the caller's own transport."""
         self._url = url
         self._credentials = credentials
         self._given = transport
         begin_in_forks(self)
 
     def begin(self) -> None:
-        """Without connections: two processes that read from one get each other's answers."""
+        """Starts without connections, because processes that share one would read each other's responses."""
         self._lock = threading.Lock()
         self._opened: Transport | None = None
 
     def run(self, flow: Flow[T]) -> T:
-        """What a flow returns."""
+        """Runs a flow and returns its result."""
         return run(flow, self._perform)
 
     def close(self) -> None:
-        """Closes every connection; the next flow opens new ones."""
+        """Closes every connection. The next flow opens new ones."""
         with self._lock:
             opened, self._opened = self._opened, None
         if opened is not None:

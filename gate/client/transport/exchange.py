@@ -1,8 +1,7 @@
 """A call with its retries, as a flow.
 
-A call is sent again only where the specification allows it: after a network error or a 5xx, under the same idempotency
-key, before anything was done about the answer, and within the one deadline of all tries. The pauses grow and are drawn
-at random, so that callers that failed together do not come back together.
+The client sends a call again only after a network error or a 5xx, with the same idempotency key, and before the common
+deadline. The pauses grow and are random, so that callers that failed together do not all retry at the same time.
 """
 
 from __future__ import annotations
@@ -19,22 +18,22 @@ from gate.client.transport.flow import Flow, Pause, Send
 T = TypeVar("T")
 
 FIRST_PAUSE: Final = 0.1
-"""How long the pause before the second try is at most, in seconds; each later one may be twice as long."""
+"""The maximum of the first pause, in seconds. Each later pause may be twice as long."""
 
 LONGEST_PAUSE: Final = 5.0
-"""How long any pause is at most, in seconds, where the service asks for no longer one."""
+"""The maximum of every pause, in seconds, unless the service asks for a longer one."""
 
 
 def exchange(call: Call[T], *, seconds: float, tries: int) -> Flow[Answer[T]]:
-    """Sends a call, again where it may be, until it is answered.
+    """Sends a call, with retries if it is safe to repeat, and returns the response.
 
     Args:
         call: The call.
-        seconds: How long all tries together may take.
-        tries: How often it is sent at most.
+        seconds: The time limit with all retries.
+        tries: How often to send the call at most.
 
     Raises:
-        ApiError: The last failure, with how often the call was sent.
+        ApiError: The last error, with `tries` set.
     """
     deadline = time.monotonic() + seconds
     for number in count(1):

@@ -1,13 +1,13 @@
-"""What the client does, told once for threads and for asyncio.
+"""Flows: the client's logic, written once for threads and for asyncio.
 
-A flow is a generator that yields what is to be done and is given what came of it. It neither waits nor sends by itself:
-`Client` does what it yields in the caller's thread, `AsyncClient` in its event loop.
+A flow is a generator that yields effects and receives their results. It neither waits nor sends by itself: `Client`
+performs its effects in the caller's thread, and `AsyncClient` in its event loop.
 
     def exchange(call: Call[T]) -> Flow[Answer[T]]:
         raw = yield from Send(call, deadline)
         return read_answer(call, raw, tries=1)
 
-An effect is a flow of one step, so that `yield from` gives what came of it with its type.
+An effect is a flow of one step, so that `yield from` returns its result with the right type.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Send:
-    """Send a call; gives its raw answer or raises ApiError.
+    """Sends a call. The result is its raw response, or an `ApiError`.
 
     Attributes:
         call: The call.
-        deadline: When its answer must be whole, as `time.monotonic()` counts, in seconds.
+        deadline: When the response must be complete, in seconds of `time.monotonic()`.
     """
 
     __slots__ = ("call", "deadline")
@@ -48,13 +48,13 @@ class Send:
 
 
 class Pause:
-    """Wait for so many seconds."""
+    """Waits for a number of seconds."""
 
     __slots__ = ("seconds",)
     __match_args__ = ("seconds",)
 
     def __init__(self, seconds: float) -> None:
-        """Takes how long."""
+        """Takes the number of seconds."""
         self.seconds = seconds
 
     def __iter__(self) -> Flow[None]:
@@ -63,7 +63,7 @@ class Pause:
 
 
 class Do(Generic[T_co]):
-    """Call a function that may block, such as one of the store; gives what it returns."""
+    """Calls a function that may block, such as a method of the store. The result is what it returns."""
 
     __slots__ = ("work",)
     __match_args__ = ("work",)
@@ -79,7 +79,7 @@ class Do(Generic[T_co]):
 
 
 class Consult:
-    """Call a function of the caller's, which may be a coroutine function; gives what it returns, whatever that is."""
+    """Calls the caller's function, which may be a coroutine function. The result is what it returns."""
 
     __slots__ = ("work",)
     __match_args__ = ("work",)
@@ -96,12 +96,12 @@ class Consult:
 
 Effect: TypeAlias = Send | Pause | Do[object] | Consult
 
-# What is sent into a generator has one type for all of its steps. Each effect says its own, and the engines keep it.
+# A generator has one type for everything sent into it. Each effect states its own type, and the engines respect it.
 Flow: TypeAlias = Generator[Effect, Any, T]
 
 
 def run(flow: Flow[T], perform: Callable[[Effect], object]) -> T:
-    """What a flow returns, each of its effects performed in this thread."""
+    """Runs a flow with its effects in this thread, and returns its result."""
     step: Callable[[], Effect] = partial(next, flow)
     while True:
         try:
@@ -113,7 +113,7 @@ def run(flow: Flow[T], perform: Callable[[Effect], object]) -> T:
 
 
 async def run_async(flow: Flow[T], perform: Callable[[Effect], Awaitable[object]]) -> T:
-    """What a flow returns, each of its effects awaited."""
+    """Runs a flow, awaits each of its effects, and returns its result."""
     step: Callable[[], Effect] = partial(next, flow)
     while True:
         try:

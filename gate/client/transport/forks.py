@@ -1,7 +1,6 @@
-"""What a forked process must not take over from its parent: locks that another thread held, connections, threads.
+"""Renews what a forked process must not inherit from its parent: locks of other threads, connections, and threads.
 
-A server that loads the application before it forks its workers hands them its client; each goes on with it as if it
-were its own.
+A server that loads the application before it forks gives its workers its client. Each worker can use it like its own.
 """
 
 from __future__ import annotations
@@ -12,18 +11,18 @@ from weakref import WeakSet
 
 
 class BeginsAnew(Protocol):
-    """Something that begins anew in a forked process."""
+    """An object that starts again in a forked process."""
 
     def begin(self) -> None:
-        """Makes what it holds as it was when it was made; closes nothing, for that is the parent's."""
+        """Resets the object to its initial state, without closing anything: open resources belong to the parent."""
 
 
-# Weakly: a client that nobody uses any more is not kept alive for a fork that may never come.
+# Weakly, so that an unused client is not kept alive for a fork that may never come.
 _known: WeakSet[BeginsAnew] = WeakSet()
 
 
 def begin_in_forks(thing: BeginsAnew) -> None:
-    """Begins something now, and again in every process that is forked from this one."""
+    """Starts an object now, and again in every process that is forked from this one."""
     thing.begin()
     _known.add(thing)
 

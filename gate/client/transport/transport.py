@@ -1,8 +1,8 @@
-"""Sending over HTTP, in a thread or in an event loop: an answer is whole by its deadline, and bounded, or an error.
+"""Sends requests over HTTP, in a thread or in an event loop. A response is complete by its deadline, or an error.
 
-HTTP libraries limit each step of a request, so that a server that sends a byte now and then is waited for without end.
-Here the deadline is one moment for all steps: in threads each read and write is given what is left of it, and in an
-event loop the whole exchange is cancelled.
+HTTP libraries limit the time of each step of a request, so they would wait forever for a server that sends a byte from
+time to time. Here, all steps share one deadline. In threads, each read and write gets the remaining time. In an event
+loop, the deadline cancels the whole exchange.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ class Transport:
     """Connections to one service, for threads."""
 
     def __init__(self, url: str, transport: httpx.BaseTransport | None = None) -> None:
-        """Takes the service's address, and a transport of the caller's own where its network needs one."""
+        """Takes the service's address, and optionally the caller's own transport."""
         self._url = url
         # No httpx.Client: it would keep a server's cookies, and read where an answer redirects to.
         self._transport = transport or _DeadlineTransport(_trusted(url))
 
     def send(self, call: Call[object], headers: Mapping[str, str], deadline: float) -> RawAnswer:
-        """Sends a call once and reads its whole answer.
+        """Sends a call once and reads its complete response.
 
         Raises:
-            ApiError: Unreachable or AnswerUnusable.
+            ApiError: `Unreachable` or `AnswerUnusable`.
         """
         seconds = deadline - time.monotonic()
         try:
@@ -76,16 +76,16 @@ class AsyncTransport:
     """Connections to one service, for one event loop."""
 
     def __init__(self, url: str, transport: httpx.AsyncBaseTransport | None = None) -> None:
-        """Takes the service's address, and a transport of the caller's own where its network needs one."""
+        """Takes the service's address, and optionally the caller's own transport."""
         self._url = url
         limits = httpx.Limits(max_connections=_CONNECTIONS, keepalive_expiry=_KEPT_SECONDS)
         self._transport = transport or httpx.AsyncHTTPTransport(verify=_trusted(url), limits=limits, trust_env=False)
 
     async def send(self, call: Call[object], headers: Mapping[str, str], deadline: float) -> RawAnswer:
-        """Sends a call once and reads its whole answer.
+        """Sends a call once and reads its complete response.
 
         Raises:
-            ApiError: Unreachable or AnswerUnusable.
+            ApiError: `Unreachable` or `AnswerUnusable`.
         """
         seconds = deadline - time.monotonic()
         try:
@@ -106,8 +106,8 @@ class AsyncTransport:
 
 
 def _trusted(url: str) -> ssl.SSLContext:
-    """The authorities that a service's certificate is held to: those of SSL_CERT_FILE, or the public ones."""
-    # Reading them takes a while, so it is not done where no certificate is used.
+    """The trusted certificate authorities: those of SSL_CERT_FILE, or the public ones."""
+    # Reading them takes a while, so plain HTTP skips it.
     return httpx.create_ssl_context() if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
@@ -138,7 +138,7 @@ def _joined(call: Call[object], response: httpx.Response, parts: Iterator[bytes]
         _add(call, response, content, part)
         # For a transport of the caller's own, whose steps have no common deadline.
         if time.monotonic() > deadline:
-            raise httpx.ReadTimeout("the answer was incomplete at the deadline")
+            raise httpx.ReadTimeout("the response was incomplete at the deadline")
     return bytes(content)
 
 
@@ -162,7 +162,7 @@ def _add(call: Call[object], response: httpx.Response, content: bytearray, part:
 
 
 def _unusable(call: Call[object], response: httpx.Response, why: str) -> ApiError:
-    message = f"The answer to {call.method} {call.path} is not a valid answer of the service. {why}"
+    message = f"The response to {call.method} {call.path} is not a valid response of the service. {why}"
     return AnswerUnusable("ANSWER_UNUSABLE", message, status=response.status_code)
 
 
@@ -171,12 +171,12 @@ def _unreachable(call: Call[object], error: Exception, seconds: float) -> Unreac
     if isinstance(error, _TIMED_OUT):
         return Unreachable(
             "GATE_TIMED_OUT",
-            f"{where} gave no complete answer in {max(0.0, seconds):.3g} s; the service may or may not"
+            f"{where} returned no complete response in {max(0.0, seconds):.3g} s; the service may or may not"
             " have processed the request.",
         )
     return Unreachable(
         "GATE_UNREACHABLE",
-        f"{where} gave no answer ({type(error).__name__}: {error}); check the address, the network"
+        f"{where} returned no response ({type(error).__name__}: {error}); check the address, the network"
         " and that the service is running.",
     )
 
@@ -229,7 +229,7 @@ class _DeadlineStream(httpcore.NetworkStream):
         return self._stream.read(max_bytes, _left(timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        # In pieces, as the stream below waits for each send anew.
+        # In pieces, because the stream below waits for each send separately.
         for at in range(0, len(buffer), _PIECE):
             _check_time(httpcore.WriteTimeout)
             self._stream.write(buffer[at : at + _PIECE], _left(timeout))
@@ -251,7 +251,7 @@ _PIECE: Final = 64 * 1024
 
 def _check_time(error: type[httpcore.TimeoutException]) -> None:
     if _now.deadline is not None and time.monotonic() >= _now.deadline:
-        raise error("the answer was incomplete at the deadline")
+        raise error("the response was incomplete at the deadline")
 
 
 class _DeadlineBackend(httpcore.SyncBackend):

@@ -1,7 +1,9 @@
-"""What follows a decision, built and hashed: what callers report about it, and what its owner resolves.
+"""The documents after a decision: the reports of callers and the resolutions of owners.
 
-receipts          execution receipts, outcomes and CRM syncs, with their hashes
-report_request    a report about a decision checked, before a receipt is made of it
-breaches          how the receipts behind a grant break it, in sentences
-resolution        the owner's resolution of a held decision, with its hash and what is signed of it
+    receipts          execution receipts, outcomes and CRM syncs, with their hashes
+    report_request    checks the request of a report
+    breaches          finds the receipts that break a grant, in sentences
+    resolution        the owner's resolution of a held decision, with its hash and its signed bytes
+
+Each document cites the record of its decision.
 """

@@ -1,7 +1,9 @@
-"""How the receipts behind a grant break it: in sentences that commands and pages share.
+"""Finds the receipts that break a grant, in sentences that commands and pages share.
 
-breaches(receipts, "2026-06-12T08:00:00.000Z")
+    breaches(receipts, "2026-06-12T08:00:00.000Z")
     # ["A receipt is dated 2026-06-12 08:06 UTC, more than 5 minutes after the grant ended (2026-06-12 08:00 UTC)."]
+
+The anomaly reports use the same rule.
 """
 
 from __future__ import annotations
@@ -18,13 +20,13 @@ _MINUTES: Final = AHEAD // timedelta(minutes=1)
 
 
 def breaches(receipts: Iterable[Mapping[str, Any]], ends_at: str) -> list[str]:
-    """How the receipts behind a grant break it, a sentence for each way; empty where none does.
+    """Says how the receipts after a grant break it, with one sentence for each kind of breach.
 
-    A receipt breaks it that is dated more than `AHEAD` after the grant ended, unless one says that the action was
-    queued in time, and a receipt that names another action. The anomalies go by the same rule.
+    A receipt breaks the grant if it is dated more than `AHEAD` after the end of the grant, unless another receipt says
+    that the action was queued in time. A receipt also breaks the grant if it states a different action.
 
     Args:
-        receipts: Execution receipts of the held decision, the newest first.
+        receipts: The execution receipts of the held decision, newest first.
         ends_at: The end of the grant, as a UTC timestamp.
     """
     behind = [each for each in receipts if _is_under_way(each) and NOT_APPROVED not in each["flags"]]
@@ -38,13 +40,14 @@ def breaches(receipts: Iterable[Mapping[str, Any]], ends_at: str) -> list[str]:
         found.append(f"A receipt is dated {_minute(last)}, {after}.")
     other = next((each["action_taken"] for each in behind if ACTION_TAKEN_MISMATCH in each["flags"]), None)
     if other is not None:
-        found.append(f"A receipt names another action than the granted one: {shown(other)}.")
+        found.append(f"A receipt states a different action from the granted one: {shown(other)}.")
     return found
 
 
 def dated_at(receipt: Mapping[str, Any]) -> datetime:
-    """When the action of an execution receipt was performed: its executed_at, or else when it was reported, as it is
-    for a receipt whose executed_at had not come by then.
+    """The time of the action in an execution receipt: its `executed_at`.
+
+    Without `executed_at`, or if it was in the future, it is the time of the report.
     """
     reported = parse_timestamp(receipt["reported_at"])
     if "executed_at" not in receipt:
@@ -54,10 +57,10 @@ def dated_at(receipt: Mapping[str, Any]) -> datetime:
 
 
 def last_executed_at(receipts: Iterable[Mapping[str, Any]]) -> str | None:
-    """When a receipt last said that the action was executed; None where none does.
+    """The time of the newest receipt that says that the action was executed, or None.
 
     Args:
-        receipts: Execution receipts, the newest first.
+        receipts: The execution receipts, newest first.
     """
     return next((each["reported_at"] for each in receipts if each["execution_status"] == "executed"), None)
 

@@ -1,10 +1,10 @@
-"""What callers report after a decision: execution receipts, outcome records and CRM sync records.
+"""The reports of callers after a decision: execution receipts, outcome records, and CRM sync records.
 
-    receipt = build(EXECUTION, record, body, "exe_...", idempotency_key=None, reported_at="...")
-    receipt["execution_hash"] == report_hash(EXECUTION, receipt)
+    receipt = build(EXECUTIONS, record, body, "exe_...", idempotency_key=None, reported_at="...")
+    receipt["execution_hash"] == report_hash(EXECUTIONS, receipt)
 
-Each is hashed over exactly the members that docs/wire-format.md lists, without those that are empty; so an absent
-member and an empty one have the same hash, and a report simply leaves out what was not sent.
+The page `docs/reference/wire-format/reports.md` lists the hashed fields. Empty fields are not hashed, so a missing
+field and an empty one result in the same hash. A report omits the fields that were not sent.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ if TYPE_CHECKING:
     from gate.records.documents import Cited, Report
 
 NOT_APPROVED: Final = "DECISION_NOT_APPROVED"
-"""The flag of a receipt whose decision was neither `yes` nor a granted review, whatever was done about it."""
+"""The flag of a receipt whose decision was neither `yes` nor a granted review."""
 
 BINDING_MISMATCH: Final = "ACTION_BINDING_MISMATCH"
-"""The flag of a receipt that names another binding than the decision."""
+"""The flag of a receipt with an action binding that differs from the decision's."""
 
 ACTION_TAKEN_MISMATCH: Final = "ACTION_TAKEN_MISMATCH"
-"""The flag of a receipt whose action_taken is neither the decision's action nor, behind a grant, the proposed one."""
+"""The flag of a receipt whose `action_taken` is neither the decision's action nor, after a grant, the proposed one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One of the things that follow a decision and are recorded about it.
+    """A kind of document that is recorded after a decision.
 
     Attributes:
-        name: execution, outcome or crm-sync: the last part of its path and headers.
-        called: What one is called in a sentence.
-        noun: The same without an article.
-        entry_type: What its chain entries are called.
-        code: What its error codes are called: SVC_<code>_...
-        version_member: The member that tells its version.
+        name: The last part of its path and headers, such as `execution`, `outcome` or `crm-sync`.
+        called: Its name in a sentence, with an article.
+        noun: Its name without an article.
+        entry_type: The type of its chain entries.
+        code: The part of its error codes: `SVC_<code>_...`
+        version_member: The field with its version.
         version: The version.
-        id_member: The member that tells its id.
-        id_prefix: What its ids begin with.
-        status_member: The member that tells what became of it.
-        hash_member: The member that tells its hash.
-        input_hash_member: The member that tells H of the request body.
-        collection: What a list of them is called.
+        id_member: The field with its id.
+        id_prefix: The prefix of its ids.
+        status_member: The field with its status.
+        hash_member: The field with its hash.
+        input_hash_member: The field with H of the request body.
+        collection: The name of a list of them.
         request: The schema of its request body.
-        must_match: Members of a request that must be those of the record, each with the record's name for it.
-        hashed: The members that its hash covers.
-        beside: Further members, which follow from those, or sign them.
+        must_match: Fields of a request that must equal those of the record, each with its name in the record.
+        hashed: The fields that its hash covers.
+        beside: Other fields, which follow from these or sign them.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Kind:
 
 
 DECISION_HASHES: Final = {"decision_record_hash": "record_hash", "decision_receipt_hash": "receipt_hash"}
-"""The hashes of a decision's record that a request may cite, each with the record's name for it."""
+"""The hashes of a decision's record that a request may cite, each with its name in the record."""
 
 _POLICY: Final = {
     "decision_verdict": "verdict",
@@ -229,7 +229,7 @@ CRM_SYNCS: Final = Kind(
 KINDS: Final = (EXECUTIONS, OUTCOMES, CRM_SYNCS)
 
 REPEATED: Final = {**DECISION_HASHES, **_POLICY}
-"""The members that every report repeats of its decision's record, each with the record's name for it."""
+"""The fields that every report repeats from its decision's record, each with its name in the record."""
 
 CITED: Final = (
     "decision_id",
@@ -243,11 +243,11 @@ CITED: Final = (
     "action_binding",
     "evaluator_version",
 )
-"""The members of a record that reports about it repeat, and what says whether it is advisory."""
+"""The fields of a record that its reports repeat, and the field that shows whether it is advisory."""
 
 
 def report_hash(kind: Kind, report: Mapping[str, object], *, plain: bool = False) -> str:
-    """What the report's own hash should be; `plain` as `canonical` takes it."""
+    """The correct value of a report's own hash. `plain` is as for `canonical`."""
     return content_hash(compact({name: report.get(name) for name in kind.hashed}), plain=plain)
 
 
@@ -261,23 +261,23 @@ def build(
     reported_at: str,
     granted: bool = False,
 ) -> Report:
-    """The report that a request makes about a decision; all but `audit_chain`, which is known once it is appended.
+    """Builds a report from its request, without `audit_chain`, which is known after it is appended to the chain.
 
     Args:
-        kind: What is reported.
-        record: The decision's record, or at least its members in `CITED`.
-        body: The request body, as `report_request.check_request` lets it pass.
-        report_id: The report's own id.
-        idempotency_key: The caller's retry handle.
-        reported_at: UTC timestamp.
+        kind: The kind of the report.
+        record: The decision's record, or at least its fields in `CITED`.
+        body: The request body, as `report_request.check_request` returns it.
+        report_id: The id of the report.
+        idempotency_key: The caller's idempotency key, or None.
+        reported_at: The UTC timestamp.
         granted: Whether the owner of a held decision granted it before.
 
     Raises:
-        RequestRefused: SVC_<kind>_RECORD_MISMATCH: the body cites another record than the one that is stored.
+        RequestRefused: `SVC_<kind>_RECORD_MISMATCH`: the body cites a record other than the stored one.
     """
     check_record(kind, record, body)
     by_name: Mapping[str, object] = record
-    # What follows from the record stands after what was sent, so that nothing sent takes its place.
+    # The values from the record come after the sent ones, so that nothing sent replaces them.
     report: dict[str, object] = {
         "decision_protocol_version": PROTOCOL,
         kind.version_member: kind.version,
@@ -303,36 +303,37 @@ def build(
             "action_binding": binding,
             "action_binding_hash": binding_hash,
             "action_binding_match": bool(named) and binding_hash == content_hash(record["action_binding"]),
-            # Present in answers, whether they were sent or not.
+            # Always present in responses.
             "state_before_hash": body.get("state_before_hash"),
             "state_after_hash": body.get("state_after_hash"),
         }
         report["flags"] = flags(report, record, granted=granted)
     report[kind.hash_member] = report_hash(kind, report)
-    # Every member of its kind: the body was checked against the kind's schema.
+    # It has every field of its kind: the body was checked with the kind's schema.
     return cast("Report", report)
 
 
 def event_time_fault(outcome: Mapping[str, object], request: object | None) -> str | None:
-    """What is wrong with the occurred_at that a stored outcome repeats, as a sentence; None where its request says the
-    same. Its outcome_hash does not cover it.
+    """A sentence about the `occurred_at` of a stored outcome if it differs from its request, otherwise None.
+
+    The field needs this check because `outcome_hash` does not cover it.
 
     Args:
         outcome: The outcome.
-        request: Its request body; None where it is not kept, as it is where nothing is repeated of it.
+        request: Its request body, or None if it is not stored. It is stored if the outcome has `occurred_at`.
     """
     told = outcome.get("occurred_at")
     if request is None:
-        return None if "occurred_at" not in outcome else f"It says occurred_at {told!r}, and its request is not kept."
+        return None if "occurred_at" not in outcome else f"It says occurred_at {told!r}, but its request is not stored."
     if not isinstance(request, dict) or content_hash(request) != outcome["outcome_input_hash"]:
-        return "Its outcome_input_hash is not that of the request that is kept with it."
+        return "Its outcome_input_hash is not that of its stored request."
     if told != request.get("occurred_at"):
-        return f"It says occurred_at {told!r}, and its request says {request.get('occurred_at')!r}."
+        return f"It says occurred_at {told!r}, but its request says {request.get('occurred_at')!r}."
     return None
 
 
 def text(report: Mapping[str, object], member: str) -> str:
-    """A member of a report that is text by its schema, under the name that a kind has for it."""
+    """A text field of a report, by the name that its kind has for it."""
     return cast("str", report[member])
 
 
@@ -340,17 +341,17 @@ _TARGET: Final = {"target_system": "system", "target_object_id": "resource", "mu
 
 
 def _named(body: Mapping[str, object]) -> list[tuple[str, object]]:
-    """The members of an action binding that a request names: those of its action_binding, and those of its target."""
+    """The fields of an action binding in a request: those of its action_binding, and those of its target."""
     # An object by the request's schema.
     sent = cast("Mapping[str, object]", body.get("action_binding", {}))
     return [*sent.items(), *((of_binding, body[name]) for name, of_binding in _TARGET.items() if name in body)]
 
 
 def _overlaid(decided: Mapping[str, object], named: Iterable[tuple[str, object]]) -> dict[str, object]:
-    """The decision's action binding, with the members that a request names in the place of its own.
+    """The decision's action binding, with fields replaced by those of a request.
 
-    A member can be named twice, in action_binding and by the target: then the one that differs from the decision's
-    stands, so that no true value hides a false one.
+    A request can state a field twice, in action_binding and by the target. Then the value that differs from the
+    decision's counts, so that no true value hides a false one.
     """
     differing = {
         name: value
@@ -361,15 +362,15 @@ def _overlaid(decided: Mapping[str, object], named: Iterable[tuple[str, object]]
 
 
 def flags(receipt: Mapping[str, object], record: Mapping[str, object], *, granted: bool = False) -> list[str]:
-    """What speaks against an execution receipt: it follows from hashed members, and is not hashed itself.
+    """The flags of an execution receipt. They follow from hashed fields, and are not hashed themselves.
 
     Args:
         receipt: The receipt.
-        record: The record of its decision, or at least its evaluator_version and its action_binding.
-        granted: Whether the decision's owner granted the held action at an earlier chain position than the receipt's.
+        record: The record of its decision, or at least its `evaluator_version` and its `action_binding`.
+        granted: Whether the owner granted the held action at an earlier chain position than the receipt's.
     """
     approving = ("yes", "review") if granted else ("yes",)
-    # The yes of an advisory record approves nothing, and nobody can grant its review.
+    # An advisory record approves nothing, and nobody can grant its review.
     found = [] if receipt["decision_verdict"] in approving and not is_advisory(record) else [NOT_APPROVED]
     decided = content_hash(record["action_binding"])
     named = bool(_TARGET.keys() & receipt.keys()) or content_hash(receipt["action_binding"]) != decided
@@ -381,20 +382,20 @@ def flags(receipt: Mapping[str, object], record: Mapping[str, object], *, grante
 
 
 def says_executed(receipt: Mapping[str, object]) -> bool:
-    """Whether an execution receipt says that an approved action was executed, and so opens nothing any more.
+    """Whether an execution receipt says that an approved action was executed, so its grant permits nothing any more.
 
-    A receipt about another target says nothing of it. One that names another action counts: something was done to the
-    target, and doing the action as well might do it twice.
+    A receipt about a different target does not count. A receipt about a different action counts: something was done to
+    the target, and the action might then happen twice.
     """
     found = cast("Sequence[str]", receipt.get("flags", ()))
     return receipt.get("execution_status") == "executed" and not {NOT_APPROVED, BINDING_MISMATCH} & set(found)
 
 
 def _is_another_action(receipt: Mapping[str, object], record: Mapping[str, object], *, granted: bool) -> bool:
-    """Whether a receipt says that another action was taken than the decided one.
+    """Whether a receipt states an action other than the decided one.
 
     A grant is about the proposed action of the binding: the held decision's own action label, such as ask_the_desk, is
-    what the rulebook did with the case. Where the binding proposes nothing, there is no label to compare with.
+    what the rulebook did with the case. If the binding proposes nothing, there is no label to compare with.
     """
     taken = receipt.get("action_taken", receipt["decision_action"])
     if not granted or taken == receipt["decision_action"]:
@@ -404,15 +405,16 @@ def _is_another_action(receipt: Mapping[str, object], record: Mapping[str, objec
 
 
 def names_decided_target(receipt: Mapping[str, object], decided: Mapping[str, object]) -> bool:
-    """Whether a receipt names some of the decision's target, by target_system, target_object_id or mutation, and
-    nothing else than that.
+    """Whether a receipt states some of the decision's target and nothing that differs from it.
+
+    The fields are `target_system`, `target_object_id` and `mutation`.
     """
     told = [(receipt[name], decided.get(of_binding, "")) for name, of_binding in _TARGET.items() if name in receipt]
     return bool(told) and all(one == other for one, other in told)
 
 
 def report_link(kind: Kind, report: Report) -> chain.Entry:
-    """What the chain link of a report is made of."""
+    """The material of a report's chain link."""
     return chain.Entry(
         entry_type=kind.entry_type,
         decision_id=report["decision_id"],
@@ -425,10 +427,10 @@ def report_link(kind: Kind, report: Report) -> chain.Entry:
 
 
 def check_record(kind: Kind, record: Mapping[str, object], body: Mapping[str, object]) -> None:
-    """Requires that a body cites the record that is stored, as far as it cites one.
+    """Requires that a body cites no record other than the stored one.
 
     Raises:
-        RequestRefused: SVC_<kind>_RECORD_MISMATCH.
+        RequestRefused: `SVC_<kind>_RECORD_MISMATCH`.
     """
     errors = [
         FieldError(name, "mismatch", f"It is not the {of_record} of the stored record.")
@@ -438,7 +440,7 @@ def check_record(kind: Kind, record: Mapping[str, object], body: Mapping[str, ob
     if errors:
         raise RequestRefused(
             f"SVC_{kind.code}_RECORD_MISMATCH",
-            f"The {kind.noun} cites another record than the one of this decision; send what the record says, or leave "
-            f"it out.",
+            f"The {kind.noun} cites a record other than that of this decision; send the values of the stored record, "
+            f"or leave them out.",
             errors,
         )

@@ -1,5 +1,6 @@
-"""What a report's request has to be: of its schema, with a readable date, without anything like a credential, and
-without empty parts that its hash would not bind.
+"""Checks the request of a report: its schema, its date, and that it has no credentials.
+
+It must also have no empty parts that its hash would not cover.
 """
 
 from __future__ import annotations
@@ -19,16 +20,17 @@ from gate.records.reports.receipts import Kind
 
 
 def check_request(kind: Kind, body: object, now: datetime | None = None) -> JsonObject:
-    """Requires that a body is a report of its kind, holds nothing that looks like a credential, and no empty part of
-    `mapped_fields`; returns it.
+    """Requires that a body is a valid report of its kind, and returns it.
+
+    It must contain nothing that looks like a credential, and no empty part in `mapped_fields`.
 
     Args:
-        kind: What is reported.
+        kind: The kind of the report.
         body: The parsed request body.
-        now: The service's clock, which its occurred_at may not be far ahead of; None to let any time stand.
+        now: The service's clock, which `occurred_at` must not be far ahead of. None accepts any time.
 
     Raises:
-        RequestRefused: SVC_API_REQUEST_INVALID.
+        RequestRefused: `SVC_API_REQUEST_INVALID`.
     """
     errors = _shape_errors(kind, body)
     shaped = cast("JsonObject", body)
@@ -43,7 +45,7 @@ def _shape_errors(kind: Kind, body: object) -> list[FieldError]:
     errors = shape(kind.request).errors(body)
     if not errors or not isinstance(body, dict):
         return errors
-    # An empty member is the same as an absent one, whatever else its schema asks for.
+    # An empty field is the same as a missing one, whatever its schema requires.
     schema = resources.schema(kind.request)
     optional = schema["properties"].keys() - set(schema["required"])
     empty = {name for name, value in body.items() if name in optional and is_empty(value)}
@@ -54,7 +56,7 @@ def _shape_errors(kind: Kind, body: object) -> list[FieldError]:
 
 def _date_errors(body: JsonObject, now: datetime | None) -> Iterator[FieldError]:
     try:
-        # Text by the schema, which takes times that the protocol cannot write, such as those outside of its years.
+        # Text by the schema, which accepts times that the protocol cannot write, such as those outside its years.
         parse_timestamp(cast("str", body.get("executed_at", "2026-01-31T12:00:00.000Z")))
     except ValueError:
         yield FieldError("executed_at", "format", "It must be a time with its zone, such as 2026-01-31T12:00:00.000Z.")
@@ -63,9 +65,9 @@ def _date_errors(body: JsonObject, now: datetime | None) -> Iterator[FieldError]
 
 
 def _unbound(body: JsonObject) -> Iterator[FieldError]:
-    """What the hash of a CRM sync leaves out: nobody could tell whether it was there."""
+    """The parts that the hash of a CRM sync omits, so nobody could tell whether they were there."""
     for path in _empty_parts(body.get("mapped_fields", {}), "mapped_fields"):
-        yield FieldError(path, "empty", "It is empty, and the report's hash would not bind it; leave it out.")
+        yield FieldError(path, "empty", "It is empty, and the report's hash does not cover empty values; leave it out.")
 
 
 def _empty_parts(value: Json, path: str) -> Iterator[str]:

@@ -1,10 +1,11 @@
-"""The owner's resolution of a held decision: granted, refused or expired, once and for all.
+"""The owner's final resolution of a held decision: granted, refused, or expired.
 
-    resolution = build_resolution(record, sent, "res_...", actor, ..., signer)
+    resolution = build_resolution(record, resolving, "res_...", signer)
     resolution["resolution_hash"] == report_hash(RESOLUTIONS, resolution)
 
-docs/wire-format.md, "Resolutions". The hash covers every member but itself, `key_id` and `signature`; the signature is
-the receipt key's, over the decision, its record_hash and the resolution_hash. The decision's record never changes.
+The hash covers every field except itself, `key_id` and `signature`. The receipt key signs the decision's id, its
+`record_hash` and the `resolution_hash`. The decision's record never changes. See "Resolutions" in
+`docs/reference/wire-format/reports.md`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ EXPIRED: Final = "expired"
 ANSWERS: Final[tuple[Answer, ...]] = (GRANTED, REFUSED, EXPIRED)
 
 SERVICE: Final[Actor] = {"type": "service", "id": "gate"}
-"""The actor of a resolution that the service made itself, when the time limit of a review was over."""
+"""The actor of a resolution that the service made itself, after the time limit of a review."""
 
 HASHED: Final = (
     "decision_protocol_version",
@@ -49,10 +50,10 @@ HASHED: Final = (
     "actor",
     "recorded_at",
 )
-"""The members that a resolution's hash covers."""
+"""The fields that a resolution's hash covers."""
 
 SIGNED: Final = ("key_id", "signature")
-"""The members of its signature, absent where receipt signing is off."""
+"""The fields of its signature, which are absent if receipt signing is off."""
 
 RESOLUTIONS: Final = Kind(
     name="resolution",
@@ -77,16 +78,15 @@ RESOLUTIONS: Final = Kind(
 
 @dataclass(frozen=True, slots=True)
 class Resolving:
-    """What is resolved, and how.
+    """The content of a resolution.
 
     Attributes:
-        answer: granted, refused or expired.
+        answer: `granted`, `refused` or `expired`.
         actor: The authenticated key or user, or the service.
-        recorded_at: UTC timestamp.
-        expires_at: Until when a grant opens the action, or when the time limit of an expired review was over; None
-            for a refusal.
-        sent: The request body; None where the service itself resolves.
-        idempotency_key: The caller's retry handle.
+        recorded_at: The UTC timestamp.
+        expires_at: The end of a grant, or the end of an expired review's time limit; None for a refusal.
+        sent: The request body, or None if the service itself resolves.
+        idempotency_key: The caller's idempotency key, or None.
     """
 
     answer: Answer
@@ -98,16 +98,16 @@ class Resolving:
 
 
 def build_resolution(record: Cited, resolving: Resolving, entry_id: str, signer: Signer | None) -> Resolution:
-    """The resolution of a decision; all but `audit_chain`, which is known once it is appended.
+    """Builds the resolution of a decision without `audit_chain`, which is known after it is appended to the chain.
 
     Args:
-        record: The decision's record, or at least its members in `receipts.CITED`.
-        resolving: What is resolved, and how.
-        entry_id: The resolution's own id.
-        signer: Signs it with the receipt key; None where receipt signing is off.
+        record: The decision's record, or at least its fields in `receipts.CITED`.
+        resolving: The content of the resolution.
+        entry_id: The id of the resolution.
+        signer: The receipt key, or None if receipt signing is off.
 
     Raises:
-        RequestRefused: SVC_RESOLUTION_RECORD_MISMATCH: the body cites another record than the one that is stored.
+        RequestRefused: `SVC_RESOLUTION_RECORD_MISMATCH`: the body cites a record other than the stored one.
     """
     sent = resolving.sent or {}
     check_record(RESOLUTIONS, record, sent)
@@ -139,7 +139,7 @@ def build_resolution(record: Cited, resolving: Resolving, entry_id: str, signer:
 
 
 def signed_payload(resolution: Resolution, key_id: str) -> bytes:
-    """The bytes that a resolution's signature is over."""
+    """The bytes that a resolution's signature covers."""
     return canonical(
         {
             "decision_id": resolution["decision_id"],
@@ -151,7 +151,7 @@ def signed_payload(resolution: Resolution, key_id: str) -> bytes:
 
 
 def resolution_link(resolution: Resolution, record: Cited) -> chain.Entry:
-    """What the chain link of a resolution is made of."""
+    """The material of a resolution's chain link."""
     return chain.Entry(
         entry_type=RESOLUTIONS.entry_type,
         decision_id=resolution["decision_id"],

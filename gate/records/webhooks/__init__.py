@@ -1,7 +1,7 @@
-"""The events that webhooks tell: their types, and the bodies that endpoints receive.
+"""The events of webhooks: their types, and the bodies that endpoints receive.
 
-    types     every type of event with its bit, by which a scope's head knows the types that are subscribed to
-    events    an event of each type, made of what it is about, and its body
+    types     every type of event with its bit, so that a scope's head can store the subscribed types
+    events    an event of each type with its body
 
-A body has ids, hashes, verdicts and times only, so that an erasure needs no recall of what was sent.
+A body contains only ids, hashes, verdicts, and times. After an erasure, nothing that was sent must be recalled.
 """

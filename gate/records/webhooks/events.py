@@ -1,11 +1,10 @@
-"""An event of each type, made of what it is about, and the body that endpoints receive.
+"""Builds an event of each type, and the body that endpoints receive.
 
     event = decision_review(record)
     body = event_body(event, "2026-11-28T12:00:00.000Z", chain_position=7)
     {"type": "decision.review", "timestamp": "2026-11-28T12:00:00.000Z", "data": {"decision_id": "dec_...", ...}}
 
-The body has the form that the Standard Webhooks specification advises. Members that are absent or null in what an event
-is about are left out of `data`.
+The body has the form of the Standard Webhooks specification. `data` omits missing fields and fields that are null.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from gate.records.webhooks import types
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened, for the endpoints that subscribe to its type.
+    """An event for the endpoints that subscribe to its type.
 
     Attributes:
-        type: Its type.
-        subject: The id of what it is about; events of one subject reach an endpoint in their order.
-        data: Ids, hashes, verdicts and times of what happened.
+        type: The type of the event.
+        subject: The id of its subject. Events with the same subject reach an endpoint in order.
+        data: The ids, hashes, verdicts, and times of the event.
     """
 
     type: str
@@ -39,8 +38,8 @@ def event_body(event: Event, happened_at: str, **more: object) -> bytes:
 
     Args:
         event: The event.
-        happened_at: UTC timestamp.
-        more: Further members of `data`, such as the chain position; those that are None are left out.
+        happened_at: The UTC timestamp.
+        more: Other fields of `data`, such as the chain position. Those that are None are omitted.
     """
     data = {**event.data, **{name: value for name, value in more.items() if value is not None}}
     return orjson.dumps({"type": event.type, "timestamp": happened_at, "data": data})
@@ -63,61 +62,61 @@ _CHECKED = ("chain_id", "chain_size", "merkle_root", "link_hash", "issued_at", "
 
 
 def decision_review(record: Mapping[str, Any]) -> Event:
-    """A binding decision is held for its owner."""
+    """The event that a binding decision is held for its owner."""
     return Event(types.REVIEW, record["decision_id"], _picked(record, _REVIEWED))
 
 
 def resolution_made(resolution: Mapping[str, Any]) -> Event:
-    """The owner of a held decision granted or refused it, or its time is over.
+    """The event that the owner of a held decision granted or refused it, or that its time limit passed.
 
     Args:
-        resolution: The chain's entry about it.
+        resolution: The resolution.
     """
     return Event(types.RESOLUTION, resolution["decision_id"], _picked(resolution, _RESOLVED))
 
 
 def migration_changed(entry: Mapping[str, Any]) -> Event | None:
-    """A migration was proposed or approved; None for what else becomes of one.
+    """The event that a migration was proposed or approved, or None for other entries.
 
     Args:
-        entry: The chain's entry about it.
+        entry: The chain's entry about the migration.
     """
     changed = {"proposed": types.PROPOSED, "approved": types.APPROVED}.get(entry["event"])
     return None if changed is None else Event(changed, entry["migration_id"], _picked(entry, _MIGRATED))
 
 
 def route_changed(entry: Mapping[str, Any]) -> Event:
-    """A rulebook id leads to another version.
+    """The event that a rulebook id leads to another version.
 
     Args:
-        entry: The chain's entry about it.
+        entry: The chain's entry about the route.
     """
     return Event(types.ROUTE, entry["rulebook_id"], _picked(entry, _ROUTED))
 
 
 def checkpoint_made(checkpoint: Mapping[str, Any]) -> Event:
-    """A checkpoint of a chain was signed and kept."""
+    """The event that a checkpoint of a chain was signed and stored."""
     return Event(types.CHECKPOINT, checkpoint["chain_id"], _picked(checkpoint, _CHECKED))
 
 
 def chain_broken(chain_id: str, check: str, position: int | None, found_at: str) -> Event:
-    """A chain does not hold.
+    """The event that a check of a chain failed.
 
     Args:
-        chain_id: The chain.
-        check: The check that failed: entries, checkpoint, or checkpoint_log.
-        position: Where in the chain, if that can be said.
-        found_at: UTC timestamp.
+        chain_id: The id of the chain.
+        check: The failed check: `entries`, `checkpoint`, or `checkpoint_log`.
+        position: The position in the chain, or None if the fault has no position.
+        found_at: The UTC timestamp.
     """
     found = {"chain_id": chain_id, "chain_position": position, "check": check, "found_at": found_at}
     return Event(types.BROKEN, chain_id, _picked(found, tuple(found)))
 
 
 def anomaly_alert(alert: Mapping[str, Any]) -> Event:
-    """A report finds a new anomaly of a policy.
+    """The event that a report found a new anomaly of a policy.
 
     Args:
-        alert: The alert, as GET /api/policy-alerts lists it.
+        alert: The alert, as `GET /api/policy-alerts` returns it.
     """
     anomaly = alert["anomaly"]
     found = {
@@ -132,7 +131,7 @@ def anomaly_alert(alert: Mapping[str, Any]) -> Event:
 
 
 def webhook_test(endpoint_id: str) -> Event:
-    """An operator tries an endpoint."""
+    """The event with which an operator tests an endpoint."""
     return Event(types.TEST, endpoint_id, {"endpoint_id": endpoint_id})
 
 

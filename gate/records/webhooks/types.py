@@ -14,17 +14,17 @@ ROUTE: Final = "route.changed"
 CHECKPOINT: Final = "checkpoint.made"
 BROKEN: Final = "chain.broken"
 TEST: Final = "webhook.test"
-"""What `gate webhooks test` sends; nobody subscribes to it."""
+"""The type of the event that `gate webhooks test` sends. Nobody can subscribe to it."""
 
 EVENT_TYPES: Final = (REVIEW, RESOLUTION, ALERT, PROPOSED, APPROVED, ROUTE, CHECKPOINT, BROKEN)
-"""The types that endpoints subscribe to. The ledger stores their places here: new ones come at the end."""
+"""The types that endpoints can subscribe to. The ledger stores their positions in this tuple: append new ones."""
 
 
 def mask_of(types: Iterable[str]) -> int:
     """The bits of some types, as one number.
 
     Raises:
-        ValueError: One is no type of event.
+        ValueError: One of them is not a type of event.
     """
     mask = 0
     for each in types:
@@ -33,7 +33,7 @@ def mask_of(types: Iterable[str]) -> int:
 
 
 def types_of(mask: int) -> tuple[str, ...]:
-    """The types whose bits a number has. Bits of types that this release does not know are left out."""
+    """The types whose bits a number has. Bits of unknown types are ignored."""
     return tuple(each for place, each in enumerate(EVENT_TYPES) if mask >> place & 1)
 
 

@@ -1,14 +1,14 @@
-"""Verification of a Decision Packet, in the specification's four steps, without any other source.
+"""Verifies a Decision Packet in the specification's four steps, without any other source.
 
-1. `packet_hash`: the members, and the hash over all of them.
-2. `decision_record`: all that `verify_record` checks, and what the packet repeats of the record.
-3. `execution_and_outcome_hashes`: the resolution of a held decision, and each report by itself, against the record,
-   and in its order.
+1. `packet_hash`: the fields, and the hash of all of them.
+2. `decision_record`: everything that `verify_record` checks, and the fields of the record that the packet repeats.
+3. `execution_and_outcome_hashes`: the resolution of a held decision, and each report with its hash, its record, and its
+   order.
 4. `intelligence_and_chain`: the hashes of policy reports and patterns, the retained links, the reports' places among
    them, and checkpoints.
 
-What no signature covers can be made anew by whoever changes it: docs/threat-model.md says what that leaves, and what
-finds it.
+Anybody can change unsigned parts and recompute their hashes. The page `docs/explanation/threat-model.md` explains the
+consequences, and how to detect such changes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ MEMBERS: Final[Mapping[str, type]] = {
     "outcome_records": list,
     "exported_at": str,
 }
-"""The members that every packet has, and their JSON types."""
+"""The fields of every packet, with their JSON types."""
 
 OPTIONAL_MEMBERS: Final[Mapping[str, type]] = {
     "policy_intelligence": dict,
@@ -56,7 +56,7 @@ OPTIONAL_MEMBERS: Final[Mapping[str, type]] = {
     "input": object,
     "resolution": dict,
 }
-"""The members that a packet may have."""
+"""The optional fields of a packet, with their JSON types."""
 
 # What this release puts into every policy_intelligence.
 _ALWAYS_SAID: Final = frozenset({"effectiveness", "confidence", "anomalies", "benchmarks", "patterns"})
@@ -77,14 +77,14 @@ def verify_packet(
     Args:
         packet: The parsed packet, with its integers as such (`canonical.with_integers`).
         trust: What the verifier trusts.
-        request_body: The original Decision Request, where it is at hand; without it, the packet's own `input` is used.
-        untrusted_key: A PEM key that came with the packet. It serves diagnosis where no trusted key is known and never
-            makes a packet verified.
-        checkpoint: A checkpoint of the chain that the verifier kept, which the packet must be shown to agree with.
-        require_signed_reports: Whether only a packet is verified whose reports a signed checkpoint covers, all of them.
+        request_body: The original Decision Request. Default: the packet's own `input`.
+        untrusted_key: A PEM key that came with the packet. It helps to find the cause if no trusted key is known, and
+            never makes a packet verified.
+        checkpoint: A checkpoint of the chain that the verifier kept, and that the packet must agree with.
+        require_signed_reports: Whether a signed checkpoint must cover all reports of a verified packet.
 
     Returns:
-        The result; never raises for what a packet holds.
+        The result. No content of a packet raises an exception.
     """
     result = PacketVerification()
     record: Verification | None = None
@@ -109,7 +109,7 @@ def verify_packet(
     except MaterialRefused as error:
         result.fail(STEPS[0], Fault("material"))
         result.error, result.message = error.code, error.message
-    # Where there is a result for the record, the packet has one.
+    # If the record has a result, the packet has one.
     _conclude(result, record, key_fault, given=request_body is not None)
     if record is not None:
         _say_what_is_left(result, said, required=require_signed_reports)
@@ -117,26 +117,28 @@ def verify_packet(
 
 
 def _check_packet(packet: object, result: PacketVerification) -> TypeGuard[ReadablePacket]:
-    """Step 1; whether the packet can be looked at further."""
+    """Step 1. Whether the other steps can read the packet."""
     step, known = STEPS[0], {**MEMBERS, **OPTIONAL_MEMBERS}
     if not isinstance(packet, dict):
-        return _unreadable(result, "PACKET_INVALID", "The packet is no JSON object; export it again, whole.")
+        return _unreadable(result, "PACKET_INVALID", "The packet is not a JSON object; export it again in full.")
     if missing := sorted(name for name in MEMBERS if name not in packet):
         return _unreadable(result, "PACKET_INCOMPLETE", incomplete(packet, missing, "Decision Packet"))
     if mistyped := [name for name in packet if name in known and not isinstance(packet[name], known[name])]:
         return _unreadable(
             result,
             "PACKET_INVALID",
-            f"These members have a type that no packet gives them: {', '.join(mistyped)}.",
+            f"These fields have the wrong type: {', '.join(mistyped)}.",
         )
     if long := [name for name, _ in COLLECTIONS if len(packet[name]) > MAX_ITEMS]:
         return _unreadable(
-            result, "PACKET_INVALID", f"No packet holds more than {MAX_ITEMS} of a kind, as {', '.join(long)} does."
+            result,
+            "PACKET_INVALID",
+            f"A packet has at most {MAX_ITEMS} of a kind; this one has more {', '.join(long)}.",
         )
     patterns = packet.get("policy_intelligence", {}).get("patterns")
     if isinstance(patterns, list) and len(patterns) > MAX_PATTERNS:
         return _unreadable(
-            result, "PACKET_INVALID", f"No packet holds more than {MAX_PATTERNS} patterns, as this does."
+            result, "PACKET_INVALID", f"A packet has at most {MAX_PATTERNS} patterns; this one has more."
         )
     result.checks["members"] = True
     result.note_unknown("unknown_members", "", packet.keys() - known.keys())
@@ -162,7 +164,7 @@ def _check_record(
     result.key_source = found.key_source
     of_record = [f"decision_record.{name}" for name in found.unknown]
     result.unknown += of_record[: MAX_UNKNOWN - len(result.unknown)]
-    # What was erased fails no check, and can still leave the record short of verified.
+    # Erased parts fail no check, but the record may still not be verified.
     result.steps[step].holds = found.verified or None
     for name, holds in found.checks.items():
         if holds is False:
@@ -188,7 +190,7 @@ _CITED: Final[tuple[Literal["decision_id", "record_hash", "receipt_hash"], ...]]
 
 
 def _check_cited(result: PacketVerification, packet: ReadablePacket, record: ReadableRecord) -> None:
-    """Step 2: what the packet repeats of the record, and its request."""
+    """Step 2: the fields of the record that the packet repeats, and its request."""
     for name in _CITED:
         result.examine(STEPS[1], name, differing(name, record[name], packet[name]))
     if "input" in packet:
@@ -196,7 +198,7 @@ def _check_cited(result: PacketVerification, packet: ReadablePacket, record: Rea
 
 
 def _input_faults(input_: Json, record: ReadableRecord) -> Iterator[Fault]:
-    """What is wrong with a packet's `input`: null stands only where the record says that it was erased."""
+    """The faults of a packet's `input`: it may be null only if the record says that it was erased."""
     if input_ is not None:
         yield from differing("input", record["input_hash"], content_hash(input_material(input_)))
     elif "input" not in erased_members(record):
@@ -206,7 +208,7 @@ def _input_faults(input_: Json, record: ReadableRecord) -> Iterator[Fault]:
 def _check_reports(
     result: PacketVerification, packet: ReadablePacket, record: ReadableRecord, resolution: Resolution | None
 ) -> Readable:
-    """Step 3; the reports that step 4 can look at."""
+    """Step 3. Returns the reports that step 4 can read."""
     step, granted_at = STEPS[2], granted_position(resolution)
     readable: Readable = {}
     taken: set[int | str] = set()
@@ -256,7 +258,7 @@ def _collection_faults(
 
 
 def _check_intelligence(result: PacketVerification, packet: ReadablePacket, record: ReadableRecord) -> None:
-    """Step 4: what is said about the policy."""
+    """Step 4: the reports about the policy."""
     step, said = STEPS[3], packet.get("policy_intelligence")
     if said is None:
         result.checks["policy_intelligence"] = None
@@ -308,9 +310,9 @@ def _hash_without(document: JsonObject, hash_member: str) -> str:
 def _conclude(
     result: PacketVerification, record: Verification | None, key_fault: tuple[str, str] | None, *, given: bool
 ) -> None:
-    """Says what the checks amount to, and the one code that fits best: a change weighs more than a key.
+    """Sums up the checks, and sets the code with the highest priority: changes come before keys.
 
-    `given` is whether the verifier brought the record's request, which the packet then cannot have changed.
+    `given` says whether the verifier gave the record's request. The packet then cannot have changed it.
     """
     result.integrity_valid = record is not None and record.integrity_valid and result.changed == 0
     result.authenticity_valid = record is not None and record.authenticity_valid and result.unauthentic == 0
@@ -337,13 +339,13 @@ def _conclude(
 
 
 def _is_only_of_record(result: PacketVerification, record: Verification) -> bool:
-    """Whether nothing but checks of the record failed."""
+    """Whether only checks of the record failed."""
     failed = sum(holds is False for holds in record.checks.values())
     return result.changed + result.unauthentic == failed
 
 
 def _say_what_is_left(result: PacketVerification, record: Mapping[str, object], *, required: bool) -> None:
-    """Says what a packet that is verified leaves unproven: what was erased, and reports that nothing signed covers."""
+    """Says what a verified packet does not prove: erased parts, and reports that no signed checkpoint covers."""
     if not result.verified:
         return
     told = []
@@ -353,7 +355,7 @@ def _say_what_is_left(result: PacketVerification, record: Mapping[str, object], 
             result.checks["record.erasure"] = True
         told.append(_erasure(erased_members(record), confirmed=confirmed))
     if not result.checks.get("reports_signed"):
-        # It weighs more than an erasure, which the message mentions as well.
+        # It has priority over an erasure, which the message mentions too.
         result.error = "REPORTS_UNSIGNED"
         told.append(_unsigned(result.unsigned))
         result.authenticity_valid = not required
@@ -368,16 +370,16 @@ def _erasure(erased: Collection[str], *, confirmed: bool) -> str:
     told += ", and a retained link confirms it." if confirmed else "; no retained link confirms it."
     if "adapter_facts" not in erased:
         return told
-    return f"{told} Without adapter_facts record_hash cannot be computed again."
+    return f"{told} Without adapter_facts, record_hash cannot be recomputed."
 
 
 def _unsigned(places: Sequence[str]) -> str:
     if not places:
-        return "The record is signed, and no signed checkpoint says whether anything was reported of it."
+        return "The record is signed, but no signed checkpoint shows whether anything was reported about it."
     more = f" and {len(places) - _NAMED_IN_MESSAGE} more" if len(places) > _NAMED_IN_MESSAGE else ""
     return (
-        f"The record is signed, and these reports are not: {', '.join(places[:_NAMED_IN_MESSAGE])}{more}. Nothing but "
-        f"their own hashes, which anybody can make, speaks for them: no signed checkpoint covers their links."
+        f"The record is signed, but these reports are not: {', '.join(places[:_NAMED_IN_MESSAGE])}{more}. Only their "
+        f"own hashes protect them, and anyone can compute those: no signed checkpoint covers their links."
     )
 
 
@@ -389,5 +391,5 @@ def _named(result: PacketVerification) -> str:
     failed = result.changed + result.unauthentic
     if failed == len(named):
         return ", ".join(named)
-    # A part with very many faults was not read to its end.
+    # A part with too many faults was not read to its end.
     return f"{', '.join(named)} and {'at least ' if failed >= MAX_FAILURES else ''}{failed - len(named)} more"

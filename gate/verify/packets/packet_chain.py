@@ -70,7 +70,7 @@ def check_chain(
     """Step 4: the retained links, the reports' places among them, and the packet's own checkpoint.
 
     Returns:
-        Why the checkpoint's key is not trusted, as code and sentence, where it is not.
+        The code and the sentence if the checkpoint's key is not trusted, otherwise None.
     """
     step, sent = STEPS[3], packet.get("audit_chain")
     if sent is None:
@@ -86,7 +86,7 @@ def check_chain(
     links, last = part["retained_links"], part["retained_links"][-1]
     result.examine(step, "audit_chain.retained_links", _link_faults(links, record))
     if not {link["entry_type"] for link in links} <= set(ENTRY_TYPES):
-        # Entries of a type that this release does not know are links like any other; what they mean is not judged.
+        # Links with an unknown entry type are checked like all others; their meaning is not.
         result.checks["audit_chain.entry_types"] = None
     told = {"chain_id": last["chain_id"], "chain_size": last["chain_position"], "merkle_root": last["merkle_root"]}
     for name, value in told.items():
@@ -96,7 +96,7 @@ def check_chain(
     _check_erasure(result, record, links)
     hints = part["verification_hints"]
     guidance = {name: text for name, text in hints.items() if name != "checkpoint"}
-    # Guidance in other words is no fault: nothing vouches for its wording.
+    # Different wording is no fault: nothing authenticates it.
     same = canonical(guidance) == canonical(verification_hints(last["chain_id"]))
     result.checks["audit_chain.verification_hints"] = True if same else None
     if "checkpoint" not in hints:
@@ -123,7 +123,7 @@ def check_kept_checkpoint(
     trust: Trust,
     untrusted_key: str | None,
 ) -> tuple[str, str] | None:
-    """Step 4: the checkpoint that the verifier kept; returns as `check_chain`."""
+    """Step 4: the checkpoint that the verifier kept. Returns the same as `check_chain`."""
     place, part = "checkpoint", packet.get("audit_chain")
     if not _examine_checkpoint(document, result, place):
         return None
@@ -135,32 +135,32 @@ def check_kept_checkpoint(
     key_fault = _check_seen(result, place, document, seen, trust, untrusted_key)
     if seen is not None:
         return key_fault
-    # Who gives a checkpoint wants to know that the packet agrees with it. Otherwise whoever moves the links to other
-    # positions, or cuts them off before the checkpoint's, would be rid of it.
+    # A verifier with a checkpoint wants to know that the packet agrees with it. An attacker must not be able to avoid
+    # the comparison by moving the links to other positions, or by cutting them off before the checkpoint.
     result.fail(STEPS[3], Fault(f"{place}.chain_id" if foreign else f"{place}.chain"), authenticity=True)
     return key_fault or (_foreign(document, links) if foreign else _not_comparable(document, links))
 
 
 def _foreign(document: Checkpoint, links: list[Link]) -> tuple[str, str]:
     return "CHECKPOINT_FOREIGN", (
-        f"The checkpoint is of {document['chain_id']}, and the packet says that it is of {links[0]['chain_id']}; give "
-        f"a checkpoint of that chain. A packet that should be of the checkpoint's chain was changed."
+        f"The checkpoint is of {document['chain_id']}, but the packet says that it is of {links[0]['chain_id']}; give "
+        f"a checkpoint of that chain. If the packet should be of the checkpoint's chain, somebody changed it."
     )
 
 
 def _not_comparable(document: Checkpoint, links: list[Link]) -> tuple[str, str]:
     held = f"links {links[0]['chain_position']} to {links[-1]['chain_position']}" if links else "no links"
     return "CHECKPOINT_NOT_COMPARABLE", (
-        f"The checkpoint saw the link at position {document['chain_size']}, and the packet holds {held}, so that it is "
-        f"not known to agree; export it again with a chain_limit that reaches the checkpoint, or give a later one."
+        f"The checkpoint covers the link at position {document['chain_size']}, but the packet has {held}, so they "
+        f"cannot be compared; export it again with a chain_limit that reaches the checkpoint, or give a later one."
     )
 
 
 def check_signed(result: PacketVerification, packet: ReadablePacket, readable: Readable) -> None:
-    """Step 4, at its end: whether a checkpoint that a trusted key signed covers every report, and what links tell of.
+    """Step 4, at its end: whether a trusted signed checkpoint covers every report and the retained links.
 
-    The record has a signature of its own; its reports are signed through the links that lead to a checkpoint. Links
-    that lead to none were made by anybody, and confirm nothing.
+    The record has its own signature. Its reports are signed only through the links that lead to a checkpoint. Anybody
+    can make other links, so they confirm nothing.
     """
     unlinked = set(result.unlinked)
     for collection, reports in readable.items():
@@ -183,7 +183,7 @@ def _leave_open(result: PacketVerification, name: str) -> None:
 
 
 def _trust_in(document: Checkpoint, record: ReadableRecord, trust: Trust) -> Trust:
-    """What to trust for a checkpoint: a single key without an id is the record's, and keys are rotated in between."""
+    """The trust for a checkpoint. A single key without an id is the record's key, which may have been rotated since."""
     another = document["key_id"] != record.get("receipt_key_id")
     return replace(trust, public_key=None) if trust.public_key is not None and another else trust
 
@@ -201,7 +201,7 @@ def _check_seen(
     trust: Trust,
     untrusted_key: str | None,
 ) -> tuple[str, str] | None:
-    """Checks a checkpoint's signature, and what it saw against the retained link at its size, if that is at hand."""
+    """Checks a checkpoint's signature, and compares it with the retained link at its size, if there is one."""
     step = STEPS[3]
     found = judge_checkpoint(document, trust, untrusted_key)
     result.note(step, f"{place}.signature", found.holds)
@@ -209,7 +209,7 @@ def _check_seen(
     signed = bool(found.holds and found.trusted)
     if link is not None and (signed or place == _CHECKPOINT):
         wrong = contradicts(document, chain.head_of(link))
-        # A packet is held against the checkpoint that was kept; the one that it carries, against the packet.
+        # The packet is compared with a kept checkpoint; its own checkpoint is compared with the packet.
         seen: Mapping[str, object] = document
         held: Mapping[str, object] = link
         by_place = [(name, held[name], seen[name]) for name in wrong]
@@ -224,12 +224,12 @@ def _check_seen(
 
 
 def _read(part: JsonObject) -> ReadableChain:
-    """The chain's part, once `_chain_member_faults` found nothing wrong with its members."""
+    """The chain's part, after `_chain_member_faults` found no fault."""
     return cast("ReadableChain", part)
 
 
 def _chain_member_faults(part: JsonObject) -> Iterator[Fault]:
-    """Members of the chain's part that are missing, of a wrong type or, in links, not those of a link."""
+    """The fields of the chain's part that are missing, of the wrong type, or not those of a link."""
     wrong = [
         name
         for name, type_ in _CHAIN_MEMBERS.items()
@@ -256,7 +256,7 @@ def _is_link(link: object) -> TypeGuard[Link]:
 
 
 def _link_faults(links: list[Link], record: ReadableRecord) -> Iterator[Fault]:
-    """What is wrong with retained links: the first is the decision's own, and each follows from the one before it."""
+    """The faults of the retained links: the first must be the decision's, and each must follow from the one before."""
     where, first = "audit_chain.retained_links", links[0]
     yield from differing(f"{where}[0].audit_chain", record.get("audit_chain"), chain.record_link(first))
     entry = link_material(record)
@@ -266,7 +266,7 @@ def _link_faults(links: list[Link], record: ReadableRecord) -> Iterator[Fault]:
         # Members of these types are plain.
         expected = chain.append(head, chain.entry_of(link), plain=True)
         yield from _other_members(f"{where}[{index}]", expected, link, expected)
-        # From the link itself, not from the expected one, so that one wrong link makes no later one wrong.
+        # From the link itself, not from the expected one, so that one wrong link does not make later ones wrong.
         head = chain.head_of(link)
 
 
@@ -277,7 +277,7 @@ def _made_of(entry: chain.Entry) -> dict[str, object]:
 def _other_members(
     place: str, expected: Mapping[str, object], actual: Mapping[str, object], names: Iterable[str]
 ) -> Iterator[Fault]:
-    """A fault for each of the named members, all text, numbers or null, that is another one than expected."""
+    """A fault for each of the named fields (text, number or null) that differs from the expected value."""
     for name in names:
         if expected[name] != actual[name]:
             yield Fault(f"{place}.{name}", expected[name], actual[name], compared=True)
@@ -291,10 +291,10 @@ def _check_places(
     links: list[Link],
     decision_id: str,
 ) -> None:
-    """Whether each report is what its retained link says, and each retained link has its report.
+    """Checks that each report agrees with its retained link, and that each retained link has its report.
 
-    A report whose link is not retained leaves the first at None: nothing but its own hash speaks for it. So it must not
-    stand in for one whose link is: then the second fails.
+    If a report's link is not retained, the first check is None, because only the report's own hash protects it. Such a
+    report must not replace one with a retained link: then the second check fails.
     """
     step = STEPS[3]
     by_position = {link["chain_position"]: link for link in links}
@@ -307,14 +307,14 @@ def _check_places(
     if sound and unlinked:
         result.checks[name] = None
     hidden = hidden_reports(links, kind, decision_id, positions)
-    # A packet holds the newest reports, and at least one where there are any; and an export retains no link of a report
-    # that it leaves out where it shows one whose link it does not retain.
+    # A packet has the newest reports, and at least one if there are any. If an export shows a report without its link,
+    # it retains no link of a report that it omits.
     oldest = min(positions, default=0)
     left_out = hidden if unlinked else [position for position in hidden if position > oldest]
     name = f"{collection}.complete"
     result.examine(step, name, [Fault(name, left_out, [], compared=True)] if left_out else [])
     if hidden and not left_out:
-        # Whether a limit left the older ones out, or somebody else did, cannot be told.
+        # Nobody can tell whether a limit or somebody else omitted the older ones.
         result.checks[name] = None
 
 
@@ -334,7 +334,7 @@ def _place_faults(
 
 
 def _check_erasure(result: PacketVerification, record: ReadableRecord, links: list[Link]) -> None:
-    """Whether an erasure that the record tells of is in the chain, and one of the chain is told of."""
+    """Checks that the record and the chain agree on an erasure of the decision."""
     name = "audit_chain.erasure"
     dates = {
         link["created_at"]

@@ -1,4 +1,4 @@
-"""The resolution of a held decision in a packet: by itself, its signature, and its place among the retained links."""
+"""Verifies the resolution of a held decision in a packet: its fields, its signature, and its place in the chain."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def check_resolution(
     """Step 3: the packet's resolution, and its signature.
 
     Returns:
-        The resolution, or None where the packet has none, or none that can be looked at further; and why its key is
-        not trusted, as code and sentence, where it is not.
+        The resolution, or None if the packet has no readable one; and the code and the sentence if its key is not
+        trusted, otherwise None.
     """
     step, sent = STEPS[2], packet.get("resolution")
     if sent is None:
@@ -44,12 +44,12 @@ def check_resolution(
     resolution = cast("Resolution", sent)
     result.note_unknown(f"{_PLACE}.unknown_members", _PLACE, sent.keys() - REQUIRED.keys() - OPTIONAL.keys())
     result.examine(step, _PLACE, resolution_faults(sent, record, _PLACE))
-    # A single key without an id is the record's, and keys are rotated in between.
+    # A single key without an id is the record's key, which may have been rotated since.
     another = resolution.get("key_id") != record.get("receipt_key_id")
     own = replace(trust, public_key=None) if trust.public_key is not None and another else trust
     found = judge_resolution(resolution, own, untrusted_key)
     if found is None:
-        # Made with receipt signing off, or the signature was taken away; it opens nothing either way.
+        # Receipt signing was off, or somebody removed the signature; it permits nothing either way.
         result.checks[f"{_PLACE}.signature"] = result.checks[f"{_PLACE}.key"] = None
         return resolution, None
     result.note(step, f"{_PLACE}.signature", found.holds)
@@ -58,7 +58,7 @@ def check_resolution(
 
 
 def granted_position(resolution: Resolution | None) -> int | None:
-    """The chain position behind which receipts of a held action are in order; None where no signed grant is there."""
+    """The chain position after which receipts of a held action are approved, or None without a signed grant."""
     if resolution is None or resolution["resolution"] != GRANTED or "signature" not in resolution:
         return None
     return resolution["audit_chain"]["chain_position"]
@@ -67,7 +67,7 @@ def granted_position(resolution: Resolution | None) -> int | None:
 def check_resolution_place(
     result: PacketVerification, packet: ReadablePacket, record: ReadableRecord, resolution: Resolution | None
 ) -> None:
-    """Step 4: the resolution is what its retained link says, and no retained link tells of one that is left out."""
+    """Step 4: the resolution agrees with its retained link, and no retained link shows an omitted resolution."""
     part = packet.get("audit_chain")
     links = part.get("retained_links") if part is not None else None
     if result.checks.get("audit_chain.retained_links") is not True or not isinstance(links, list):
@@ -81,7 +81,7 @@ def check_resolution_place(
         return
     result.examine(STEPS[3], f"{_PLACE}.link", _place_faults(of_decision, record, resolution))
     if resolution is not None and not of_decision:
-        # Its link lies beyond those that the packet retains; its own signature still speaks for it.
+        # Its link is beyond the retained ones; its own signature still protects it.
         result.checks[f"{_PLACE}.link"] = None
 
 

@@ -1,4 +1,4 @@
-"""What the verification of a packet found: its checks, and the specification's four steps."""
+"""The result of verifying a packet: its checks, and the specification's four steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gate.verify.faults import Fault, shown
 from gate.verify.result import Verification, VerificationResult
 
 MAX_FAILURES: Final = 50
-"""How many failures a result names, and after how many of them a part is looked at no further."""
+"""How many failures a result lists at most. After as many failures, the check of a part stops."""
 
 STEPS: Final = ("packet_hash", "decision_record", "execution_and_outcome_hashes", "intelligence_and_chain")
 """The steps of the specification, in its order."""
@@ -23,16 +23,16 @@ COLLECTIONS: Final[tuple[tuple[Collection, Kind], ...]] = (
     ("execution_receipts", EXECUTIONS),
     ("outcome_records", OUTCOMES),
 )
-"""The members of a packet that hold reports, with their kinds."""
+"""The fields of a packet that contain reports, with their kinds."""
 
 
 @dataclass(slots=True)
 class Step:
-    """What one step found.
+    """The result of one step.
 
     Attributes:
-        holds: True it holds, False it does not, None it could not be made.
-        failed: The names of the checks that failed, of the first `MAX_FAILURES` of the packet.
+        holds: True if it holds, False if it fails, None if it was skipped.
+        failed: The names of the failed checks, among the first `MAX_FAILURES` of the packet.
     """
 
     holds: bool | None = None
@@ -40,31 +40,30 @@ class Step:
 
 
 class StepResult(TypedDict):
-    """A step as it is answered."""
+    """The result of a step as services and commands return it."""
 
     holds: bool | None
     failed: list[str]
 
 
 class PacketVerificationResult(VerificationResult):
-    """The verification of a packet as it is answered."""
+    """The result of verifying a packet as services and commands return it."""
 
     steps: dict[str, StepResult]
 
 
 @dataclass(slots=True)
 class PacketVerification(Verification):
-    """What the verification of a packet found: as that of a record, with its steps.
+    """The result of verifying a packet: that of a record, with the four steps.
 
     Attributes:
         steps: The four steps by name.
-        changed: How many checks failed that tell of a change.
-        unauthentic: How many failed that tell of a signature or its key.
-        unlinked: Where the reports stand whose link is not in the packet, so that only their own hash speaks for them.
-        unflagged: Where the receipts stand that lack the flag ACTION_TAKEN_MISMATCH.
-        vouched: The chain position up to which a checkpoint that a trusted key signed saw the retained links; 0 where
-            there is none.
-        unsigned: Where the reports stand that no such checkpoint covers, those in `unlinked` among them.
+        changed: The number of failed checks that show a change.
+        unauthentic: The number of failed checks of signatures and keys.
+        unlinked: The places of reports whose link is not in the packet, so only their own hash protects them.
+        unflagged: The places of receipts that lack the flag `ACTION_TAKEN_MISMATCH`.
+        vouched: The chain position up to which a trusted signed checkpoint covers the retained links; 0 without one.
+        unsigned: The places of reports that no such checkpoint covers, including those in `unlinked`.
     """
 
     steps: dict[str, Step] = field(default_factory=lambda: {name: Step() for name in STEPS})
@@ -83,7 +82,7 @@ class PacketVerification(Verification):
         return {**Verification.to_dict(self), "steps": steps}
 
     def fail(self, step: str, fault: Fault, *, authenticity: bool = False) -> None:
-        """Records that a check failed."""
+        """Adds a failed check."""
         self.unauthentic += authenticity
         self.changed += not authenticity
         self.steps[step].holds = False
@@ -95,7 +94,7 @@ class PacketVerification(Verification):
             self.expected[fault.place], self.actual[fault.place] = shown(fault.expected), shown(fault.actual)
 
     def examine(self, step: str, name: str, faults: Iterable[Fault]) -> bool:
-        """Records the first faults of one part, and under its name whether it has none, which it returns."""
+        """Adds the first faults of one part, and a check with its name. Returns whether it has no fault."""
         before = self.changed
         for fault in itertools.islice(faults, MAX_FAILURES):
             self.fail(step, fault)
@@ -105,32 +104,32 @@ class PacketVerification(Verification):
         return sound
 
     def note(self, step: str, name: str, holds: bool | None) -> None:
-        """Records a check about authenticity, which is None where it could not be made."""
+        """Adds a check of a signature or key, which is None if it was skipped."""
         if holds is False:
             self.fail(step, Fault(name), authenticity=True)
         else:
             self.checks[name] = holds
 
     def note_unlinked(self, place: str) -> None:
-        """Records that the link of a report is not in the packet."""
+        """Adds a check that says that the link of a report is not in the packet."""
         self.unlinked.append(place)
         self.checks[unlinked_check(place)] = None
 
     def note_unflagged(self, place: str) -> None:
-        """Records that a receipt lacks the flag ACTION_TAKEN_MISMATCH, which earlier releases did not set."""
+        """Adds a check that says that a receipt lacks the flag `ACTION_TAKEN_MISMATCH`, as in earlier releases."""
         self.unflagged.append(place)
         self.checks[flags_check(place)] = None
 
     def note_unbound(self, place: str) -> None:
-        """Records a member of a report that only the request of the report binds, which no packet holds."""
+        """Adds a check for a field that only the hash of the report's request covers, which no packet contains."""
         self.checks[place] = None
 
 
 def unlinked_check(place: str) -> str:
-    """The name of the check, always None, that tells of a report whose link is not in the packet."""
+    """The name of the check, always None, for a report whose link is not in the packet."""
     return f"{place}.audit_chain.link"
 
 
 def flags_check(place: str) -> str:
-    """The name of the check of a receipt's flags: None or False where they are not those that follow."""
+    """The name of the check of a receipt's flags, which is None or False if they do not follow from the receipt."""
     return f"{place}.flags"

@@ -14,7 +14,7 @@ from tests.support.advice import NAMESAKE, Advice
 from tests.support.command_line import run_gate
 from tests.workbench.support import Shared, advised
 
-TOLD = "ADVISORY: a model answered a question. Whatever its verdict, this authorizes nothing."
+TOLD = "ADVISORY: a model gave this answer. It authorizes nothing, with any verdict."
 
 
 @dataclass
@@ -77,7 +77,7 @@ def test_a_packet_that_is_given_for_a_record_gets_the_command_and_no_list_of_its
     told = run_gate("verify", kept.file(packet), "--home", kept.home)
     assert told.returncode == 1
     assert told.stdout == (
-        "NOT VERIFIED: This is a Decision Packet and not a Decision Record; use `gate verify-packet` or POST "
+        "NOT VERIFIED: This is a Decision Packet, not a Decision Record; use `gate verify-packet` or POST "
         "/api/decision/packet/verify. (RECORD_INCOMPLETE)\n"
     )
 

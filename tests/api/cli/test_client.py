@@ -797,7 +797,7 @@ class TestTheStore:
         make(shop.store)
         with Path(f"{shop.store}.lock").open() as lock:
             flock(lock, LOCK_EX)
-            assert "another process holds it" in refused(shop.gate(*command), "INTENTS_UNAVAILABLE")
+            assert "another process has locked it" in refused(shop.gate(*command), "INTENTS_UNAVAILABLE")
 
 
 def make(store: Path) -> None:
@@ -810,7 +810,7 @@ def held(shop: Shop) -> str:
     """An intent that waits for a review."""
     with shop.client() as client:
         guard = shop.guard(client, new_order(), REVIEWED)
-        with pytest.raises(Exception, match="asks for a review"), guard:
+        with pytest.raises(Exception, match="requires a review"), guard:
             pytest.fail("it began")
     return guard.intent_id
 

@@ -897,16 +897,16 @@ class TestVerifyPacket:
     @pytest.mark.parametrize(
         ("command", "document", "told"),
         [
-            ("verify-packet", "record", "This is a Decision Record and not a Decision Packet; use `gate verify` or"),
-            ("verify", "packet", "This is a Decision Packet and not a Decision Record; use `gate verify-packet` or"),
+            ("verify-packet", "record", "This is a Decision Record, not a Decision Packet; use `gate verify` or"),
+            ("verify", "packet", "This is a Decision Packet, not a Decision Record; use `gate verify-packet` or"),
             (
                 "verify-packet",
                 "wrapped_record",
-                "This is a Decision Record and not a Decision Packet; use `gate verify`",
+                "This is a Decision Record, not a Decision Packet; use `gate verify`",
             ),
-            ("verify", "wrapped", "This is a Decision Packet and not a Decision Record; use `gate verify-packet`"),
-            ("verify", "answer", "This is an answer that tells of an error and not a Decision Record"),
-            ("verify-packet", "answer", "This is an answer that tells of an error and not a Decision Packet"),
+            ("verify", "wrapped", "This is a Decision Packet, not a Decision Record; use `gate verify-packet`"),
+            ("verify", "answer", "This is an error response, not a Decision Record"),
+            ("verify-packet", "answer", "This is an error response, not a Decision Packet"),
             ("verify-packet", "request", "this one lacks decision_id, decision_packet_version, decision_record, "),
         ],
     )
@@ -1102,7 +1102,7 @@ class TestChain:
         checkpoint = tmp_path / "checkpoint.json"
         checkpoint.write_text(json.dumps(document))
         shown = printed(gate("chain", "check", "--checkpoint", str(checkpoint), "--json"), code=1)
-        faults = {"issued_at": "no timestamp", "key_id": "is not a receipt key of this instance"}
+        faults = {"issued_at": "not a timestamp", "key_id": "is not a receipt key of this instance"}
         assert faults.get(name, "signature is not valid") in shown["chains"][-1]["reason"]
 
     def test_a_dead_key_speaks_for_no_checkpoint(self, gate: Gate, made: dict[str, Any], tmp_path: Path) -> None:
@@ -1480,8 +1480,11 @@ def test_a_file_that_is_no_database_is_named(gate: Gate, tmp_path: Path, made: d
     )
     done = gate("status", "--database-url", f"sqlite:///{tmp_path / 'notes.txt'}")
     assert done.returncode == 2
-    told = "is not a SQLite database. Give the path of the ledger's own file. (LEDGER_SCHEMA_UNFIT)"
-    assert done.stderr == f"gate: {tmp_path / 'notes.txt'} {told}\n"
+    assert (
+        done.stderr
+        == f"gate: {tmp_path / 'notes.txt'} is not a SQLite database. Give the path of the ledger's own file. "
+        "(LEDGER_SCHEMA_UNFIT)\n"
+    )
 
 
 @pytest.mark.parametrize("host", ["1.2.3.4", "nohost.invalid"])

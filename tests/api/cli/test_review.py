@@ -122,7 +122,7 @@ def test_a_held_decision_is_listed_shown_and_granted_by_an_approver(gate: Gate, 
     assert "The rulebook sends the case to route_to_owner, the action of its outcome;" in shown
     assert "Held for desk, until " in shown
     assert "the fact is 40" in shown
-    assert "The action that was asked for waits until somebody grants it." in shown
+    assert "The proposed action waits until somebody grants it." in shown
     assert "do not perform it" not in shown
     token = ("--token-file", str(home.parent / "maya.token"))
     told = ("--note", "Agreed with sales.", "--evidence", "ticket-1", "--record-hash", record["record_hash"])
@@ -164,7 +164,7 @@ def test_who_rotates_or_compromises_a_signing_key_reads_that_grants_are_open(
     assert said.startswith(f"2 unused grants of held actions are open until {until} UTC at the latest. ")
     assert said.endswith("those actions then need a new review.\n")
     shown = gate("show", granted[0]["decision_id"], "--scope", "acme").stdout
-    assert f"WARNING: The key {granted[0]['key_id']} was retired after it signed the grant, so that" in shown
+    assert f"WARNING: The key {granted[0]['key_id']} was retired after it signed the grant, so" in shown
     assert "The caller may act before" not in shown
     # The key before: the grants that the active one made are open, save those whose record the old one signed.
     assert changed("compromise", granted[0]["key_id"], "--yes") == (
@@ -188,8 +188,8 @@ def test_where_the_key_of_the_record_is_compromised_a_grant_is_said_to_open_noth
     assert "The caller may act before" in gate("grant", before, "--scope", "acme", *token).stdout
     key_id = records[0]["receipt_key_id"]
     shut = (
-        f"WARNING: The key {key_id} is compromised, and it signed the record, so that a grant opens nothing. The "
-        f"caller has to ask anew, with another `intent`."
+        f"WARNING: The key {key_id} is compromised, and it signed the record, so a grant permits nothing. The "
+        f"caller must ask again with a different `intent`."
     )
     assert shut not in gate("show", held, "--scope", "acme").stdout
     assert run_gate("signing-keys", "compromise", key_id, "--yes", "--home", str(home)).returncode == 0
@@ -288,7 +288,7 @@ def test_receipts_that_break_a_grant_are_told_though_its_state_is_executed(gate:
     ) in shown
     assert f"Read it: GET /api/decision/{late}/executions." in shown
     shown = gate("show", other, "--scope", "acme").stdout
-    assert 'WARNING: A receipt names another action than the granted one: "delete_the_deal".' in shown
+    assert 'WARNING: A receipt states a different action from the granted one: "delete_the_deal".' in shown
     assert "more than 5 minutes" not in shown
 
 

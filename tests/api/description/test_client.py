@@ -99,7 +99,7 @@ def test_an_operation_becomes_a_function(load: Load) -> None:
 
 
 def test_a_word_that_leads_to_another_endpoint_is_no_id(load: Load) -> None:
-    with pytest.raises(RequestRefused, match="'sorted' is not an id of a shelf but the name of another endpoint"):
+    with pytest.raises(RequestRefused, match="'sorted' is the name of another endpoint, not the id of a shelf"):
         load("operations.py").get_shelf("sorted")
 
 

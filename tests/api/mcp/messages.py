@@ -59,7 +59,7 @@ def call(client: FlaskClient, key: str, name: str, arguments: Any, *, refused: b
     text = result["content"][0]["text"]
     assert json.loads(text.partition("\n")[2] if refused else text) == structured
     if refused:
-        assert text.startswith("This is an error and no approval: do not act on it. ")
+        assert text.startswith("This is an error, not an approval: do not act on it. ")
         assert not {"verdict", "application_verdict", "decision"} & structured.keys()
     return structured
 

@@ -20,14 +20,14 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
     "multi": {"mode": "multi", "question": "Which remedy?", "context": {**TARGET, "options": OPTIONS}},
     "runtime": {"mode": "runtime", "question": "Which remedy now?", "context": {**TARGET, "options": OPTIONS}},
 }
-ADVISORY: Final = "The decision is advisory: it authorizes nothing, whatever it says."
+ADVISORY: Final = "The decision is advisory and authorizes nothing."
 REASONS: Final = "The upstream's reasons are in the record's evaluation."
 SCORES: Final = '"refund" 90, "replace" 69.5, "decline" 49'
 
 
 def last(reason_code: str) -> str:
     return (
-        f"The action is hold_for_binding_decision, the reason code {reason_code}. "
+        f"The action is hold_for_binding_decision, and the reason code is {reason_code}. "
         "Do not act on it: an action needs a decision in mode rulebook."
     )
 

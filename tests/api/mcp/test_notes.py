@@ -67,8 +67,8 @@ class TestDecide:
         arguments = self.without_target(target_sytem="crm", target_objectid="deal-1042")
         assert call(client, key, "decide", arguments)["verdict"] == "yes"
         assert notes(client, key, "decide", arguments) == [
-            "context.target_sytem binds nothing; did you mean target_system? "
-            "context.target_objectid binds nothing; did you mean target_object_id?",
+            "context.target_sytem is not part of the action binding; did you mean target_system? "
+            "context.target_objectid is not part of the action binding; did you mean target_object_id?",
             NO_TARGET,
         ]
 

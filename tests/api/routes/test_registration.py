@@ -165,16 +165,16 @@ class TestHints:
         request["context"].pop(meant, None)
         answer = decide(client, key, {**request, "context": {**request["context"], name: "a-1"}})
         assert answer.get_json()["verdict"] == "yes"
-        assert answer.headers[HINT] == f"context.{name} binds nothing; did you mean {meant}?"
+        assert answer.headers[HINT] == f"context.{name} is not part of the action binding; did you mean {meant}?"
 
     def test_every_slip_is_named(self, client: FlaskClient, key: str) -> None:
         context = {"target_sytem": "crm", "target_objectid": "deal-1042", "input": {}, "workfow": "pricing"}
         answer = decide(client, key, sample_request() | {"context": context})
         assert answer.headers[HINT] == (
-            "context.target_sytem binds nothing; did you mean target_system? "
-            "context.target_objectid binds nothing; did you mean target_object_id? "
+            "context.target_sytem is not part of the action binding; did you mean target_system? "
+            "context.target_objectid is not part of the action binding; did you mean target_object_id? "
             "context.input is not read; the facts belong in context.inputs. "
-            "context.workfow is part of the hash alone; did you mean workflow?"
+            "context.workfow is only part of the hash; did you mean workflow?"
         )
 
     def test_facts_at_the_root_are_told_where_they_belong(self, client: FlaskClient, key: str) -> None:

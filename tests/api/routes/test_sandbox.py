@@ -106,7 +106,7 @@ class TestAnswer:
         record = decide(client, key, sample_request(), x_decision_response_view=view).get_json()
         assert answer.keys() == record.keys() - WITHHELD | {"sandbox", "notice"}
         assert (answer["sandbox"], answer["decision_record_version"]) == (True, "decision_sandbox_v1")
-        assert "no Decision Record" in answer["notice"]
+        assert "not a Decision Record" in answer["notice"]
         jsonschema.Draft202012Validator(resources.schema("sandbox-answer")).validate(answer)
 
     @pytest.mark.parametrize("facts", [{"discount_percent": 10, "margin_percent": 22}, {"margin_percent": 1}])
@@ -266,7 +266,7 @@ class TestProof:
             answer = ask(sample_request(), x_decision_response_view=view).get_json()
             found = client.post("/api/decision/verify", json=answer).get_json()
             assert (found["error"], found["verified"]) == ("RECORD_INCOMPLETE", False)
-            assert "an answer of the sandbox" in found["message"]
+            assert "a sandbox response" in found["message"]
 
     def test_its_hashes_hold_under_its_own_version_alone(self, ask: Ask) -> None:
         answer = ask(sample_request()).get_json()

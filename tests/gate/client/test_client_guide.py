@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 import gate.client
+from api.errors import codes
+from docs.tools.reference.http.operations import operations as described
 from gate.client import AsyncClient, Client, Recovery, connection, errors, operations
 from gate.client.client import TIMEOUT, TRIES
 from gate.client.guard.permit import BasePermit
@@ -51,7 +54,7 @@ def test_every_endpoint_has_one_row_and_every_method_too() -> None:
     called = [name for name, operation in OPERATIONS.items() if operation.get("x-client", True)]
     assert sorted(name for name, *_ in endpoints) == sorted(called)
     assert [{anchor} for *_, anchor in endpoints] == [anchors(f"### `{name}`") for name, *_ in endpoints]
-    assert all([page.replace("-", " ").capitalize()] == OPERATIONS[name]["tags"] for name, page, _ in endpoints)
+    assert all(f"{page}.md" == described()[name].page for name, page, _ in endpoints)
     assert sorted(method.partition("(")[0] for _, cell, _ in LISTED for method in words(cell)) == sorted(METHODS)
 
 
@@ -123,10 +126,29 @@ def test_the_guide_of_the_guard_names_what_a_permit_takes() -> None:
 def test_the_guide_of_the_guard_has_every_error_and_every_answer_of_a_hook() -> None:
     listed = {name for row in rows(section(GUARD_ERRORS, "# Guard errors")) for name in words(row[0])}
     own = defined(errors.NotPermitted) | {"StoreUnavailable"}
-    assert listed == own - {"NotPermitted"} | {"RequestRefused", "MaterialRefused", "OperatorError"}
+    assert listed == own - {"NotPermitted"} | {"RequestRefused", "MaterialRefused", "OperatorError", "GateError"}
     answers = {name for row in rows(section(RECOVERY, "## Write a recovery hook")) for name in words(row[0])}
     assert answers == set(Recovery.__members__)
     assert listed | {"FieldError", "GateError"} <= set(gate.client.__all__)
+
+
+def test_the_catalogue_of_the_guard_has_every_code_that_the_client_raises_and_no_other() -> None:
+    told = {code for row in rows(section(GUARD_ERRORS, "# Guard errors")) for code in words(row[1])}
+    raised = set(raised_codes(ROOT / "gate" / "client"))
+    # The service's codes are passed on. A family of them ends in dots.
+    passed_on = codes().keys()
+    assert raised <= told
+    assert {code for code in told - raised if not code.endswith("...")} <= passed_on
+
+
+def raised_codes(folder: Path) -> Iterator[str]:
+    """The codes with which the sources in a folder construct errors."""
+    for file in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+                kind, code = getattr(gate.client, node.func.id, None), node.args[0]
+                if isinstance(kind, type) and issubclass(kind, GateError) and isinstance(code, ast.Constant):
+                    yield str(code.value)
 
 
 PROGRAMS: Final = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs" / "examples").glob("*.py")]

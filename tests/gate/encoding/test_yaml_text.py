@@ -59,7 +59,7 @@ def test_what_json_cannot_hold_is_refused_with_its_line(case: Any) -> None:
         (b"", "It is empty."),
         (b"# only a comment", "It is empty."),
         (b"a: \xff", "It is not valid UTF-8."),
-        (b"x" * (MAX_YAML + 1), f"a YAML file may take {MAX_YAML}"),
+        (b"x" * (MAX_YAML + 1), f"a YAML file may have {MAX_YAML}"),
         (b"[" * 20_000, "nests deeper than 32"),
         (b"- " * 20_000, "nests deeper than 32"),
         (b"[" + b"1," * 200 + b"1]", "more than 100 values"),

@@ -101,7 +101,7 @@ ISOLATION: Final = '["clock_stopped", "network_namespace"]'
         ('personal_fields = ["a", ["b"], ["c"]]', "contains a list, but must be a list of strings", FIELDS),
         ("lake = 5", "must be the path of a directory", '"/srv/gate/lake"'),
         ("database_url = 5", "must be the address of a ledger", '"postgresql://gate@db.example.com/gate"'),
-        ('log_level = "debug"', "must be info, warning or error", '"warning"'),
+        ('log_level = "debug"', "must be info, warning, or error", '"warning"'),
         ('receipt_signing = "rsa"', "must be ed25519, hmac-sha256 or off", '"ed25519"'),
     ],
 )
@@ -120,7 +120,7 @@ def test_a_setting_in_the_file_is_told_what_it_takes(home: Path, text: str, wron
         ("ADAPTER_ISOLATION", '"seccomp"', "is a string, but must be a list of strings", f"'{ISOLATION}'"),
         ("PERSONAL_FIELDS", "null", "is null, but must be a list of strings", f"'{FIELDS}'"),
         ("PERSONAL_FIELDS", "[null, 1]", "contains null, but must be a list of strings", f"'{FIELDS}'"),
-        ("LOG_LEVEL", "debug", "must be info, warning or error", "warning"),
+        ("LOG_LEVEL", "debug", "must be info, warning, or error", "warning"),
     ],
 )
 def test_a_setting_in_the_environment_is_told_what_it_takes(

@@ -190,7 +190,7 @@ def test_a_time_that_was_added_to_an_outcome_is_found(told: Told) -> None:
     finding = told.finding()
     assert finding is not None
     assert finding.position == 3
-    assert "its request is not kept" in str(finding)
+    assert "its request is not stored" in str(finding)
 
 
 def test_erasing_a_decision_erases_when_it_and_its_outcomes_came_about(told: Told) -> None:

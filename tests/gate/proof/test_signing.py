@@ -182,7 +182,7 @@ def test_a_registry_is_published_and_read_back() -> None:
         ({"key_id": 7}, "lacks"),
         ({"algorithm": "rsa"}, "unknown algorithm"),
         ({"status": "fine"}, "unknown algorithm or status"),
-        ({"status": "retired"}, "receipt_test is retired without not_after"),
+        ({"status": "retired"}, "receipt_test is retired but has no not_after"),
         ({"not_before": "yesterday"}, "dates"),
         ({"not_before": "0001-01-01T00:00:00+23:59"}, "dates"),
         ({"not_before": "2026-01-01T00:00:00.000"}, "dates"),

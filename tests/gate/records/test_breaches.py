@@ -66,7 +66,7 @@ def test_a_receipt_is_late_when_it_is_dated_more_than_five_minutes_after_the_gra
 def test_a_receipt_that_names_another_action_is_told_with_its_name() -> None:
     other = receipt(-3, None, "executed", ACTION_TAKEN_MISMATCH)
     (told,) = breaches([other, receipt(-4)], ENDS)
-    assert told.startswith('A receipt names another action than the granted one: "refund ')
+    assert told.startswith('A receipt states a different action from the granted one: "refund ')
     assert breaches([receipt(-3, None, "skipped", ACTION_TAKEN_MISMATCH)], ENDS) == []
     assert breaches([receipt(6.5, None, "executed", ACTION_TAKEN_MISMATCH)], ENDS) == [LATE, told]
 

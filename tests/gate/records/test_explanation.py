@@ -62,7 +62,7 @@ def test_of_a_held_case_the_action_is_said_to_be_the_outcomes() -> None:
         "The rulebook sends the case to route_to_owner, the action of its outcome; the reason code is NO_RULE_MATCHED."
     )
     assert sentences[-1].startswith(told)
-    assert explained()["sentences"][-1].startswith("The action is approve_discount, the reason code ")
+    assert explained()["sentences"][-1].startswith("The action is approve_discount, and the reason code is ")
 
 
 def test_an_erased_evaluation_is_said_to_be_erased() -> None:

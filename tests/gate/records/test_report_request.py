@@ -103,7 +103,7 @@ def test_an_empty_part_of_what_was_mapped_is_refused_and_the_reason_told() -> No
         check_request(KIND["crm-sync"], {**REPORTS["crm-sync"], "mapped_fields": fields})
     (error,) = refused.value.errors
     assert (error.field, error.code) == ("mapped_fields.deal.notes[1]", "empty")
-    assert "hash would not bind it" in error.message
+    assert "hash does not cover empty values" in error.message
     assert "leave it out" in error.message
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gate.encoding import resources
-from gate.rulebooks.codes import ERRORS, FINDINGS, WARNINGS
+from gate.rulebooks.codes import CASE_WARNINGS, ERRORS, FINDINGS, WARNINGS
 
 
 def constants(of: str, argument: int, *files: str) -> set[str]:
@@ -34,16 +34,20 @@ def test_every_warning_is_explained() -> None:
     assert constants("FieldError", 1, "rulebooks/advice.py") | {"never_holds", "always_holds"} == set(WARNINGS)
 
 
+def test_every_warning_about_cases_is_explained() -> None:
+    assert constants("FieldError", 1, "rulebooks/testing/advice.py") == set(CASE_WARNINGS)
+
+
 def test_every_finding_is_explained() -> None:
     found = constants("Finding", 0, "rulebooks/analysis")
     assert found | {"test_always_true", "test_always_false"} == set(FINDINGS)
 
 
 def test_every_code_of_the_checks_of_a_rulebook_is_explained() -> None:
-    assert constants("FieldError", 1, "rulebooks/rulebook.py") <= set(ERRORS)
+    assert constants("FieldError", 1, "rulebooks/rulebook.py", "rulebooks/authoring.py") <= set(ERRORS)
 
 
-@pytest.mark.parametrize("code", [*ERRORS.values(), *WARNINGS.values(), *FINDINGS.values()])
+@pytest.mark.parametrize("code", [*ERRORS.values(), *WARNINGS.values(), *CASE_WARNINGS.values(), *FINDINGS.values()])
 def test_explanations_are_sentences(code: tuple[str, str, str]) -> None:
     assert code[0].endswith(".")
     assert all(part == "" or part.endswith(".") for part in code)

@@ -72,19 +72,19 @@ def test_what_was_rehearsed_is_imported_and_its_file_is_gone(
     assert found.history_hash in told["parts"]["histories"]
     assert left(uploads) == []
     # As often as somebody presses the button.
-    assert "rehearse the file first" in page.act("import_history", history="sent")["fault"]
+    assert "Rehearse the file first" in page.act("import_history", history="sent")["fault"]
     upkeep.remove(lake, acme.scope_id, "acme", "sent")
 
 
 def test_nothing_is_imported_that_was_not_rehearsed(site: Site, acme: Scope, page: Channel) -> None:
-    assert "choose it again" in page.act("rehearse_history", name="mine", map=MAP)["fault"]
+    assert "Choose it again" in page.act("rehearse_history", name="mine", map=MAP)["fault"]
     send(page, CONTENT)
-    assert "rehearse the file first" in page.act("import_history", history="mine")["fault"]
+    assert "Rehearse the file first" in page.act("import_history", history="mine")["fault"]
     assert "parts" in page.act("rehearse_history", name="mine", map=MAP)
-    assert "rehearse the file first" in page.act("import_history", history="yours")["fault"]
+    assert "Rehearse the file first" in page.act("import_history", history="yours")["fault"]
     # Another file in its place.
     send(page, CONTENT[:-1])
-    assert "rehearse the file first" in page.act("import_history", history="mine")["fault"]
+    assert "Rehearse the file first" in page.act("import_history", history="mine")["fault"]
     assert sets.names_of(site.instance.settings.lake_directory, acme.scope_id) == []
 
 
@@ -110,7 +110,7 @@ def test_refused_rows_are_shown_as_text_with_their_reasons(page: Channel) -> Non
 def test_a_file_without_rows_has_nothing_to_import(site: Site, acme: Scope, page: Channel) -> None:
     send(page, CONTENT.splitlines(keepends=True)[0])
     shown = page.act("rehearse_history", name="none", map=MAP)["parts"]["rehearsal"]
-    assert "There are no rows in the file, so there is nothing to import." in shown
+    assert "The file has no rows, so there is nothing to import." in shown
     assert "<button" not in shown
     assert "there are none" in page.act("import_history", history="none")["fault"]
     assert sets.names_of(site.instance.settings.lake_directory, acme.scope_id) == []
@@ -137,12 +137,12 @@ def test_a_message_names_the_file_and_not_where_it_lies(page: Channel, uploads: 
 
 @pytest.mark.parametrize("piece", ["no base64", "YQ", "\u00e9"])
 def test_a_piece_that_is_none_is_refused(page: Channel, piece: str) -> None:
-    assert "load the page again" in page.act("send_file", file="a.csv", size=1, at=0, piece=piece)["fault"]
+    assert "Load the page again" in page.act("send_file", file="a.csv", size=1, at=0, piece=piece)["fault"]
 
 
 def test_a_file_in_pieces_that_do_not_fit_is_refused_and_gone(page: Channel, uploads: Path) -> None:
     send(page, b"abc")
-    assert "send it again" in page.act("send_file", file="a.csv", size=9, at=2, piece="YQ==")["fault"]
+    assert "Send the file again" in page.act("send_file", file="a.csv", size=9, at=2, piece="YQ==")["fault"]
     assert left(uploads) == []
 
 
@@ -164,4 +164,4 @@ def test_a_file_goes_with_the_page_it_was_sent_from(site: Site, uploads: Path) -
         channel.go("/drafts?scope=acme")
         channel.act("cancel", work="findings")
         assert left(uploads) == []
-        assert "choose it again" in channel.act("rehearse_history", name="mine", map=MAP)["fault"]
+        assert "Choose it again" in channel.act("rehearse_history", name="mine", map=MAP)["fault"]

@@ -158,7 +158,7 @@ def test_the_metric_of_a_what_if_is_in_the_address_and_stays_with_its_filters(wi
     expect(page).to_have_url(re.compile("metric=refund_eur"))
     # The page stays as it is, with the fact that was changed.
     assert page.get_by_label("amount is").input_value() == "absent"
-    page.get_by_label("Only decisions that were").select_option("yes")
+    page.get_by_label("Only decisions with verdict").select_option("yes")
     window.shows("verdict=yes")
     window.settle()
     assert "metric=refund_eur+%26+more" in page.url
@@ -223,7 +223,7 @@ def test_the_keyboard_alone_is_enough(window: Window) -> None:
     assert window.focused() == "a: Skip to the page"
     page.keyboard.press("Enter")
     assert window.focused().startswith("main")
-    tab_to(window, "^a: Look")
+    tab_to(window, "^a: Open")
     window.go(f"/decisions?{POLICY}")
     tab_to(window, "^a: Overview$")
     tab_to(window, "^a: Held$")
@@ -263,10 +263,10 @@ def test_a_file_is_rehearsed_and_imported(chromium: Browser, shown: Demo, width:
     page.get_by_label("File").set_input_files(HISTORY / "refunds.csv")
     page.get_by_label("Map").fill((HISTORY / "refunds.map.yaml").read_text(encoding="utf-8"))
     page.get_by_role("button", name="Rehearse").click()
-    expect(page.get_by_role("heading", name="What was understood")).to_be_visible()
+    expect(page.get_by_role("heading", name="How the file was read")).to_be_visible()
     assert window.violations() == []
     page.get_by_role("button", name=f"as {history}").click()
-    imported = page.get_by_text(f"Imported the history {history}")
+    imported = page.get_by_text(f"rows into the history {history}")
     expect(imported).to_be_visible()
     expect(imported).to_have_class("notice good")
     assert window.violations() == []
@@ -275,7 +275,7 @@ def test_a_file_is_rehearsed_and_imported(chromium: Browser, shown: Demo, width:
     assert window.violations() == []
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width
     # What comes of it is there before any fact is changed, and after one was.
-    window.follow(page.get_by_role("link", name="What would a registered version decide of these cases?"))
+    window.follow(page.get_by_role("link", name="What would a registered version decide in these cases?"))
     expect(page.locator("#part-many")).to_contain_text("of 240 imported cases would get another verdict")
     assert f"Imported cases of {history}: not in the chain." in page.locator("main").inner_text()
     page.get_by_label("fraud_flag is").select_option("value")
@@ -352,7 +352,7 @@ def test_a_lost_connection_is_said_with_the_way_out(chromium: Browser, decided: 
     with served(decided.instance) as other:
         window = Window(chromium, other.url)
         window.sign_in("ana", PASSWORD)
-    expect(window.page.locator("#progress")).to_contain_text("The connection to the server is lost.")
+    expect(window.page.locator("#progress")).to_contain_text("The connection to the server was lost.")
     expect(window.page.get_by_role("link", name="Load the page again")).to_be_visible()
     window.close()
 

@@ -84,13 +84,13 @@ def test_an_approver_works_through_the_queue_with_the_keyboard_alone(
     keyboard.press("g")
     keyboard.press("Control+Enter")
     dialog = page.locator("dialog")
-    assert "You grant this action: Approve discount on deal-0" in dialog.inner_text()
+    assert "You are about to grant this action: Approve discount on deal-0" in dialog.inner_text()
     keyboard.press("Enter")
-    window.focuses("p: Your answer was not recorded. The review had been answered before.")
+    window.focuses("p: Your answer was not recorded. The review already has an answer.")
     assert window.title().startswith("Refused: Approve discount on deal-0")
     assert page.get_by_role("heading", name="The review was refused by the user ben").is_visible()
     assert page.get_by_role("button", name="Grant").count() == 0
-    assert page.get_by_label("Your note, which was not recorded").input_value() == "jkr agreed"
+    assert page.get_by_label("Your unrecorded note").input_value() == "jkr agreed"
     assert window.violations() == []
     # The next one is granted, and the one behind it follows.
     keyboard.press("Escape")

@@ -157,7 +157,7 @@ def test_the_table_follows_rules_that_come_go_and_change_places(
     priority = page.get_by_label(f"Priority of {kept[0]}", exact=True)
     priority.fill("1")
     priority.press("Enter")
-    has(page, ".act-fault", "Mend the text first.")
+    has(page, ".act-fault", "Fix the text first.")
     operator = page.get_by_label(re.compile("^Operator of ")).first
     before = operator.input_value()
     operator.select_option("exists")
@@ -178,7 +178,7 @@ def test_cells_are_changed_wherever_the_focus_goes_next(
     page.get_by_label("Value of approve_standard_exception").first.click()
     page.keyboard.press("End")
     page.keyboard.type("0")
-    page.get_by_role("heading", name="Its rules").click()
+    page.get_by_role("heading", name="Rules").click()
     # A value that was typed goes before the button that is pressed next.
     has(page, ".cm-content", "value: 150")
     second = page.get_by_label(f"Priority of {RULES[1]}")
@@ -225,13 +225,13 @@ def test_cases_at_the_edges_are_added_one_by_one(
 ) -> None:
     window = open_window("ada")
     page = window.go(f"/cases?scope=acme&id={draft.draft_id}")
-    page.get_by_role("button", name="Propose cases at the edges").click()
+    page.get_by_role("button", name="Suggest edge cases").click()
     page.get_by_role("button", name="Add", exact=True).first.click()
     has(page, "h1", "1 case of prices: it holds")
     # A case of which nothing is expected is refused with what to do.
     page.get_by_role("textbox", name="Name").fill("nothing")
     page.get_by_role("button", name="Add the case").click()
-    has(page, ".act-fault", "Say what you expect")
+    has(page, ".act-fault", "Choose the expected verdict")
     assert len(site.instance.ledger.draft_cases.of(scope.scope_id, draft.draft_id)) == 1
 
 
@@ -248,17 +248,17 @@ def test_the_second_of_two_authors_is_told_and_merges(
     type_at_end_of(ada, "priority: 50", "1")
     has(ada, "#saved", "Saved")
     type_at_end_of(bea, "# The prices.", " By bea.")
-    has(bea, ".conflict", "ada saved this draft meanwhile. They changed other lines than you did.")
+    has(bea, ".conflict", "ada saved this draft in the meantime. You changed different lines.")
     assert "By bea" not in stored(site, scope, draft)
-    bea.get_by_role("button", name="Merge the two").click()
+    bea.get_by_role("button", name="Merge both texts").click()
     has(bea, "#saved", "Saved as revision 2.")
     has(bea, ".cm-content", "priority: 501")
     merged = TEXT.replace("priority: 50", "priority: 501").replace("# The prices.", "# The prices. By bea.")
     assert stored(site, scope, draft) == merged
     # And now the first one, who keeps hers as a draft of its own.
     type_at_end_of(ada, "priority: 501", "2")
-    has(ada, ".conflict", "bea saved this draft meanwhile.")
-    ada.get_by_role("button", name="Keep mine as a draft of its own").click()
+    has(ada, ".conflict", "bea saved this draft in the meantime.")
+    ada.get_by_role("button", name="Save mine as a separate draft").click()
     has(ada, "h1", "prices (fork)")
     assert stored(site, scope, draft) == merged
     texts = {each.name: stored(site, scope, each) for each in site.instance.ledger.drafts.of(scope.scope_id)}
@@ -272,7 +272,7 @@ def test_a_session_that_ends_loses_no_typed_text(
     page = studio(window, draft)
     site.instance.ledger.users.sign_out("ada", utc_now())
     type_at_end_of(page, "# The prices.", " Typed in vain?")
-    has(page, "#saved", "What you typed is kept in this tab.")
+    has(page, "#saved", "This tab keeps your input.")
     assert stored(site, scope, draft) == TEXT
     # Somebody else goes on meanwhile.
     other = site.instance.ledger.drafts
@@ -280,8 +280,8 @@ def test_a_session_that_ends_loses_no_typed_text(
     page.locator("#saved").get_by_role("link", name="Sign in").click()
     window.sign_in("ada", PASSWORD)
     has(page, ".cm-content", "Typed in vain?")
-    has(page, ".conflict", "bea saved this draft meanwhile.")
-    page.get_by_role("button", name="Merge the two").click()
+    has(page, ".conflict", "bea saved this draft in the meantime.")
+    page.get_by_role("button", name="Merge both texts").click()
     has(page, "#saved", "Saved as revision")
     assert stored(site, scope, draft) == TEXT.replace("priority: 50", "priority: 60").replace(
         "# The prices.", "# The prices. Typed in vain?"

@@ -1,18 +1,18 @@
-"""What people do on pages, beside going from one to the other: each act by its name, as a browser asks for it.
+"""The acts of users on pages, except opening another page: each by its name, as a browser requests it.
 
-    talk        messages of a browser and their answers: one act after the other
-    turn        an act of a user in a scope, and what one page of a browser keeps meanwhile
-    routes      which function does which act
-    drafts      drafts come, go and get their names
-    writing     typing in a draft, its table, and what two authors wrote at once
-    trying      the facts at hand: what a draft decides over them
-    examining   the analysis of a draft, and how well its cases test it
-    shown       the parts of the studio that follow from a draft's text
-    migrations  a draft is proved and proposed; it is approved, applied and undone
-    whatif      the facts of a decision, or of a slice of the ledger, changed by levers
-    cases       the cases of a draft
-    reviews     an approver grants or refuses a held action
-    histories   the file of a history is sent, rehearsed and imported
+- `talk`: messages of a browser and their answers: one act after the other
+- `turn`: an act of a user in a scope, and the state that one page of a browser keeps
+- `routes`: which function does which act
+- `drafts`: creates, names, closes, and reopens drafts
+- `writing`: typing in a draft and its table, and merging the texts of two authors
+- `trying`: test facts, and the decision that a draft makes from them
+- `examining`: the analysis of a draft, and how well its cases test it
+- `shown`: the parts of the studio that follow from a draft's text
+- `migrations`: dry runs and proposals; approving, applying, and rolling back
+- `whatif`: the facts of a decision, or of a slice of the ledger, changed by levers
+- `cases`: the cases of a draft
+- `reviews`: an approver grants or refuses a held action
+- `histories`: uploading, rehearsing, and importing the file of a history
 
-Whether a user may do it is for `gate.decisions.drafts`, `migrations` and `resolutions` to say, as on the command line.
+As on the command line, `gate.decisions.drafts`, `migrations`, and `resolutions` check the rights of the user.
 """

@@ -32,14 +32,12 @@ def keep(turn: Turn) -> Answer:
         if (typed := turn.word(name)) is not None:
             expect[name] = [] if typed.strip() == NONE else [each.strip() for each in typed.split(",") if each.strip()]
     if not expect:
-        raise OperatorError(
-            "CASES_INVALID", "Say what you expect: choose a verdict, or fill in one of the fields below."
-        )
+        raise OperatorError("CASES_INVALID", "Choose the expected verdict, or fill in one of the fields below it.")
     case = read_case({"name": turn.text("name").strip(), "facts": facts, "expect": expect})
     turn.store.draft_acts.keep_case(
         turn.scope, turn.who.user, turn.text("draft"), case, instead_of=turn.word("instead_of")
     )
-    return _again(turn, f"Kept the case {case.name}.")
+    return _again(turn, f"Saved the case {case.name}.")
 
 
 def remove(turn: Turn) -> Answer:
@@ -70,7 +68,7 @@ def from_decision(turn: Turn) -> Answer:
         expect = {"verdict": answer["verdict"], "reason_code": answer["reason_code"]}
     case = case_of(turn.rulebook, record, facts, expect, turn.word("name"))
     turn.store.draft_acts.keep_case(turn.scope, turn.who.user, draft_id, case)
-    return _again(turn, f"Kept the case {case.name}.")
+    return _again(turn, f"Saved the case {case.name}.")
 
 
 def _again(turn: Turn, said: str) -> Answer:

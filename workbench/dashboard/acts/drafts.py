@@ -1,4 +1,4 @@
-"""Drafts come, go and get their names."""
+"""Creates, names, closes, and reopens drafts."""
 
 from __future__ import annotations
 

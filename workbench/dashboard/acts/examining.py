@@ -1,4 +1,4 @@
-"""The analysis of a draft, which goes on beside the typing, and how well its cases test it."""
+"""Analyzes a draft while its author types, and measures how well its cases test it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workbench.dashboard.views.drafting.compare import regions
 
 
 def begin(turn: Turn) -> None:
-    """Examines the rulebook of a draft, where that is another than before; what is being examined is ended."""
+    """Examines the rulebook of a draft if it has changed, and ends the previous examination."""
     seat = turn.seat
     rulebook = None if seat.found is None else seat.found.rulebook
     if rulebook is None or rulebook.hash == seat.examined:
@@ -31,7 +31,7 @@ def begin(turn: Turn) -> None:
 
 
 def examine(turn: Turn) -> Answer:
-    """Examines the draft again, such as after it was cancelled: {}."""
+    """Examines the draft again, for example after a canceled examination: {}."""
     turn.seat.examined = None
     begin(turn)
     return {}
@@ -63,7 +63,7 @@ def boundaries(turn: Turn) -> Answer:
     def done(found: JsonObject) -> Answer:
         return {"parts": {"proposed": str(parts.proposed(cast("Any", found["cases"]), turn.text("draft")))}}
 
-    turn.seat.tell({"parts": {"proposed": str(parts.working("Looking for cases at the edges…", "proposed"))}})
+    turn.seat.tell({"parts": {"proposed": str(parts.working("Looking for edge cases…", "proposed"))}})
     go_on(turn, "proposed", "boundaries", {"body": cast("Any", rulebook.body)}, done)
     return {}
 
@@ -105,7 +105,7 @@ def go_on(
     done: Callable[[JsonObject], Answer],
     told: Callable[[JsonObject], None] = lambda progress: None,
 ) -> None:
-    """Has something done beside the acts, and shows it in a part of the page; what was being done for it is ended."""
+    """Starts work next to the acts, and shows its result in a part of the page. Ends earlier work for that part."""
     seat = turn.seat
     if (before := seat.works.get(part)) is not None:
         before.cancel()

@@ -1,7 +1,7 @@
 """A history is imported: its file is sent, rehearsed, and imported once it was.
 
-The pieces of the file are messages of the page as all acts are, so they come from a user who is signed in, over the
-page's own connection, and a message is no larger than it may be.
+The pieces of the file are messages of the page, like all acts. They come from a signed-in user over the page's own
+connection, and each has the size limit of a message.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ _MOST_FAULTS = 5
 
 
 def send(turn: Turn) -> Answer:
-    """Takes a piece of a file: {file, size, at, piece (base64)}; the first one begins the file anew."""
+    """Takes a piece of a file: `{file, size, at, piece}`, the last in `base64`. The first piece starts a file."""
     turn.store.histories.require_import(turn.who.user, turn.scope)
     name, text = turn.text("file"), turn.text("piece")
     at, size = turn.message.get("at"), turn.message.get("size")
     if not isinstance(at, int) or not isinstance(size, int):
-        raise OperatorError("ACT_INVALID", "The page sent no place of a piece; load the page again.")
+        raise OperatorError("ACT_INVALID", "The page did not send the position of a file part. Load the page again.")
     if size > MAX_FILE:
         raise too_large()
     try:
         piece = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise OperatorError("ACT_INVALID", "The page sent no piece that can be read; load the page again.") from error
+        raise OperatorError("ACT_INVALID", "The page sent an unreadable file part. Load the page again.") from error
     if at == 0:
         turn.seat.drop_upload()
         turn.seat.upload = Upload.begin(name)
@@ -63,13 +63,13 @@ def import_(turn: Turn) -> Answer:
     name = turn.text("history")
     found = turn.seat.rehearsed
     if found is None or found.plan.name != name:
-        raise OperatorError("HISTORY_NOT_REHEARSED", "Nothing of this name was rehearsed; rehearse the file first.")
+        raise OperatorError("HISTORY_NOT_REHEARSED", "No rehearsal has this name. Rehearse the file first.")
     allowed = turn.word("refused") is not None
     done = turn.store.histories.import_(turn.scope, turn.who.user, found, allow_refused=allowed)
     if done.imported.found is None:
         raise OperatorError(
             "HISTORY_ROWS_REFUSED",
-            "Nothing was imported: rows are refused, or there are none. Mend the file or the map, and rehearse.",
+            "Nothing was imported: rows are refused, or there are none. Fix the file or the map, and rehearse again.",
         )
     turn.seat.drop_upload()
     sets = listing.listed(turn.who.scope, turn.store.histories.of(turn.who.scope_id, turn.store.reports(turn.who)))
@@ -81,7 +81,7 @@ def import_(turn: Turn) -> Answer:
 
 def _upload(turn: Turn) -> Upload:
     if turn.seat.upload is None:
-        raise OperatorError("UPLOAD_BROKEN", "The file is not there any more; choose it again and rehearse it.")
+        raise OperatorError("UPLOAD_BROKEN", "The file is no longer available. Choose it again, and rehearse it.")
     return turn.seat.upload
 
 

@@ -25,7 +25,7 @@ def dry_run(turn: Turn) -> Answer:
     draft = turn.store.drafts.draft(turn.who.scope_id, turn.text("draft"))
     found = diagnose(draft.text)
     if found.rulebook is None or found.authored is None:
-        raise OperatorError("DRAFT_NOT_VALID", "The draft is not valid yet, so it cannot be proved; mend it first.")
+        raise OperatorError("DRAFT_NOT_VALID", "The draft is not valid yet, so a dry run cannot start. Fix it first.")
     rulebook, user = found.rulebook, turn.who.user
     migration_id, summary = turn.text("migration_id").strip(), (turn.word("summary") or "").strip()
     manifest = draft_manifest(
@@ -64,7 +64,7 @@ def dry_run(turn: Turn) -> Answer:
 
 
 def watch(turn: Turn) -> Answer:
-    """Shows the dry run of a draft, now and as it goes on: {draft}."""
+    """Shows the dry run of a draft and its progress: {draft}."""
     key, seat, scope = _key(turn), turn.seat, turn.who.scope
     seat.stop_watching()
     draft = turn.store.drafts.draft(*key)
@@ -95,19 +95,22 @@ def propose(turn: Turn) -> Answer:
     run = turn.proofs.find(_key(turn))
     if run is None or run.result is None:
         raise OperatorError(
-            "DRY_RUN_MISSING", "There is no dry run of this draft any more, such as after a restart; make it again."
+            "DRY_RUN_MISSING",
+            "The dry run of this draft no longer exists, for example after a restart. Start it again.",
         )
     if run.asked.history is not None:
         raise OperatorError(
             "DRY_RUN_MISSING",
-            f"The dry run is over the imported history {run.asked.history}, which is no evidence; make one over the "
-            f"decisions here.",
+            f"The dry run covers the imported history {run.asked.history}, which cannot be evidence. Start one over "
+            f"the decisions in the chain.",
         )
     found = diagnose(turn.store.drafts.draft(turn.who.scope_id, turn.text("draft")).text)
     if found.rulebook is None or found.authored is None or found.rulebook.hash != run.asked.hash:
-        raise OperatorError("DRY_RUN_STALE", "The draft was changed after its dry run; make the dry run again.")
+        raise OperatorError("DRY_RUN_STALE", "The draft has changed since its dry run. Start the dry run again.")
     if _hash_of(_cases(turn)) != run.asked.cases:
-        raise OperatorError("DRY_RUN_STALE", "The draft's cases were changed after its dry run; make it again.")
+        raise OperatorError(
+            "DRY_RUN_STALE", "The draft's cases have changed since its dry run. Start the dry run again."
+        )
     result: Mapping[str, Any] = run.result
     proposed = ProposedRulebook(found.rulebook, found.authored.annotations, result["dependency"])
     proposal = Proposal(result["manifest"], [proposed], result["evidence"])

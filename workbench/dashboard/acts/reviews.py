@@ -19,7 +19,7 @@ def resolve(turn: Turn) -> Answer:
     """
     decision_id, answer, reviews = turn.text("decision"), turn.text("answer"), turn.store.reviews
     if answer not in _ANSWERS:
-        raise OperatorError("ACT_INVALID", "A review is granted or refused; load the page again.")
+        raise OperatorError("ACT_INVALID", "You can only grant or refuse a review. Load the page again.")
     evidence = [line.strip() for line in (turn.word("evidence") or "").splitlines() if line.strip()]
     try:
         reviews.resolutions.resolve_as(

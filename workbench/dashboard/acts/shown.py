@@ -1,4 +1,4 @@
-"""What the studio shows of a draft after each act: the parts that hang on its text and on the facts at hand."""
+"""The parts of the studio that depend on the text of a draft and on its test facts, after each act."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from workbench.dashboard.views.drafting import parts, table
 
 
 def shown(turn: Turn) -> Answer:
-    """The parts of the page that hang on the text, and what the editor marks in it."""
+    """The parts of the page that depend on the text, and the marks in the editor."""
     seat = turn.seat
     found = seat.found
     if found is None:

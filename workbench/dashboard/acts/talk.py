@@ -1,8 +1,8 @@
 """The messages of a browser while somebody works on a page, and the answers to them.
 
-A message is JSON: {n, act, ...}; the answer carries the same n. Acts are done one after the other. Of those that only
-tell the latest of something, such as the text of a draft, the last one that waits takes the place of those before it:
-it has all that they had. User, role and scope are looked up for each.
+A message is JSON, `{n, act, ...}`; its answer has the same `n`. Acts run one after the other. Some acts only send the
+latest state of something, such as the text of a draft: the last of these in the queue replaces those before it.
+User, role, and scope are looked up for each act.
 """
 
 from __future__ import annotations
@@ -109,9 +109,7 @@ class Talk:
             return {"fault": _said(error), "signed_out": error.code == SIGNED_OUT}
         except Exception as error:  # noqa: BLE001  whatever it is, the session goes on
             services.observer.failed("act", error)
-            return {
-                "fault": "That did not work. What you typed is still here; load the page again to see what was saved."
-            }
+            return {"fault": "That did not work. Your input is still here. Load the page again to see what was saved."}
 
     def _tell_unasked(self, answer: Answer) -> None:
         self._send(answer)

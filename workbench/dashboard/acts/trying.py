@@ -1,4 +1,4 @@
-"""The facts at hand: what a draft decides over them."""
+"""Test facts, and the decision that a draft makes from them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ def give(turn: Turn) -> Answer:
     rulebook = turn.rulebook
     lines = turn.values("lines")
     if sum(len(str(line)) for line in lines.values()) > MAX_FACTS:
-        raise OperatorError("FACTS_TOO_LARGE", f"Facts may take {MAX_FACTS:,} characters together; give fewer.")
+        raise OperatorError(
+            "FACTS_TOO_LARGE", f"Together, facts may have {MAX_FACTS:,} characters at most. Enter fewer."
+        )
     given = read_given(fields_of(rulebook.body, turn.seat.given), lines, turn.seat.given)
     turn.seat.given = given.facts
     return {
@@ -42,7 +44,7 @@ def take(turn: Turn) -> Answer:
             raise NotFound("CASE_UNKNOWN", "The draft no longer has this case; load the page again.")
         facts, said = found, f"These are the facts of the case {name}."
     else:
-        facts, said = cast("JsonObject", turn.values("facts")), "These are facts that show it."
+        facts, said = cast("JsonObject", turn.values("facts")), "These facts show the finding."
     turn.seat.given = copy.deepcopy(facts)
     form = parts.given(rulebook.body, facts, {})
     return {

@@ -35,13 +35,13 @@ class Seat:
     """What one page of a browser keeps. All of it can be made again.
 
     Attributes:
-        tell: Tells the browser what it did not just ask for; from any thread.
+        tell: Sends the browser a message that it did not request; from any thread.
         desk: The draft that is written; None before anything was typed.
-        found: What is known of its text.
-        given: The facts at hand.
+        found: The diagnosis of its text.
+        given: The test facts.
         rows: What the page's table of rules shows; None before any were sent.
         examined: The hash of the rulebook that is examined, or was.
-        works: What is being done for the page, by name.
+        works: The running work for the page, by name.
         watching: Ends watching the dry run that the page shows; None where it watches none.
         upload: The file that was sent from the page; None before one was.
         rehearsed: What would be imported of it; None before it was rehearsed.
@@ -71,7 +71,7 @@ class Seat:
         self.upload = self.rehearsed = None
 
     def leave(self) -> None:
-        """Ends what is being done for the page, whose reader goes on."""
+        """Ends the work for the page, because its reader has left it."""
         for work in list(self.works.values()):
             work.cancel()
         self.works.clear()
@@ -87,7 +87,7 @@ class Turn:
 
     Attributes:
         store: What pages ask for.
-        workshop: What does what takes longer.
+        workshop: Processes for long work.
         proofs: The dry runs of drafts.
         who: The user, and their role in the scope.
         message: What the browser said.
@@ -113,22 +113,22 @@ class Turn:
         """The rulebook of the draft that is written, or that the message names.
 
         Raises:
-            NotFound: DRAFT_UNKNOWN.
-            OperatorError: DRAFT_NOT_VALID.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `DRAFT_UNKNOWN`.
+            OperatorError: `DRAFT_NOT_VALID`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         found = self.seat.found
         if found is None:
             found = diagnose(self.store.drafts.draft(self.who.scope_id, self.text("draft")).text)
         if found.rulebook is None:
-            raise OperatorError("DRAFT_NOT_VALID", "The draft is not valid yet, so it decides nothing; mend it first.")
+            raise OperatorError("DRAFT_NOT_VALID", "The draft is not valid yet, so it decides nothing. Fix it first.")
         return found.rulebook
 
     def text(self, name: str) -> str:
         """A text of the message.
 
         Raises:
-            OperatorError: ACT_INVALID.
+            OperatorError: `ACT_INVALID`.
         """
         found = self.message.get(name)
         if not isinstance(found, str):
@@ -144,7 +144,7 @@ class Turn:
         """An object of the message.
 
         Raises:
-            OperatorError: ACT_INVALID.
+            OperatorError: `ACT_INVALID`.
         """
         found = self.message.get(name)
         if not isinstance(found, dict):

@@ -18,8 +18,8 @@ from workbench.whatif import Changes, decide_slice, deciding, read_changes, with
 
 def change(turn: Turn) -> Answer:
     """Decides with changed facts: {policy, by?, own?, decision?, lines: {field: {is, text}}, metric?, version?,
-    verdict?, since?, until?, clock?, history?}. A line is a fact that is changed; all others stay as they were. `own`
-    is the version that decided the decision, and decides it where `by` names no other.
+    verdict?, since?, until?, clock?, history?}. A line is a changed fact; all other facts stay the same. `own` is
+    the version that made the decision. It decides if `by` is absent.
     """
     policy, lines = turn.text("policy"), turn.values("lines")
     rulebook = turn.store.rulebook_for(turn.scope, policy, turn.word("by") or turn.word("own"))

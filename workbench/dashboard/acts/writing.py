@@ -57,7 +57,7 @@ def edit(turn: Turn) -> Answer:
     elif do == "add_test":
         made = editing.add_test(text, turn.text("path"))
     else:
-        raise OperatorError("ACT_INVALID", "The table cannot do this; load the page again.")
+        raise OperatorError("ACT_INVALID", "The table does not support this change. Load the page again.")
     return _with_desk(turn, lambda desk: desk.typed(made))
 
 
@@ -102,9 +102,9 @@ def _told(turn: Turn, told: Told) -> Answer:
     if told.conflict is not None and told.merged is not None:
         same = told.merged.conflicts
         places = "one place" if same == 1 else f"{same} places"
-        answer["conflict"] = f"{told.conflict.saved_by} saved this draft meanwhile. " + (
+        answer["conflict"] = f"{told.conflict.saved_by} saved this draft in the meantime. " + (
             f"You both changed the same lines in {places}; the merged text shows both."
             if same
-            else "They changed other lines than you did."
+            else "You changed different lines."
         )
     return answer

@@ -1,4 +1,4 @@
-"""Records, packets, keys and notebooks as files, for those who may see them on a page.
+"""Records, packets, keys, and notebooks as files, for users who may see them on a page.
 
 They are made in threads of their own, one at a time for each user: nobody's downloads hold up a page or a sign-in.
 """
@@ -36,7 +36,7 @@ class Files:
         return user_id in self._users
 
     async def make(self, user_id: str, make: Callable[[], bytes]) -> bytes:
-        """A file for a user, for whom no other is being made."""
+        """A file for a user. A user can make only one at a time."""
         self._users.add(user_id)
         try:
             return await asyncio.get_running_loop().run_in_executor(self._executor, make)
@@ -62,7 +62,7 @@ class Download(Outside):
             who = access(user, self.argument("scope") or None)
             name, content_type, make = self.file(who)
             if self.files.busy(user.user_id):
-                self._refuse(429, "Another download of yours is not finished yet. Wait for it and try again.")
+                self._refuse(429, "Your previous download is not finished. Wait for it, and try again.")
                 return
             body = await self.files.make(user.user_id, make)
         except (AccessForbidden, NotFound) as error:
@@ -144,7 +144,10 @@ class DryRunDownload(Download):
 
 
 class ReportDownload(Download):
-    """GET /download/report?scope&id&format: the report of a migration, as html, md or json, which is the evidence."""
+    """`GET /download/report?scope&id&format`: the report of a migration.
+
+    The format is `html`, `md`, or `json`. The JSON file is the evidence.
+    """
 
     def file(self, who: Access) -> tuple[str, str, Callable[[], bytes]]:
         """The report."""

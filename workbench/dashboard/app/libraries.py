@@ -1,12 +1,12 @@
-"""All that leans on private or unwritten parts of Panel 1.9.4 and Bokeh 3.9.2, whose versions are pinned for it.
+"""Everything that depends on private or undocumented parts of Panel 1.9.4 and Bokeh 3.9.2, whose versions are pinned.
 
-PANEL_CDN_ROOT    where Panel's components look for their style sheets: this server. `workbench.dashboard` sets it
-                  before Panel is imported.
-keep_only         Bokeh's patterns of an application, without `autoload.js`, which embeds it in pages of other
-                  hosts, and without `metadata`.
-forget            what Panel keeps of a session that is gone.
-mend_curdoc       Bokeh's note of the document that is being worked on, which outlives an error there, such as a message
-                  that no browser sends; every other session would then be made of parts of that document, and fail.
+- `PANEL_CDN_ROOT`: the address of the style sheets of Panel's components, which is this server. `workbench.dashboard`
+  sets it before Panel is imported.
+- `keep_only`: keeps the URL patterns of a Bokeh application, without `metadata` and without `autoload.js`, which embeds
+  the application in pages of other hosts.
+- `forget`: removes the data that Panel keeps about an ended session.
+- `mend_curdoc`: resets the current document of Bokeh after an error, for example after a malformed message. Without it,
+  every other session would get parts of that document, and fail.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def loaded_url(document: Document) -> str:
 
 
 def later(document: Document, work: Callable[[], Awaitable[None]]) -> None:
-    """Runs work beside the document, soon, and without keeping others from it. Bokeh awaits it, though its types say
+    """Runs work soon, in parallel to the document, without blocking others. Bokeh awaits it, although its types say
     otherwise.
     """
     document.add_next_tick_callback(without_document_lock(work))  # type: ignore[arg-type]

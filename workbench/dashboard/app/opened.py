@@ -1,4 +1,4 @@
-"""How many pages a user has open: each is a session of Bokeh's with a document of its own, which takes memory."""
+"""How many pages a user has open: each is a Bokeh session with its own document, which takes memory."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ class OpenPages:
 def _too_many() -> LimitReached:
     return LimitReached(
         "DASHBOARD_TOO_MANY_PAGES",
-        f"You have more than {MOST} pages of the dashboard open. Close some, and load this one again in half a minute.",
+        f"You have more than {MOST} pages of the dashboard open. Close some, then reload this page in half a minute.",
     )

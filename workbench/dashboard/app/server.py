@@ -1,4 +1,4 @@
-"""The dashboard's server: what it is composed of, and where it listens."""
+"""Composes the dashboard's server, and listens."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Dashboard:
     Attributes:
         server: The server; its port is taken.
         link: The path of a link that signs the demo's user in once; None without one.
-        workshop: What does what takes longer than a click may.
+        workshop: Processes for work that takes longer than a click.
     """
 
     server: Server
@@ -233,7 +233,7 @@ class Health(RequestHandler):
 
 
 class ChartColours(RequestHandler):
-    """GET /assets/charts.css: the colours of charts, light and dark."""
+    """`GET /assets/charts.css`: the colors of charts, for light and dark pages."""
 
     def get(self) -> None:
         """The style sheet."""

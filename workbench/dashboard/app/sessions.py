@@ -1,8 +1,8 @@
 """Sessions of signed-in users, kept by the server and nowhere else.
 
 A browser holds a random id in a signed cookie that no script can read. The server keeps the id's hash with the user's
-id and epoch: what the user may do is looked up for every page and act, and a session of an earlier epoch is over.
-A restart of the server ends every session.
+id and epoch. It looks up the user's rights for every page and act, and ends a session of an earlier epoch. A restart of
+the server ends every session.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Session:
 
 
 class Sessions:
-    """Who is signed in."""
+    """The sessions of signed-in users."""
 
     def __init__(self, users: Users, clock: Callable[[], datetime]) -> None:
         """Takes the users and the clock."""
@@ -88,10 +88,10 @@ class Sessions:
 
         Args:
             handle: The session's handle.
-            active: Whether the user just did something, which puts off the end of an idle session.
+            active: Whether the user did something now, which delays the end of an idle session.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         # One moment for all, or a session could be found alive at one and be kept alive from a later one on.
         now = self._clock()

@@ -42,7 +42,7 @@ class SignIns:
 
     Attributes:
         users: The users of the instance.
-        sessions: Who is signed in.
+        sessions: The sessions of signed-in users.
         throttle: How often somebody may try.
         origins: Where somebody tries from.
         secret: The key that signs cookies.
@@ -127,7 +127,7 @@ class Outside(RequestHandler):
     again = "/"
 
     def initialize(self, sign_ins: SignIns, store: Store) -> None:
-        """Takes what the handlers share: who is signed in, and what files are made from."""
+        """Takes the objects that the handlers share: the sessions, and the source of files."""
         self.sign_ins = sign_ins
         self.store = store
 
@@ -167,15 +167,15 @@ _OVER: Final[Mapping[str, str]] = {
     "changed": "You were signed out: an operator changed your user, or all your sessions were ended at once.",
     "disabled": "You were signed out: an operator disabled your user.",
     "elsewhere": "You were signed out: the session of this browser was ended in another window.",
-    "expired": "You were signed out: your user has expired. Ask an operator for a later date.",
-    "idle": "You were signed out: a session ends after an hour without activity. Sign in to go on.",
-    "long": "You were signed out: a session ends after twelve hours. Sign in to go on.",
-    "restarted": "You were signed out: the dashboard was restarted. Sign in to go on.",
+    "expired": "You were signed out: your user has expired. Ask an operator to extend it.",
+    "idle": "You were signed out: a session ends after an hour without activity. Sign in again.",
+    "long": "You were signed out: a session ends after twelve hours. Sign in again.",
+    "restarted": "You were signed out: the dashboard was restarted. Sign in again.",
 }
 _ERRORS: Final = {
     403: "The form was open for too long or came from another page. Go back, reload the page and try again.",
-    404: "There is no such page. Begin at the overview.",
-    405: "This address does not take such a request.",
+    404: "This page does not exist. Go to the overview.",
+    405: "This address does not accept this kind of request.",
 }
 
 
@@ -227,7 +227,7 @@ class SignIn(Outside):
         self.set_header("Retry-After", str(seconds))
         minutes = (seconds + 59) // 60
         wait = f"{minutes} minutes" if minutes > 1 else "a minute"
-        self._refuse(name, f"Too many sign-ins failed. Wait {wait} and try again.", 429)
+        self._refuse(name, f"Too many failed sign-ins. Wait {wait}, and try again.", 429)
 
     def _refuse(self, name: str, fault: str, status: int) -> None:
         self.show("sign_in.html", status, next=self._next(), name=name, fault=fault)
@@ -277,8 +277,8 @@ class SignInOnce(Outside):
         self.show(
             "message.html",
             410,
-            title="This link was used",
-            message="It signs in once. Restart the dashboard for a new one, or sign in with a name and a password.",
+            title="This link was already used",
+            message="A link works once. Restart the dashboard for a new link, or sign in with a name and a password.",
             link="/sign-in",
             link_text="Sign in",
         )
@@ -298,7 +298,7 @@ class SignOut(Outside):
         self.show("sign_out.html", name=user.name)
 
     async def post(self) -> None:
-        """Ends this session, or all of the user."""
+        """Ends this session, or every session of the user."""
         session = self.sign_ins.session(self)
         if session is not None:
             user = await self.sign_ins.user(self)

@@ -25,7 +25,7 @@ _REMEMBERED: Final = 10_000
 
 
 class Throttle:
-    """Counts failed sign-ins."""
+    """Counts failed attempts to sign in."""
 
     def __init__(self) -> None:
         """Has seen no failure."""
@@ -42,7 +42,7 @@ class Throttle:
         """Counts a failure.
 
         Returns:
-            The limits that it reached, any of `name`, `address` and `both`: from now on sign-ins are refused untried.
+            The limits that it reached: any of `name`, `address`, and `both`. It refuses further attempts unchecked.
         """
         reached = []
         with self._lock:

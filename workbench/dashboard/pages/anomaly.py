@@ -36,7 +36,7 @@ def load(store: Store, visit: Visit) -> Page:
     """The page of an anomaly.
 
     Raises:
-        NotFound: DASHBOARD_ANOMALY_UNKNOWN: no report lists it.
+        NotFound: `DASHBOARD_ANOMALY_UNKNOWN`: no report lists it.
     """
     reports = store.reports(visit.access)
     report, at = _listed(reports, visit)
@@ -57,10 +57,10 @@ def act(store: Store, visit: Visit, form: Form, note: str) -> None:
     """Dismisses an anomaly, or reopens it.
 
     Raises:
-        AccessForbidden: DASHBOARD_FORBIDDEN: the user may do neither.
-        NotFound: DASHBOARD_ANOMALY_UNKNOWN: no report lists it.
+        AccessForbidden: `DASHBOARD_FORBIDDEN`: the user may do neither.
+        NotFound: `DASHBOARD_ANOMALY_UNKNOWN`: no report lists it.
         RequestRefused: As `Dismissals.dismiss` and `Dismissals.reopen`.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     visit.access.require("dismiss")
     {"dismiss": _dismiss, "reopen": _reopen}[form.act](store, visit, note)

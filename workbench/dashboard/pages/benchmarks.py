@@ -1,4 +1,4 @@
-"""A policy beside that of other scopes; without one, that with the most decisions."""
+"""A policy compared with other scopes; by default the policy with the most decisions."""
 
 from __future__ import annotations
 

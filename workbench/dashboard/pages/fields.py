@@ -19,7 +19,7 @@ class Fields:
 
     Attributes:
         filters: The row of filters.
-        forms: What can be done, under the page.
+        forms: The forms under the page.
     """
 
     def __init__(

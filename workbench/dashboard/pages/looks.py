@@ -1,4 +1,4 @@
-"""Panel's components in the dashboard's colours: one style sheet for all of them."""
+"""Panel's components in the dashboard's colors: one style sheet for all of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Looks:
 
     @property
     def column(self) -> dict[str, Any]:
-        """What a layout is made with."""
+        """The arguments of a layout."""
         return {"stylesheets": [self._style], "margin": 0}
 
     def html(self, kind: str) -> pn.pane.HTML:

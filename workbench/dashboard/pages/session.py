@@ -1,8 +1,8 @@
 """A browser's session: it asks for pages, shows them, and does what their forms say.
 
-The browser sends the URL that it goes to, with the number of this turn; the page is loaded beside the event loop, and
-what changed is sent back with the number, so that the browser passes over what it no longer waits for. A page that is
-asked for before the last one was loaded takes its place. User, role and scope are looked up every time.
+The browser sends the URL that it opens, with the number of this turn. The session loads the page outside the event
+loop, and sends the changes back with the number, so that the browser can ignore an answer that it no longer needs. A
+new request replaces a page that is still loading. User, role, and scope are looked up every time.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Services:
         observer: Takes note of failures that nobody foresaw.
         turn: Held while a page of the session of a handle is loaded: one at a time for each user, so that nobody's many
             pages keep those of others waiting.
-        later: Runs work beside a document (`app.libraries.later`).
+        later: Runs work in parallel to a document (`app.libraries.later`).
         once_drawn: Calls back once a browser has drawn a document (`app.libraries.once_drawn`).
         over: Why the session of a handle is over, as a word; None where it is not.
         workshop: Does what takes longer than a click may.
@@ -360,7 +360,7 @@ class Session:
             return None if error.code == SIGNED_OUT else error.message
         except Exception as error:  # noqa: BLE001  whatever it is, the session goes on
             services.observer.failed("act", error)
-            return "That did not work, and nothing was changed. Try again; the operator finds the reason in the log."
+            return "That did not work, and nothing changed. Try again. The operator finds the reason in the log."
         return None
 
     def _after(self, location: Location, fault: str | None) -> None:
@@ -383,7 +383,7 @@ def _own(location: Location, user: User | None) -> Location:
 
 
 def narrowed(location: Location, name: str, value: str | None) -> Location:
-    """A location after one filter was changed: filters that depend on it are open again."""
+    """A location after a change of one filter, which clears the filters that depend on it."""
     if name == "scope":
         return replace(Location(location.page), scope=value)
     reopened = ("version", "reason", "rule", "anomaly") if name in ("policy", "history") else ()

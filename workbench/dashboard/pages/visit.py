@@ -1,4 +1,4 @@
-"""Who asks for which page, and when."""
+"""A request for a page: its user, its location, and its time."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Visit:
     """A look at a page.
 
     Attributes:
-        access: Who asks, and what they may do.
-        location: What they ask for; its scope is that of the access.
+        access: The user, and the rights of the user.
+        location: The requested page; its scope is that of the access.
         now: The moment, in UTC.
         narrow: Whether the page is shown on a narrow screen.
         draw: What draws its charts.
@@ -31,5 +31,5 @@ class Visit:
 
     @property
     def canvas(self) -> Canvas:
-        """What its charts are drawn on, as wide as the page has room for."""
+        """The canvas for its charts, as wide as the page allows."""
         return Canvas(350 if self.narrow else 880, self.draw)

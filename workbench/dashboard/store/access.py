@@ -1,4 +1,4 @@
-"""Who asks, for which scope, and what they may do there. Looked up anew for every page and every act."""
+"""The user of a request, the scope, and the rights there. Looked up for every page and every act."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Access:
         """Requires that the user's role in the scope allows an act.
 
         Raises:
-            AccessForbidden: DASHBOARD_FORBIDDEN.
+            AccessForbidden: `DASHBOARD_FORBIDDEN`.
         """
         if not self.may(act):
             raise AccessForbidden(
@@ -53,21 +53,21 @@ def access(user: User | None, scope: str | None) -> Access:
         scope: The scope's name; the first of the user's scopes by name where None.
 
     Raises:
-        AccessRefused: DASHBOARD_SIGNED_OUT: there is no user.
-        AccessForbidden: DASHBOARD_SCOPE_UNKNOWN: the scope does not exist, or the user may not see it, which nobody can
-            tell apart; or DASHBOARD_NO_SCOPE.
+        AccessRefused: `DASHBOARD_SIGNED_OUT`: there is no user.
+        AccessForbidden: `DASHBOARD_SCOPE_UNKNOWN`: the scope does not exist, or the user may not see it. The two look
+            the same; or `DASHBOARD_NO_SCOPE`.
     """
     if user is None:
-        raise AccessRefused(SIGNED_OUT, "You are signed out; sign in to go on.")
+        raise AccessRefused(SIGNED_OUT, "You are signed out. Sign in again.")
     names = sorted((name, scope_id) for scope_id, name in user.scopes.items())
     if not names:
         raise AccessForbidden(
-            "DASHBOARD_NO_SCOPE", "Your user may see no scope; ask an operator to run `gate users grant`."
+            "DASHBOARD_NO_SCOPE", "Your user has no access to any scope. Ask an operator to run `gate users grant`."
         )
     for name, scope_id in names:
         if scope in (None, name):
             return Access(user, scope_id, name, user.roles[scope_id])
     raise AccessForbidden(
         "DASHBOARD_SCOPE_UNKNOWN",
-        "You cannot see that scope, or it does not exist. Choose one of your own in the list, or ask an operator.",
+        "That scope does not exist, or you have no access to it. Choose a scope in the list, or ask an operator.",
     )

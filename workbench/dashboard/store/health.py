@@ -1,4 +1,4 @@
-"""Whether ledger, chain, lake and checkpoints are well, by the functions that the service and the command line use."""
+"""The health of ledger, chain, lake, and checkpoints, by the functions that the service and the command line use."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Part:
     """How one of them is.
 
     Attributes:
-        name: Ledger, chain, lake or checkpoints.
-        well: Whether all is well; None where there is nothing to look at, such as no checkpoint.
-        told: What there is to say, as a sentence.
+        name: Ledger, chain, lake, or checkpoints.
+        well: Whether the part is healthy; None if there is nothing to check, for example no checkpoint.
+        told: The result, as a sentence.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Health:
 
 
 def health(instance: Instance, scope_id: str, now: datetime) -> Health:
-    """How ledger, chain, lake and checkpoints of a scope are.
+    """The health of a scope's ledger, chain, lake, and checkpoints.
 
     Args:
         instance: The instance.
@@ -79,7 +79,7 @@ def _part(name: str, look: Callable[[], tuple[bool | None, str]]) -> Part:
 def _ledger(instance: Instance, scope_id: str) -> tuple[bool, str]:
     head = instance.ledger.entries.head(scope_id)
     if not head.size:
-        return True, "Readable; it holds no entry of this scope yet."
+        return True, "Readable; it has no entries of this scope yet."
     _, links = instance.ledger.entries.latest_links(scope_id, 1)
     return True, f"Readable; {counted(head.size, 'entry', 'entries')}, the last of {stated(links[-1]['created_at'])}."
 
@@ -87,12 +87,12 @@ def _ledger(instance: Instance, scope_id: str) -> tuple[bool, str]:
 def _chain(instance: Instance, scope_id: str) -> tuple[bool, str]:
     head, links = instance.ledger.entries.latest_links(scope_id, LINKS)
     if not links:
-        return True, "It has no link yet."
+        return True, "It has no links yet."
     broken = find_break(links)
     if broken is not None or links[-1]["link_hash"] != head.link_hash:
-        return False, "A link does not follow from the one before it; the operator must run `gate chain check`."
+        return False, "A link does not match the link before it. The operator must run `gate chain check`."
     return True, (
-        f"Each of its last {counted(len(links), 'link')}, of {head.size:,}, follows from the one before. `gate chain "
+        f"Each of its last {counted(len(links), 'link')}, of {head.size:,}, matches the link before it. `gate chain "
         f"check` recomputes all of them."
     )
 
@@ -101,11 +101,11 @@ def _lake(instance: Instance, scope_id: str) -> tuple[bool, str]:
     size, manifest = instance.ledger.entries.head(scope_id).size, load(instance.settings.lake_directory, scope_id)
     behind = size - (0 if manifest is None else manifest.position)
     if behind <= 0:
-        return True, "It holds every entry of the ledger."
-    told = f"It lacks the last {counted(behind, 'entry', 'entries')}, which pages read from the ledger."
+        return True, "It contains every entry of the ledger."
+    told = f"It lacks the last {counted(behind, 'entry', 'entries')}; pages read these from the ledger."
     if behind <= _BEHIND:
         return True, told
-    return False, f"{told} Start `gate serve`, which exports them, or run `gate lake export`."
+    return False, f"{told} Start `gate serve` to export them, or run `gate lake export`."
 
 
 def _checkpoints(instance: Instance, scope_id: str, now: datetime) -> tuple[bool | None, str]:
@@ -113,7 +113,7 @@ def _checkpoints(instance: Instance, scope_id: str, now: datetime) -> tuple[bool
     if found is None:
         return (
             None,
-            "Receipt signing is off, so that no checkpoint is kept: a history that was rewritten would not show.",
+            "Receipt signing is off, so no checkpoint is created. Nothing would reveal a rewritten history.",
         )
     chain_id = instance.ledger.entries.head(scope_id).chain_id
     for refusal in found.refused:
@@ -121,5 +121,8 @@ def _checkpoints(instance: Instance, scope_id: str, now: datetime) -> tuple[bool
             return False, f"{refusal.reason} The operator must run `gate chain check`."
     kept = instance.checkpoints.log.kept(chain_id)
     if kept is None:
-        return None, "This chain has none yet; `gate serve` keeps one as the chain grows."
-    return True, f"The chain contains its last one, of {stated(kept['issued_at'])}, at position {kept['chain_size']:,}."
+        return None, "This chain has no checkpoint yet. `gate serve` creates checkpoints as the chain grows."
+    return (
+        True,
+        f"The chain contains its last checkpoint, of {stated(kept['issued_at'])}, at position {kept['chain_size']:,}.",
+    )

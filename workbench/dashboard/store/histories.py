@@ -1,4 +1,4 @@
-"""Imported histories: what a scope has, and the import of a file that somebody sent.
+"""Imported histories of a scope, and the import of an uploaded file.
 
 A rehearsal says what was understood of the file; the same bytes, with the same map and name, can then be imported. The
 file lies in a private folder until it is imported, another one is sent, or its sender leaves the page.
@@ -32,11 +32,11 @@ MAP: Final = "The map"
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """What an import would do, or did.
+    """The plan or the result of an import.
 
     Attributes:
-        plan: What is imported.
-        imported: What was understood, and the set once it is there.
+        plan: The plan of the import.
+        imported: How the file was read, and the imported set once it exists.
     """
 
     plan: Plan
@@ -89,7 +89,7 @@ class Histories:
         """Requires that a user may import.
 
         Raises:
-            AccessForbidden: HISTORY_FORBIDDEN.
+            AccessForbidden: `HISTORY_FORBIDDEN`.
         """
         require_act(user, scope, "draft", "approve", code="HISTORY_FORBIDDEN")
 
@@ -98,14 +98,14 @@ class Histories:
 
         Args:
             scope: The scope.
-            user: Who asks.
+            user: The user who imports.
             name: The name of the history.
             map_text: The map.
             file: The file, in a folder of this process.
 
         Raises:
-            AccessForbidden: HISTORY_FORBIDDEN.
-            OperatorError: HISTORY_NAME_INVALID, HISTORY_MAP_INVALID, or as `workbench.history.importing.rehearse`.
+            AccessForbidden: `HISTORY_FORBIDDEN`.
+            OperatorError: `HISTORY_NAME_INVALID`, `HISTORY_MAP_INVALID`, or as `workbench.history.importing.rehearse`.
         """
         plan = self._plan(scope, user, name, map_text, file)
         try:
@@ -118,13 +118,13 @@ class Histories:
 
         Args:
             scope: The scope.
-            user: Who asks.
+            user: The user who imports.
             rehearsed: The rehearsal.
             allow_refused: Whether it is imported although rows are refused.
 
         Raises:
-            AccessForbidden: HISTORY_FORBIDDEN.
-            OperatorError: HISTORY_NOT_REHEARSED: the file is another one by now; or as
+            AccessForbidden: `HISTORY_FORBIDDEN`.
+            OperatorError: `HISTORY_NOT_REHEARSED`: the file is another one by now; or as
                 `workbench.history.importing.import_history`.
         """
         self.require_import(user, scope)
@@ -132,7 +132,7 @@ class Histories:
         (source,) = plan.sources
         try:
             if examine(source.path, plan.map_.format).sha256 != source.sha256:
-                raise OperatorError("HISTORY_NOT_REHEARSED", "The file is another one by now; rehearse it first.")
+                raise OperatorError("HISTORY_NOT_REHEARSED", "The file has changed. Rehearse it first.")
             done = import_history(plan, allow_refused=allow_refused)
         except OperatorError as error:
             raise _without_folder(error, source.path) from error

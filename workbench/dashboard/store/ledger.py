@@ -47,9 +47,9 @@ class Reported:
     """The reports of one kind about a decision.
 
     Attributes:
-        kind: execution, outcome or crm_sync.
+        kind: `execution`, `outcome`, or `crm_sync`.
         reports: The newest of them, newest first.
-        faults: Why others of them cannot be shown: what is stored is not as it was made.
+        faults: Why the page cannot show some of them: the stored bytes were changed.
         more: Whether there are older ones.
     """
 
@@ -134,8 +134,8 @@ class LedgerReads:
             decision_id: The decision.
 
         Raises:
-            NotFound: SVC_DECISION_NOT_FOUND.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: a part cannot be read, or is not as it was made.
+            NotFound: `SVC_DECISION_NOT_FOUND`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: a part cannot be read, or is not as it was made.
         """
         entry = self._ledger.entries.decision(scope_id, decision_id)
         if entry is None:
@@ -169,9 +169,9 @@ class LedgerReads:
         """The record of a decision, and the facts that it was made over; None where they were erased.
 
         Raises:
-            NotFound: SVC_DECISION_NOT_FOUND.
-            OperatorError: DECISION_ADVISORY.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: it cannot be read, or is not as it was made.
+            NotFound: `SVC_DECISION_NOT_FOUND`.
+            OperatorError: `DECISION_ADVISORY`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: it cannot be read, or is not as it was made.
         """
         return record_and_facts(self._ledger, scope_id, decision_id)
 
@@ -179,12 +179,12 @@ class LedgerReads:
         """Whether the ledger has a decision in a scope.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         return self._ledger.entries.linked_body(scope_id, decision_id) is not None
 
     def changes(self, scope_id: str, rulebook_id: str, version: str) -> VersionChange:
-        """What a version of a rulebook changed beside the version that was registered before it.
+        """The changes of a rulebook version compared with the version registered before it.
 
         Args:
             scope_id: The scope.
@@ -192,7 +192,7 @@ class LedgerReads:
             version: The version.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         versions = self._ledger.rulebooks.versions(scope_id, rulebook_id, limit=MOST_VERSIONS)
         earlier = versions[versions.index(version) + 1 :] if version in versions else []
@@ -205,7 +205,7 @@ class LedgerReads:
         """The registered versions of each rulebook of a scope, those registered last first.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         found: dict[str, list[str]] = {}
         for each in self._ledger.rulebooks.listed(scope_id, limit=MOST_VERSIONS):

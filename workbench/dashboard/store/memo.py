@@ -27,7 +27,7 @@ class Memo:
 
         Args:
             key: Whatever the value follows from, and nothing less.
-            compute: Makes it; what it raises is raised to all who wait.
+            compute: Makes it; all waiting callers get its exception.
             still: Whether a kept value may still be used; where it may not, it is computed again.
         """
         found, mine = self._found(key, still)

@@ -105,7 +105,7 @@ class ScopeReports:
         """Answers about an imported history of the scope, as it is now; these where None.
 
         Raises:
-            OperatorError: HISTORY_UNKNOWN, or HISTORY_MANIFEST_INVALID.
+            OperatorError: `HISTORY_UNKNOWN`, or `HISTORY_MANIFEST_INVALID`.
         """
         if history is None:
             return self
@@ -127,11 +127,11 @@ class ScopeReports:
         return self._kept(("glance",), lambda: glance(self.snapshot))
 
     def names(self) -> Names:
-        """Policies, versions, reasons and rules, for lists to choose from."""
+        """Policies, versions, reasons, and rules, for lists to choose from."""
         return self._kept(("names",), lambda: decision_names(self.snapshot))
 
     def known_values(self, rulebook: Rulebook) -> list[str]:
-        """What can be summed over the decisions of a rulebook, by the names that a dry run takes."""
+        """The values that can be summed over the decisions of a rulebook, by the names that a dry run takes."""
         return self._kept(
             ("values", rulebook.hash),
             lambda: known_values(self.snapshot, rulebook.rulebook_id, [rulebook.body])[:MOST_VALUES],
@@ -146,7 +146,7 @@ class ScopeReports:
         )
 
     def activity(self, policy_id: str, of: Slice = EVERYTHING) -> Activity:
-        """What a policy does over time."""
+        """The activity of a policy over time."""
         return self._kept(("activity", policy_id, of), lambda: activity(self._sliced(of), policy_id, of.policy_version))
 
     def metrics(self, policy_id: str | None) -> list[str]:
@@ -154,7 +154,7 @@ class ScopeReports:
         return self._kept(("measured", policy_id), lambda: known_values(self.snapshot, policy_id, ())[:MOST_VALUES])
 
     def anomalies(self, policy_id: str, of: Slice = EVERYTHING, value: str | None = None) -> AnomalyReport:
-        """What is anomalous about a policy's decisions, all of it.
+        """All anomalies of a policy's decisions.
 
         Args:
             policy_id: The policy.
@@ -177,12 +177,12 @@ class ScopeReports:
         )
 
     def benchmarks(self, policy_id: str, policy_version: str | None = None) -> benchmarks.BenchmarkReport:
-        """How a policy does beside that of other scopes."""
+        """A policy compared with other scopes."""
         question = BenchmarksQuestion(policy_id, policy_version=policy_version)
         return self._kept(("benchmarks", policy_id, policy_version), lambda: benchmarks.answer(self.snapshot, question))
 
     def held(self, criteria: Criteria, now: datetime) -> HeldSummary:
-        """The held decisions that meet the criteria, counted by policy, reason and age."""
+        """The held decisions that meet the criteria, counted by policy, reason, and age."""
         return self._kept(("held", criteria, now), lambda: held_decisions(self.snapshot, criteria, now=now))
 
     def find(self, criteria: Criteria, of: Part = FIRST, among: Shown | None = None, clock: str = RECORDED) -> Listing:
@@ -214,7 +214,7 @@ class ScopeReports:
         """The chain positions of the decisions that show an anomaly.
 
         Raises:
-            NotFound: DASHBOARD_ANOMALY_UNKNOWN.
+            NotFound: `DASHBOARD_ANOMALY_UNKNOWN`.
         """
         return self._kept(("shown", shown), lambda: self._positions(shown))
 
@@ -231,7 +231,7 @@ class ScopeReports:
             value: As `anomalies` takes it.
 
         Raises:
-            NotFound: DASHBOARD_ANOMALY_UNKNOWN.
+            NotFound: `DASHBOARD_ANOMALY_UNKNOWN`.
         """
         report = self.anomalies(shown.policy_id, shown.of, value)
         for at, anomaly in enumerate(report.body["anomalies"]):
@@ -245,7 +245,7 @@ class ScopeReports:
         The reports on some decisions and on all may list anomalies of one id, with other decisions.
 
         Raises:
-            NotFound: DASHBOARD_ANOMALY_UNKNOWN.
+            NotFound: `DASHBOARD_ANOMALY_UNKNOWN`.
         """
         for of in wider(shown.of):
             with suppress(NotFound):
@@ -254,11 +254,11 @@ class ScopeReports:
         raise unknown_anomaly()
 
     def kept(self, name: str, key: Hashable, make: Callable[[], Answer]) -> Answer:
-        """What is made of this moment's answers and takes long, such as a chart; computed once.
+        """A slow result from this moment's answers, such as a chart; computed once.
 
         Args:
-            name: What it is.
-            key: What else it follows from.
+            name: Its name.
+            key: Everything else that it depends on.
             make: Makes it.
         """
         return self._kept((name, key), make)
@@ -274,7 +274,7 @@ def unknown_anomaly() -> NotFound:
     """The refusal of an anomaly that no report lists."""
     return NotFound(
         "DASHBOARD_ANOMALY_UNKNOWN",
-        "No report lists this anomaly any more: later decisions changed what is usual. Begin at the list of anomalies.",
+        "This anomaly is no longer listed: later decisions changed the usual values. Go to the list of anomalies.",
     )
 
 

@@ -81,7 +81,7 @@ class ReviewReads:
         """The held reviews of a scope by owner, with those that are due soon, as `FRESH_FOR` ago or later.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
 
         def count() -> tuple[datetime, list[Waiting]]:
@@ -92,14 +92,14 @@ class ReviewReads:
         return found[1]
 
     def recount(self, scope_id: str) -> None:
-        """Has the held reviews of a scope counted anew: somebody resolved one, and expects to see one less."""
+        """Counts the held reviews of a scope again, after somebody resolved one and expects a lower number."""
         self._waiting.drop(lambda key: key == scope_id)
 
     def owners(self, scope_id: str) -> list[str]:
         """The owners that a scope's settings name, or that have something to answer, by name.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         named = {each.terms.owner for each in self._owners.of(scope_id)}
         return sorted((named | {each.owner for each in self.waiting(scope_id)}) - {""})
@@ -110,11 +110,11 @@ class ReviewReads:
         Args:
             scope_id: The scope.
             state: One of `chain.reviews.STATES`.
-            owner: Who has to answer; "" for those without an owner, None for all.
+            owner: The owner who must answer; "" for reviews without an owner, None for all.
             beyond: The chain position beyond which the page begins; None for the first.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         criteria = Criteria(state=state, owner=owner)
         return self._instance.ledger.decisions.search(
@@ -125,7 +125,7 @@ class ReviewReads:
         """The review of a decision; None where it is not held for an owner.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         return self._reviews.find(scope_id, decision_id)
 
@@ -133,8 +133,8 @@ class ReviewReads:
         """Of the record of a review's decision, what reports cite: its action above all.
 
         Raises:
-            NotFound: SVC_DECISION_NOT_FOUND.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `SVC_DECISION_NOT_FOUND`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         return CitedRecords(self._instance.ledger.entries).find(review.scope_id, review.decision_id)
 
@@ -143,10 +143,10 @@ class ReviewReads:
 
         Args:
             review: The review.
-            owner: Among those of whom, as `queue` takes it.
+            owner: The owner whose reviews count, as `queue` takes it.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         later = self._beside(review, owner, oldest=True)
         if later is not None:
@@ -158,7 +158,7 @@ class ReviewReads:
         """What stands around a review in the queue of an owner, as `queue` takes it.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         later, earlier = (self._beside(review, owner, oldest=oldest) for oldest in (True, False))
         return Around(earlier, later, self._like(review))
@@ -167,7 +167,7 @@ class ReviewReads:
         """Where the review of a decision stands; None where it is not held for an owner.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the ledger cannot be read.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the ledger cannot be read.
         """
         if self.find(scope_id, record["decision_id"]) is None:
             return None

@@ -48,10 +48,10 @@ class Snapshots:
         self._memo = Memo(SCOPES)
 
     def latest(self, scope_id: str) -> Seen:
-        """A scope's chain as it is, or was not longer ago than `FRESH_FOR`.
+        """A scope's chain, at most `FRESH_FOR` old.
 
         Raises:
-            ServiceUnavailable: SVC_REPORT_UNAVAILABLE or SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_REPORT_UNAVAILABLE` or `SVC_STORAGE_UNAVAILABLE`.
         """
         # Read again though nothing was added: files that compaction has replaced are deleted after an hour.
         return self._memo.get(scope_id, lambda: self._now(scope_id), still=self._is_fresh)

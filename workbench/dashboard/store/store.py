@@ -49,9 +49,9 @@ class Store:
         histories: Imported past cases.
         drafts: Rulebooks that authors write.
         draft_cases: The cases that they hold them to.
-        draft_acts: What authors do with them.
+        draft_acts: The acts of authors on drafts.
         migrations: The migrations of scopes, and their routes.
-        migration_acts: What authors and approvers do with migrations.
+        migration_acts: The acts of authors and approvers on migrations.
         reviews: The reviews of held decisions, and what resolves them.
     """
 
@@ -87,7 +87,7 @@ class Store:
         """Answers about the scope of an access.
 
         Raises:
-            ServiceUnavailable: SVC_REPORT_UNAVAILABLE or SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_REPORT_UNAVAILABLE` or `SVC_STORAGE_UNAVAILABLE`.
         """
         return self._reports.of(access.scope_id)
 
@@ -96,7 +96,7 @@ class Store:
         decided something.
 
         Raises:
-            ServiceUnavailable: SVC_REPORT_UNAVAILABLE or SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_REPORT_UNAVAILABLE` or `SVC_STORAGE_UNAVAILABLE`.
         """
         found = {}
         reports = self.reports(access)
@@ -109,15 +109,15 @@ class Store:
         """The text that a draft is compared with: `revision 3`, or a rulebook's id and version.
 
         Raises:
-            NotFound: DRAFT_REVISION_UNKNOWN or RULEBOOK_VERSION_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `DRAFT_REVISION_UNKNOWN` or `RULEBOOK_VERSION_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         if (revision := _REVISION.fullmatch(base)) is not None:
             return self.drafts.revision(scope.scope_id, draft_id, int(revision[1])).text
         rulebook_id, _, version = base.partition(" ")
         if not version:
             raise NotFound(
-                "RULEBOOK_VERSION_UNKNOWN", "Name what to compare with: a revision, or a rulebook's id and version."
+                "RULEBOOK_VERSION_UNKNOWN", "Choose a revision, or the ID and version of a rulebook, to compare with."
             )
         return self.draft_acts.registered_text(scope, rulebook_id, version)
 
@@ -125,8 +125,8 @@ class Store:
         """A registered rulebook: of the version, or the one that was registered last where None.
 
         Raises:
-            NotFound: RULEBOOK_VERSION_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `RULEBOOK_VERSION_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         return registered(self._instance.ledger, self.migrations, scope, policy_id, version)
 
@@ -134,18 +134,18 @@ class Store:
         """The record of a stored decision, and the facts that it was made over.
 
         Raises:
-            NotFound: SVC_DECISION_NOT_FOUND.
-            OperatorError: FACTS_ERASED or DECISION_ADVISORY.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            NotFound: `SVC_DECISION_NOT_FOUND`.
+            OperatorError: `FACTS_ERASED` or `DECISION_ADVISORY`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         return decided(self._instance.ledger, scope, decision_id)
 
     def migration_report(self, access: Access, migration_id: str, ending: str) -> bytes:
-        """The report of a migration as a file: html, md, or json, which is the evidence.
+        """The report of a migration as a file: `html`, `md`, or `json`. The JSON file is the evidence.
 
         Raises:
-            OperatorError: MIGRATION_UNKNOWN.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            OperatorError: `MIGRATION_UNKNOWN`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         stored = self.migrations.migration(access, migration_id)
         if ending == "json":
@@ -160,7 +160,7 @@ class Store:
 
     @property
     def instance_address(self) -> dict[str, str]:
-        """What another process opens the instance by: {home, database_url}."""
+        """The settings with which another process opens the instance: `{home, database_url}`."""
         settings = self._instance.settings
         return {"home": str(settings.home), "database_url": settings.database_url}
 
@@ -168,12 +168,12 @@ class Store:
         """The scope of an access, as the ledger has it.
 
         Raises:
-            OperatorError: SCOPE_UNKNOWN: it is there no more.
+            OperatorError: `SCOPE_UNKNOWN`: it is there no more.
         """
         return self._instance.ledger.directory.scope(access.scope)
 
     def health(self, access: Access) -> Health:
-        """How ledger, chain, lake and checkpoints are, or were not longer ago than a snapshot is shown."""
+        """The health of ledger, chain, lake, and checkpoints, at most as old as a snapshot."""
         # A thousand links are hashed anew for it.
         looked = self._healths.get(access.scope_id, lambda: self._looked(access.scope_id), still=self._is_fresh)
         return looked[1]
@@ -193,13 +193,13 @@ class Store:
         """The notebook that investigates a policy's anomalies, written for the scope, as Jupyter's JSON.
 
         Args:
-            access: Who asks.
+            access: The user and the scope.
             policy_id: The policy.
             anomaly_id: The anomaly that the notebook begins with.
             of: The decisions whose report lists it.
 
         Raises:
-            NotFound: DASHBOARD_ANOMALY_UNKNOWN.
+            NotFound: `DASHBOARD_ANOMALY_UNKNOWN`.
             ServiceUnavailable: As `reports`.
         """
         self.reports(access).listed(Shown(policy_id, of, anomaly_id))
@@ -211,13 +211,13 @@ class Store:
         """The notebook that dry-runs the version before an anomaly's over the whole past, as Jupyter's JSON.
 
         Args:
-            access: Who asks.
+            access: The user and the scope.
             policy_id: The policy.
             anomaly_id: The anomaly, which came with a version.
             of: As `notebook` takes it.
 
         Raises:
-            NotFound: DASHBOARD_ANOMALY_UNKNOWN, also where it came with no version that another was before.
+            NotFound: `DASHBOARD_ANOMALY_UNKNOWN`, also where it came with no version that another was before.
             ServiceUnavailable: As `reports`.
         """
         report, at = self.reports(access).listed(Shown(policy_id, of, anomaly_id))

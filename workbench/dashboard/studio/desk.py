@@ -1,11 +1,11 @@
-"""One author's work on one draft: what they type is saved, and comes back with its problems.
+"""One author's work on one draft: saves the text, and returns its problems.
 
     desk = Desk(acts, scope, ada, draft)
     told = desk.typed(text)         # saved, or told who saved meanwhile; nobody's text is lost
     told = desk.merge(text)
 
-It holds the text that the author went on from, so that their text and another's can be merged. All of it can be made
-again from the ledger: nothing is lost with it.
+A desk holds the text that the author started from, to merge the texts of two authors. It can be rebuilt from the
+ledger, so its loss loses nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Told:
         draft: The draft as it is saved now.
         text: The text that the author should have: their own, or that of a merge.
         saved: Whether that is the draft's text.
-        found: What is known of the text.
+        found: The diagnosis of the text.
         conflict: The draft as somebody else saved it meanwhile; None where nobody did.
         merged: What a merge of the two would be; None where there is nothing to merge.
     """
@@ -54,14 +54,14 @@ class Desk:
 
     @property
     def draft(self) -> Draft:
-        """The draft that the author went on from."""
+        """The draft that the author started from."""
         return self._base
 
     def typed(self, text: str) -> Told:
         """Saves what the author has now.
 
         Raises:
-            GateError: As `DraftActs.save`, except DRAFT_CHANGED, which is answered with `conflict`.
+            GateError: As `DraftActs.save`, except `DRAFT_CHANGED`, which is answered with `conflict`.
         """
         base = self._base
         try:

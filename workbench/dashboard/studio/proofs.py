@@ -1,4 +1,4 @@
-"""The dry runs of drafts: each goes on whether or not anyone watches, until it is made anew or the process ends.
+"""The dry runs of drafts. Each continues when nobody watches, until it is started again or the process ends.
 
     proofs.begin(key, asked, work)
     stop = proofs.watch(key, lambda proof: ...)     # now, and whenever it has come further
@@ -28,14 +28,14 @@ MAX_KEPT: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a dry run was asked.
+    """The request for a dry run.
 
     Attributes:
         migration_id: The name of the migration.
         summary: What changes and why.
         metric: The metric whose money is reported; None for none.
         since: Only decisions from this day on; None for all.
-        history: The imported history whose cases are decided anew; None for the decisions here.
+        history: The imported history whose cases are decided again; None for the decisions in the chain.
         hash: The draft's rulebook.
         cases: The hash of its cases.
         by: The user who asked.
@@ -58,10 +58,10 @@ class DryRun:
     """A dry run.
 
     Attributes:
-        asked: What it was asked.
-        state: Whether it goes on, is done, was cancelled, or failed.
+        asked: Its request.
+        state: Whether it is running, done, canceled, or failed.
         done: How many chain positions are done.
-        of: Of how many; 0 where that is not known yet.
+        of: The number of all chain positions; 0 until it is known.
         result: {manifest, evidence, dependency} where it is done.
         fault: Why it failed, as a sentence.
     """
@@ -93,11 +93,11 @@ class Proofs:
         self._watchers: dict[Key, list[Watcher]] = {}
 
     def begin(self, key: Key, asked: Asked, arguments: JsonObject) -> None:
-        """Begins the dry run of a draft; one that goes on for it already is ended.
+        """Begins the dry run of a draft, and ends one that is still running for it.
 
         Args:
             key: The draft.
-            asked: What is asked.
+            asked: The request.
             arguments: As `works.WORKS["prove"]` takes them.
         """
         work = self._workshop.begin("prove", arguments, lambda progress: self._told(key, work, progress))
@@ -113,7 +113,7 @@ class Proofs:
         self._workshop.beside(lambda: self._wait(key, work))
 
     def cancel(self, key: Key) -> None:
-        """Ends the dry run of a draft, where one goes on."""
+        """Ends the dry run of a draft, if one is running."""
         with self._lock:
             work = self._works.get(key)
         if work is not None:
@@ -125,13 +125,13 @@ class Proofs:
             return self._runs.get(key)
 
     def forget(self, key: Key) -> None:
-        """Forgets the dry run of a draft that was proposed: what it found is in the ledger."""
+        """Forgets the dry run of a proposed draft; its result is in the ledger."""
         with self._lock:
             if key not in self._works:
                 self._runs.pop(key, None)
 
     def watch(self, key: Key, watcher: Watcher) -> Callable[[], None]:
-        """Tells a watcher whenever the dry run of a draft has come further; what is returned ends that."""
+        """Tells a watcher about the progress of a draft's dry run; the returned function ends that."""
         with self._lock:
             self._watchers.setdefault(key, []).append(watcher)
 

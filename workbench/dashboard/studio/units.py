@@ -1,4 +1,4 @@
-"""Offsets in a text as a browser counts them: in units of UTF-16, of which a character beyond U+FFFF takes two."""
+"""Offsets in a text as a browser counts them: in units of UTF-16. A character above `U+FFFF` takes two units."""
 
 from __future__ import annotations
 

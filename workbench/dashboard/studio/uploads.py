@@ -62,10 +62,10 @@ class Upload:
             piece: Its bytes.
 
         Raises:
-            OperatorError: UPLOAD_BROKEN, or UPLOAD_TOO_LARGE.
+            OperatorError: `UPLOAD_BROKEN`, or `UPLOAD_TOO_LARGE`.
         """
         if at != self.size:
-            raise OperatorError("UPLOAD_BROKEN", "A part of the file was lost on the way; send it again.")
+            raise OperatorError("UPLOAD_BROKEN", "A part of the file was lost in transfer. Send the file again.")
         if at + len(piece) > MAX_FILE:
             raise too_large()
         try:
@@ -73,7 +73,7 @@ class Upload:
             self.data.flush()
         except ValueError as error:
             # Its sender left the page while the piece was on its way.
-            raise OperatorError("UPLOAD_BROKEN", "The file is not there any more; choose it again.") from error
+            raise OperatorError("UPLOAD_BROKEN", "The file is no longer available. Choose it again.") from error
         self.size += len(piece)
 
     def remove(self) -> None:
@@ -94,7 +94,7 @@ def remove_abandoned() -> None:
 
 
 def too_large() -> OperatorError:
-    """UPLOAD_TOO_LARGE."""
+    """`UPLOAD_TOO_LARGE`."""
     most = MAX_FILE // (1024 * 1024)
     return OperatorError(
         "UPLOAD_TOO_LARGE", f"The file is larger than {most} MiB; import it with `gate history import` instead."

@@ -1,5 +1,5 @@
-"""What the processes of a workshop do: the exact analysis of a draft, its difference from another rulebook, and how
-well its cases test it. Each takes and gives a JSON object.
+"""The work of a workshop's processes: the exact analysis of a draft, its difference from another rulebook, and how well
+its cases test it. Each function takes and returns a JSON object.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def do(name: str, arguments: JsonObject, tell: Tell) -> JsonObject:
     try:
         return {"done": WORKS[name](arguments, tell)}
     except NotDecided as error:
-        return {"fault": {"code": "NOT_DECIDED", "message": f"This was not decided: {error}."}}
+        return {"fault": {"code": "NOT_DECIDED", "message": f"This could not be decided: {error}."}}
     except GateError as error:
         return {"fault": {"code": error.code, "message": error.message}}
 

@@ -1,12 +1,12 @@
-"""Processes for work that takes longer than a click may, each of which can be ended at any moment.
+"""Processes for work that takes longer than a click. Each can be ended at any moment.
 
     work = workshop.begin("examine", {"text": text})
     work.result()               # in a thread of its own
     work.cancel()               # from any other: the process is ended, and `result` raises WorkCancelled
 
-They give way to people who wait for a page: they take a tenth of a processor that is wanted, and between two steps they
-wait while a page is being made. A process that did its work waits for the next, since one takes a second to
-start; one whose work was cancelled is gone at once, whatever it was doing.
+They give way to people who wait for a page: they take a tenth of a busy processor, and pause between two steps while a
+page is being made. A process that finished its work waits for the next, because it takes a second to start. A process
+whose work was canceled ends at once.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _WAITING: Final = 8
 
 
 class WorkCancelled(OperatorError):
-    """WORK_CANCELLED: the work was ended on request."""
+    """`WORK_CANCELLED`: the work was ended on request."""
 
     def __init__(self) -> None:
         """Says so."""
-        super().__init__("WORK_CANCELLED", "This was cancelled before it was done. Nothing was changed.")
+        super().__init__("WORK_CANCELLED", "This was canceled before it finished. Nothing changed.")
 
 
 class Workshop:
@@ -155,7 +155,7 @@ class Work:
 
     @property
     def cancelled(self) -> bool:
-        """Whether it was cancelled."""
+        """Whether it was canceled."""
         return self._cancelled
 
     def cancel(self) -> None:
@@ -169,9 +169,9 @@ class Work:
         """Does it, and waits until it is done.
 
         Raises:
-            WorkCancelled: WORK_CANCELLED.
+            WorkCancelled: `WORK_CANCELLED`.
             OperatorError: It cannot be done; the work says why.
-            ServiceUnavailable: WORK_LOST: its process ended before it was done.
+            ServiceUnavailable: `WORK_LOST`: its process ended before it was done.
         """
         process = self._workshop._take(self)
         usable = False
@@ -184,9 +184,7 @@ class Work:
         except (EOFError, OSError) as error:
             if self._cancelled:
                 raise WorkCancelled from error
-            raise ServiceUnavailable(
-                "WORK_LOST", "The process that did this ended before it was done; try again."
-            ) from error
+            raise ServiceUnavailable("WORK_LOST", "The process ended before it finished. Try again.") from error
         finally:
             self._process = None
             self._workshop._give_back(process, usable=usable)

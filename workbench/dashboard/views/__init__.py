@@ -1,21 +1,21 @@
-"""Pages as values: a question and what was found in, a title and HTML out. Nothing here reads, waits or knows Panel.
+"""Pages as values: functions from a question and its results to a title and HTML. They read no data and use no Panel.
 
-    location    the URL of a page with its filters
-    page        what a view makes
-    html        templates that escape whatever is put into them
-    header      what stands around every page
-    failure     a page that says why there is none
-    offered     the filters that pages offer
-    figure      a chart as part of a page
-    tables      tables of numbers as values
-    shares      how a whole divides into parts, as a bar
-    links       where marks, rows and names lead
-    flagged     anomalies: their list, and one of them
-    migrations  migrations: their list with the routes, one of them, a draft that is to become one
-    drafting    drafts: their list, the studio and its parts, cases, revisions
-    imported    imported histories: their list, a rehearsal, and what marks a page that shows one
-    reviews     reviews of held decisions: their queue, one of them as a case, where one stands
-    decided     decisions: searched, held, and the story of one
+- `location`: the URL of a page with its filters
+- `page`: the result of a view
+- `html`: templates that escape all values
+- `header`: the header of every page
+- `failure`: the page that explains why a page cannot be shown
+- `offered`: the filters that pages offer
+- `figure`: a chart as part of a page
+- `tables`: tables of numbers as values
+- `shares`: the parts of a whole, as a bar
+- `links`: the targets of marks, rows, and names
+- `flagged`: anomalies: their list, and one of them
+- `migrations`: migrations: their list with the routes, one of them, a draft that is to become one
+- `drafting`: drafts: their list, the studio, its parts, cases, and revisions
+- `imported`: imported histories: their list, a rehearsal, and the notice on pages that show one
+- `reviews`: reviews of held decisions: their queue, one review, and its state
+- `decided`: decisions: search results, held decisions, and the page of one
 
-The others are one page each: overview, policy, benchmarks. All templates lie in `templates`.
+The other modules are one page each: overview, policy, and benchmarks. All templates are in `templates`.
 """

@@ -1,4 +1,4 @@
-"""A policy beside that of other scopes: its rates on theirs, or why nothing is compared, and its own figures."""
+"""A policy compared with other scopes: its rates and theirs, or why there is no comparison, and its own figures."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _WHOLES: Final[Mapping[str, str]] = {
     "terminal_coverage": "decision",
 }
 _ADVICE: Final[Mapping[str, str]] = {
-    "not_compared": "Nothing is compared.",
-    "insufficient_outcomes": "Report more outcomes: there are too few to judge the success rate beside that of others.",
+    "not_compared": "There is no comparison.",
+    "insufficient_outcomes": "Report more outcomes: there are too few to compare the success rate with other scopes.",
     "below_cohort": "The success rate is lower than in three quarters of the other scopes: look for the reason.",
-    "within_cohort": "The success rate is as usual, within the middle half of the other scopes.",
+    "within_cohort": "The success rate is normal: it lies in the middle half of the other scopes.",
     "above_cohort": "The success rate is higher than in three quarters of the other scopes.",
 }
 _PERCENTILES: Final = ("p10", "p25", "p50", "p75", "p90")
@@ -112,9 +112,9 @@ def _compared(location: Location, body: Mapping[str, Any], frame: pl.DataFrame) 
         f"{across['scopes_at_least']:,} other scopes or more, with {across['decisions_at_least']:,} decisions or more, "
         f"rounded to 5%."
     )
-    columns = ("Rate", "#Yours", "#Of", *(f"#{heading(name)}" for name in shown), "#Points from the median")
+    columns = ("Rate", "#Yours", "#Of", *(f"#{heading(name)}" for name in shown), "#Points from median")
     return table(
-        "Yours and those of other scopes",
+        "Your rates and those of other scopes",
         caption,
         columns,
         [_rate(location, body, row, shown) for row in frame.iter_rows(named=True)],

@@ -19,7 +19,9 @@ def view(location: Location, error: GateError) -> Page:
 
 def unforeseen(location: Location) -> Page:
     """The page for an error that nobody foresaw; the operator's log has it."""
-    return _page(location, "The page could not be made. Load it again; the operator finds the reason in the log.")
+    return _page(
+        location, "The server could not create this page. Load it again. The operator finds the reason in the log."
+    )
 
 
 def _page(location: Location, message: str) -> Page:

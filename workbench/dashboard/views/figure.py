@@ -18,7 +18,7 @@ class Figure:
 
     Attributes:
         svg: The drawing.
-        notes: What was looked at, and how to read it.
+        notes: The data behind it, and how to read it.
         finding: What it shows, as a sentence without its full stop.
         id: What tells it apart from the others of its page.
     """
@@ -31,7 +31,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """What charts of a page are drawn on, without the titles that the page writes.
+    """The canvas for charts of a page, without the titles that the page writes.
 
     Attributes:
         width: How wide they are, in pixels.

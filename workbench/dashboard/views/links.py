@@ -1,4 +1,4 @@
-"""Where marks, rows and names lead: always a page of this dashboard, with the filters that show what was clicked."""
+"""The targets of marks, rows, and names: pages of this dashboard, with filters that show the selected decisions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WEEK: Final = timedelta(days=6)
 
 
 def decisions(location: Location, **filters: str | None) -> str:
-    """The decisions that a mark stands for: those of the page it is on, narrowed further."""
+    """The decisions behind a mark: those of its page, narrowed further."""
     return location.to("decisions", **filters).url
 
 
@@ -22,7 +22,7 @@ def decision(location: Location, decision_id: str) -> str:
 
 
 def case(location: Location, decision_id: str) -> str:
-    """One decision's story; an imported case, of which there is none, in the list of its history."""
+    """The page of a decision; for an imported case, which has none, the list of its history."""
     if location.history is None:
         return decision(location, decision_id)
     return Location("decisions", scope=location.scope, history=location.history, ref=decision_id).url

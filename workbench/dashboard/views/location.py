@@ -3,8 +3,8 @@
     Location.read("/decisions?scope=acme&verdict=review").verdict == "review"
     Location("policy", scope="acme", policy="refund_policy").url == "/policy?scope=acme&policy=refund_policy"
 
-Every page and every filter of it is in the URL, so that bookmarks, links and the browser's history need nothing else. A
-parameter that a page does not know is an error, and a misspelt filter is never silently ignored.
+Every page and all of its filters are in the URL, so that bookmarks, links, and the browser's history need nothing else.
+An unknown parameter is an error: a misspelled filter is never silently ignored.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ PAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 
 class LocationInvalid(GateError):
-    """DASHBOARD_ADDRESS_INVALID: a URL names no page, or has a parameter that its page cannot take."""
+    """`DASHBOARD_ADDRESS_INVALID`: the page of a URL does not exist, or does not accept a parameter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,20 +116,20 @@ class Location(_Parameters):
         outcome: The status of the latest outcome; `unreported` without one.
         target: The object that a decision is about.
         ref: A decision's or a request's id.
-        age: How long a held decision has waited: up to a `day`, a `week`, a `month` of 4 weeks or a `quarter` of 13
-            weeks, each without what the one before it has, or `longer`.
+        age: How long a held decision has waited: up to a `day`, a `week`, a `month` of 4 weeks, a `quarter` of 13
+            weeks, or `longer`. Each range starts where the range before it ends.
         show: `open` for the anomalies that are open, `dismissed` for those that were dismissed, too.
         id: The id of what a page is about.
         anomaly: The id of an anomaly whose decisions are listed.
-        by: The version of the policy that decides anew; the one that was registered last where None.
+        by: The version of the policy that decides again; None for the version registered last.
         value: The metric of outcomes in which anomalies' costs are estimated.
         metric: What a what-if sums: a metric of outcomes, or a fact as `inputs.NAME`.
-        base: What a draft is compared with: `revision 3`, or a rulebook's id and version.
-        before: The chain position before which a list goes on.
-        after: The chain position after which a list goes on.
+        base: The text to compare a draft with: `revision 3`, or a rulebook's id and version.
+        before: The chain position before which a list continues.
+        after: The chain position after which a list continues.
         clock: `occurred` for the dates of events, by which a period is cut as well; those of the record where None.
         history: The imported history whose cases are shown in place of the chain's decisions.
-        owner: Who has to answer the reviews; `NOBODY` for those without an owner.
+        owner: The owner of the reviews; `NOBODY` for those without an owner.
         done: The decision that was resolved a moment ago, before the page was asked for; on the page of its own review,
             it had been resolved before.
     """
@@ -153,19 +153,19 @@ class Location(_Parameters):
             url: Path and query string.
 
         Raises:
-            LocationInvalid: It names no page, or has a parameter that the page cannot take.
+            LocationInvalid: The page does not exist, or does not accept a parameter.
         """
         if len(url) > MAX_URL:
-            raise _invalid(f"The address is longer than {MAX_URL:,} characters; begin at the overview.")
+            raise _invalid(f"The address is longer than {MAX_URL:,} characters. Go to the overview.")
         path, query = _split(url)
         page = path.strip("/") or "overview"
         if page not in PAGES:
-            raise _invalid(f"There is no page {_shown('/' + page)}; begin at the overview.")
+            raise _invalid(f"There is no page {_shown('/' + page)}. Go to the overview.")
         given: dict[str, Any] = {}
         for name, value in parse_qsl(query, keep_blank_values=True):
             if name not in PAGES[page]:
                 takes = ", ".join(PAGES[page])
-                raise _invalid(f"The page {page} has no filter {_shown(name)}; it takes {takes}.")
+                raise _invalid(f"The page {page} has no filter {_shown(name)}; it accepts {takes}.")
             if name in given:
                 raise _invalid(f"The filter {name} is given twice; remove one of them.")
             if len(value) > LONGEST:
@@ -175,7 +175,7 @@ class Location(_Parameters):
             if value and (name, value) != _RECORDED:
                 given[name] = _checked(name, value)
         if "anomaly" in given and "policy" not in given:
-            raise _invalid("The filter anomaly needs the filter policy, whose anomaly it is; choose the policy.")
+            raise _invalid("The filter anomaly needs the filter policy. Choose the policy of the anomaly.")
         return cls(page, **given)
 
     @property
@@ -197,7 +197,7 @@ class Location(_Parameters):
         return self.page if self.id is None else f"{self.page} {self.id}"
 
     def to(self, page: str, **changes: str | None) -> Self:
-        """Another page with the filters that it shares with this one, and some changes; a list begins anew.
+        """Another page with the filters that both pages have, and some changes. A list starts from its beginning.
 
         Args:
             page: The page.
@@ -215,7 +215,7 @@ class Location(_Parameters):
         return replace(there, anomaly=None, version=None if "policy" in changes else there.version)
 
     def change(self, **changes: str | None) -> Self:
-        """The same page with some filters changed; a list begins anew."""
+        """The same page with some filters changed. A list starts from its beginning."""
         kept = self.to(self.page, **changes)
         return kept if "id" in changes else replace(kept, id=self.id)
 
@@ -234,14 +234,14 @@ def _split(url: str) -> tuple[str, str]:
     try:
         split = urlsplit(url)
     except ValueError as error:
-        raise _invalid("The address cannot be read; begin at the overview.") from error
+        raise _invalid("The address cannot be read. Go to the overview.") from error
     return split.path, split.query
 
 
 def _checked(name: str, value: str) -> str:
     allowed = _CHOICES.get(name)
     if allowed is not None and value not in allowed:
-        raise _invalid(f"The filter {name} cannot be {_shown(value)}; it is one of {', '.join(allowed)}.")
+        raise _invalid(f"The filter {name} cannot be {_shown(value)}; it must be one of {', '.join(allowed)}.")
     if name in _PERIOD:
         try:
             begin(value)
@@ -250,7 +250,7 @@ def _checked(name: str, value: str) -> str:
                 f"The filter {name} cannot be {_shown(value)}; write a day such as 2026-07-13, in UTC."
             ) from error
     if name in _PLACES and not (value.isascii() and value.isdecimal() and len(value) <= 15):
-        raise _invalid(f"The filter {name} is a chain position, a whole number; go back to the list's first page.")
+        raise _invalid(f"The filter {name} must be a chain position, a whole number. Go to the first page of the list.")
     return value
 
 

@@ -48,7 +48,7 @@ def words(name: str, label: str, values: Iterable[str], all_: str) -> Choice:
 
 def target() -> Entry:
     """The object that decisions are about."""
-    return Entry("target", "Target", "its whole name")
+    return Entry("target", "Target", "full name")
 
 
 def period() -> tuple[Entry, Entry]:
@@ -58,7 +58,7 @@ def period() -> tuple[Entry, Entry]:
 
 def clocks() -> Choice:
     """By which dates decisions are shown, and cut by a period."""
-    return Choice("clock", "Dates", {_ALL: "As recorded", "occurred": "As it happened"})
+    return Choice("clock", "Dates", {_ALL: "When recorded", "occurred": "When it happened"})
 
 
 def values(metrics: Iterable[str]) -> Choice:
@@ -73,7 +73,7 @@ def histories_of(names: Iterable[str]) -> Choice:
 
 
 def sources(location: Location, histories: Iterable[str]) -> tuple[Choice, ...]:
-    """By which dates, and of which source: those that a page has a choice of.
+    """The choices of dates and source that a page has.
 
     Args:
         location: The page.

@@ -59,8 +59,8 @@ class Headline:
         tone: bad, warn or good.
         text: The sentence.
         url: Where to look.
-        about: What it is about; of several about one thing, the first in rank is shown.
-        rank: What goes before what: less matters more.
+        about: Its subject; of several about one subject, the page shows the first in rank.
+        rank: Its place; lower ranks matter more.
     """
 
     tone: str
@@ -89,7 +89,7 @@ def view(
         found: The policies.
         flagged: The anomalies of each policy that was looked at, the strongest first.
         effectiveness: How well each policy that was looked at does.
-        health: How ledger, chain, lake and checkpoints are.
+        health: The health of ledger, chain, lake, and checkpoints.
         as_of: When the ledger was read.
         now: The moment.
         not_looked: How many policies were not looked at for anomalies.
@@ -151,7 +151,9 @@ def _headlines(
     for headline in sorted(filter(None, ranked), key=lambda of: of.rank):
         said.setdefault(headline.about, headline)
     if not said and found.frame.height:
-        text = "No open anomaly, no version or time that does worse, nothing held, and the proof is whole."
+        text = (
+            "No open anomalies, no version that does worse, no falling rates, nothing held, and all proof checks pass."
+        )
         return [Headline("good", text, "#health", "", (0, 0.0))]
     return list(said.values())[:HEADLINES]
 
@@ -206,7 +208,7 @@ def _of_versions(location: Location, found: Glance, policy_id: str, report: Effe
 def _falling(location: Location, found: Glance) -> Iterator[Headline]:
     for row in found.frame.filter(found.frame["trend"] == "falling").iter_rows(named=True):
         text = (
-            f"{cut(row['policy_id'])} succeeded less often in its last 28 days than before; over all, "
+            f"{cut(row['policy_id'])} succeeded less often in its last 28 days than before. Overall, "
             f"{whole_percent(row['success_rate'])} of its cases succeeded."
         )
         url = links.policy(location, row["policy_id"])
@@ -222,8 +224,8 @@ def _held(location: Location, found: Glance, waiting: Sequence[Waiting], now: da
     held = found.frame.filter(found.frame["held"] > 0)
     if held.height:
         number, oldest = int(held["held"].sum()), min(held["oldest_held_at"].to_list())
-        verb = "waits" if number == 1 else "wait"
-        text = f"{counted(number, 'decision')} {verb} for review, the oldest for {ago(oldest, now)}."
+        verb = "is" if number == 1 else "are"
+        text = f"{counted(number, 'decision')} {verb} waiting for review, the oldest for {ago(oldest, now)}."
         yield Headline("warn", text, location.to("held").url, "held decisions", (_WAITING, 0.0))
 
 
@@ -231,11 +233,11 @@ def _waits(waiting: Sequence[Waiting], now: datetime) -> str:
     """How many reviews wait, the oldest for how long, and how many of them are due soon."""
     number, due = sum(each.number for each in waiting), sum(each.due for each in waiting)
     if not number:
-        return "No review waits for an answer"
+        return "No review is waiting for an answer"
     oldest = waits(min(each.oldest_at for each in waiting), now)
     soon = f"; {due:,} {'is' if due == 1 else 'are'} overdue or due within an hour" if due else ""
     since = f"for {oldest}" if number == 1 else f"the oldest for {oldest}"
-    return f"{counted(number, 'review')} {'waits' if number == 1 else 'wait'} for an answer, {since}{soon}"
+    return f"{counted(number, 'review')} {'is' if number == 1 else 'are'} waiting for an answer, {since}{soon}"
 
 
 def _lowered(sentence: str) -> str:

@@ -17,8 +17,8 @@ class Choice:
 
     Attributes:
         name: The parameter of the location.
-        label: What it is called.
-        options: What can be chosen: value by label; an empty value narrows nothing.
+        label: Its name on the page.
+        options: The choices: value by label; an empty value filters nothing.
     """
 
     name: str
@@ -32,8 +32,8 @@ class Entry:
 
     Attributes:
         name: The parameter of the location.
-        label: What it is called.
-        placeholder: What it takes, as an example.
+        label: Its name on the page.
+        placeholder: An example of a value.
     """
 
     name: str
@@ -46,10 +46,10 @@ class Form:
     """Something to do, with a note: a text field and a button under the page.
 
     Attributes:
-        act: What it does: `dismiss` or `reopen`.
-        label: What the text field asks for.
-        button: What the button says.
-        subject: The id of what it is done to.
+        act: Its act: `dismiss` or `reopen`.
+        label: The label of the text field.
+        button: The text of the button.
+        subject: The id of the thing that it changes.
     """
 
     act: str
@@ -67,8 +67,8 @@ class Page:
         title: The heading: a finding, as a sentence without its full stop.
         html: All beneath the heading.
         filters: The filters that it offers.
-        forms: What can be done there.
-        links: Filters that are links beside the fields, such as periods: URL by label.
+        forms: The forms on the page.
+        links: Filters that are links next to the fields, such as periods: URL by label.
     """
 
     location: Location

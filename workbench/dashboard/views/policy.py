@@ -54,29 +54,28 @@ _GRANTED: Final = "Granted, not executed yet"
 
 _ADVICE: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "collect_outcomes": f"Report more outcomes: a judgement needs at least {FEW} cases.",
-        "review_version": "Find out what changed with the version that does worse than the others.",
+        "collect_outcomes": f"Report more outcomes: an assessment needs at least {FEW} cases.",
+        "review_version": "Find out what changed in the version that does worse than the others.",
         "report_outcomes": "Report the missing outcomes: fewer than half of the approved decisions have a final one.",
-        "healthy": f"Nothing to do about outcomes: the interval of success lies above {whole_percent(HIGH)}.",
-        "monitor_outcomes": f"Look again when more outcomes are in: success may be below {whole_percent(HIGH)}.",
-        "review_policy": f"See in which weeks and by which rules it goes wrong: success may be below "
-        f"{whole_percent(MEDIUM)}.",
+        "healthy": f"Nothing to do: the interval of the success rate lies above {whole_percent(HIGH)}.",
+        "monitor_outcomes": f"Check again when there are more outcomes: success may be below {whole_percent(HIGH)}.",
+        "review_policy": f"Find the weeks and rules with bad results: success may be below {whole_percent(MEDIUM)}.",
     }
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was found of a policy.
+    """The results for a policy.
 
     Attributes:
         names: The names to choose from.
         compared: How well each version does, of the verdict and the period that were asked for.
         asked: The same of the version that was asked for.
-        done: What that version does over time.
+        done: The activity of that version over time.
         held: How many of its decisions are held.
         flagged: The anomalies of all of its versions.
-        change: What the version that was asked for changed; None where none was.
+        change: The changes of the requested version; None if no version was requested.
         routes: The policy's routes, in the order of the chain.
         histories: The names of the scope's imported histories.
         imported: The history whose cases are shown; None for the chain's decisions.
@@ -120,7 +119,7 @@ def view(location: Location, found: Found, figures: Figures, *, now: datetime) -
 
     Args:
         location: Where it is, with its policy.
-        found: What was found.
+        found: The results.
         figures: The charts.
         now: The moment.
     """
@@ -175,7 +174,7 @@ def view(location: Location, found: Found, figures: Figures, *, now: datetime) -
 def _no_verdict(found: Found) -> str:
     """Why there is no verdict to show, as a sentence."""
     named = found.imported is None or found.imported.has_verdicts
-    return "None of these cases has a verdict." if named else "The map of these cases names no verdict."
+    return "None of these cases has a verdict." if named else "The map of these cases has no verdict."
 
 
 def figures(location: Location, found: Found, canvas: Canvas) -> Figures:
@@ -183,8 +182,8 @@ def figures(location: Location, found: Found, canvas: Canvas) -> Figures:
 
     Args:
         location: Where the page is, with its policy.
-        found: What was found.
-        canvas: What they are drawn on.
+        found: The results.
+        canvas: The canvas of the charts.
     """
     done = charted(found.done)
 
@@ -255,7 +254,7 @@ def empty(location: Location, names: Names, histories: Sequence[str] = (), *, kn
     }
     title = f"No decisions by {cut(location.policy or '')} match these filters"
     if not known:
-        title = f"No decisions by {cut(location.policy)}" if location.policy else "No policy has decided anything yet"
+        title = f"No decisions by {cut(location.policy)}" if location.policy else "No policy has made a decision yet"
     periods = offered.periods(location, now) if known else {}
     filters = _filters(location, names, histories) if names.policies or histories else ()
     return Page(location, title, render("policy_empty.html", context), filters, links=periods)
@@ -538,7 +537,7 @@ def _never(location: Location, done: Activity) -> str | None:
     if not names:
         return None
     rules = f"{counted(len(names), 'rule')} {'never hit' if _whole(location) else 'made none of these decisions'}"
-    advice = " Remove a rule that is not needed, or test that it can hit." if _whole(location) else ""
+    advice = " Remove the rules that you do not need, or test that they can hit." if _whole(location) else ""
     return f"{rules}: {listed(names)}.{advice}"
 
 

@@ -14,7 +14,7 @@ class Part:
     """A part of a whole.
 
     Attributes:
-        name: What it is.
+        name: Its name.
         count: How many it counts.
         told: Its share, in whole percent.
         before: How many the parts before it count.

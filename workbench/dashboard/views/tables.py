@@ -37,8 +37,8 @@ class Table:
     """A table of numbers.
 
     Attributes:
-        label: What it is called, for those who do not see it.
-        caption: What its numbers are of.
+        label: Its name for screen readers.
+        caption: What the numbers count.
         columns: The columns; the first names the row.
         rows: The rows, a cell for each column.
     """

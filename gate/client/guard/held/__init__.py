@@ -1,7 +1,9 @@
-"""Held actions: what their owners answered, and what follows from it.
+"""Actions that are held for review, and the resolutions of their owners.
 
-review       the owner's resolution, asked for and waited for
-judging      whether a resolution opens the action
-unopened     why it does not, as the errors that a guard raises
-resuming     a guard that goes on with a held action, in any process that has the store
+    review       asks for the owner's resolution, and waits for it
+    judging      checks whether a resolution permits the action
+    unopened     the errors that a guard raises if it does not
+    resuming     a guard that continues with a held action, in any process that has the store
+
+`gate.client.guard.entering` uses them after the verdict review.
 """

@@ -1,10 +1,10 @@
-"""Whether the owner's resolution of a held action opens it. Pure.
+"""Checks whether the owner's resolution permits a held action. Pure.
 
     judged = judge(resolution, record, trust, now=now, max_age=None)
     judged.finding is Finding.GRANTED         # the body may begin
 
-A grant opens the action where it verifies with a key that is active now, is about this very record and its action, and
-is in time by this machine's clock. Nothing else does.
+Only a grant permits the action. It must verify with a currently active key, be about this record and its action, and
+be valid now by this machine's clock.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 
 class Finding(Enum):
-    """What was found of a resolution.
+    """The result of checking a resolution.
 
     Attributes:
-        GRANTED: It opens the action.
-        REFUSED: Its owner refused the action.
+        GRANTED: It permits the action.
+        REFUSED: The owner refused the action.
         EXPIRED: Nobody answered in time.
-        ENDED: A grant whose time is over.
+        ENDED: A grant that has ended.
         AGED: A grant that is older than the caller allows.
         AHEAD: A grant that is dated further in the future than clocks may differ.
-        RETIRED: A grant that its key signed in its time, and the key is retired since.
+        RETIRED: A grant whose key has been retired since it signed.
         UNVERIFIED: It does not verify, or its key is compromised or unknown.
         FOREIGN: It verifies for another decision, or for none.
     """
@@ -51,12 +51,12 @@ class Finding(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A resolution, and what was found of it.
+    """A resolution with the result of its check.
 
     Attributes:
-        finding: What was found.
-        resolution: The resolution; where it verifies, the members that resolutions have and no others.
-        verification: How it verifies.
+        finding: The result.
+        resolution: The resolution. If it verifies, it has no unknown fields.
+        verification: The details of its verification.
     """
 
     finding: Finding
@@ -64,19 +64,19 @@ class Judged:
     verification: Verification
 
     def holds(self, now: datetime, max_age: float | None) -> bool:
-        """Whether a resolution that was found to be a grant opens the action at another moment as well."""
+        """Whether a grant also permits the action at another moment."""
         return self.finding is Finding.GRANTED and in_time(self.resolution, now, max_age) is Finding.GRANTED
 
 
 def judge(resolution: object, record: DecisionRecord, trust: Trust, *, now: datetime, max_age: float | None) -> Judged:
-    """Judges a resolution of a record that verifies. Pure.
+    """Checks a resolution of a verified record. Pure.
 
     Args:
-        resolution: The resolution, as it was answered.
+        resolution: The resolution from the response.
         record: The record of the decision.
         trust: The keys that it must be signed with.
         now: The time by this machine's clock.
-        max_age: How long ago a grant may have been made, in seconds; None for as long as it says.
+        max_age: The maximum age of a grant, in seconds. None: it is valid until it ends.
     """
     # Loaded with the first resolution, so that importing the client needs no cryptography.
     from gate.encoding.canonical import with_integers
@@ -98,12 +98,12 @@ def judge(resolution: object, record: DecisionRecord, trust: Trust, *, now: date
 
 
 def in_time(grant: Resolution, now: datetime, max_age: float | None) -> Finding:
-    """Whether a grant is in time: GRANTED, ENDED, AGED or AHEAD. Pure.
+    """Checks the time of a grant: `GRANTED`, `ENDED`, `AGED` or `AHEAD`. Pure.
 
     Args:
         grant: A grant that verifies.
         now: The time by this machine's clock.
-        max_age: As for `judge`. It is also how far ahead a grant may be dated, at most `MAX_AGE`, for clocks differ.
+        max_age: As for `judge`. A grant may also be dated that far ahead, at most `MAX_AGE`, because clocks differ.
     """
     if now >= parse_timestamp(str(grant.get("expires_at"))):
         return Finding.ENDED
@@ -114,10 +114,9 @@ def in_time(grant: Resolution, now: datetime, max_age: float | None) -> Finding:
 
 
 def _is_retired(grant: Resolution, trust: Trust, now: datetime) -> bool:
-    """Whether the key of a grant that verifies signs no more: the holder of one that was replaced can date a grant at
-    will.
+    """Whether the key of a verified grant is retired, because the holder of a replaced key can date a grant freely.
 
-    A single pinned key and a secret have no state; who pins them says that they are active.
+    A single pinned key and a secret have no state; they count as active.
     """
     known = None if trust.receipt_keys is None else trust.receipt_keys.find(str(grant.get("key_id")))
     if known is None:

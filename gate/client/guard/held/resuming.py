@@ -1,7 +1,7 @@
 """Resuming an intent that is held for review, as a flow: everything that happens before the body.
 
-A resumed guard needs no facts: they are in the request that was sent, which the store keeps. It makes the same checks
-as the guard that asked, asks nothing anew, and begins on the owner's grant alone.
+A resumed guard needs no facts, because the store keeps the request with them. It makes the same checks as the first
+guard, does not ask for a new decision, and runs the body only after the owner's grant.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def resume(intent_id: str, terms: Terms) -> Flow[tuple[Intent, DecisionRecord]]:
 
     Raises:
         Blocked, HeldForReview, GateUnavailable, AlreadyStarted: The body must not run.
-        OperatorError: INTENT_UNKNOWN or INTENT_NOT_HELD: there is no review to resume.
+        OperatorError: `INTENT_UNKNOWN` or `INTENT_NOT_HELD`: there is no review to resume.
     """
     try:
         proposal = yield from Do(partial(resumed, terms.store, intent_id))
@@ -42,7 +42,7 @@ def resume(intent_id: str, terms: Terms) -> Flow[tuple[Intent, DecisionRecord]]:
 
 
 class _Resumption(Entry):
-    """One resuming of an intent that is held for review. It asks nothing anew, and begins on a grant alone."""
+    """One resumption of an intent that is held for review."""
 
     def go_on(self) -> Flow[tuple[Intent, DecisionRecord] | None]:
         """See `Entry.go_on`.
@@ -77,8 +77,8 @@ def resumed(store: Store, intent_id: str) -> Proposal:
     """The action of the latest attempt at an intent.
 
     Raises:
-        OperatorError: INTENT_UNKNOWN; or INTENT_NOT_HELD: what was asked is forgotten.
-        StoreUnavailable: The store cannot be used, or what it keeps was changed (INTENTS_DAMAGED).
+        OperatorError: `INTENT_UNKNOWN`; or `INTENT_NOT_HELD`: the request was forgotten.
+        StoreUnavailable: The store is unusable, or its data was changed (`INTENTS_DAMAGED`).
     """
     intent = known_intent(store, intent_id)
     if not intent.asked:
@@ -87,10 +87,10 @@ def resumed(store: Store, intent_id: str) -> Proposal:
 
 
 def proposal_of(intent: Intent) -> Proposal:
-    """The action that an attempt asked for. Pure.
+    """The action of an attempt. Pure.
 
     Raises:
-        StoreUnavailable: INTENTS_DAMAGED: the request is not the one that was kept.
+        StoreUnavailable: `INTENTS_DAMAGED`: the stored request was changed.
     """
     # The context is open: what the guard says in it is no member of its type.
     request: Mapping[str, Any] = intent.request
@@ -107,6 +107,6 @@ def proposal_of(intent: Intent) -> Proposal:
         target=target,
         binding=action_binding(body["context"]),
         rulebook=dict(rulebook),
-        # A resumed guard runs on a grant alone, which is about the proposed action and no label of an outcome.
+        # A resumed guard runs only after a grant, which is about the proposed action and not an outcome's label.
         actions=frozenset({context["requested_action"]}),
     )

@@ -1,6 +1,6 @@
-"""The review of a held action: its owner's resolution is asked for, and waited for where the caller wants that.
+"""The review of a held action: asks for its owner's resolution, and waits for it if the caller wants that.
 
-Where a review stands is not signed, so that it opens nothing: only a resolution that verifies does.
+The state of a review is not signed, so it permits nothing. Only a verified resolution does.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from gate.client.api.types import DecisionRecord, Resolution, ResolutionReview
 
 FIRST_PAUSE: Final = 1.0
-"""How long the first pause between two looks at a review is at most, in seconds; each later one may be half longer."""
+"""The maximum of the first pause between two requests, in seconds. Each later pause may be 1.5 times as long."""
 
 LONGEST_PAUSE: Final = 30.0
-"""How long any of them is at most, in seconds."""
+"""The maximum of every pause, in seconds."""
 
 _GROWTH: Final = 1.5
-# Answered by a service that knows no reviews, for it knows no such address.
+# From a service without reviews, which has no such address.
 _NO_SUCH_ADDRESS: Final = "SVC_API_NOT_FOUND"
-# What may be otherwise at the next look. Whatever else the service or a proxy refuses, it refuses again.
+# Errors that may pass. The service or a proxy would repeat all others.
 _PASSING: Final = (Unreachable, ServiceFailed, LimitReached, AnswerUnusable)
 
 
@@ -52,11 +52,11 @@ class Review:
 
     Attributes:
         was_open: Whether this entering saw the review without an answer.
-        was_executed: Whether the service says that the action was executed before, with its owner's grant or without.
+        was_executed: Whether the service says that the action was executed before, with or without a grant.
     """
 
     def __init__(self, proposal: Proposal, terms: Terms) -> None:
-        """Takes the action, and under what terms its owner is waited for."""
+        """Takes the action, and the terms of waiting for its owner."""
         self.was_open = False
         self.was_executed = False
         self._proposal = proposal
@@ -65,16 +65,16 @@ class Review:
         self._pauses = _pauses()
 
     def heard(self, intent: Intent, record: DecisionRecord, *, is_new: bool) -> Flow[Judged | None]:
-        """The owner's resolution, waited for as the terms say; None where nobody can resolve the decision.
+        """The owner's resolution, after waiting as the terms say. None if nobody can resolve the decision.
 
         Args:
-            intent: The held attempt, which may keep its resolution.
+            intent: The held attempt, which may already have its resolution.
             record: Its record, which verifies and is about the action.
-            is_new: Whether the decision was made just now, so that nobody can have answered.
+            is_new: Whether the decision is new, so that nobody can have answered.
 
         Raises:
-            HeldForReview: ACTION_HELD: there is none yet.
-            GateUnavailable: It cannot be read, does not verify, or is about something else.
+            HeldForReview: `ACTION_HELD`: there is no resolution yet.
+            GateUnavailable: The resolution cannot be read, does not verify, or is about something else.
         """
         if intent.resolved is not None:
             return self._judged(intent.resolution, record)
@@ -104,7 +104,7 @@ class Review:
             yield from Pause(min(max(next(self._pauses), wished), left))
 
     def _left(self) -> float:
-        """How long the owner is still waited for, in seconds."""
+        """How long to wait for the owner from now on, in seconds."""
         if not self._terms.waits:
             return 0.0
         now = time.monotonic()
@@ -113,11 +113,11 @@ class Review:
         return self._ends - now
 
     def _asked(self, record: DecisionRecord) -> Flow[ResolutionReview | None]:
-        """Where the review stands, as the service says; None where it knows no reviews.
+        """The state of the review at the service. None if the service has no reviews.
 
         Raises:
-            ApiError: It does not say.
-            GateUnavailable: RESOLUTION_FOREIGN: it says it of another decision; or the call cannot be made.
+            ApiError: The service does not return it.
+            GateUnavailable: `RESOLUTION_FOREIGN`: it is about another decision; or the call is invalid.
         """
         decision_id = record["decision_id"]
         try:
@@ -134,20 +134,20 @@ class Review:
         if not _is_standing(answer.body):
             raise AnswerUnusable(
                 "ANSWER_UNUSABLE",
-                f"The answer to GET {call.path} does not say where a review stands; check for a proxy between this "
-                "host and the service.",
+                f"The response to GET {call.path} does not contain the state of a review; check for a proxy between "
+                "this host and the service.",
                 status=answer.status,
                 request_id=answer.request_id,
             )
         if answer.body["decision_id"] != decision_id:
-            raise foreign_resolution(self._proposal, record, f"the answer is about {answer.body['decision_id']!r}")
+            raise foreign_resolution(self._proposal, record, f"the response is about {answer.body['decision_id']!r}")
         return answer.body
 
     def _judged(self, resolution: object, record: DecisionRecord) -> Judged:
         """A resolution that verifies and is about the record.
 
         Raises:
-            GateUnavailable: RESOLUTION_UNVERIFIED or RESOLUTION_FOREIGN; or the pinned keys cannot be read.
+            GateUnavailable: `RESOLUTION_UNVERIFIED` or `RESOLUTION_FOREIGN`; or the guard cannot read the pinned keys.
         """
         try:
             trust = self._terms.trust()
@@ -157,7 +157,7 @@ class Review:
         if judged.finding is Finding.UNVERIFIED:
             raise unverified_resolution(self._proposal, record, judged.verification)
         if judged.finding is Finding.FOREIGN:
-            raise foreign_resolution(self._proposal, record, "it is about another decision than the held one")
+            raise foreign_resolution(self._proposal, record, "it is about a decision other than the held one")
         return judged
 
 
@@ -167,7 +167,7 @@ def kept_form(resolution: Resolution) -> bytes:
 
 
 def _is_standing(body: object) -> bool:
-    """Whether a JSON value says where a review stands."""
+    """Whether a JSON value is the state of a review."""
     if not isinstance(body, dict) or not isinstance(body.get("decision_id"), str):
         return False
     if "state" not in body or not isinstance(body["state"], str | None):
@@ -179,7 +179,7 @@ def _is_standing(body: object) -> bool:
 
 
 def _pauses() -> Iterator[float]:
-    """The pauses between two looks, in seconds: they grow, and are drawn at random, so that callers spread."""
+    """The pauses between two requests, in seconds. They grow and are random, so that callers spread out."""
     longest = FIRST_PAUSE
     while True:
         yield random.uniform(longest / 2, longest)  # noqa: S311 - not a secret

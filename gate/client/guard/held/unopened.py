@@ -1,4 +1,4 @@
-"""Why a held action is not opened, as the errors that a guard raises. Pure."""
+"""The errors that a guard raises if a resolution does not permit a held action. Pure."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from gate.client.api.types import DecisionRecord, Resolution
     from gate.verify import Verification
 
-_ASK_ANEW: Final = "Enter client.guard() again to ask anew."
+_ASK_AGAIN: Final = "Enter client.guard() again to ask for a new decision."
 
 
 def not_opened(
     proposal: Proposal, record: DecisionRecord, judged: Judged, *, now: str, max_age: float | None
 ) -> Blocked | HeldForReview | GateUnavailable:
-    """Why a resolution that verifies does not open the action now.
+    """Why a verified resolution does not permit the action now.
 
     Args:
         proposal: The action.
         record: The record of its decision.
-        judged: The resolution, and what was found of it.
+        judged: The resolution with the result of its check.
         now: The time by this machine's clock, as a timestamp.
-        max_age: How old the caller allows a grant to be, in seconds; None for as long as it says.
+        max_age: The maximum age of a grant, in seconds. None: it is valid until it ends.
     """
     match judged.finding:
         case Finding.REFUSED:
@@ -45,11 +45,11 @@ def not_opened(
 
 
 def unheard(proposal: Proposal, record: DecisionRecord, error: GateError) -> GateUnavailable:
-    """Where the review of a held action stands could not be read."""
+    """The guard could not read the state of a held action's review."""
     return GateUnavailable(
         error.code,
-        f"Whether the review of decision {record['decision_id']} was answered is not known, and the action stays held. "
-        f"{error.message}",
+        f"The guard cannot find out whether the review of decision {record['decision_id']} was answered, and the "
+        f"action stays held. {error.message}",
         error.errors,
         error.details,
         intent_id=proposal.intent_id,
@@ -62,7 +62,7 @@ def unverified_resolution(proposal: Proposal, record: DecisionRecord, found: Ver
     """The resolution of a held action does not verify."""
     return GateUnavailable(
         "RESOLUTION_UNVERIFIED",
-        f"The resolution of decision {record['decision_id']} does not verify, so it opens nothing. {found.message} "
+        f"The resolution of decision {record['decision_id']} does not verify, so it permits nothing. {found.message} "
         f"({found.error})",
         intent_id=proposal.intent_id,
         record=record,
@@ -72,11 +72,11 @@ def unverified_resolution(proposal: Proposal, record: DecisionRecord, found: Ver
 
 
 def foreign_resolution(proposal: Proposal, record: DecisionRecord, why: str) -> GateUnavailable:
-    """What was answered to the question for a resolution is about something else."""
+    """The response to the request for a resolution is about something else."""
     return GateUnavailable(
         "RESOLUTION_FOREIGN",
-        f"The answer is not the resolution of decision {record['decision_id']}: {one_line(why)}. It opens nothing; "
-        "check for a proxy that returns the answer to another request.",
+        f"The response is not the resolution of decision {record['decision_id']}: {one_line(why)}. It permits nothing; "
+        "check for a proxy that returns the response to another request.",
         intent_id=proposal.intent_id,
         record=record,
     )
@@ -95,7 +95,7 @@ def refused_by_owner(proposal: Proposal, record: DecisionRecord, resolution: Res
 
 
 def review_expired(proposal: Proposal, record: DecisionRecord, resolution: Resolution) -> HeldForReview:
-    """The review is over without an answer: its time limit ended, or somebody closed it."""
+    """The review ended without an answer: its time limit passed, or somebody closed it."""
     at = resolution["recorded_at"]
     if resolution["actor"]["type"] == "service":
         how = f"expired at {at} without an answer"
@@ -103,7 +103,7 @@ def review_expired(proposal: Proposal, record: DecisionRecord, resolution: Resol
         how = f"was closed by {_person(resolution)} at {at}{_reason(resolution)}"
     return HeldForReview(
         "REVIEW_EXPIRED",
-        f"The review {how} (decision {record['decision_id']}). {_ASK_ANEW}",
+        f"The review {how} (decision {record['decision_id']}). {_ASK_AGAIN}",
         intent_id=proposal.intent_id,
         record=record,
         resolution=resolution,
@@ -113,9 +113,9 @@ def review_expired(proposal: Proposal, record: DecisionRecord, resolution: Resol
 def grant_expired(
     proposal: Proposal, record: DecisionRecord, resolution: Resolution, *, max_age: float | None
 ) -> HeldForReview:
-    """The grant of a held action was not used in time: its own, or the caller's `max_age` where that is given."""
+    """The grant of a held action was not used before it ended, or before it was older than the caller's `max_age`."""
     if max_age is None:
-        why = f"It ended at {resolution.get('expires_at')}. {_ASK_ANEW}"
+        why = f"It ended at {resolution.get('expires_at')}. {_ASK_AGAIN}"
     else:
         why = (
             f"It is older than max_age ({max_age:g} s). Allow a greater max_age; it ends at "
@@ -124,7 +124,7 @@ def grant_expired(
     return HeldForReview(
         "GRANT_EXPIRED",
         f"{_person(resolution)} granted the action at {resolution['recorded_at']} (decision {record['decision_id']}), "
-        f"and the grant was not used in time. {why}",
+        f"but the grant was not used in time. {why}",
         intent_id=proposal.intent_id,
         record=record,
         resolution=resolution,
@@ -132,12 +132,12 @@ def grant_expired(
 
 
 def grant_key_retired(proposal: Proposal, record: DecisionRecord, resolution: Resolution) -> HeldForReview:
-    """The grant of a held action was signed by a key that is retired since."""
+    """The key that signed the grant of a held action is retired."""
     return HeldForReview(
         "GRANT_KEY_RETIRED",
         f"{_person(resolution)} granted the action at {resolution['recorded_at']} (decision {record['decision_id']}), "
-        f"and the grant was signed by the key {resolution.get('key_id')}, which is retired since, so that it opens "
-        "nothing. Enter client.guard() again for a new review.",
+        f"but the key that signed the grant, {resolution.get('key_id')}, is now retired, so the grant permits nothing. "
+        "Enter client.guard() again for a new review.",
         intent_id=proposal.intent_id,
         record=record,
         resolution=resolution,
@@ -156,20 +156,20 @@ def grant_ahead(proposal: Proposal, record: DecisionRecord, resolution: Resoluti
 
 
 def executed_elsewhere(proposal: Proposal, record: DecisionRecord) -> AlreadyStarted:
-    """The service knows that a granted action was executed, and this store knows of no start."""
+    """The service has a receipt of a granted action, but this store never started the action."""
     return AlreadyStarted(
         "ACTION_ALREADY_STARTED",
-        "The service has a receipt that says the action was executed, and this store never started it: somebody else "
-        "reported it, perhaps before its owner granted it, or this store is an older copy of the one that started it. "
-        f'Look at the receipt with client.list_executions("{record["decision_id"]}"); if nothing was done, say so with '
-        "a recovery hook.",
+        "The service has a receipt that says the action was executed, but this store never started it. Either someone "
+        "else reported it, perhaps before its owner granted it, or this store is an older copy of the one that started "
+        f'it. Check the receipt with client.list_executions("{record["decision_id"]}"). If nothing was done, report '
+        "that with a recovery hook.",
         intent_id=proposal.intent_id,
         record=record,
     )
 
 
 def not_held(intent: Intent, why: str) -> OperatorError:
-    """There is no review that could be resumed."""
+    """There is no review to resume."""
     return OperatorError(
         "INTENT_NOT_HELD",
         f"Attempt {intent.attempt} of {intent.intent_id} is not held for review ({why}), so there is nothing to "

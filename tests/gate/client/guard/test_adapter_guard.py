@@ -285,7 +285,7 @@ class TestTheArguments:
         [
             ({"facts": FACTS, "adapter": transfer()}, "adapter", "remove either adapter or facts"),
             ({"facts": {}, "adapter": transfer()}, "adapter", "remove either adapter or facts"),
-            ({}, "facts", "pass facts, or adapter= to have an adapter make them"),
+            ({}, "facts", "pass facts, or adapter= to let an adapter compute them"),
             ({"facts": None, "adapter": None}, "facts", "pass facts, or"),
             ({"adapter": {}}, "adapter", "adapter_id, version, manifest_hash, input"),
             ({"adapter": "solana_execution_gate@1.0.0"}, "adapter", "adapter_id, version, manifest_hash, input"),
@@ -432,7 +432,7 @@ class TestAnAnswerThatWasChanged:
         }
         service.rewrite = rewriting(lambda record, request: lie(request, {}, None))
         with (
-            pytest.raises(GateUnavailable, match="no adapter made its facts") as foreign,
+            pytest.raises(GateUnavailable, match="no adapter computed its facts") as foreign,
             gate.guard(always, adapter=transfer(), **NAMED),
         ):
             raise AssertionError("the body ran")
@@ -447,7 +447,7 @@ class TestAnAnswerThatWasChanged:
         told = {**SOLANA.dependency, "input_hash": content_hash(None), "output_hash": content_hash(FACTS)}
         service.rewrite = rewriting(lambda record, request: lie(request, FACTS, told))
         with (
-            pytest.raises(GateUnavailable, match="made its facts, but you gave the facts yourself") as foreign,
+            pytest.raises(GateUnavailable, match="computed its facts, but you passed the facts yourself") as foreign,
             gate.guard(RULEBOOK, FACTS, **NAMED),
         ):
             raise AssertionError("the body ran")

@@ -105,7 +105,7 @@ class TestEnteredAgain:
         self, gate: Client, service: Service, store: SqliteStore, resolve: Resolve
     ) -> None:
         refusal = held(gate)
-        assert f'go on with client.resume("{refusal.intent_id}").' in refusal.message
+        assert f'continue with client.resume("{refusal.intent_id}").' in refusal.message
         assert service.asked("/resolution") == 0
         grant = resolve(refusal, note="Agreed.")
         permit = runs(gate, REVIEW)
@@ -225,7 +225,7 @@ class TestEnteredAgain:
         service.rewrite = down
         for guard in (guarding(gate, REVIEW), gate.resume(refusal.intent_id)):
             error = refuses(GateUnavailable, "GATE_UNREACHABLE", guard)
-            assert "is not known" in error.message
+            assert "cannot find out" in error.message
         service.rewrite = lambda request, response: response
         assert runs(gate, REVIEW).decision_id == refusal.decision_id
 
@@ -630,7 +630,7 @@ class TestResuming:
         said = {"execution_status": "executed", "action_taken": "approve_rebate"}
         gate.report_execution(str(other.decision_id), said)
         error = refuses(AlreadyStarted, "ACTION_ALREADY_STARTED", gate.resume(other.intent_id))
-        assert "somebody else reported it" in error.message
+        assert "Either someone else reported it" in error.message
 
     def test_an_action_that_somebody_executed_before_its_grant_is_not_executed_again_unless_it_was_reverted(
         self, gate: Client, resolve: Resolve

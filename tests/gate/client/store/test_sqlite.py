@@ -218,8 +218,8 @@ UNUSABLE: Final[list[tuple[str, Callable[[Path], object], str, str]]] = [
         "INTENTS_UNAVAILABLE",
         "another application",
     ),
-    ("no database", lambda file: file.write_text("{}" * 500), "INTENTS_UNAVAILABLE", "no database"),
-    ("a folder", lambda file: file.mkdir(), "INTENTS_UNAVAILABLE", "no database"),
+    ("no database", lambda file: file.write_text("{}" * 500), "INTENTS_UNAVAILABLE", "not a database"),
+    ("a folder", lambda file: file.mkdir(), "INTENTS_UNAVAILABLE", "not a database"),
     ("cut", cut, "INTENTS_UNAVAILABLE", "malformed|disk I/O"),
     ("scribbled over", scribbled, "INTENTS_UNAVAILABLE", "malformed"),
     ("without an identity", nameless, "INTENTS_UNAVAILABLE", "lost its identity"),
@@ -231,11 +231,11 @@ def of_another_in_wal(file: Path) -> None:
 
 
 NO_STORES: Final[list[tuple[str, Callable[[Path], object], str]]] = [
-    ("a folder", lambda file: file.mkdir(), "it is no database"),
-    ("a pipe", os.mkfifo, "it is no database"),
-    ("a letter", lambda file: file.write_text("x"), "it is no database"),
-    ("a text", lambda file: file.write_text("# How to use it\n" * 100), "it is no database"),
-    ("a header", lambda file: file.write_bytes(b"SQLite format 3\0" + bytes(1000)), "it is no database"),
+    ("a folder", lambda file: file.mkdir(), "it is not a database"),
+    ("a pipe", os.mkfifo, "it is not a database"),
+    ("a letter", lambda file: file.write_text("x"), "it is not a database"),
+    ("a text", lambda file: file.write_text("# How to use it\n" * 100), "it is not a database"),
+    ("a header", lambda file: file.write_bytes(b"SQLite format 3\0" + bytes(1000)), "it is not a database"),
     ("another program's", lambda file: changed(file, "CREATE TABLE t (x)"), "it belongs to another application"),
     ("another program's, in WAL", of_another_in_wal, "it belongs to another application"),
 ]
@@ -358,7 +358,7 @@ class TestRefusals:
         intent = permitted(store)
         lock = os.open(f"{file}.lock", os.O_RDWR)
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(StoreUnavailable, match="another process holds it"):
+        with pytest.raises(StoreUnavailable, match="another process has locked it"):
             store.start(intent, AT, BY)
         # Reading goes on.
         assert latest(store, "refund-1") == intent
@@ -370,7 +370,7 @@ class TestRefusals:
         assert isinstance(refusal.value.__cause__, sqlite3.OperationalError)
         other.execute("ROLLBACK")
         other.close()
-        with store._turn, pytest.raises(StoreUnavailable, match="other threads hold it"):
+        with store._turn, pytest.raises(StoreUnavailable, match="other threads are using it"):
             store.start(intent, AT, BY)
         assert store.start(intent, AT, BY)
 

@@ -42,7 +42,7 @@ def test_one_download_at_a_time_for_a_user_and_none_holds_up_anybody_else(
         finally:
             go_on.set()
     assert {each.status_code for each in refused} == {429}
-    assert "Another download of yours is not finished yet." in refused[0].text
+    assert "Your previous download is not finished." in refused[0].text
     assert [each.result().content for each in asked if each.result().status_code == 200] == [b"{}"]
     # Its turn is over.
     assert ana.get(url).status_code == 200

@@ -156,7 +156,7 @@ def test_a_foreign_scope_is_refused_as_an_unknown_one_is(site: Site) -> None:
         assert {seen.title for seen in pages} == {"This page cannot be shown"}
         texts = {re.sub("other|nonexistent", "SCOPE", seen.html.partition("<h1")[2]) for seen in pages}
         assert len(texts) == 1
-        assert "You cannot see that scope, or it does not exist." in texts.pop()
+        assert "That scope does not exist, or you have no access to it." in texts.pop()
         assert "pricing_exception" in page.go("/?scope=acme").html
         shown = str(page.pulled())
     assert "secret_policy" not in shown
@@ -228,7 +228,7 @@ def test_one_role_less_is_one_scope_less_in_a_page_that_is_opened_anew(site: Sit
         site.instance.ledger.users.revoke("both", other, site.clock())
         assert page.go("/?scope=other").url == "/sign-in?ended=changed"
     with site.browser("both").open() as page:
-        assert "You cannot see that scope" in page.go("/?scope=other").html
+        assert "That scope does not exist, or you have no access to it." in page.go("/?scope=other").html
 
 
 @contextmanager

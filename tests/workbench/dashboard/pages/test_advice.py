@@ -63,11 +63,11 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
 def test_a_story_says_first_that_it_authorizes_nothing(told: Told, name: str, title: str) -> None:
     shown, page = told.story(name)
     assert shown == title
-    assert f"{MARK}. A model answered a question, and no rulebook decided." in page.text
-    assert "ask for a binding decision in mode rulebook" in page.text
+    assert f"{MARK}. A model answered a question; no rulebook decided." in page.text
+    assert "request a binding decision in mode rulebook" in page.text
     assert f"The verdict is {told.given.advisory[name]['verdict']} and authorizes nothing" in page.text
     assert "May be acted onfalse" in page.text
-    for of_binding in ("rule matched", "The rules", "Matched rule", "fact", "Confidence then", "Evaluation"):
+    for of_binding in ("rule matched", "The rules", "Matched rule", "fact", "Confidence at that time", "Evaluation"):
         assert of_binding not in page.text, of_binding
 
 
@@ -120,23 +120,23 @@ def test_every_check_has_words_that_fit_advice(told: Told, name: str) -> None:
     }
     assert not any(re.search("rule|facts", row[0]) for row in checks.values())
     assert f"Verified: {len(checks) - len(skipped)} checks hold, none fails" in page.text
-    assert "The signature over it holds" in page.text
+    assert "The signature holds" in page.text
     assert "policy reports" not in page.text
 
 
 def test_an_erased_one_shows_nothing_of_question_and_answer(told: Told) -> None:
     _, page = told.story("erased")
     assert "Lovelace" not in page.text
-    assert "The verdict, its date and the prompt template remain." in page.text
+    assert "The verdict, its date, and the prompt template remain." in page.text
     assert "Material erased. The record keeps the hash of the answer." in page.text
     skipped = {row[2]: row[1] for row in page.rows if len(row) == 3 and row[1].startswith("skipped")}
     assert skipped["evaluation"].split(maxsplit=1)[1] == "The model's answer was erased"
-    assert "The erasure stands in the chain" in page.text
+    assert "The chain confirms the erasure" in page.text
 
 
 def test_what_was_reported_about_it_is_no_approval(told: Told) -> None:
     _, page = told.story("runtime")
-    assert "DECISION_NOT_APPROVED: The decision is advisory, and approves nothing." in page.text
+    assert "DECISION_NOT_APPROVED: The decision is advisory and approves nothing." in page.text
     assert "1 receipt contradicts the decision" in page.text
     _, page = told.story("refused")
     assert "Nothing was reported about it, and nothing has to be" in page.text
@@ -168,7 +168,7 @@ def test_the_overview_counts_policies_and_names_what_it_leaves_out(told: Told) -
     title, page = told.page("/?scope=acme")
     assert title == "2 policies: 3 things need attention"
     assert "advisory.single: 2 of 4 decisions were executed or queued without a yes." in page.text
-    assert "The figures leave out 6 advisory decisions, which authorize nothing." in page.text
+    assert "The figures exclude 6 advisory decisions. Advisory decisions authorize nothing." in page.text
     assert page.links["6 advisory decisions"] == "/decisions?scope=acme&rule=advisory"
     assert sorted(row[:2] for row in page.rows if len(row) == 8 and row[0] != "Policy") == [
         [NAMESAKE, "2"],

@@ -47,7 +47,7 @@ def test_all_kinds_of_a_scope_are_listed_with_their_severity_state_and_policy(st
         "Outcomes shifted The share of outcomes that failed rose from 0.0% to 100.0%.",
         "13 April 2026 to 19 April 2026",
         "high 0.97",
-        "among 672 decisions",
+        "Found in 672 decisions",
         "1 shows it 1 decision past",
     ):
         assert sentence in told.text
@@ -84,7 +84,7 @@ def test_a_period_keeps_those_whose_window_overlaps_it(
     assert len(listed(store, scope, url)) == number
     page = anomalies.load(store, visit(scope, url))
     assert page.title.endswith(" in this period")
-    assert ("Look at all of the time" in page.html) == (number == 0)
+    assert ("Show all dates" in page.html) == (number == 0)
 
 
 def test_dismissed_ones_are_hidden_and_counted_until_they_are_asked_for(store: MadeUpStore, scope: Scope) -> None:
@@ -107,7 +107,7 @@ def test_open_ones_alone_are_listed_and_counted_where_that_is_asked_for(store: M
     page = anomalies.load(store, visit(scope, "/anomalies?scope=acme&show=open"))
     assert page.title.startswith("5 anomalies in 1 policy: ")
     assert page.title.endswith("; all are open")
-    assert "Open (5) Open and past (6) All, dismissed ones as well (6)" in read(page).text
+    assert "Open (5) Open and past (6) All, with dismissed (6)" in read(page).text
     opened = listed(store, scope, "/anomalies?scope=acme&show=open")
     store.dismissals.dismiss(scope, FlaggedAnomaly(opened[0], "refunds", "high", 0.9), "A test.", "ben", NOW)
     assert listed(store, scope, "/anomalies?scope=acme&show=open") == opened[1:]
@@ -117,7 +117,7 @@ def test_where_every_anomaly_was_dismissed_the_page_says_so(store: MadeUpStore, 
     for anomaly_id in ids(store, scope):
         store.dismissals.dismiss(scope, FlaggedAnomaly(anomaly_id, "refunds", "high", 0.9), "A test.", "ben", NOW)
     page = anomalies.load(store, visit(scope, "/anomalies?scope=acme&policy=refunds"))
-    assert page.title == "No anomalies in refunds, besides those dismissed"
+    assert page.title == "No anomalies in refunds, except dismissed ones"
     assert "Every anomaly was dismissed." in read(page).text
 
 
@@ -135,7 +135,7 @@ def test_decisions_without_anomalies_are_good_news(instance: Instance, scope: Sc
         chain.decide(MONDAY + number * DAY)
     store = MadeUpStore(instance, chain.snapshot(tmp_path), Memo(9))
     found = read(anomalies.load(store, visit(scope, "/anomalies?scope=acme&policy=elsewhere")))
-    assert "Nothing stands out." in found.text
+    assert "Nothing stands out, and you have nothing to do." in found.text
 
 
 def test_a_scope_of_many_policies_is_bounded_to_those_with_the_most_decisions(
@@ -149,7 +149,7 @@ def test_a_scope_of_many_policies_is_bounded_to_those_with_the_most_decisions(
     chain.receipt(chain.decide(MONDAY, verdict="no", policy_id="policy_07"), MONDAY + DAY)
     store = MadeUpStore(instance, chain.snapshot(tmp_path), Memo(99))
     page = anomalies.load(store, visit(scope, "/anomalies?scope=acme"))
-    assert "2 more policies are left out" in read(page).text
+    assert "leaves out 2 more policies" in read(page).text
     assert "in 20 policies" in page.title
 
 
@@ -195,7 +195,7 @@ def test_a_metric_says_what_each_anomaly_comes_to_and_orders_them_by_it(costly: 
     assert " of Loss (EUR)" not in effects(costly, scope, "")
     page = anomalies.load(costly, visit(scope, "/anomalies?scope=acme&policy=refunds&value=loss_eur"))
     told = read(page).text
-    assert "then by what they come to in Loss (EUR), either sign, then by how many" in told
+    assert "then by the size of the effect in Loss (EUR), then by number of decisions" in told
     report = costly.reports(visit(scope, "/anomalies").access).anomalies("refunds", value="loss_eur").body
     worth = [each["effect"]["value"] for each in report["anomalies"]]
     assert any(value is not None and value > 10_000 for value in worth)
@@ -214,7 +214,7 @@ def test_the_filters_go_along_to_the_page_of_one_anomaly_and_its_decisions(costl
     found = Location.read(first)
     assert (found.verdict, found.clock, found.value) == ("yes", "occurred", "loss_eur")
     one = read(anomaly.load(costly, visit(scope, first)))
-    assert "Looked at only decisions with the verdict yes, dated as they happened" in one.text
+    assert "Covers only decisions with the verdict yes, dated as they happened" in one.text
     assert " of Loss (EUR)" in one.text
     back = next(link for link in one.links if link.startswith("/anomalies?"))
     assert Location.read(back).value == "loss_eur"
@@ -244,6 +244,6 @@ def test_a_verdict_and_the_dates_of_events_choose_what_is_looked_at(costly: Made
 
 
 def test_a_metric_that_no_outcome_measured_is_said_to_have_no_value(costly: MadeUpStore, scope: Scope) -> None:
-    told = "No outcome of these anomalies measured Gain (EUR), so no effect has a value."
+    told = "No outcome of these anomalies reports Gain (EUR), so no effect has a value."
     assert told in effects(costly, scope, "&value=gain_eur")
     assert told.replace("Gain", "Loss") not in effects(costly, scope, "&value=loss_eur")

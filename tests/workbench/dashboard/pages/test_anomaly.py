@@ -141,9 +141,9 @@ def test_a_page_says_what_going_back_would_have_changed_where_a_new_version_came
         "Going back to version 1 would have changed the verdict of 20 of 60 decisions (33%). 20 of those with another "
         "verdict failed or were reverted." in told.text
     )
-    assert "What 2 changed" in told.text
+    assert "Changes in 2" in told.text
     assert f"/policy?scope=acme&policy={POLICY}&version=2" in told.links
-    assert "Dry run of going back to 1: a notebook" in told.text
+    assert "Dry run of a return to 1: a notebook" in told.text
     (dry_run,) = [link for link in told.links if link.startswith("/download/dry-run?")]
     assert dry_run == f"/download/dry-run?scope=acme&policy={POLICY}&anomaly={id_}"
     access = visit(scope, "/anomaly").access
@@ -202,7 +202,7 @@ def test_an_anomaly_is_dismissed_and_reopened_with_notes_that_the_page_keeps(
     page = anomaly.load(store, here)
     assert [each.act for each in page.forms] == ["dismiss"]
     told = read(page).text
-    assert "2 acts on this anomaly, the last by ben" in told
+    assert "2 changes to the state of this anomaly, the last by ben" in told
     assert "Reopened by ben on 25 November 2026, 12:00 UTC" in told
 
 

@@ -97,9 +97,9 @@ def test_a_scope_that_does_not_take_part_is_told_how_to_opt_in(show: Show) -> No
 def test_without_a_freeze_the_page_says_what_freezes_a_month(show: Show) -> None:
     found = read(show(members=0))
     assert "Nothing is compared: no month has been frozen yet" in found.text
-    assert "gate serve or gate lake export counts the month whose outcomes are in" in found.text
+    assert "gate serve or gate lake export counts the latest month whose outcomes are in" in found.text
     assert "gate scopes benchmarks opt-in acme" in found.text
-    assert "The decisions of this scope in the month that would be compared now." in found.text
+    assert "Decisions of this scope in the month that would be compared now." in found.text
 
 
 def test_too_few_others_withhold_the_comparison_and_opting_in_is_not_offered(show: Show) -> None:

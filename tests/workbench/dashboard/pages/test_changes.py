@@ -46,17 +46,17 @@ def test_a_version_is_compared_with_the_one_registered_before_it(told: Site) -> 
     (rule,) = [row for row in found.rows if row and row[0].startswith(RULE)][:1]
     assert "changed: condition" in rule[0]
     assert ["discount_percent lte 15" in rule[1], "discount_percent lte 40" in rule[2]] == [True, True]
-    assert ["coupon", "added", "not there", "string, optional"] in found.rows
+    assert ["coupon", "added", "missing", "string, optional"] in found.rows
 
 
 def test_a_version_that_changed_nothing_and_the_first_one_say_so(told: Site) -> None:
     assert "From version a2 to same, no rule, input field or default outcome changed" in page(told, "same").text
-    assert "There is no version before v1 to compare it with" in page(told, "v1").text
+    assert "No version before v1 to compare with" in page(told, "v1").text
 
 
 def test_each_version_leads_to_what_it_changed(told: Site) -> None:
     policy = asked("v1", 1)["rulebook"]["rulebook_id"]
     found = read(told.visit(f"/policy?scope=acme&policy={policy}"))
     assert "From version" not in found.text
-    assert found.text.count("What changed") == 3
-    assert found.links["What changed"].startswith(f"/policy?scope=acme&policy={policy}&version=")
+    assert found.text.count("Changes") == 3
+    assert found.links["Changes"].startswith(f"/policy?scope=acme&policy={policy}&version=")

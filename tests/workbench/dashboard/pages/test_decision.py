@@ -72,7 +72,7 @@ def test_a_story_says_what_was_decided_about_what_and_why(told: Site) -> None:
     assert "Nothing was reported about it yet" in page.text
     assert rows_of(page, "does not hold") == []
     assert "Verified: " in page.text
-    assert "All three signatures over it hold" in page.text
+    assert "All three signatures hold" in page.text
 
 
 def test_rules_that_were_not_tried_are_said_so(told: Site) -> None:
@@ -87,7 +87,7 @@ def test_facts_that_fail_the_schema_are_named(told: Site) -> None:
     assert title.endswith("because the facts failed the schema check")
     assert "None of 2 rules was tried" in page.text
     assert "The facts lack: margin_percent." in page.text
-    assert "The fact discount_percent must be of type number, and is of type string." in page.text
+    assert "The fact discount_percent must be of type number, but is of type string." in page.text
 
 
 def test_where_no_rule_matched_the_default_outcome_is_the_reason(told: Site) -> None:
@@ -146,8 +146,8 @@ def test_what_was_erased_is_named_in_the_place_of_its_values(told: Site, body: d
     assert title.startswith("Yes: ")
     assert "Material erased." in page.text
     assert "The facts were erased" in page.text
-    assert "Which rules were tried was erased" in page.text
-    assert "The erasure stands in the chain" in page.text
+    assert "The evaluation of the rules was erased" in page.text
+    assert "The chain confirms the erasure" in page.text
     assert "asked for" in page.text
     assert "61" not in [row[1] for row in page.rows if len(row) == 2]
     assert rows_of(page, "does not hold") == []
@@ -194,7 +194,7 @@ def test_a_record_without_its_fields_shows_the_checks_alone(
     decision_id = told.chain.decide()
     tamper(told, change)
     title, page = story(told, decision_id)
-    assert title.endswith("cannot be read: it was changed")
+    assert title.endswith("is unreadable: it was changed")
     assert "members" in rows_of(page, "does not hold")
 
 

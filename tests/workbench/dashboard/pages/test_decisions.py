@@ -109,9 +109,9 @@ def test_the_characters_of_an_id_that_a_table_shows_find_its_decision(filled: Si
 def test_a_decision_that_other_filters_leave_out_is_named(filled: Site) -> None:
     wanted = filled.chain.decided[7]
     found = read(filled.visit(url(ref=wanted, policy="other")))
-    assert "There is a decision with this id, but the other filters leave it out" in found.text
+    assert "A decision with this ID exists, but the other filters exclude it" in found.text
     assert "does not show it yet" not in found.text
-    assert found.links["open its story"] == f"/decision?scope=acme&id={wanted}"
+    assert found.links["open the decision"] == f"/decision?scope=acme&id={wanted}"
 
 
 def test_a_period_that_ends_before_it_begins_can_be_swapped(filled: Site) -> None:
@@ -119,8 +119,8 @@ def test_a_period_that_ends_before_it_begins_can_be_swapped(filled: Site) -> Non
     first, last = (day - timedelta(days=2)).isoformat(), day.isoformat()
     found = read(filled.visit(url(since=last, until=first)))
     assert "The first day is after the last" in found.text
-    assert found.links["Swap the two"] == url(since=first, until=last)
-    assert "Swap the two" not in read(filled.visit(url(since=first, until=first))).links
+    assert found.links["Swap the two days"] == url(since=first, until=last)
+    assert "Swap the two days" not in read(filled.visit(url(since=first, until=first))).links
 
 
 def test_a_decision_that_the_list_does_not_show_yet_is_found_by_its_id(
@@ -133,13 +133,13 @@ def test_a_decision_that_the_list_does_not_show_yet_is_found_by_its_id(
         late = made.chain.decide()
         made.chain.now = before
         found = read(made.visit(url(ref=late)))
-        assert found.links["open its story"] == f"/decision?scope=acme&id={late}"
-        assert "open its story" not in read(made.visit(url(ref="dec_none"))).links
+        assert found.links["open the decision"] == f"/decision?scope=acme&id={late}"
+        assert "open the decision" not in read(made.visit(url(ref="dec_none"))).links
 
 
 def test_an_empty_list_says_which_filter_to_remove(filled: Site) -> None:
     found = read(filled.visit(url(policy="other", verdict="no", target="deal-0")))
-    assert "No decision meets all of these filters" in found.text
+    assert "No decision matches all of these filters" in found.text
     assert "Without the verdict: 2 decisions" in found.text
     wider = filled.visit(found.links["Without the verdict"])
     assert wider.title == "2 decisions of other about deal-0"
@@ -158,8 +158,8 @@ def test_without_targets_in_the_lake_the_page_says_so(tmp_path_factory: pytest.T
     with site(tmp_path_factory.mktemp("personal") / "home", Personal.of(["target_object_id"])) as made:
         made.chain.decide()
         told = read(made.visit(url(target="deal-1042"))).text
-        assert "leaves out targets" in told
-        assert "no search by target finds anything" in told
+        assert "marked targets as personal" in told
+        assert "a search by target finds nothing" in told
         assert "deal-1042" not in read(made.visit(url())).text
 
 
@@ -172,13 +172,13 @@ def test_the_decisions_of_an_anomaly_are_listed_alone(tmp_path_factory: pytest.T
         report = made.store.reports(made.access()).anomalies("pricing_exception")
         of = next(each for each in report.to_dict()["anomalies"] if each["decision_ids"] == [held])
         page = made.visit(url(policy="pricing_exception", anomaly=of["anomaly_id"]))
-        assert page.title == "1 decision of pricing_exception, of those that show the anomaly"
+        assert page.title == "1 decision of pricing_exception, among those that show the anomaly"
         assert ids(read(page)) == [held[-8:]]
-        assert made.visit(read(page).links["List the others too"]).title == "11 decisions of pricing_exception"
+        assert made.visit(read(page).links["List all decisions"]).title == "11 decisions of pricing_exception"
 
 
 def test_an_anomaly_that_no_report_lists_is_an_error_in_a_sentence(filled: Site) -> None:
-    with pytest.raises(NotFound, match="No report lists this anomaly"):
+    with pytest.raises(NotFound, match="This anomaly is no longer listed"):
         filled.visit(url(policy="other", anomaly="ano_none"))
 
 

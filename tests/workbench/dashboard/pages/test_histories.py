@@ -66,7 +66,7 @@ def shown(of: Site, url: str, role: str = "author") -> Read:
 def test_without_a_history_the_page_says_how_to_import_one(of: Site) -> None:
     page = load(of.store, visit(of.of.scope, "/histories?scope=acme", "viewer"))
     found = read(page)
-    assert "No history was imported yet." in found.text
+    assert "No history has been imported yet." in found.text
     assert "gate history import FILE... --map MAP.yaml --scope acme --name NAME --check" in found.text
     assert "form" not in found.tags
     for role in ("author", "approver"):
@@ -89,7 +89,7 @@ def test_a_set_that_cannot_be_read_leaves_the_others_in_the_list(of: Site, impor
     place = sets.directory_of(of.of.lake, imported.scope_id, "broken")
     (place / "manifest.json").write_text("{}")
     page = shown(of, "/histories?scope=acme")
-    assert "cannot be read" in page.text
+    assert "unreadable" in page.text
     assert "two_years" in page.text
 
 
@@ -130,7 +130,7 @@ def test_the_policy_page_says_where_no_verdict_is_known_and_why(of: Site, tmp_pa
     put(of, "untold", WITHOUT_VERDICT, file)
     put(of, "unfilled", f"{WITHOUT_VERDICT}verdict: {{column: handled, values: {{paid: yes}}}}\n", file)
     for name, sentence in {
-        "untold": "The map of these cases names no verdict.",
+        "untold": "The map of these cases has no verdict.",
         "unfilled": "None of these cases has a verdict.",
     }.items():
         page = shown(of, f"/policy?scope=acme&history={name}")
@@ -160,8 +160,8 @@ def test_answers_follow_an_erasure(of: Site, imported: Scope) -> None:
 def test_a_page_by_event_time_says_so_and_its_links_keep_to_it(of: Site, page: str) -> None:
     url = f"/{page}?scope=acme&policy=pricing_exception"
     recorded, occurred = shown(of, url), shown(of, f"{url}&clock=occurred")
-    assert "Dates say when it happened" in occurred.text
-    assert "Dates say when it happened" not in recorded.text
+    assert "Dates show when something happened" in occurred.text
+    assert "Dates show when something happened" not in recorded.text
     kept = [link for link in occurred.links if link.startswith("/decisions?") and "clock=occurred" in link]
     assert kept
     assert load(of.store, visit(of.of.scope, f"{url}&clock=recorded")).location.clock is None

@@ -47,7 +47,7 @@ def test_each_policy_has_a_row_that_leads_to_its_page_and_its_decisions(usual: R
     assert list(rows)[1:] == ["refunds", "trials"]
     assert rows["refunds"][1] == "320"
     assert "66.7% (60.5-72.3%)" in rows["refunds"][3]
-    assert rows["trials"][3] == "no case yet"
+    assert rows["trials"][3] == "no cases yet"
     links = [(text, url) for url, text in usual.links]
     assert ("refunds", "/policy?scope=acme&policy=refunds") in links
     assert ("320", "/decisions?scope=acme&policy=refunds") in links
@@ -57,7 +57,7 @@ def test_each_policy_has_a_row_that_leads_to_its_page_and_its_decisions(usual: R
 
 
 def test_every_headline_leads_to_a_page_that_there_is(usual: Read) -> None:
-    looks = [url for url, text in usual.links if text.startswith("Look at ")]
+    looks = [url for url, text in usual.links if text.startswith("Open ")]
     assert looks
     assert {Location.read(url).page for url in looks} <= {"policy", "anomaly", "held"}
 
@@ -66,9 +66,9 @@ def test_a_policy_gets_one_headline_and_what_waits_another(usual: Read) -> None:
     # Its success also falls, and an anomaly is open.
     assert usual.text.startswith(
         "refunds: version v2 succeeded in 33% of 90 let-through cases, the others in 87% of 150 like ones. "
-        "Look at refunds 80 decisions wait for review, the oldest for 147 days. Look at held decisions"
+        "Open refunds 80 decisions are waiting for review, the oldest for 147 days. Open held decisions"
     )
-    assert [url for url, text in usual.links if text.startswith("Look at ")] == [
+    assert [url for url, text in usual.links if text.startswith("Open ")] == [
         "/policy?scope=acme&policy=refunds&version=v2",
         "/held?scope=acme",
     ]
@@ -79,7 +79,7 @@ def test_harm_comes_first_until_somebody_dismisses_it(tmp_path: Path) -> None:
     page = MadeUpStore(snapshot).page("/?scope=acme")
     found = read(page)
     assert page.title == "1 policy: 1 thing needs attention"
-    assert ", in the week of 4 May 2026. Look at refunds" in found.text
+    assert ", in the week of 4 May 2026. Open refunds" in found.text
     ids = [each["anomaly_id"] for each in anomalies(snapshot, "refunds", threshold=0).to_dict()["anomalies"]]
     assert Location.read(found.links[0][0]).id in ids
 
@@ -114,7 +114,7 @@ def test_a_high_anomaly_that_is_past_is_told_with_its_days(tmp_path: Path) -> No
     found = read(page)
     assert "1 high" not in found.text
     assert "No anomaly of high severity is open. The last one was: refunds: " in found.text
-    assert ", in the week of 4 May 2026. Look at that anomaly" in found.text
+    assert ", in the week of 4 May 2026. Open that anomaly" in found.text
     assert found.text.count("May 2026") == 1
 
 
@@ -136,7 +136,7 @@ def test_a_broken_proof_comes_before_everything(snapshot: Snapshot) -> None:
 def test_where_nothing_is_wrong_it_says_so(tmp_path: Path) -> None:
     page = MadeUpStore(healthy(tmp_path)).page("/?scope=acme")
     assert page.title == "1 policy: nothing needs attention"
-    assert read(page).text.startswith("No open anomaly, no version or time that does worse, nothing held")
+    assert read(page).text.startswith("No open anomalies, no version that does worse, no falling rates, nothing held")
 
 
 def test_an_empty_scope_says_how_to_begin(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_unusual_metrics_come_last(tmp_path: Path) -> None:
                 chain.outcome(decision_id, at + DAY, observed_metrics={"margin": value})
     # The chain's last entry is late enough for outcomes to be overdue.
     chain.receipt(chain.decide(MONDAY + 10 * WEEK, policy_id="metrics"), MONDAY + 10 * WEEK)
-    said = read(MadeUpStore(chain.snapshot(tmp_path)).page("/?scope=acme")).text.split(" Look at ")
+    said = read(MadeUpStore(chain.snapshot(tmp_path)).page("/?scope=acme")).text.split(" Open ")
     assert said[0] == "promises: 67 of 200 decisions were executed more than 30 days ago without a final outcome."
     assert said[1].startswith("promises metrics: 10 of 200 values of margin lie far from usual")
 

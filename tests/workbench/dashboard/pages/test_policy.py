@@ -117,7 +117,7 @@ def test_a_version_is_compared_with_the_others(store: MadeUpStore) -> None:
         page.title
         == "Version v2 of refunds succeeded in 33% of 90 let-through cases, the others in 87% of 150 like ones"
     )
-    assert ("/policy?scope=acme&policy=refunds", "Show all of the policy") in found.links
+    assert ("/policy?scope=acme&policy=refunds", "Show all decisions of the policy") in found.links
     assert "Only decisions by version v2." in found.text
     # The table still has both.
     assert {row[0] for row in found.rows if row} >= {"v1", "v2 (shown)"}
@@ -151,7 +151,7 @@ def test_a_policy_that_does_not_exist_is_said_not_to(store: MadeUpStore) -> None
 
 def test_an_empty_scope_says_how_to_begin(tmp_path: Path) -> None:
     page = MadeUpStore(MadeUp().snapshot(tmp_path)).page("/policy?scope=acme")
-    assert page.title == "No policy has decided anything yet"
+    assert page.title == "No policy has made a decision yet"
     assert "POST /api/decide" in read(page).text
 
 
@@ -203,14 +203,14 @@ def test_no_name_in_a_url_becomes_a_part_of_an_empty_page(store: MadeUpStore, pl
 def test_anomalies_of_the_period_are_named_before_a_version_is_blamed(anomalous: Snapshot) -> None:
     store = MadeUpStore(anomalous)
     found = read(store.page("/policy?scope=acme&policy=refunds"))
-    assert "Anomalies fall into the time of these decisions: refunds:" in found.text
+    assert "Anomalies overlap the time of these decisions: refunds:" in found.text
     named = [url for url, _ in found.links if url.startswith("/anomaly?")]
     assert len(named) == MOST_FLAGGED
     assert all("policy=refunds" in url for url in named)
-    assert "All anomalies of the policy, 2 more of this period among them" in found.text
+    assert "All anomalies of the policy (2 more in this period)" in found.text
 
     earlier = read(store.page("/policy?scope=acme&policy=refunds&since=2026-01-05&until=2026-01-11"))
-    assert "An anomaly falls into the time of these decisions:" in earlier.text
+    assert "An anomaly overlaps the time of these decisions:" in earlier.text
     ids = [str(Location.read(url).id) for url in named]
     dismissed = read(MadeUpStore(anomalous, ids).page("/policy?scope=acme&policy=refunds"))
     assert not set(named) & {url for url, _ in dismissed.links}
@@ -241,7 +241,7 @@ def test_versions_stand_beside_each_other_among_like_cases(tmp_path: Path) -> No
     (a,) = [row for row in found.rows if row[:2] == ["A", "1,000"]]
     assert (a[2][:5], a[3:6]) == ("84.8%", ["79.7%", "86.7%", "worse among like cases"])
     assert "it does worse, which the raw rates hide." in found.text
-    assert "among cases with like facts (Lead (days))" in found.text
+    assert "over cases with like facts (Lead (days))" in found.text
     assert ["A", "yes", "1,000"] in [row[:3] for row in found.rows]
     assert "Let through" in {row[0] for row in found.rows if row}
     assert ["Nights", "B", "1,000", "1", "3", "5 (5 to 5)", "7", "9"] in found.rows

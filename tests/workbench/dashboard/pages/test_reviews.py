@@ -51,7 +51,7 @@ def url(page: str = "reviews", **filters: str) -> str:
 def test_the_queue_says_how_many_wait_by_owner_and_lists_the_oldest_first(queue: Reviewers) -> None:
     page = queue.visit(url())
     found = read(page)
-    assert page.title == "63 reviews wait, the oldest for 2 days"
+    assert page.title == "63 reviews are waiting, the oldest for 2 days"
     assert found.text.index("1no owneroldest 2 days") < found.text.index("60risk-deskoldest 2 days")
     assert "2salesoldest 3 hours; 2 overdue or due within an hour" in found.text
     rows = [row for row in found.rows if len(row) == 6][1:]
@@ -74,7 +74,7 @@ def test_the_queue_says_how_many_wait_by_owner_and_lists_the_oldest_first(queue:
 
 def test_overdue_and_soon_due_are_words_and_not_colours_alone(queue: Reviewers) -> None:
     page = queue.visit(url(owner="sales"))
-    assert page.title == "2 reviews wait for sales, the oldest for 3 hours"
+    assert page.title == "2 reviews are waiting for sales, the oldest for 3 hours"
     rows = [row for row in read(page).rows if len(row) == 5][1:]
     assert [row[1] for row in rows] == ["overdue by 45 minutes", "due soon: in 45 minutes"]
     assert {row[1] for row in read(queue.visit(url(owner="risk-desk"))).rows[1:]} == {"no time limit"}
@@ -91,7 +91,7 @@ def test_the_time_that_is_left_is_not_understated(desk: Reviewers) -> None:
 
 def test_reviews_without_an_owner_have_a_filter(queue: Reviewers) -> None:
     page = queue.visit(read(queue.visit(url())).links["1"])
-    assert page.title.startswith("1 review waits without an owner, ")
+    assert page.title.startswith("1 review is waiting without an owner, ")
     assert "owner=%28nobody%29" in page.location.url
 
 
@@ -110,13 +110,13 @@ def test_the_case_tells_what_was_asked_why_it_is_held_and_what_the_answer_is_bou
     record = queue.site.store.ledger.story(queue.site.of.scope.scope_id, decision_id).record
     assert page.title.startswith("Held: ")
     assert page.title.endswith(" on late, 1,250 EUR")
-    assert "held for sales It has been waiting for 3 hours; overdue by 45 minutes" in found.text
+    assert "held for sales Waiting for 3 hours; overdue by 45 minutes" in found.text
     assert "The verdict is review: no rule matched, and the default outcome of the rulebook applies." in found.text
     assert ["discount_percent", "20"] in found.rows
     for hash_ in (record["record_hash"], record["receipt_hash"]):
         assert hash_ in found.text
-    assert found.links["the next one"] == url("review", owner="sales", id=queue.site.chain.decided[-1])
-    assert "the one before" not in found.links
+    assert found.links["next"] == url("review", owner="sales", id=queue.site.chain.decided[-1])
+    assert "previous" not in found.links
     assert found.links["All waiting reviews"] == url(owner="sales")
 
 
@@ -136,7 +136,7 @@ def test_the_rule_that_matched_is_told_and_the_others_are_folded(desk: Reviewers
 
 def test_the_owner_reads_what_holding_means_for_them(desk: Reviewers) -> None:
     decision_id = desk.hold("one")
-    of, waits = url("review", id=decision_id), "The action that was asked for waits until somebody grants it."
+    of, waits = url("review", id=decision_id), "The proposed action waits until somebody grants it."
     held = read(desk.visit(of)).text
     assert waits in held
     assert "do not perform it" not in held
@@ -149,7 +149,7 @@ def test_the_proposed_action_is_told_from_where_the_rulebook_sends_the_case(desk
     assert "Proposed actionapprove_discount" in found
     assert "The rulebook sends the case to route_to_owner, the action of its outcome;" in found
     found = read(desk.visit(url("review", id=desk.hold("two", requested_action="", mutation="")))).text
-    assert "Actionroute_to_owner (the action of the outcome; the request proposes none)" in found
+    assert "Actionroute_to_owner (from the rulebook; the request proposes none)" in found
     assert "Proposed action" not in found
 
 
@@ -158,8 +158,8 @@ def test_a_value_that_would_change_is_shown_as_it_is_and_as_it_is_proposed(desk:
     found = read(desk.visit(url("review", id=desk.hold("company-1", **change))))
     assert ["industry", "retail", "wholesale"] in found.rows
     unchanged = read(desk.visit(url("review", id=desk.hold("company-2"))))
-    assert ["Value", "Old", "Proposed"] in found.rows
-    assert ["Value", "Old", "Proposed"] not in unchanged.rows
+    assert ["Value", "Current", "Proposed"] in found.rows
+    assert ["Value", "Current", "Proposed"] not in unchanged.rows
 
 
 def test_the_granted_ones_say_until_when_they_are_open_and_which_ended(desk: Reviewers) -> None:
@@ -192,14 +192,14 @@ def test_an_action_that_was_executed_without_an_answer_is_told_to_who_answers(de
     desk.site.chain.execution(decision_id)
     found = read(desk.visit(url("review", id=decision_id)))
     assert told in found.text
-    assert "A grant does not undo that." in found.text
+    assert "A grant does not change that." in found.text
     assert "@data-answer" in found.elements
 
 
 def test_an_executed_receipt_with_flags_is_told_where_the_review_was_answered(desk: Reviewers) -> None:
     decision_id = desk.hold("deal-1")
     desk.answer(decision_id)
-    told = "An execution was reported in a receipt with flags"
+    told = "has flags."
     assert told not in read(desk.visit(url("review", id=decision_id))).text
     desk.site.chain.execution(decision_id, target_object_id="something-else")
     assert told in read(desk.visit(url("review", id=decision_id))).text
@@ -212,19 +212,20 @@ def test_a_receipt_that_breaks_the_grant_is_told_though_the_state_is_executed(de
     for decision_id in (late, other):
         desk.answer(decision_id)
     desk.site.chain.execution(other, action_taken="delete_the_deal")
-    told = 'The grant was broken. A receipt names another action than the granted one: "delete_the_deal".'
+    told = 'violated the grant. A receipt states a different action from the granted one: "delete_the_deal".'
     page = desk.visit(url("review", id=other))
     assert page.title.startswith("Granted and executed")
     assert told in read(page).text
     desk.site.chain.now += timedelta(days=2)
     desk.site.chain.execution(late)
     found = read(desk.visit(url("review", id=late))).text
-    assert re.search(r"broken\. A receipt is dated [-0-9: ]+ UTC, more than 5 minutes after the grant ended \(", found)
+    told = r"violated the grant\. A receipt is dated [-0-9: ]+ UTC, more than 5 minutes after the grant ended \("
+    assert re.search(told, found)
     assert "another action" not in found
     # The page of the decision says the same, and does not call such a receipt in order.
     for decision_id in (late, other):
         found = read(desk.visit(url("decision", id=decision_id))).text
-        assert "The grant was broken." in found
+        assert "The execution violated the grant." in found
         assert "In order" not in found
 
 
@@ -235,8 +236,8 @@ def test_a_late_receipt_of_an_action_that_was_queued_in_time_is_in_order(desk: R
     desk.site.chain.now += timedelta(days=2)
     desk.site.chain.execution(decision_id)
     found = read(desk.visit(url("decision", id=decision_id))).text
-    assert found.count("In order: the owner had granted the action before") == 2
-    assert "The grant was broken" not in found
+    assert found.count("Allowed: the owner granted the action first") == 2
+    assert "The execution violated the grant" not in found
 
 
 def test_only_an_approver_has_buttons_and_others_see_why_not(queue: Reviewers) -> None:
@@ -244,13 +245,13 @@ def test_only_an_approver_has_buttons_and_others_see_why_not(queue: Reviewers) -
     assert "button" in read(queue.visit(of)).elements
     found = read(queue.visit(of))
     assert "@data-answer" in found.elements
-    assert found.links["Answer it"] == "#answer"
-    assert "no time limit. Answer it. All waiting reviews" in found.text
+    assert found.links["Answer"] == "#answer"
+    assert "no time limit. Answer. All waiting reviews" in found.text
     assert "g grant" in found.text
     for role in ("viewer", "author"):
         found = read(queue.visit(of, role=role))
         assert "@data-answer" not in found.elements
-        assert "Answer it" not in found.links
+        assert "Answer" not in found.links
         assert "no time limit. All waiting reviews" in found.text
         assert "g grant" not in found.text
         assert f"ada has the role {role} in the scope acme, and only an approver grants or refuses" in found.text
@@ -258,7 +259,7 @@ def test_only_an_approver_has_buttons_and_others_see_why_not(queue: Reviewers) -
 
 def test_an_answer_is_recorded_under_the_users_name_and_leads_to_the_next_review(desk: Reviewers) -> None:
     first, second = desk.hold("one"), desk.hold("two")
-    assert desk.visit(url()).title == "2 reviews wait, the oldest for 1 hour"
+    assert desk.visit(url()).title == "2 reviews are waiting, the oldest for 1 hour"
     told = desk.answer(first, note=" Agreed. ", evidence="T-1\n\n T-2 \n")
     assert told["forget"] == first
     assert told["go"] == url("review", id=second, done=first)
@@ -273,7 +274,7 @@ def test_an_answer_is_recorded_under_the_users_name_and_leads_to_the_next_review
     told = desk.answer(second, "refused")
     assert told["go"] == url(done=second)
     page = desk.visit(told["go"])
-    assert page.title == "No review waits"
+    assert page.title == "No review is waiting"
     assert "Approve discount on two, 1,200.5 EUR: refused on " in read(page).text
     assert desk.visit(url(state="refused")).title == "Reviews that were refused"
 
@@ -298,9 +299,9 @@ def test_of_two_approvers_the_second_learns_who_was_quicker(desk: Reviewers) -> 
     page = desk.visit(told["go"])
     found = read(page)
     assert page.title == "Refused: Approve discount on one, 1,200.5 EUR"
-    told_first = "Your answer was not recorded. The review had been answered before. A resolution is final."
+    told_first = "Your answer was not recorded. The review already has an answer. The first answer is final."
     assert found.text.index(told_first) < found.text.index("The review was refused by the user ben")
-    assert "Your note, which was not recorded" in found.text
+    assert "Your unrecorded note" in found.text
     assert "@data-answer" not in found.elements
     # Everybody else, and the approver later on, see the resolution alone.
     assert "not recorded" not in read(desk.visit(url("review", id=decision_id))).text
@@ -310,7 +311,7 @@ def test_who_answers_twice_does_not_read_that_it_was_somebody_else(desk: Reviewe
     decision_id = desk.hold("one")
     desk.answer(decision_id, "granted", "ada")
     found = read(desk.visit(desk.answer(decision_id, "refused", "ada")["go"])).text
-    assert "Your answer was not recorded. The review had been answered before." in found
+    assert "Your answer was not recorded. The review already has an answer." in found
     assert "The review was granted by the user ada" in found
     assert "omebody else" not in found
 
@@ -320,7 +321,7 @@ def test_an_answer_after_the_time_limit_is_too_late(desk: Reviewers) -> None:
     decision_id = desk.hold("one")
     desk.site.chain.now += timedelta(hours=2)
     found = read(desk.visit(desk.answer(decision_id)["go"])).text
-    assert "Your answer was not recorded. The review had expired. A resolution is final." in found
+    assert "Your answer was not recorded. The review expired before your answer. The first answer is final." in found
     assert "The review was expired by the service itself" in found
 
 
@@ -337,7 +338,7 @@ def test_an_answer_to_another_record_than_the_page_showed_is_refused(desk: Revie
 
 
 def test_an_answer_that_there_is_not_is_refused(desk: Reviewers) -> None:
-    with pytest.raises(OperatorError, match="granted or refused"):
+    with pytest.raises(OperatorError, match="grant or refuse"):
         desk.answer(desk.hold("one"), "expired")
 
 
@@ -370,10 +371,11 @@ def test_the_overview_says_who_has_to_answer_and_leads_to_the_queue(desk: Review
     desk.hold("one")
     desk.hold("two")
     found = read(desk.visit("/?scope=acme"))
-    assert "2 reviews wait for an answer, the oldest for 1 hour; 1 is overdue or due within an hour" in found.text
+    told = "2 reviews are waiting for an answer, the oldest for 1 hour; 1 is overdue or due within an hour"
+    assert told in found.text
     assert ["sales", "2", "1 hour", "1 due"] in found.rows
     assert found.links["sales"] == url(owner="sales")
-    assert found.links["All of them"] == url()
+    assert found.links["Show all reviews"] == url()
 
 
 def test_the_decision_says_where_its_review_stands_and_that_a_receipt_is_in_order(desk: Reviewers) -> None:
@@ -385,9 +387,9 @@ def test_the_decision_says_where_its_review_stands_and_that_a_receipt_is_in_orde
     desk.site.chain.execution(decision_id)
     found = read(desk.visit(of)).text
     assert "The review was granted by the user ada, and executed" in found
-    assert "ada (a claim of the actor; nothing authenticates it)" in found
+    assert "ada (claimed by the actor; not authenticated)" in found
     assert "verified entry 2 of the chain" in found
-    assert "In order: the owner had granted the action before, with entry 2 of the chain." in found
+    assert "Allowed: the owner granted the action first, in entry 2 of the chain." in found
     assert "DECISION_NOT_APPROVED" not in found
 
 
@@ -396,7 +398,7 @@ def test_a_receipt_without_a_grant_before_it_contradicts_the_review(desk: Review
     desk.site.chain.execution(decision_id)
     desk.answer(decision_id)
     found = read(desk.visit(url("decision", id=decision_id))).text
-    assert "The verdict of the decision is review, and no grant of its owner comes before the receipt." in found
+    assert "The verdict of the decision is review, and its owner did not grant the action before the receipt." in found
     assert "In order" not in found
 
 
@@ -409,10 +411,11 @@ def test_with_receipt_signing_off_a_grant_is_refused_and_a_refusal_is_not_verifi
         with pytest.raises(ServiceUnavailable, match="Receipt signing is off, and an unsigned grant opens no action"):
             desk.answer(decision_id)
         text = read(desk.visit(url("review", id=decision_id))).text
-        assert "The decision is not verified. The record carries no receipt signature." in text
+        assert "The decision is not verified. The record has no receipt signature." in text
         assert "Do not answer it" not in text
         desk.answer(decision_id, "refused")
-        assert "It carries no signature, and opens no action." in read(desk.visit(url("review", id=decision_id))).text
+        shown = read(desk.visit(url("review", id=decision_id))).text
+        assert "It is not signed, so it does not allow the action." in shown
 
 
 def test_where_a_key_is_compromised_the_page_says_that_a_grant_opens_nothing(desk: Reviewers) -> None:
@@ -420,7 +423,7 @@ def test_where_a_key_is_compromised_the_page_says_that_a_grant_opens_nothing(des
     for decision_id in (granted, executed):
         desk.answer(decision_id)
     desk.site.chain.execution(executed)
-    told = "is compromised, and it signed the record, so that a grant opens nothing. The caller has to ask anew, with"
+    told = "is compromised, and it signed the record, so a grant permits nothing. The caller must ask again with"
     assert not [each for each in (held, granted, executed) if told in str(desk.visit(url("review", id=each)).html)]
     keys = desk.site.instance.receipt_keys
     active = keys.registry().active_key_id
@@ -431,7 +434,7 @@ def test_where_a_key_is_compromised_the_page_says_that_a_grant_opens_nothing(des
     # What was executed is past; and who grants the held one reads it once more.
     assert told not in read(desk.visit(url("review", id=executed))).text
     html = str(desk.visit(url("review", id=held)).html)
-    assert "It may begin within" not in html
+    assert "It may start once, within" not in html
     assert html.count(told) == 2
 
 
@@ -478,6 +481,6 @@ def test_no_name_becomes_a_part_of_a_page(desk: Reviewers) -> None:
 def test_what_is_confirmed_names_the_action(desk: Reviewers) -> None:
     decision_id = desk.hold("one", amount=40, currency="EUR")
     html = str(desk.visit(url("review", id=decision_id)).html)
-    assert "You grant this action: " in html
-    assert " on one, 40 EUR. It may begin within 1 day from now, once." in html
-    assert "It stays held for good." in html
+    assert "You are about to grant this action: " in html
+    assert " on one, 40 EUR. It may start once, within 1 day from now." in html
+    assert "It stays held permanently." in html

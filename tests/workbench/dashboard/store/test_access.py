@@ -35,14 +35,14 @@ def test_every_other_scope_is_refused_alike(scope: str) -> None:
     with pytest.raises(AccessForbidden) as refused:
         access(user(acme="approver"), scope)
     assert refused.value.code == "DASHBOARD_SCOPE_UNKNOWN"
-    assert "or it does not exist" in refused.value.message
+    assert "That scope does not exist, or you have no access to it." in refused.value.message
     assert scope.strip() not in refused.value.message or not scope.strip("\0 ")
 
 
 def test_a_user_without_a_scope_and_nobody_are_told_what_to_do() -> None:
     with pytest.raises(AccessForbidden, match="gate users grant"):
         access(user(), None)
-    with pytest.raises(AccessRefused, match="sign in"):
+    with pytest.raises(AccessRefused, match="Sign in again"):
         access(None, "acme")
 
 

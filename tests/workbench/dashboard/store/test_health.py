@@ -32,7 +32,7 @@ def looked(instance: Instance, scope: Scope) -> dict[str, Part]:
 def test_an_empty_scope_is_well(instance: Instance, scope: Scope) -> None:
     parts = looked(instance, scope)
     assert [part.well for part in parts.values()] == [True, True, True, None]
-    assert "no entry" in parts["Ledger"].told
+    assert "no entries" in parts["Ledger"].told
     assert "no link" in parts["Chain"].told
 
 
@@ -57,14 +57,14 @@ def test_a_whole_chain_is_well_and_the_lake_may_be_a_little_behind(
     chain = Chain(instance, authority)
     chain.decide()
     export()
-    assert looked(instance, scope)["Lake"].told == "It holds every entry of the ledger."
+    assert looked(instance, scope)["Lake"].told == "It contains every entry of the ledger."
     chain.decide()
     chain.decide()
     parts = looked(instance, scope)
     assert [part.well for part in parts.values()] == [True, True, True, None]
     assert "3 entries" in parts["Ledger"].told
     assert "last 3 links, of 3" in parts["Chain"].told
-    assert parts["Lake"].told == "It lacks the last 2 entries, which pages read from the ledger."
+    assert parts["Lake"].told == "It lacks the last 2 entries; pages read these from the ledger."
     monkeypatch.setattr(module, "_BEHIND", 1)
     lake = looked(instance, scope)["Lake"]
     assert not lake.well

@@ -81,7 +81,7 @@ def test_a_page_that_there_is_not_is_named() -> None:
 
 def test_a_filter_that_the_page_does_not_know_or_has_twice_is_named() -> None:
     assert "“polcy”" in refusal("/policy?polcy=x")
-    assert "it takes scope, id" in refusal("/decision?policy=x")
+    assert "it accepts scope, id" in refusal("/decision?policy=x")
     assert "given twice" in refusal("/policy?scope=a&scope=b")
     assert "longer than 200 characters" in refusal(f"/policy?policy={'x' * 201}")
     assert Location.read(f"/policy?policy={'x' * 200}").policy == "x" * 200

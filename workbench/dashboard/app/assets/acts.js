@@ -147,7 +147,7 @@ const acts = ({ find, go, stay, lost, said, told }) => {
   // What is typed is kept here until the server has saved it: a session that ends loses nothing.
   const kept = (draft) => `draft:${draft}`;
   const keep = (text) => {
-    try { sessionStorage.setItem(kept(open.draft), JSON.stringify({ text, base: open.begun.text, edition: open.edition })); } catch { say("This browser keeps no copy of unsaved text.", true); }
+    try { sessionStorage.setItem(kept(open.draft), JSON.stringify({ text, base: open.begun.text, edition: open.edition })); } catch { say("This browser cannot keep a copy of unsaved text.", true); }
   };
   const unsaved = (draft) => {
     try { return JSON.parse(sessionStorage.getItem(kept(draft))); } catch { return null; }
@@ -158,7 +158,7 @@ const acts = ({ find, go, stay, lost, said, told }) => {
     box.className = "conflict";
     box.setAttribute("role", "alert");
     box.append(`${sentence} `);
-    for (const [act, label] of [["merge", "Merge the two"], ["fork", "Keep mine as a draft of its own"]]) {
+    for (const [act, label] of [["merge", "Merge both texts"], ["fork", "Save mine as a separate draft"]]) {
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = label;
@@ -208,7 +208,7 @@ const acts = ({ find, go, stay, lost, said, told }) => {
       open.begun.text = left.base;
       open.edition = left.edition;
       open.editor.replace(left.text);
-      say("Your text of before was not saved yet; it is here again.");
+      say("Your earlier text was not saved. It is here again.");
     }
     send_text();
   };
@@ -223,7 +223,7 @@ const acts = ({ find, go, stay, lost, said, told }) => {
     const text = found.text === undefined ? sent : found.text;
     if (found.n !== undefined) document.body.dataset.answered = found.n;
     if (found.proposals !== undefined) { if (open && open.completing && open.completing.n === found.n) open.completing.found(found.proposals); return; }
-    if (found.signed_out) { say(`${found.fault} What you typed is kept in this tab.`, true); find("#saved")?.insertAdjacentHTML("beforeend", ` <a href="/sign-in?next=${encodeURIComponent(location.pathname + location.search)}" data-outside>Sign in</a>`); busy(false); return; }
+    if (found.signed_out) { say(`${found.fault} This tab keeps your input.`, true); find("#saved")?.insertAdjacentHTML("beforeend", ` <a href="/sign-in?next=${encodeURIComponent(location.pathname + location.search)}" data-outside>Sign in</a>`); busy(false); return; }
     if (found.fault) { sending = null; busy(false); fault(act, found.fault); go_on(); return; }
     if (found.received !== undefined) { sendPiece(found.received); return; }
     // Whatever else was typed since goes on from what is saved now.
@@ -328,23 +328,23 @@ const acts = ({ find, go, stay, lost, said, told }) => {
   const sendPiece = async (at) => {
     if (!sending) return;
     const { act, file, more } = sending;
-    if (!file.size) { sending = null; fault(act, "The file is empty; choose another one."); return; }
-    if (at >= file.size) { sending = null; say("Reading it…"); send(act, more); return; }
+    if (!file.size) { sending = null; fault(act, "The file is empty. Choose another one."); return; }
+    if (at >= file.size) { sending = null; say("Reading the file…"); send(act, more); return; }
     say(`Sending the file… ${Math.floor((100 * at) / file.size)}%`);
     const reader = new FileReader();
     reader.addEventListener("load", () => send("send_file", { file: file.name, size: file.size, at, piece: reader.result.slice(reader.result.indexOf(",") + 1) }));
-    reader.addEventListener("error", () => { sending = null; fault(act, "The file cannot be read any more; choose it again."); });
+    reader.addEventListener("error", () => { sending = null; fault(act, "The file is no longer readable. Choose it again."); });
     reader.readAsDataURL(file.slice(at, at + PIECE));
   };
 
   // The table changes the text as it is in the editor.
   const change = (more) => {
     if (!open) return;
-    if (find("#part-rules.stale")) { fault("edit", "Nothing was changed: the text is not valid, and the table shows its rules from before. Mend the text first."); return; }
+    if (find("#part-rules.stale")) { fault("edit", "Nothing changed: the text is not valid, and the table shows the rules of its last valid version. Fix the text first."); return; }
     if (open.busy) {
       // Behind a value that is set all places are what they were; a rule or a test that comes or goes moves others.
       if (open.doing.do === "set") open.next.push(more);
-      else fault("edit", "Nothing was changed: the change before was still being made. Do this one again.");
+      else fault("edit", "Nothing changed: the previous change was not finished. Try again.");
       return;
     }
     clearTimeout(pausing);

@@ -36,7 +36,7 @@ const keys = ({ find, go }) => {
     if (!button) { if (why) why.focus(); return; }
     const form = button.form;
     for (const each of form.querySelectorAll("[data-answer]")) each.classList.toggle("chosen", each === button);
-    form.querySelector("[data-hint]").textContent = `Write a note, then press Ctrl+Enter to ${button.textContent.trim().toLowerCase()}. Escape leaves the note as it is.`;
+    form.querySelector("[data-hint]").textContent = `Write a note, then press Ctrl+Enter to ${button.textContent.trim().toLowerCase()}. Press Escape to leave the note.`;
     form.elements.note.focus();
   };
   const follow = (key) => {

@@ -30,7 +30,7 @@ const done = () => {
 const lost = () => {
   clearTimeout(waiting);
   document.body.dataset.state = "lost";
-  progress.textContent = "The connection to the server is lost. ";
+  progress.textContent = "The connection to the server was lost. ";
   const again = document.createElement("a");
   again.href = here();
   // Past the connection that is gone.

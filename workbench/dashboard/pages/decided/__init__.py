@@ -1,2 +1,1 @@
-"""The pages of decisions: decisions has a list of them, held those that wait, decision one as a story,
-whatif what they would be with other facts."""
+"""The pages of decisions: `decisions` (the list), `held`, `decision` (one of them), and `whatif`."""

@@ -1,4 +1,4 @@
-"""One decision's story. It is read from the ledger and verified anew each time."""
+"""The page of one decision, read from the ledger and verified each time."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ def load(store: Store, visit: Visit) -> Page:
     """A decision's story.
 
     Raises:
-        NotFound: DASHBOARD_DECISION_UNKNOWN: the scope has no such decision; one of another scope is none.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the record cannot be read, or has fields that nothing covers.
+        NotFound: `DASHBOARD_DECISION_UNKNOWN`: the scope has no such decision; one of another scope is none.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the record cannot be read, or has fields that nothing covers.
     """
     try:
         story = store.ledger.story(visit.access.scope_id, visit.location.id or "")
     except NotFound as error:
         raise NotFound(
             "DASHBOARD_DECISION_UNKNOWN",
-            "This scope has no decision with that id. Check the id and the scope, or search the list of decisions.",
+            "This scope has no decision with that ID. Check the ID and the scope, or search the list of decisions.",
         ) from error
     drafts = store.drafts.of(visit.access.scope_id) if visit.access.may("draft") else []
     return decision.view(visit.location, story, visit.now, drafts)

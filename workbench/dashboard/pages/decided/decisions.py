@@ -23,7 +23,7 @@ def load(store: Store, visit: Visit) -> Page:
     """The decisions that meet the filters.
 
     Raises:
-        NotFound: DASHBOARD_ANOMALY_UNKNOWN.
+        NotFound: `DASHBOARD_ANOMALY_UNKNOWN`.
     """
     chain, location = store.reports(visit.access), visit.location
     reports = chain.of_source(location.history)

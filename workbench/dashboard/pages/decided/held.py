@@ -16,7 +16,7 @@ _OLDEST: Final = Part(limit=1, oldest_first=True)
 
 
 def load(store: Store, visit: Visit) -> Page:
-    """What is held. Ages are as of the moment at which the ledger was read, for all that look at it."""
+    """The held decisions. All readers see the same ages: those at the moment when the ledger was read."""
     reports, location = store.reports(visit.access), visit.location
     now = reports.seen.at
     asked = held.asked(location, now)

@@ -1,4 +1,4 @@
-"""What if facts were others: of one decision, and of a slice of the ledger."""
+"""Tries other facts on one decision, and on a slice of the ledger."""
 
 from __future__ import annotations
 

@@ -1,2 +1,1 @@
-"""The pages of drafts: drafts has their list and one in the studio, cases those of one,
-revisions what it was before, compare it beside another text."""
+"""The pages of drafts: `drafts` (the list, and one draft in the studio), `cases`, `revisions`, and `compare`."""

@@ -1,4 +1,4 @@
-"""A draft beside a revision of it, or beside a registered version."""
+"""A draft compared with one of its revisions or with a registered version."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.dashboard.views.page import Page
 
 
 def load(store: Store, visit: Visit) -> Page:
-    """A draft beside another text."""
+    """A draft compared with another text."""
     draft = store.drafts.draft(visit.access.scope_id, named(visit))
     base = visit.location.base or ""
     other = store.other_text(store.scope(visit.access), draft.draft_id, base)

@@ -33,8 +33,8 @@ def named(visit: Visit) -> str:
     """The draft that an address names.
 
     Raises:
-        NotFound: DRAFT_UNKNOWN: it names none.
+        NotFound: `DRAFT_UNKNOWN`: it names none.
     """
     if visit.location.id is None:
-        raise NotFound("DRAFT_UNKNOWN", "The address names no draft; choose one in the list.")
+        raise NotFound("DRAFT_UNKNOWN", "The address contains no draft. Choose one in the list.")
     return visit.location.id

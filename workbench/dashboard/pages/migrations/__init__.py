@@ -1,1 +1,1 @@
-"""The pages of migrations: listing has all of them, one has one, proposing a draft that is to become one."""
+"""The pages of migrations: `listing`, `one`, and `proposing` (a draft that is to become one)."""

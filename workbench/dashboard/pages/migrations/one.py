@@ -10,10 +10,10 @@ from workbench.dashboard.views.page import Page
 
 
 def load(store: Store, visit: Visit) -> Page:
-    """A migration with its evidence, its routes and its shadow."""
+    """A migration with its evidence, its routes, and its shadow."""
     who = visit.access
     if visit.location.id is None:
-        raise NotFound("MIGRATION_UNKNOWN", "The address names no migration; choose one in the list.")
+        raise NotFound("MIGRATION_UNKNOWN", "The address contains no migration. Choose one in the list.")
     stored = store.migrations.migration(who, visit.location.id)
     document = store.migrations.document(who, stored)
     ids = {of["rulebook_id"] for of in stored.standing.proposed["candidates"]}

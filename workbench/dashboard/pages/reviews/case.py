@@ -1,4 +1,4 @@
-"""One review as a case. It is read from the ledger and verified anew each time."""
+"""One review as a case, read from the ledger and verified each time."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def load(store: Store, visit: Visit) -> Page:
     """A review.
 
     Raises:
-        NotFound: DASHBOARD_REVIEW_UNKNOWN: the scope holds no such decision for an owner.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the record cannot be read, or has fields that nothing covers.
+        NotFound: `DASHBOARD_REVIEW_UNKNOWN`: the scope holds no such decision for an owner.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the record cannot be read, or has fields that nothing covers.
     """
     location, scope_id = visit.location, visit.access.scope_id
     review = store.reviews.find(scope_id, location.id or "")

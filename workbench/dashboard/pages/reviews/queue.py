@@ -1,4 +1,4 @@
-"""The queue of reviews, read from the ledger anew each time; the numbers by owner are some seconds old."""
+"""The queue of reviews, read from the ledger each time. The numbers by owner are some seconds old."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def load(store: Store, visit: Visit) -> Page:
 
     Raises:
         LocationInvalid: There is no such state.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     location, scope_id, reviews = visit.location, visit.access.scope_id, store.reviews
     state = location.state or HELD

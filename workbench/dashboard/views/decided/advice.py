@@ -1,4 +1,4 @@
-"""An advisory decision: what was asked, what the model answered, and that it authorizes nothing."""
+"""An advisory decision: the question, the answer of the model, and the notice that it authorizes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a version of a policy changed beside the version before it, part by part and side by side."""
+"""The changes of a policy version compared with the version before it, part by part and side by side."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def changes(found: VersionChange) -> dict[str, Any]:
 def _nothing(found: VersionChange) -> str:
     version = cut(found.version)
     if found.before is None:
-        return f"There is no version before {version} to compare it with"
+        return f"No version before {version} to compare with"
     return f"What {version} changed cannot be shown: the ledger does not hold it or {cut(found.before)} as registered"
 
 
@@ -84,5 +84,5 @@ def _outcome(of: DeclaredOutcome | None) -> str:
 
 def _field(of: Field | None) -> str:
     if of is None:
-        return "not there"
+        return "missing"
     return f"{of.type or 'any type'}, {'required' if of.required else 'optional'}"

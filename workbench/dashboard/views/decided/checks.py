@@ -38,11 +38,11 @@ class Check:
     Attributes:
         name: Its name.
         words: What holds where it holds.
-        tone: good, bad or nothing.
+        tone: `good`, `bad`, or "".
         result: holds, does not hold, or skipped.
         why: Why it was skipped; "" where it was not.
-        expected: What was computed, where it does not hold and is a comparison.
-        actual: What the record says, likewise.
+        expected: The computed value, if the check is a comparison that does not hold.
+        actual: The value in the record, likewise.
     """
 
     name: str
@@ -79,7 +79,7 @@ def headline(found: Verification) -> str:
 
 
 def stamp(of: object) -> str:
-    """A timestamp as the page writes moments; what is none, as it stands."""
+    """A timestamp as the page writes moments; any other value unchanged."""
     try:
         return moment(parse_timestamp(str(of)))
     except ValueError:
@@ -106,7 +106,7 @@ def _check(
         words.get(name, phrase(name)),
         tone,
         result,
-        skipped.get(name, "The material for it is not at hand") if holds is None else "",
+        skipped.get(name, "Its material is not available") if holds is None else "",
         value(found.expected[name]) if compared else None,
         value(found.actual.get(name)) if compared else None,
     )

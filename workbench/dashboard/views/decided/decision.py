@@ -1,4 +1,4 @@
-"""A decision as a story: what was decided and why, what followed, and what proves it."""
+"""The page of a decision: the verdict and its reason, the later reports, and the proof."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ _HASHES_OF_ADVICE: Final[Mapping[str, str]] = MappingProxyType(
 _BOUND: Final[Mapping[tuple[bool, bool], str]] = MappingProxyType(
     {
         (False, True): "The verdict is bound to this action",
-        (False, False): "The verdict is bound to no target",
+        (False, False): "The verdict has no target",
         (True, True): "The question is about this action",
-        (True, False): "The question names no target",
+        (True, False): "The question has no target",
     }
 )
 
@@ -80,7 +80,7 @@ def view(location: Location, story: Story, now: datetime, drafts: Sequence[Draft
         "packet_url": links.download("packet", location, id=decision_id),
     }
     if story.verification.checks.get("members") is False:
-        unread = f"The record of {cut(decision_id)} cannot be read: it was changed"
+        unread = f"The record of {cut(decision_id)} is unreadable: it was changed"
         return Page(location, unread, render("decision_unreadable.html", proof))
     signatures = list(_signatures(story))
     context = {
@@ -189,7 +189,7 @@ def _members(of: Mapping[str, Any], called: Mapping[str, str]) -> list[tuple[str
 def _signatures_title(signatures: Sequence[Mapping[str, Any]]) -> str:
     results = [each["result"] for each in signatures]
     if results == ["holds"] * len(results):
-        return "All three signatures over it hold"
+        return "All three signatures hold"
     wrong = results.count("does not hold")
     if wrong:
         return f"{wrong} of its signatures {'does' if wrong == 1 else 'do'} not hold"
@@ -200,10 +200,10 @@ def _signature_title(signatures: Sequence[Mapping[str, Any]]) -> str:
     """As `_signatures_title`, of the only signature that an advisory record has."""
     result = signatures[0]["result"]
     return {
-        "holds": "The signature over it holds",
-        "does not hold": "The signature over it does not hold",
-        "not checked": "The signature over it was not checked",
-    }.get(result, "It is not signed")
+        "holds": "The signature holds",
+        "does not hold": "The signature does not hold",
+        "not checked": "The signature was not checked",
+    }.get(result, "The record is not signed")
 
 
 def _signatures(story: Story) -> Iterator[dict[str, Any]]:

@@ -76,7 +76,7 @@ def view(
 def _title(location: Location, found: Listing) -> str:
     told = said(found.total, criteria(location))
     if location.anomaly is not None:
-        return f"{told}, of those that show the anomaly"
+        return f"{told}, among those that show the anomaly"
     if told.endswith(("decision", "decisions")):
         return f"{told} in scope {cut(location.scope or '')}"
     return told
@@ -84,7 +84,7 @@ def _title(location: Location, found: Listing) -> str:
 
 def _filters(location: Location, names: Names, histories: Sequence[str]) -> tuple[Choice | Entry, ...]:
     return (
-        Entry("ref", "Decision or request id", "whole id, or 8 characters"),
+        Entry("ref", "Decision or request ID", "full ID or 8 characters"),
         offered.target(),
         offered.policies(dict.fromkeys([*names.policies, *names.advisory])),
         *([offered.versions(names.versions.get(location.policy, ()))] if location.policy is not None else []),

@@ -1,4 +1,4 @@
-"""The decisions that wait for a reviewer: what there is, how old it is, and the list, the oldest first."""
+"""The decisions that wait for a reviewer: their number, their age, and their list, oldest first."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def view(
             (f"{number:,} {status}", location.to("decisions", state="held", outcome=status).url)
             for status, number in _done(summary).items()
         ],
-        "eldest_shown": f"{counted(found.total, 'decision')} to review, the longest held first",
+        "eldest_shown": f"{counted(found.total, 'decision')} to review, longest held first",
         "narrowed": any((location.policy, location.reason, location.target)),
         "targets_kept": found.targets_kept,
         "widened": widened(location, without or {}) if not found.total else [],

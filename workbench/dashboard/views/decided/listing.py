@@ -24,7 +24,7 @@ _LABELS: Final = {"ref": "id", "since": "first day", "until": "last day", "rule"
 
 
 def criteria(location: Location, **more: Any) -> Criteria:
-    """The criteria that a location's filters stand for.
+    """The criteria of a location's filters.
 
     Args:
         location: The page with its filters.

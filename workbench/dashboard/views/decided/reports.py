@@ -1,4 +1,4 @@
-"""What was reported about a decision: its execution receipts, outcomes and CRM syncs, in the order of the chain."""
+"""The reports about a decision: its execution receipts, outcomes, and CRM syncs, in the order of the chain."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from workbench.engines.wording import counted, joined, phrase
 _FLAGS: Final[Mapping[str, str]] = MappingProxyType(
     {
         NOT_APPROVED: "The verdict of the decision is not yes.",
-        BINDING_MISMATCH: "The receipt names another target than the decision.",
-        ACTION_TAKEN_MISMATCH: "The receipt names another action than the decision.",
+        BINDING_MISMATCH: "The receipt has a different target than the decision.",
+        ACTION_TAKEN_MISMATCH: "The receipt has a different action than the decision.",
     }
 )
 _FLAGS_OF_REVIEW: Final[Mapping[str, str]] = MappingProxyType(
-    {NOT_APPROVED: "The verdict of the decision is review, and no grant of its owner comes before the receipt."}
+    {NOT_APPROVED: "The verdict of the decision is review, and its owner did not grant the action before the receipt."}
 )
 _FLAGS_OF_ADVICE: Final[Mapping[str, str]] = MappingProxyType(
-    {NOT_APPROVED: "The decision is advisory, and approves nothing."}
+    {NOT_APPROVED: "The decision is advisory and approves nothing."}
 )
 # What every report repeats of its decision, and what stands elsewhere in its part of the page.
 _REPEATED: Final = frozenset(

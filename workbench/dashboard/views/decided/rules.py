@@ -35,7 +35,7 @@ def rules(story: Story) -> dict[str, Any]:
 
 def _title(story: Story, tried: list[ExplainedRule]) -> str:
     if story.record["evaluation"] is None:
-        return "Which rules were tried was erased"
+        return "The evaluation of the rules was erased"
     if not story.rules:
         return "The rules cannot be shown"
     of = counted(len(story.rules), "rule")

@@ -64,7 +64,7 @@ def found(total: int, criteria: Criteria) -> str:
     about = [
         _policy(criteria),
         f"about {cut(criteria.target)}" if criteria.target is not None else "",
-        f"with the id {cut(criteria.ref)}" if criteria.ref is not None else "",
+        f"with the ID {cut(criteria.ref)}" if criteria.ref is not None else "",
         _period(criteria),
     ]
     one = total < 2

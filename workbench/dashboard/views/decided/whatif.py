@@ -1,4 +1,4 @@
-"""What if facts were others: levers, and what they move."""
+"""Decisions with other facts: levers for the facts, and the decisions that they change."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _TRANSITIONS_SHOWN = 40
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """What the page can choose from.
+    """The choices of the page.
 
     Attributes:
         policies: The policies that decided something.
         versions: The registered versions of the policy, those registered last first.
         decided_by: The versions by which past decisions were made.
-        values: What can be summed over past decisions.
+        values: The values that can be summed over past decisions.
         histories: The names of the scope's imported histories.
-        imported: The history whose cases are decided anew; None for the chain's decisions.
+        imported: The history whose cases are decided again; None for the chain's decisions.
     """
 
     policies: Sequence[str]
@@ -48,7 +48,11 @@ class Offered:
 
 def nowhere(location: Location) -> Page:
     """Where no policy has decided anything by a registered rulebook."""
-    return Page(location, "Nothing was decided yet", Markup("<p>Decide something first, and come back.</p>"))
+    return Page(
+        location,
+        "No decisions yet",
+        Markup("<p>This page needs past decisions. Make one with <code>POST /api/decide</code>.</p>"),
+    )
 
 
 def unregistered(
@@ -64,7 +68,9 @@ def unregistered(
     """
     context = {"source": source_of(location, imported), "policies": policies, "scope": location.scope}
     html = render("whatif_unregistered.html", context)
-    return Page(location, "No rulebook can decide these cases yet", html, offered.sources(location, histories))
+    return Page(
+        location, "No registered rulebook can decide these cases yet", html, offered.sources(location, histories)
+    )
 
 
 def whatif(
@@ -80,7 +86,7 @@ def whatif(
 
     Args:
         location: Where it is.
-        found: What can be chosen.
+        found: The choices.
         rulebook: The rulebook whose facts are changed.
         levers: Its facts.
         record: The decision; None where the whole slice is looked at.
@@ -118,9 +124,9 @@ def whatif(
     by = "its own version" if location.history is None else f"latest: {found.versions[0]}"
     filters: tuple[Choice | Entry, ...] = (
         Choice("policy", "Policy", {name: name for name in found.policies}),
-        Choice("by", "Decided anew by", {"": by, **{version: version for version in found.versions}}),
+        Choice("by", "Decide by", {"": by, **{version: version for version in found.versions}}),
         Choice("version", "Only decisions of version", {"": "all", **{name: name for name in found.decided_by}}),
-        Choice("verdict", "Only decisions that were", {"": "all", "yes": "yes", "no": "no", "review": "review"}),
+        Choice("verdict", "Only decisions with verdict", {"": "all", "yes": "yes", "no": "no", "review": "review"}),
         Entry("since", "Since (UTC)", "2026-06-01"),
         Entry("until", "Until (UTC)", "2026-06-30"),
         *offered.sources(location, found.histories),
@@ -148,7 +154,7 @@ def many(redecided: Redecided, location: Location) -> Markup:
     """What a slice of past decisions would be with other facts: {verdict to verdict} with decisions and value.
 
     Args:
-        redecided: What was found of it.
+        redecided: The result for it.
         location: The page, with the history whose cases they are.
     """
     changed = redecided.transitions
@@ -175,8 +181,8 @@ def many(redecided: Redecided, location: Location) -> Markup:
 
 
 def nothing_changed() -> Markup:
-    """What is shown while every fact is as it was."""
-    return Markup('<p class="quiet">Change a fact, and see which past decisions would go another way.</p>')
+    """The content while no fact is changed."""
+    return Markup('<p class="quiet">Change a fact to see which past decisions would get another verdict.</p>')
 
 
 def flips(found: Sequence[Mapping[str, Any]]) -> Markup:

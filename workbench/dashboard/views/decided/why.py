@@ -1,4 +1,4 @@
-"""Why a decision came out as it did, in words that a support agent can pass on: the reason, the rule and the facts."""
+"""The explanation of a decision in words that a support agent can pass on: the reason, the rule, and the facts."""
 
 from __future__ import annotations
 

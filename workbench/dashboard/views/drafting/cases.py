@@ -26,9 +26,9 @@ NONE: Final = "none"
 _EXPECTED: Final = (
     ("reason_code", "Reason"),
     ("action", "Action"),
-    ("application_verdict", "Verdict in the rulebook's own words, such as APPROVE"),
+    ("application_verdict", "Verdict as the rulebook writes it, such as APPROVE"),
     ("missing_fields", "Missing facts: a, b; or none"),
-    ("invalid_fields", "Invalid facts, as a, b; or none"),
+    ("invalid_fields", "Invalid facts: a, b; or none"),
 )
 
 
@@ -67,7 +67,7 @@ def cases(
     }
     title = f"{draft.name} has no cases yet"
     if rows:
-        holding = "none was run" if rulebook is None else _failing(failing) if failing else _holding(len(rows))
+        holding = "none ran" if rulebook is None else _failing(failing) if failing else _holding(len(rows))
         title = f"{counted(len(rows), 'case')} of {draft.name}: {holding}"
     return Page(location, title, render("cases.html", context))
 

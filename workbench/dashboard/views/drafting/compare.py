@@ -1,4 +1,4 @@
-"""A draft beside another text: what was edited, the two texts, and the facts whose result changes."""
+"""A draft compared with another text: the edits, both texts, and the facts whose result changes."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _REGIONS_SHOWN = 40
 def comparison(
     location: Location, draft: Draft, name: str, other: str, now: Diagnosis, then: Diagnosis, *, may_draft: bool
 ) -> Page:
-    """A draft beside another text.
+    """A draft compared with another text.
 
     Args:
         location: Where it is.
         draft: The draft.
-        name: What the other is called: `revision 3`, or a rulebook's id and version.
+        name: The name of the other text: `revision 3`, or a rulebook's id and version.
         other: The other text.
-        now: What is known of the draft's text.
-        then: What is known of the other.
+        now: The diagnosis of the draft's text.
+        then: The diagnosis of the other text.
         may_draft: Whether the user may change the draft.
     """
     edits = None
@@ -54,7 +54,7 @@ def comparison(
         "writes": may_draft and draft.closed_at is None,
         "base": location.base,
     }
-    title = f"{draft.name} beside {name}"
+    title = f"{draft.name} compared with {name}"
     if edits is not None:
         title = f"{draft.name}: {counted(len(edits), 'edit')} since {name}"
     return Page(location, title, render("compare.html", context))

@@ -24,7 +24,7 @@ input_schema:
   properties:
     amount: {type: number}
 rules:
-  # Rules are tried from the highest priority on; the first one that matches decides.
+  # Rules are tried from the highest priority down; the first match decides.
   - rule_id: approve_small
     priority: 10
     condition: {field: amount, operator: lte, value: 50}
@@ -62,12 +62,12 @@ def listing(
 
     filters: tuple[Choice, ...] = ()
     if may_draft:
-        filters = (Choice("policy", "Begin with", {"": "an example", **{name: name for name in versions}}),)
+        filters = (Choice("policy", "Base on", {"": "an example", **{name: name for name in versions}}),)
         of = versions.get(location.policy or "", ())
         if of:
             filters += (Choice("version", "Version", {version: version for version in of}),)
     begun = None if location.policy is None or location.version is None else (location.policy, location.version)
-    title = counted(len(found), "draft") if found else "No draft of a rulebook yet"
+    title = counted(len(found), "draft") if found else "No drafts yet"
     context = {
         "rows": [row(draft) for draft in found],
         "closed": [row(draft) for draft in closed[:_CLOSED_SHOWN]],

@@ -1,6 +1,4 @@
-"""What the studio shows beside the text of a draft, each part for itself: after an act only the parts that it
-changes are made anew.
-"""
+"""The parts of the studio next to the text of a draft. After an act, only the parts that it changes are made again."""
 
 from __future__ import annotations
 
@@ -76,7 +74,7 @@ def words(found: Diagnosis) -> dict[str, list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class FactsForm:
-    """The form of the facts at hand.
+    """The form of the test facts.
 
     Attributes:
         of: What tells one form from another: the names and types of its lines.
@@ -88,14 +86,14 @@ class FactsForm:
 
 
 def given(body: RulebookBody, facts: Mapping[str, object], faults: Mapping[str, str]) -> FactsForm:
-    """The facts at hand as a form."""
+    """The test facts as a form."""
     fields = fields_of(body, facts)
     of = json.dumps([(each.name, each.type, each.required) for each in fields])
     return FactsForm(of, render("studio_given.html", {"fields": fields, "faults": faults}))
 
 
 def explained(rulebook: Rulebook, facts: Mapping[str, object]) -> Markup:
-    """What a draft decides over the facts at hand, and why: every rule with its condition as a tree."""
+    """The draft's decision from the test facts, and why: every rule with its condition as a tree."""
     found = rulebook.evaluator.explain(dict(facts))
     evaluation = found.evaluation
     rows = [
@@ -161,7 +159,7 @@ def findings(found: Mapping[str, Any], text: Text | None) -> Markup:
 def _summary(severities: Sequence[str]) -> str:
     counts = {severity: severities.count(severity) for severity in ("danger", "warning", "note")}
     told = [counted(count, severity) for severity, count in counts.items() if count]
-    return ", ".join(told) if told else "Nothing dangerous or doubtful"
+    return ", ".join(told) if told else "No dangers, warnings, or notes"
 
 
 def held(rulebook: Rulebook, cases: Sequence[Case], scope: str, draft_id: str) -> Markup:
@@ -204,7 +202,7 @@ def fault(message: str) -> Markup:
 
 def measuring(progress: Mapping[str, Any]) -> Markup:
     """How far the measuring of cases has come."""
-    words = {"coverage": "Measuring the coverage…", "mutation": "Counting which changes the cases notice…"}
+    words = {"coverage": "Measuring the coverage…", "mutation": "Counting the changes that the cases detect…"}
     return working(words[progress["doing"]], "measured")
 
 

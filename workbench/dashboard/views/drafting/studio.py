@@ -1,4 +1,4 @@
-"""One draft in the studio: its text, and beside it what is known of it."""
+"""One draft in the studio: its text, and next to it the results."""
 
 from __future__ import annotations
 

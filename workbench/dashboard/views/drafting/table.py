@@ -1,7 +1,7 @@
 """The rules of a draft as a table, in which they are changed in place.
 
 A draft of a hundred rules makes a large table, and most of what an author types changes one row or none. So a page
-keeps what its rows show, and only the others are made and sent anew.
+keeps the content of its rows, and only changed rows are made and sent again.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Anomalies: the list of a policy or of a scope, and the page of one.
 
-anomalies   the list, what is high and costs most first
-anomaly     one, with its numbers, its decisions, and who dismissed it
+- `anomalies`: the list, highest severity and cost first
+- `anomaly`: one anomaly, with its numbers, its decisions, and its dismissals
 """

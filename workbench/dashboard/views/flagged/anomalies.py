@@ -105,7 +105,7 @@ def view(
     Args:
         location: Where it is.
         found: All anomalies of the policies that were looked at.
-        looked: What was looked at.
+        looked: The searched policies.
         names: The names to choose from.
         metrics: The metrics in which costs can be estimated.
         chart: Those that are shown over time, where they are of one policy.
@@ -148,7 +148,7 @@ def view(
 
 def _choices(location: Location, found: Sequence[Flagged]) -> list[dict[str, Any]]:
     """Which of the anomalies can be shown: each choice with how many it has."""
-    choices = (("open", "Open"), (None, "Open and past"), ("dismissed", "All, dismissed ones as well"))
+    choices = (("open", "Open"), (None, "Open and past"), ("dismissed", "All, with dismissed"))
     places = [(location.change(show=show), words) for show, words in choices]
     return [
         {"words": words, "url": place.url, "number": len(shown(place, found)), "current": place.show == location.show}
@@ -165,7 +165,7 @@ def _title(location: Location, listed: Sequence[Flagged], looked: Looked, hidden
     if looked.report is not None and not listed and not hidden and not _narrowed(location):
         return finding(looked.report)
     several_ = several([each.anomaly for each in listed], of=_of(looked), opened=sum(each.open for each in listed))
-    return f"{several_}{period}" if listed else f"{several_}{period}{', besides those dismissed' if hidden else ''}"
+    return f"{several_}{period}" if listed else f"{several_}{period}{', except dismissed ones' if hidden else ''}"
 
 
 def _of(looked: Looked) -> str:

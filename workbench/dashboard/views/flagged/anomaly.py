@@ -1,4 +1,4 @@
-"""One anomaly: what it is, why it is one, the decisions that show it, where to look next, and who dismissed it."""
+"""One anomaly: its evidence, the decisions that show it, the next steps, and its dismissals."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ class Found:
         whole: How many decisions it has.
         beside: The numbers of its chart.
         chart: Its chart.
-        back: What the version before would have decided; None where no version came with it, or none is known before.
+        back: The decisions that the version before would have made; None if no new version came with the anomaly, or
+            none is known before it.
     """
 
     flagged: Flagged
@@ -82,7 +83,7 @@ class Found:
 def at_that_time(flagged: Flagged, every: Sequence[Flagged]) -> list[Flagged]:
     """The strongest anomalies of the same policy whose windows overlap an anomaly's, without those dismissed.
 
-    Broken promises and metrics far from usual are gathered over all of the time, and say nothing of one.
+    Broken promises and metrics far from usual are collected from all dates, and say nothing about one period.
     """
     window = flagged.anomaly["window"]
     found = [
@@ -198,7 +199,7 @@ def chart_link(location: Location, anomaly: AnomalyDocument, row: Mapping[str, A
 def _forms(flagged: Flagged, may_dismiss: bool) -> tuple[Form, ...]:
     if not may_dismiss:
         return ()
-    label = f"Why? (1 to {NOTE_LENGTH:,} characters; kept with your name)"
+    label = f"Why? (1 to {NOTE_LENGTH:,} characters, saved with your name)"
     if flagged.dismissal is not None:
         return (Form("reopen", label, "Reopen this anomaly", flagged.anomaly["anomaly_id"]),)
     return (Form("dismiss", label, "Dismiss this anomaly", flagged.anomaly["anomaly_id"]),)
@@ -263,7 +264,7 @@ def _numbers(location: Location, anomaly: AnomalyDocument) -> Table:
     match anomaly["kind"]:
         case "lifecycle_break":
             rows = [(f"{numbers['count']:,}", f"{numbers['of']:,}", percent(numbers["share"]))]
-            return table("Numbers", "Decisions of this policy.", ("#With it", "#That could have it", "#Share"), rows)
+            return table("Numbers", "Decisions of this policy.", ("#With it", "#Cases in scope", "#Share"), rows)
         case "volume":
             return _volume(numbers)
         case "metric_outlier":
@@ -289,7 +290,7 @@ def _changes(changes: Sequence[Mapping[str, Any]]) -> Table:
     aged = " Outcomes are compared at equal age." if changes[0]["of"] == "outcome" else ""
     caption = (
         f"Points are percentage points. Effect is Cohen's h. Chance is the p-value of Fisher's exact test; a change is "
-        f"certain up to the value in the last column.{aged}"
+        f"certain if it is at most the value in the last column.{aged}"
     )
     return table("Numbers of the changes", caption, columns, map(tuple, map(_change, changes)))
 
@@ -335,7 +336,7 @@ def _level(level: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _facts(facts: Sequence[Mapping[str, Any]]) -> Table:
-    caption = "Population stability index: from 0.1 some change, from 0.25 a great one."
+    caption = "Population stability index: from 0.1 some change, from 0.25 a large change."
     rows = [(described(of["fact"]), f"{of['stability_index']:.2f}", f"{of['p_value']:.1e}") for of in facts]
     return table("Facts that drifted", caption, ("Fact", "#Stability index", "#Chance (p-value)"), rows)
 
@@ -345,10 +346,10 @@ def _volume(numbers: Mapping[str, Any]) -> Table:
     columns = (
         f"#{phrase(grain)}s",
         "#Decisions",
-        f"#Usual of such {grain}s",
+        f"#Usual for such {grain}s",
         "#Times",
         "#Distance",
-        "#Stands out from",
+        "#Threshold",
     )
     row = (
         number(numbers["cells"]),
@@ -376,7 +377,7 @@ def _outliers(location: Location, anomaly: AnomalyDocument) -> Table:
     ]
     by = "as ratios" if numbers["scale"] == "ratio" else "as differences"
     caption = (
-        f"The farthest values, measured {by} to the median of their kind. The median of all is "
+        f"The values farthest from the median of their kind, measured {by}. The median of all is "
         f"{number(numbers['median'])}; a value stands out from {numbers['required_z']:.1f} robust standard deviations."
     )
     return table("Farthest values", caption, ("Decision", f"#{unit}", "#Usual", "#Distance"), rows)

@@ -15,7 +15,7 @@ def source_of(location: Location, imported: ImportedSet | None) -> dict[str, Any
 
     Args:
         location: The page.
-        imported: The history that it shows; None for the chain, or where nothing of it is shown.
+        imported: The history that it shows; None for the chain, or if the page shows no cases of it.
     """
     return {
         "history": location.history,
@@ -31,6 +31,6 @@ def charted(done: Activity) -> Activity:
     """What charts show of a policy: a case without a verdict, or without a reason, is in none of these.
 
     Args:
-        done: What the policy does; imported cases need not have a verdict or a reason.
+        done: The activity of the policy; imported cases need not have a verdict or a reason.
     """
     return replace(done, weekly=done.weekly.drop_nulls("verdict"), reasons=done.reasons.drop_nulls("reason_code"))

@@ -93,9 +93,9 @@ def _consequence(evidence: Mapping[str, Any], routes: Mapping[str, Sequence[Rout
     told = []
     for of in evidence["rulebooks"]:
         before = routes.get(of["rulebook_id"])
-        instead = f" in place of {before[-1]['to']['version']}" if before else ""
+        instead = f" instead of {before[-1]['to']['version']}" if before else ""
         told.append(
-            f"From the next decision on, {of['rulebook_id']} is decided by {of['candidate']['version']}{instead}."
+            f"From the next decision on, version {of['candidate']['version']} decides {of['rulebook_id']}{instead}."
         )
         history = of["history"]
         if history["redecided"]:
@@ -107,9 +107,9 @@ def _consequence(evidence: Mapping[str, Any], routes: Mapping[str, Sequence[Rout
                 f"{approved:,} newly approved, {blocked:,} newly blocked or held."
             )
     if any(routes.get(of["rulebook_id"]) for of in evidence["rulebooks"]):
-        told.append("A rollback leads back to the version before.")
+        told.append("A rollback restores the version before.")
     else:
-        told.append("It is the first version of its route, so there is none to roll back to.")
+        told.append("It is the first version of its route, so you cannot roll back.")
     return " ".join(told)
 
 

@@ -25,10 +25,10 @@ MAX_SUMMARY = 500
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What a dry run can be over.
+    """The sources of past cases for a dry run.
 
     Attributes:
-        values: What can be summed over past decisions.
+        values: The values that can be summed over past decisions.
         histories: The names of the scope's imported histories.
     """
 
@@ -51,10 +51,10 @@ def proposing(
     Args:
         location: Where it is.
         draft: The draft.
-        found: What is known of its text.
+        found: The diagnosis of its text.
         run: Its dry run; None where there is none.
         in_force: The version that its rulebook id leads to; None where it has no route.
-        past: What its dry run can be over.
+        past: The sources of past cases for its dry run.
         may_draft: Whether the user may propose.
     """
     rulebook = found.rulebook

@@ -25,7 +25,7 @@ def begin(
         location: A page of the policy, whose points lead to decisions.
         report: How well the policy did.
         routes: Its routes, in the order of the chain; the last of each day of the location's period is drawn.
-        canvas: What it is drawn on.
+        canvas: The canvas of the chart.
     """
     weeks = report.weekly
     if not weeks["success_rate"].is_not_null().any():

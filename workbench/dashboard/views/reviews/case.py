@@ -49,7 +49,7 @@ def view(
         story: Its decision.
         review: The review.
         around: What stands around it in the queue.
-        done: What was resolved a moment ago.
+        done: The review that was resolved a moment ago.
         refused: Why the user may not answer it; None where they may.
         now: The moment.
     """
@@ -57,7 +57,7 @@ def view(
     decision_url = links.decision(location, review.decision_id)
     if story.verification.checks.get("members") is False:
         context: dict[str, Any] = {"decision_url": decision_url, "queue_url": _queue(location)}
-        return Page(location, "The record of this review cannot be read", render("review_unreadable.html", context))
+        return Page(location, "The record of this review is unreadable", render("review_unreadable.html", context))
     is_held = review.state == HELD
     is_late = location.done == review.decision_id and not is_held
     why = reasons(record)
@@ -109,7 +109,7 @@ def view(
 
 def _late(review: ReviewRow) -> str:
     """Why the user's answer came too late."""
-    return "The review had expired." if review.state == EXPIRED else "The review had been answered before."
+    return "The review expired before your answer." if review.state == EXPIRED else "The review already has an answer."
 
 
 def _unmatched(record: Mapping[str, Any], number: int) -> str:
@@ -120,12 +120,12 @@ def _unmatched(record: Mapping[str, Any], number: int) -> str:
 
 def _answers(record: Mapping[str, Any], review: ReviewRow, shut: str | None) -> dict[str, str]:
     """What each answer comes to, as sentences for who confirms it."""
-    what, final = asked(record), "The answer is final, and is recorded under your name."
+    what, final = asked(record), "The answer is final and is recorded in your name."
     lasts = lasting(timedelta(seconds=review.grant_seconds))
-    follows = f"It may begin within {lasts} from now, once." if shut is None else shut.replace("`", "")
+    follows = f"It may start once, within {lasts} from now." if shut is None else shut.replace("`", "")
     return {
-        "granted": f"You grant this action: {what}. {follows} {final}",
-        "refused": f"You refuse this action: {what}. It stays held for good. {final}",
+        "granted": f"You are about to grant this action: {what}. {follows} {final}",
+        "refused": f"You are about to refuse this action: {what}. It stays held permanently. {final}",
     }
 
 

@@ -38,7 +38,7 @@ def view(
         queue: The reviews of its state and owner.
         waiting: The held reviews of the scope by owner.
         owners: The owners that the filter offers.
-        done: What was resolved a moment ago.
+        done: The review that was resolved a moment ago.
         now: The moment.
     """
     state = location.state or HELD
@@ -51,7 +51,7 @@ def view(
         "granted": state == GRANTED,
         "everyone": location.owner is None,
         "state": WORDS[state],
-        "caption": f"Reviews, {'the longest waiting' if state == HELD else 'the newest'} first",
+        "caption": f"Reviews, {'longest waiting' if state == HELD else 'newest'} first",
         "more_url": None if more is None else location.change(done=None, **more).url,
         "first_url": location.change(done=None).url if location.before or location.after else None,
         "owners": owners_of(location, waiting, now),
@@ -90,17 +90,17 @@ def _title(location: Location, state: str, here: Sequence[Waiting], queue: Queue
     named = owner_of(location)
     owner = "" if named is None else f" for {owned(named)}" if named else " without an owner"
     if state == GRANTED:
-        return f"Granted actions that are not executed yet{owner}" if queue.found else f"No grant is unused{owner}"
+        return f"Granted actions that are not executed yet{owner}" if queue.found else f"No unused grants{owner}"
     if state != HELD:
         return f"Reviews that were {WORDS[state]}{owner}" if queue.found else f"No review was {WORDS[state]}{owner}"
     number = sum(each.number for each in here)
     if not number:
         # The counts are some seconds old.
-        return f"Reviews wait{owner}" if queue.found else f"No review waits{owner}"
+        return f"Reviews are waiting{owner}" if queue.found else f"No review is waiting{owner}"
     oldest = waits(min(each.oldest_at for each in here), now)
     if number == 1:
-        return f"1 review waits{owner}, {oldest} old"
-    return f"{number:,} reviews wait{owner}, the oldest for {oldest}"
+        return f"1 review is waiting{owner}, for {oldest}"
+    return f"{number:,} reviews are waiting{owner}, the oldest for {oldest}"
 
 
 def _row(location: Location, found: Found, now: datetime) -> dict[str, Any]:

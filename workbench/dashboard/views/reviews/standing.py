@@ -25,7 +25,7 @@ _ACTORS: Final[Mapping[str, str]] = {"user": "the user {}", "key": "the API key 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What was resolved a moment ago.
+    """The review that was resolved a moment ago.
 
     Attributes:
         text: What became of it.
@@ -130,7 +130,7 @@ def _grant_end(found: Standing | None) -> str | None:
 
 def _title(state: str, owner: str | None, resolution: Resolution | None) -> str:
     if resolution is None:
-        return f"The review is held for {owned(owner)}" if owner else "The review is held, and has no owner"
+        return f"The review is held for {owned(owner)}" if owner else "The review is held and has no owner"
     return f"The review was {resolution['resolution']} by {actor(resolution)}{', and executed' * (state == 'executed')}"
 
 
@@ -158,5 +158,9 @@ def _proof(verification: Verification | None) -> dict[str, Any]:
     if verification is None or verification.verified:
         return {"proof": "verified", "proof_tone": "good", "message": None}
     if verification.error == "RESOLUTION_UNSIGNED":
-        return {"proof": "not signed", "proof_tone": "warn", "message": "It carries no signature, and opens no action."}
+        return {
+            "proof": "not signed",
+            "proof_tone": "warn",
+            "message": "It is not signed, so it does not allow the action.",
+        }
     return {"proof": "not verified", "proof_tone": "bad", "message": verification.message}

@@ -1,4 +1,4 @@
-"""Times, owners and actions of reviews in words."""
+"""Times, owners, and actions of reviews in words."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ from workbench.engines.listing import STATES, Criteria
             {"since": datetime(2026, 7, 14, 5, 20, tzinfo=UTC), "until": date(2026, 7, 15)},
             "3 decisions from 14 July 2026, 05:20 UTC to 15 July 2026",
         ),
-        (1, {"ref": "dec_1"}, "1 decision with the id dec_1"),
+        (1, {"ref": "dec_1"}, "1 decision with the ID dec_1"),
         (1, {"policy_id": "a\nb\u202e"}, "1 decision of a\ufffdb\ufffd"),
     ],
 )

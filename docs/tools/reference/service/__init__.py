@@ -1,0 +1,1 @@
+"""The pages for operators of a service: settings, metrics, alerts, and figures of its performance."""

@@ -1,0 +1,1 @@
+"""The tools of the documentation: the checks of its prose, its diagrams, and the site."""
