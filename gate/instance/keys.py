@@ -60,7 +60,7 @@ class KeyRing:
         self._seen: tuple[int, int, int] | None = None
         self._registry = KeyRegistry()
         self._signer: Ed25519Signer | None = None
-        # Registry and signer change together, or a thread that read the old registry could put back its signer.
+        # Registry and signer change together, or a thread that read the old registry could restore its signer.
         self._lock = RLock()
 
     def create(self, now: datetime) -> None:
@@ -219,7 +219,7 @@ class KeyRing:
                 "INSTANCE_MISSING", f"The directory {self._directory} holds no keys. Restore them from a backup."
             )
         with self._locked():
-            # Read anew under the lock: of two commands at once, the second must not undo the first.
+            # Read again under the lock: of two commands at once, the second must not undo the first.
             yield load_registry(parse(self._file.read_bytes()))
 
     @contextmanager

@@ -38,7 +38,7 @@ FIELDS: Final = (
     "trusted_adapter",
     "adapter_facts",
 )
-"""What can drift, in the order in which it is told."""
+"""What can drift, in the order of reports."""
 
 MakeFacts: TypeAlias = Callable[[NamedAdapter, JsonObject], Facts]
 """Makes facts of an input by an adapter. It raises AdapterRefused or AdapterFailed where a decision would."""
@@ -304,7 +304,7 @@ def _fixture_drift(golden: GoldenCase, told: _Told, expected: ExpectedDrift) -> 
 
 
 def _reused_versions(candidate: Candidate, concerned: Iterable[GoldenCase]) -> Iterator[str]:
-    """The candidates that keep a version and change what it stands for, which no registry takes."""
+    """The candidates that keep a version and change its rules, which no registry accepts."""
     stated = {
         (golden.rulebook["rulebook_id"], golden.rulebook["version"]): golden.case["frozen"]["rulebook_hash"]
         for golden in concerned

@@ -27,10 +27,10 @@ from gate.rulebooks.testing.failures import Explainer
 from gate.rulebooks.testing.runs import run
 
 MAX_FAILURES: Final = 50
-"""How many cases that do not hold are told one by one."""
+"""How many failing cases are listed one by one."""
 
 MAX_HOLES: Final = 50
-"""How many holes of the coverage are told one by one."""
+"""How many holes of the coverage are listed one by one."""
 
 
 class RulebookEvidence(TypedDict):

@@ -3,7 +3,7 @@ changes anything.
 
     migrations.find(scope, migration_id)    a migration, with its manifest, evidence and entries
     migrations.routes(scope)                the routes of each rulebook id, in the order of the chain
-    migrations.base(scope, rulebook_id)     the version in force
+    migrations.base(scope, rulebook_id)     the active version
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def _signature_fault(resolution: Any, trust: Trust) -> str | None:
             return None
         return "It grants the action without a signature, and the service never makes such a grant."
     if found.holds is False:
-        return "The stored resolution is not valid: its key did not make its signature."
+        return "The stored resolution is not valid: its signature does not verify with its key."
     if found.holds is None and not resolution["signature"].startswith(f"{HMAC_SHA256}:"):
         return f"It is signed with the key {resolution['key_id']}, which is not a receipt key of this instance."
     return None
