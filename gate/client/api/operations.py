@@ -386,8 +386,8 @@ def report_execution(
     the scope's chain.
 
     You can report any number of receipts for a decision, in any order. None is ever changed. `flags` says when the
-    decision was not `yes` (a breach only if the status is `executed` or `queued`), and when the report states a
-    target or an action other than the decision's.
+    decision was not `yes`, and when the report states a target or an action other than the decision's. A missing
+    `yes` is a breach only if the status is `executed` or `queued`.
 
     An error means that nothing was stored: do not treat the execution as reported.
 
