@@ -169,7 +169,7 @@ class TestRoles:
         desk.gate("users", "sign-in", "ada", "--token-file", str(desk.token("ada")), stdin=f"{PASSWORD}\n")
         code, message = desk.refusal("approve", "prices", "--evidence", evidence, by="ada")
         assert (code, "cannot approve it" in message) == ("MIGRATION_FORBIDDEN", True)
-        assert "ask another user with the role approver" in message
+        assert "Ask another user with the role approver" in message
 
     def test_a_setting_lets_the_author_approve(self, desk: CommandDesk) -> None:
         set_up(desk, 'migration_approval = "author"')
@@ -191,7 +191,7 @@ class TestEvidence:
             # It does not tell the hash: whoever approves is to have read the report.
             assert (code, new in message) == ("EVIDENCE_MISMATCH", False)
             assert message.startswith(f"{given} is not the hash of the latest evidence of prices.")
-            assert "Read its report, which names that evidence, before you decide" in message
+            assert "Before you decide, read the report, which shows the latest hash" in message
         desk.done("approve", "prices", "--evidence", new, by="ben")
 
     def test_more_decisions_than_it_saw(self, desk: CommandDesk) -> None:
