@@ -140,7 +140,7 @@ def settle(entries: Entries, caller: Caller, proposal: Proposal[Document]) -> Se
     Args:
         entries: Where entries are appended.
         caller: The caller.
-        proposal: What is proposed.
+        proposal: The proposal.
 
     Raises:
         AccessForbidden: The key may no longer do this.
@@ -173,7 +173,7 @@ def outcome_of(
 
     Args:
         claim: The proposal's key.
-        entry: What was to be appended.
+        entry: The entry to append.
         document: The document in it.
         outcome: What the append said.
 

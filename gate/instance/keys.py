@@ -136,7 +136,7 @@ class KeyRing:
         return rotated.keys[-1]
 
     def retire(self, key_id: str, not_after: datetime) -> PublicKey:
-        """Ends the validity of a key that no longer signs: what is dated later than `not_after` does not verify.
+        """Ends the validity of a key that no longer signs. Records dated later than `not_after` do not verify.
 
         Raises:
             OperatorError: `SIGNING_KEY_UNKNOWN`, `SIGNING_KEY_ACTIVE`, `SIGNING_KEY_COMPROMISED`.

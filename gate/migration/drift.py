@@ -54,7 +54,7 @@ _SEMANTIC: Final = (*OUTCOME_MEMBERS, "missing_fields", "invalid_fields")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What is to come.
+    """The candidate.
 
     Attributes:
         evaluator_version: The evaluator; None where the present one stays.
@@ -166,7 +166,7 @@ def check_drift(
     """Runs a candidate over the cases of a corpus.
 
     Args:
-        candidate: What is to come.
+        candidate: The candidate.
         corpus: The cases.
         expected: The drift that is expected.
         approved: Whether the migration is approved.

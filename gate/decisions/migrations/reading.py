@@ -1,5 +1,5 @@
-"""What is stored of migrations: where each stands, what it cites, and which versions the routes lead to. Nothing here
-changes anything.
+"""The stored migrations: their states, the documents that they cite, and the versions that the routes lead to. This
+module only reads.
 
     migrations.find(scope, migration_id)    a migration, with its manifest, evidence and entries
     migrations.routes(scope)                the routes of each rulebook id, in the order of the chain

@@ -21,7 +21,7 @@ from gate.records.reports.resolution import RESOLUTIONS
 
 
 def entry_finding(entry: Entry, before: Head, material: Material) -> Finding | None:
-    """What is wrong with an entry, with its link, or with a row that follows from it; None where all agree.
+    """The fault of an entry, of its link, or of a row that follows from it; None if all agree.
 
     Args:
         entry: The entry.

@@ -49,8 +49,8 @@ class LinkedBody:
 
 @dataclass(frozen=True, slots=True)
 class StoredReport:
-    """What was reported about a decision, as stored: its chain position, what it carries of its link, its body, and its
-    request where that is kept.
+    """A report about a decision, as stored: its chain position, its part of the link, its body, and its request if that
+    is kept.
     """
 
     position: int

@@ -123,7 +123,7 @@ class Tally:
         self._changed[decision] = cohort, position
 
     def writes(self) -> list[tuple[Statement, list[dict[str, object]]]]:
-        """What is to be written; some statements may have no rows."""
+        """The rows to write; some statements may have no rows."""
         if not self._changed:
             return []
         known, counted = self._stored

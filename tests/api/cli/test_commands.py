@@ -1507,5 +1507,5 @@ def test_a_backup_and_its_restore_say_where_they_cannot_go(gate: Gate, made: dic
     elsewhere = ["--home", str(tmp_path / "other"), "--database-url", f"sqlite:///{tmp_path / 'home' / 'ledger.db'}"]
     done = gate("restore", str(tmp_path / "b.db"), *elsewhere, home=False)
     assert done.returncode == 2
-    assert f"{tmp_path / 'home' / 'ledger.db'}, which the backup's settings or --database-url name" in done.stderr
-    assert "name an empty database with --database-url" in done.stderr
+    assert f"{tmp_path / 'home' / 'ledger.db'}, set by the backup's settings or by --database-url" in done.stderr
+    assert "Give an empty database with --database-url" in done.stderr

@@ -97,7 +97,7 @@ class TestExitCodes:
         done = run_gate("migrate", "check", file)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == (
-            "gate: The manifest is unusable in 2 places; correct each field listed. (MIGRATION_INVALID)\n"
+            "gate: The manifest is unusable in 2 places. Correct each field listed. (MIGRATION_INVALID)\n"
             "  extra: It is unknown here; check its spelling or remove it.\n"
             "  status: It must be one of proposed, approved, rejected, superseded.\n"
         )
@@ -279,7 +279,7 @@ class TestPeople:
     def test_only_so_many_faults_are_listed_as_anyone_reads(self, tmp_path: Path) -> None:
         unknown = [f"deals.n{number}" for number in range(120)]
         told = lines(proposed(tmp_path, refactored(), expected_drift=expecting(*DEALS, *unknown)))
-        assert told[5].startswith("The expected fixture deals.n0 is not one of those looked at;")
+        assert told[5].startswith("The expected fixture deals.n0 was not among those evaluated.")
         assert told[105] == "... and 20 more faults; --json lists all of them."
 
     def test_what_comes_from_files_cannot_steer_a_terminal(self, tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def test_a_candidate_that_keeps_a_version_is_told_of(tmp_path: Path) -> None:
     done = run_gate(
         "migrate", "new", ID, "--candidate", str(tmp_path / "pricing.json"), "--corpus", str(tmp_path / "index.json")
     )
-    assert "has its version 2026-06-11; give it a new version." in " ".join(done.stdout.split())
+    assert "has the same version 2026-06-11. Give it a new version." in " ".join(done.stdout.split())
 
 
 def test_it_warns_of_a_misspelt_field_where_the_candidate_says_it(tmp_path: Path) -> None:

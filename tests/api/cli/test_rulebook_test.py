@@ -474,9 +474,9 @@ class TestWhatIsKept:
 
     def test_a_rulebook_is_no_file_of_cases_and_cases_are_no_rulebook(self, folder: Path) -> None:
         done = run_gate("rulebook", "test", str(folder / "rulebooks" / "pricing.json"))
-        assert (done.returncode, "This is a rulebook. Name a file of cases" in done.stdout) == (2, True)
+        assert (done.returncode, "This is a rulebook. Give a file of cases" in done.stdout) == (2, True)
         done = run_gate("rulebook", "check", cases(folder, HOLDS))
-        assert (done.returncode, "This is a file of cases; name its rulebook" in done.stdout) == (1, True)
+        assert (done.returncode, "This is a file of cases. Give its rulebook" in done.stdout) == (1, True)
 
     def test_cases_of_stdin_have_no_rulebook_to_name(self) -> None:
         done = run_gate("rulebook", "cases", "-", stdin=json.dumps(sample_rulebook()))

@@ -92,7 +92,7 @@ class TestLoosened:
         approving = ("approve", "prices", "--evidence", proposed["evidence_hash"])
         code, message = routed.refusal(*approving, by="ben")
         assert (code, LOOSE in message) == ("MIGRATION_GATE_FAILED", True)
-        assert message.endswith("Mend the candidate or the manifest, and propose it again.")
+        assert message.endswith("Fix the candidate or the manifest, and propose the migration again.")
         assert routed.refusal("apply", "prices", by="ada")[0] == "MIGRATION_NOT_APPROVED"
         assert routed.active() == "2026-06-11"
 
