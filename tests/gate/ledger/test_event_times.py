@@ -180,7 +180,7 @@ def test_the_audit_says_which_times_differ(told: Told) -> None:
     finding = told.finding()
     assert finding is not None
     assert (
-        f"The stored outcome contradicts its request. It says occurred_at '{DECIDED_AT}', and its request says "
+        f"The stored outcome contradicts its request. It says occurred_at '{DECIDED_AT}', but its request says "
         f"'{CAME_ABOUT}'."
     ) in str(finding)
 
