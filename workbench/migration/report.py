@@ -119,7 +119,8 @@ def require_replaceable(path: Path) -> None:
     if held and not _WRITTEN[path.suffix](held):
         raise OperatorError(
             "FILE_UNWRITABLE",
-            f"{path} is not a migration report, so it is not overwritten; choose another file.",
+            f"{path} holds neither a migration report nor a list of decisions, so it is not overwritten. Choose "
+            "another file.",
         )
 
 

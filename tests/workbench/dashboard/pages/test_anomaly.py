@@ -51,14 +51,17 @@ FINDINGS = {
     ),
     "lifecycle_break": (
         "A receipt states another target than the decision: 672 of 672 decisions",
-        ["672 decisions show it; these are the latest 20", "672 of the 672 decisions that could (100%)"],
+        ["672 decisions show it; these are the latest 20", "672 of the 672 decisions that could have it (100%)"],
     ),
     "verdict_shift": (
         "The share of reason OTHER fell from 100.0% to 50.0%",
         ["120 decisions of the window", "The share of reason refunds rose.", "50.0% of 120"],
     ),
     "volume": ("120 decisions in 1 week, where 24 are usual", ["5.0 times as many as usual", "List all of these"]),
-    "metric_outlier": ("1 of 672 values of refunds lie far", ["1,000,000", "Open as notebook", "1 decision shows it"]),
+    "metric_outlier": (
+        "1 of 672 values of refunds are unusual",
+        ["1,000,000", "Open as notebook", "1 decision shows it"],
+    ),
     "fact_drift": ("Refunds", ["1 fact drifted, refunds most", "Decisions before", "The values of refunds changed."]),
 }
 
@@ -71,7 +74,7 @@ def test_a_page_of_a_metric_that_shifted_has_its_levels_and_its_decisions(
     told = document(store, scope, "metric_shift")
     page = anomaly.load(store, at(store, scope, "metric_shift"))
     found = read(page)
-    for sentence in ("Values of reading are greater than before.", "Cliff's delta is +", "Median in the window"):
+    for sentence in ("Values of reading are higher than before.", "Cliff's delta is +", "Median in the window"):
         assert sentence in found.text, sentence
     assert "<svg" in page.html
     assert "a median of" in page.title
@@ -195,7 +198,7 @@ def test_an_anomaly_is_dismissed_and_reopened_with_notes_that_the_page_keeps(
     assert [each.act for each in page.forms] == ["reopen"]
     told = read(page).text
     assert "Dismissed by ada on 25 November 2026, 12:00 UTC: A test of the <b>shop</b>." in told
-    assert "It did not grow since" in told
+    assert "It has not grown since" in told
     anomaly.act(
         store, replace(here, access=at(store, scope, role=role, name="ben").access), page.forms[0], "It was none."
     )
@@ -221,7 +224,7 @@ def test_one_that_grew_since_says_how_much(store: MadeUpStore, scope: Scope) -> 
     store.dismissals.dismiss(scope, weaker, "Small.", "ben", NOW)
     score = document(store, scope, "outcome_shift")["anomaly_score"]
     told = read(anomaly.load(store, here)).text
-    assert f"It grew since: medium, score 0.65, then; high, score {score:.2f}, now." in told
+    assert f"It has grown since: medium, score 0.65, then; high, score {score:.2f}, now." in told
 
 
 @pytest.mark.parametrize("act", ["dismiss", "reopen"])
