@@ -1,12 +1,12 @@
-"""Benchmarks: they measure and report, and never judge a time. What they fail for is a wrong answer.
+"""Benchmarks. They measure and report times, and fail only for a wrong answer.
 
-    parts        what is measured, a module each
-    measure      subjects in turn, round by round, and the figures of each
-    subjects     the gate and the bare route under load; `servers`, `load` and `samples` serve them
+    parts        the measurements, one module each
+    measure      measures subjects in turn, round by round, and computes the figures of each
+    subjects     the gate and the bare route under load; `servers`, `load` and `samples` belong to them
     policies     rulebooks of a given size
-    lakes, stored    large lakes and ledgers, made fast
+    lakes, stored    large lakes and ledgers, built fast
     dashboard    the dashboard over a large lake, and browsers and sessions that use it
-    structure    how the house is built: rooms, floors, arrows, `Any`
+    structure    the structure of the code: rooms, floors, arrows, `Any`
 
 `python -m bench [part ...]` runs them; `--quick` gives rough figures.
 """

@@ -1,4 +1,4 @@
-"""`python -m bench [part ...] [--quick]`: runs the benchmarks and writes bench/results.json."""
+"""`python -m bench [part ...] [--quick]`: runs the benchmarks and writes `bench/results.json`."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def decision_graph(body: Mapping[str, Any]) -> dict[str, Any]:
     """The graph input -> decision table -> output, with the rulebook's rules in its order; the first match counts.
 
     Raises:
-        KeyError: A test's operator is none of lt, lte, gt and gte.
+        KeyError: A test's operator is not `lt`, `lte`, `gt` or `gte`.
         ValueError: A rule tests a field twice.
     """
     fields = sorted(body["input_schema"]["properties"])

@@ -18,7 +18,7 @@ _SYNC_BYTES: Final = 4096
 
 
 def build_directory() -> Path:
-    """The project's directory for what can be made again; `make clean` deletes it."""
+    """The project's directory for files that can be rebuilt; `make clean` deletes it."""
     build = ROOT / "build"
     build.mkdir(exist_ok=True)
     return build
@@ -26,7 +26,7 @@ def build_directory() -> Path:
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A directory on the disk that the project lies on, deleted afterwards: /tmp may be memory, which syncs nothing."""
+    """A temporary directory on the project's disk, because `/tmp` may be memory, which syncs nothing."""
     with TemporaryDirectory(prefix="bench-", dir=build_directory()) as directory:
         yield Path(directory)
 

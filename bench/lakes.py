@@ -1,11 +1,9 @@
-"""Large lakes, built directly: files of cases and metrics as compaction leaves them, and a manifest, without a ledger
-of that size.
+"""Builds large lakes directly: compacted files of cases and metrics, and a manifest, without a ledger of that size.
 
-The cases are drawn: decisions of a year, each policy's spread over all of it, with versions that follow one another,
-rules, outcomes of every status with one or two metrics, and execution receipts. The product's own code makes cases of
-them and writes the files, as many rows to a file as it does. What was drawn is counted with NumPy, for reports over the
-lake to be compared with. For searches the decisions are written as well; their hashes, which no report reads, are all
-one.
+The cases are drawn at random. Each policy has decisions over a whole year, with successive versions, rules, outcomes of
+every status with one or two metrics, and execution receipts. The product's own code makes cases from them and writes
+the files with its usual number of rows. NumPy counts the drawn values, so that reports over the lake can be compared
+with the counts. For searches, the decisions are written too. Their hashes, which no report reads, are all equal.
 """
 
 from __future__ import annotations
@@ -101,7 +99,7 @@ class Policy:
 
     Attributes:
         policy_id: Its id.
-        outcomes: How many of its decisions have an outcome; one more for each twenty of them has none.
+        outcomes: The number of its decisions with an outcome. For every 20 of them, it has one decision without.
     """
 
     policy_id: str
@@ -115,12 +113,12 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What an effectiveness report has to say of a policy.
+    """The expected numbers of an effectiveness report on a policy.
 
     Attributes:
-        standing: What came of all its decisions.
-        parts: The same by version, verdict, rule and week, as `versions`, `verdicts`, `rules` and `weeks`.
-        metrics: Of each metric the number of decisions, the least, the lower median and the greatest value.
+        standing: The results of all its decisions.
+        parts: The same by version, verdict, rule, and week, as `versions`, `verdicts`, `rules` and `weeks`.
+        metrics: For each metric, the number of decisions, the minimum, the lower median, and the maximum.
         statuses: The status of each decision in chain order, as an index into `Standing`.
     """
 
@@ -136,14 +134,14 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a lake was made of.
+    """The contents of a lake.
 
     Attributes:
-        standings: What came of the decisions of each policy.
-        watched: What reports about some of them have to say.
-        rows: How many cases.
-        files: How many files hold them and their metrics.
-        bytes: The size of those.
+        standings: The results of the decisions of each policy.
+        watched: The expected numbers of reports on some policies.
+        rows: The number of cases.
+        files: The number of files with the cases and their metrics.
+        bytes: The size of these files.
     """
 
     standings: Mapping[str, Standing]
@@ -190,16 +188,16 @@ def write_cases(
     first: int = _UNREACHED,
     searched: bool = False,
 ) -> Contents:
-    """Writes what a lake holds of a scope: cases of these policies, as far as its chain goes.
+    """Writes the part of a lake for a scope: the cases of these policies, up to the head of its chain.
 
     Args:
         lake: The lake's directory.
-        scope: The scope, with the chain's head that the manifest names.
+        scope: The scope, with the chain's head for the manifest.
         policies: The policies.
-        seed: Another seed draws other cases.
-        watched: The policies whose reports are to be compared, and whose facts are written.
-        first: The chain position of the first decision; the rulebooks stand before it.
-        searched: Whether the table of decisions is written, which searches read.
+        seed: The seed; another seed draws other cases.
+        watched: The policies whose reports are compared, and whose facts are written.
+        first: The chain position of the first decision, after the rulebooks.
+        searched: Whether to write the table of decisions, which searches read.
     """
     head = scope.head
     manifest = Manifest(scope.scope_id, scope.name, head.chain_id)
@@ -594,14 +592,14 @@ def _measured(values: npt.NDArray[np.float64]) -> tuple[int, float, float, float
 
 
 def judged(what: str, figure: float, goal: float, *, unit: str, least: bool = False) -> dict[str, Any]:
-    """A figure beside its goal, for the results.
+    """A figure with its goal, for the results.
 
     Args:
-        what: What was measured.
+        what: The name of the measurement.
         figure: The figure.
-        goal: What it should be at most.
+        goal: The maximum that it should have.
         unit: The unit of both.
-        least: Whether the goal is what it should be at least.
+        least: Whether the goal is a minimum instead.
     """
     met = figure >= goal if least else figure <= goal
     return {"what": what, "figure": round(figure, 4), "unit": unit, "least": least, "goal": goal, "met": met}

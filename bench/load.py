@@ -69,8 +69,9 @@ class _Exchange:
 
 
 class Client:
-    """Keep-alive connections, each with one request under way at a time; every request has a new idempotency key, in
-    its body where that has a place for one, otherwise in a header.
+    """Keep-alive connections, each with one open request at a time.
+
+    Every request has a new idempotency key, in its body if the body has a field for it, otherwise in a header.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class Client:
         self._key = key
 
     def run(self, seconds: float = math.inf, *, requests: float = math.inf) -> Load:
-        """Keeps every connection busy for so many seconds or requests, then waits for what is under way.
+        """Keeps every connection busy for a number of seconds or requests, then waits for the open requests.
 
         Raises:
             Mismatch: An answer has another status, or the server fell silent.

@@ -1,4 +1,4 @@
-"""What is measured: the sample rulebook, and requests as an integrator sends them."""
+"""The measured samples: the sample rulebook, and requests as an integrator sends them."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class ServerFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """CPU time in seconds, outside and inside the kernel. Their sum is exact; the split is the kernel's estimate."""
+    """CPU time in seconds, in user mode and in the kernel. Their sum is exact; the split is the kernel's estimate."""
 
     user_s: float
     system_s: float
@@ -93,10 +93,10 @@ def running(command: Sequence[str], port: int, log: Path, *, path: str = "/api/d
     """A server that answers on its port, running while the block does.
 
     Args:
-        command: What starts it, in the foreground.
-        port: Where it is to listen.
-        log: Where its output goes.
-        path: What it answers 200 to once it is ready.
+        command: The command that starts it in the foreground.
+        port: Its port.
+        log: The file for its output.
+        path: The path that returns 200 once it is ready.
 
     Raises:
         ServerFailed: It did not start.

@@ -1,11 +1,11 @@
-"""Ledgers of many records of one scope, made fast, kept under build/ for the next run, and handed out as copies.
+"""Builds ledgers with many records of one scope fast. They are kept in `build/` for the next run, and used as copies.
 
-The first record is decided by the gate. Each of the others is a row of its own: its ids and its date are those of the
-moment it was made at, its link extends the chain, and it claims an idempotency key of its own. Its body is that of the
-first record with ids, date, record hash and receipt hash replaced: it has a real record's size and form, but its hashes
-and signatures are not those of what it says. The chain is whole all the same, for it binds the hashes.
+The gate decides the first record. Each other record is a row with its own ids, date, and idempotency key, and its link
+extends the chain. Its body is that of the first record with other ids, date, record hash, and receipt hash. So it has
+the size and form of a real record, but its hashes and signatures do not match its content. The chain is still whole,
+because it binds only the hashes.
 
-The rows go into the tables in the order in which the service inserts them, so that the trees are as it leaves them.
+The rows are inserted in the order of the service, so that the indexes have the same form.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ _PRAGMAS: Final = ("journal_mode=OFF", "synchronous=OFF", "cache_size=-1000000")
 
 
 def stored_copy(records: int, home: Path) -> str:
-    """Puts an instance with so many records of the scope `SCOPE` into a home that is not there yet.
+    """Creates an instance with a number of records of the scope `SCOPE` in a new home.
 
     Returns:
-        A key of the scope, with full access.
+        A key of the scope with full access.
 
     Raises:
-        Mismatch: What was built is not whole.
+        Mismatch: The built ledger is not whole.
     """
     kept = _kept(records)
     shutil.copytree(kept, home)

@@ -1,4 +1,4 @@
-"""What is put under load over HTTP, the gate and the bare route, and what the rounds showed of each."""
+"""The subjects under load over HTTP, which are the gate and the bare route, and their results."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class Subject:
 
     Attributes:
         server: The server.
-        workers: How many processes of it answer requests.
-        key: The API key that requests carry.
-        database: Tells the CPU time of a database server that works for it.
-        paths: What each request is sent to; goes on from round to round.
-        body: What they carry.
-        status: How each is to be answered.
-        connections: How many there are.
+        workers: The number of its processes that answer requests.
+        key: The API key of the requests.
+        database: Returns the CPU time of its database server.
+        paths: The path of each request, continued from round to round.
+        body: The body of the requests.
+        status: The expected status of each answer.
+        connections: The number of connections.
         idempotency_key: The key of each request, by its number.
     """
 

@@ -1,26 +1,28 @@
-"""The workbench: the lake that a ledger is exported to, and the engines that answer questions over it.
+"""The workbench: the lake that a ledger is exported to, and the engines that answer questions about it.
 
-from workbench import activity, anomalies, benchmarks, confidence, counterfactuals, effectiveness, glance
-from workbench import migration_dry_run, open_lake, policy_alerts, roll_up
-from workbench import Criteria, decision_names, find_decisions, held_decisions
+    from workbench import activity, anomalies, benchmarks, confidence, counterfactuals, effectiveness, glance
+    from workbench import migration_dry_run, open_lake, policy_alerts, roll_up
+    from workbench import Criteria, decision_names, find_decisions, held_decisions
+
+The modules:
 
     columns      every table and column of the lake
-    lake         export, compaction, reading and verification of the Parquet files
-    history      imported past cases: a set of files beside the chain, read as it is
+    lake         export, compaction, reading, and verification of the Parquet files
+    history      imported past cases: a set of files next to the chain, read as it is
     facts        facts in columns: the JSON type and the value of each field that rulebooks read
     evaluator    a rulebook as one expression over these columns
-    engines      a module for each question, and the reports that they answer
-    migration    what a rulebook that is proposed would have decided, and the report of a migration
-    shadows      what candidates decide of new decisions, looked at by the analytics process
-    charts       what these reports look like, for who plots them
-    analytics    the process that keeps the lake up to the ledger and answers the service's reports
-    alerting     what tells webhooks of new anomalies, in that process
+    engines      a module for each question, and the reports that answer it
+    migration    decisions that a proposed rulebook would have made, and the report of a migration
+    shadows      decisions that candidates make about new requests, evaluated by the analytics process
+    charts       the charts of these reports
+    analytics    the process that keeps the lake current and answers the service's reports
+    alerting     notifies webhooks of new anomalies, in that process
     dashboard    the pages in a browser, a process of its own
-    whatif       what decisions would be if facts were others, or another version decided
-    values       what can be summed over decisions, and exact sums
+    whatif       decisions under other facts, or under another version
+    values       values that can be summed over decisions, and exact sums
     kept         results of queries over single files of the lake, which never change
     period       days and moments as people write them
-    notebooks    `gate notebook`: a notebook written for one's own scope and policy
+    notebooks    `gate notebook`: a notebook written for your own scope and policy
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Tells webhooks of new anomalies: those that GET /api/policy-alerts lists, each once.
+"""Notifies webhooks of new anomalies: those that `GET /api/policy-alerts` lists, each once.
 
-alerting = Alerting(ledger, analytics)
-alerting.look()             # computes the alerts where the chain grew, and returns at once where nobody wants them
+    alerting = Alerting(ledger, analytics)
+    alerting.look()             # computes the alerts if the chain grew; returns at once if nobody subscribed
+
+Each alert is sent once.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ class Alerting:
             Why single scopes could not be looked at; they are looked at again.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the ledger cannot tell its scopes.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the ledger cannot tell its scopes.
         """
         failed: list[GateError] = []
         for scope_id in sorted(self._ledger.tidings.scopes(ALERT).values()):

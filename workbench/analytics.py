@@ -1,12 +1,12 @@
-"""The analytics process: it keeps the lake up to the ledger, looks at shadows of migrations, and answers the reports
-that the API's workers ask for.
+"""The analytics process: it keeps the lake current, updates the shadows of migrations, and answers the reports that API
+workers request.
 
-`gate serve` starts one beside its workers, which reach it over a local socket; they never load what it computes with.
-Where it is down, reports answer 503, and deciding does not notice.
+`gate serve` starts one such process next to its workers, which reach it over a local socket. The workers never load its
+libraries. While it is down, reports answer 503, and decisions are not affected.
 
-Each connection carries one question and one answer, framed by `multiprocessing.connection` as bytes of JSON:
-{scope_id, report, ...}, with a question as `gate.policy.questions` dumps it, and {answer} or
-{error: {code, message, details}}.
+Each connection carries one question and one answer, framed by `multiprocessing.connection` as JSON bytes. The question
+is {scope_id, report, ...}, as `gate.policy.questions` dumps it. The answer is {answer} or {error: {code, message,
+details}}.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Analytics:
         """The report that answers a question about the decisions or a migration of a scope.
 
         Raises:
-            ServiceUnavailable: SVC_REPORT_UNAVAILABLE or SVC_STORAGE_UNAVAILABLE.
+            ServiceUnavailable: `SVC_REPORT_UNAVAILABLE` or `SVC_STORAGE_UNAVAILABLE`.
         """
         with self._turn():
             try:
@@ -153,9 +153,7 @@ class Analytics:
 
 @contextmanager
 def _frozen_readable() -> Iterator[None]:
-    """Says of a month that cannot be read what concerns the caller, who cannot mend it and has no business with the
-    file's place.
-    """
+    """Tells callers about an unreadable month without the path of its file, because only the operator can fix it."""
     try:
         yield
     except OperatorError as error:
@@ -198,7 +196,7 @@ class Follower:
             What kept single scopes from it; the others are not kept waiting.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the ledger cannot tell its scopes.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the ledger cannot tell its scopes.
         """
         failed: list[BaseException] = []
         began = self._pace.begin()
@@ -295,7 +293,7 @@ def _look(looker: Watcher | Alerting, what: str, observer: Observer) -> NoReturn
         try:
             for error in looker.look():
                 observer.failed(what, error)
-        except _ANYTHING as unexpected:  # whatever it is, the next look begins anew
+        except _ANYTHING as unexpected:  # whatever it is, the next look starts again
             observer.failed(what, unexpected)
             pause = _RETRY_SECONDS
         time.sleep(pause)
@@ -321,8 +319,8 @@ def answer_to(document: Mapping[str, object], reports: Reports) -> dict[str, obj
         reports: Answers it.
 
     Raises:
-        KeyError: It names no scope or no report.
-        TypeError: It is no question.
+        KeyError: The scope or the report is missing.
+        TypeError: It is not a question.
     """
     members = dict(document)
     scope_id = str(members.pop("scope_id"))

@@ -1,7 +1,7 @@
-"""What lies in the lake: its tables, each column's name, type and meaning. Nothing else defines them.
+"""The lake's tables, and the name, type, and meaning of each column. Nothing else defines them.
 
-Times are UTC with milliseconds, hashes lower-case hex SHA-256, positions those of the scope's chain. Where a caller may
-send any JSON value, the column holds its text. What a caller left out is null.
+Times are UTC with milliseconds. Hashes are lower-case hex SHA-256. Positions are those of the scope's chain. If a
+caller may send any JSON value, the column holds its text. A value that the caller did not send is null.
 """
 
 from __future__ import annotations
@@ -406,7 +406,7 @@ BENCHMARKS: Final[Table] = {
     "approval_rate": Column(pl.Float64, f"The approval rate, {_ROUNDED}"),
     "terminal_coverage": Column(pl.Float64, f"The terminal coverage, {_ROUNDED}"),
 }
-"""What is frozen of a month, of all scopes that took part; a file for each month, beside the scopes' tables."""
+"""The frozen figures of a month, of all scopes that took part: one file for each month, next to the scopes' tables."""
 
 TABLES: Final[Mapping[str, Table]] = MappingProxyType(
     {
@@ -490,5 +490,5 @@ def schema(table: str, columns: Iterable[str] | None = None) -> pl.Schema:
 
 
 def personal_columns() -> frozenset[str]:
-    """The names that an operator may mark as personal, beside `inputs.<path>` for facts."""
+    """The columns that an operator may mark as personal, in addition to `inputs.<path>` for facts."""
     return frozenset(name for table in TABLES.values() for name, column in table.items() if column.personal)

@@ -5,9 +5,9 @@
     frame.select(evaluator.index)                 # which of evaluator.outcomes
     evaluator.decide(frame, prefix="then_")       # the outcome in columns
 
-A rule is asked only where the facts are known and fit the declared types, and there a test holds or does not hold, and
-is never null: it asks for the JSON type first, and `false and null`, where no value of the type is there, is false.
-What the declared types settle is not asked.
+A rule is only evaluated if the facts are known and fit the declared types. A test is then true or false, and never
+null. It checks the JSON type first, and `false and null`, without a value of that type, is false. Tests that the
+declared types already decide are skipped.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class VectorEvaluator:
 
     Attributes:
         fields: The fields that it reads, sorted.
-        outcomes: What it can say: of each rule in the order of evaluation, by default, and NEEDS_INPUT.
-        index: Which of `outcomes` it says of a row, Int16; null where a field is unknown or withheld.
-        unfit: By field, whether a row fails the input schema by it; false where any field is unknown or withheld.
+        outcomes: Its possible results: each rule in the order of evaluation, the default, and `NEEDS_INPUT`.
+        index: The index in `outcomes` of a row's result (`Int16`); null if a field is unknown or withheld.
+        unfit: By field, whether a row fails the input schema because of it; false if any field is unknown or withheld.
     """
 
     fields: tuple[str, ...]
@@ -76,13 +76,13 @@ class VectorEvaluator:
         """The frame with the outcome in columns.
 
         Args:
-            frame: A frame with the columns of `fields`, as `with_fields` and `patched` give it.
-            prefix: What to put before the names of the columns.
+            frame: A frame with the columns of `fields`, from `with_fields` or `patched`.
+            prefix: The prefix of the names of the columns.
 
         Returns:
-            The frame with `status` (Enum), `verdict` (yes, no or review, Enum), `application_verdict`, `action`,
-            `reason_code` and `matched_rule_id` (Categorical), all null where the outcome is not known; the last also
-            where no rule matched.
+            The frame with `status` (Enum), `verdict` (yes, no, or review, Enum), `application_verdict`, `action`,
+            `reason_code`, and `matched_rule_id` (Categorical). All are null if the outcome is unknown.
+            `matched_rule_id` is also null if no rule matched.
         """
         index = f"{_INDEX}:{prefix}"
         told = [

@@ -1,17 +1,17 @@
-"""Facts in columns: of each field that rulebooks read, its JSON type and its value, beside the JSON of all facts.
+"""Facts in columns: the JSON type and the value of each field that rulebooks read, next to the JSON of all facts.
 
-    frame.with_columns(fact_series(inputs, ("margin_percent",)))     # as a decision is written
-    with_fields(pl.scan_parquet(path), fields_of(body))              # as a rulebook reads it
+    frame.with_columns(fact_series(inputs, ("margin_percent",)))     # when a decision is written
+    with_fields(pl.scan_parquet(path), fields_of(body))              # when a rulebook reads it
 
-A field is a dotted path through objects, as rulebooks write it. It takes four columns, here for the field `f`:
+A field is a dotted path through objects, as in rulebooks. It takes four columns, here for the field `f`:
 
-    f:type     FACT_TYPE   its JSON type, `absent` where it is not there, `withheld` where it is personal and was not
-                           kept; null where it was not looked for, or where the facts are not known
+    f:type     FACT_TYPE   its JSON type, `absent` if it is missing, `withheld` if it is personal and was not kept;
+                           null if it was not extracted, or if the facts are unknown
     f:number   Float64     a number; booleans as 1 and 0
     f:string   String      a string
     f:json     String      the canonical JSON of an array or object
 
-The column `inputs` holds the canonical JSON of all facts of the decision, null where they are not known.
+The column `inputs` holds the canonical JSON of all facts of the decision, null if they are unknown.
 """
 
 from __future__ import annotations
@@ -152,10 +152,10 @@ def is_withheld(field: str, withheld: Collection[str]) -> bool:
 
 
 def without(inputs: Mapping[str, object], withheld: Collection[str]) -> dict[str, object]:
-    """The facts without what the withheld paths reach; the facts themselves stay as they are.
+    """The facts without the values that the withheld paths reach. The original facts do not change.
 
-    A path is followed however its dots are meant: `a.b` is the member b of a, and also the member that is called `a.b`.
-    Where it goes on into an array, the whole array is left out, for what is meant may be anywhere in it.
+    A path matches both readings of its dots: `a.b` is the field b of a, or the field named `a.b`. If it continues
+    into an array, the whole array is left out, because the value can be anywhere in it.
     """
     kept = dict(inputs)
     for path in withheld:
@@ -211,14 +211,14 @@ def fact_series(
 
 
 def _enumerated(columns: Iterable[pl.Series]) -> list[pl.Series]:
-    """The columns with the positions in FACT_TYPE made types, all in one step: each step costs as much as all of it."""
+    """The columns, with positions in `FACT_TYPE` turned into types. One step for all costs as much as one column."""
     frame = pl.DataFrame(list(columns))
     positions = [name for name in frame.columns if name.endswith(_TYPE)]
     return frame.with_columns(pl.col(positions).cat.to(FACT_TYPE)).get_columns() if positions else []
 
 
 def _columns(field: str, values: Sequence[object], *, hidden: bool) -> list[pl.Series]:
-    """The columns of a field, its type as the position in FACT_TYPE."""
+    """The columns of a field, its type as the position in `FACT_TYPE`."""
     kinds = list(map(type, values))
     table = _WITHHELD_CODES if hidden else _CODES
     types = pl.Series(f"{field}{_TYPE}", list(map(table.__getitem__, kinds)), pl.UInt8)
@@ -278,15 +278,15 @@ def find_typed(frame: pl.LazyFrame, fields: Collection[str], known: pl.Expr | No
 def with_fields(
     frame: pl.LazyFrame, fields: Collection[str], withheld: Collection[str] = (), *, typed: Collection[str] = ()
 ) -> pl.LazyFrame:
-    """The frame with the columns of fields, whatever it lacks of them read from the JSON of the facts.
+    """The frame with the columns of fields. Missing ones are read from the JSON of the facts.
 
     Args:
-        frame: What is stored; columns of the fields may be missing or null, and so may `inputs`.
+        frame: The stored columns. Columns of the fields may be missing or null, and so may `inputs`.
         fields: The fields.
-        withheld: Paths whose values were not kept: where no column says otherwise, a field that is such a path, lies
-            beneath one or may hold one is `withheld`, for it cannot be told whether it was there.
-        typed: Fields whose columns, where the frame has them, lack nothing, as `find_typed` tells. Where
-            that is so of all fields, `inputs` is not read.
+        withheld: Paths whose values were not kept. Unless a column says otherwise, a field is `withheld` if it is such
+            a path, lies below one, or may contain one, because its presence is unknown.
+        typed: Fields whose existing columns are complete, from `find_typed`. If that is true of all fields, `inputs` is
+            not read.
     """
     have = frame.collect_schema().keys()
     asked = tuple(dict.fromkeys(fields))

@@ -22,7 +22,7 @@ Query = Callable[[Snapshot], pl.LazyFrame]
 
 
 class Asked(NamedTuple):
-    """A query: the table that it reads, a name for all that it follows from beside the rows, and how it is made."""
+    """A query: its table, a name for everything else that its result depends on, and the function that runs it."""
 
     table: str
     name: Hashable
@@ -38,19 +38,19 @@ class Kept:
         self._frames: Final[LRUCache[Hashable, pl.DataFrame]] = LRUCache(size, _size)
 
     def of(self, snapshot: Snapshot, table: str, name: Hashable, query: Query) -> pl.DataFrame:
-        """What a query gives of each part of a chain, one below the other.
+        """The results of a query over each part of a chain, concatenated.
 
         Args:
             snapshot: The chain.
-            table: The table that the query reads: cases, metrics or facts.
-            name: Whatever the query follows from beside the rows, and nothing less.
+            table: The table that the query reads: cases, metrics, or facts.
+            name: Everything that the result depends on in addition to the rows.
             query: The query.
         """
         (found,) = self.several(snapshot, [Asked(table, name, query)])
         return found
 
     def several(self, snapshot: Snapshot, asked: Sequence[Asked]) -> list[pl.DataFrame]:
-        """What several queries give, as `of` does; what is not kept is read at once.
+        """The results of several queries, as from `of`. Results that are not kept are read together.
 
         Args:
             snapshot: The chain.

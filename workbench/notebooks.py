@@ -1,4 +1,4 @@
-"""The analysts' notebooks, written for a scope, a policy and a lake of one's own.
+"""The analysts' notebooks, written for a scope, a policy, and a lake.
 
     notebook = written_for(load("effectiveness"), "acme", "refund_policy", Path("/srv/gate/lake"))
     Path("refunds.ipynb").write_text(as_ipynb(notebook))
@@ -134,8 +134,8 @@ def written_for(
         notebook: The notebook as it comes.
         scope: The scope that it is to look at.
         policy: The scope's policy.
-        lake: The lake that it is to read; an absolute path, so that the notebook may lie anywhere, or one that it reads
-            where the environment variable GATE_LAKE names no other.
+        lake: The lake that it reads: an absolute path, so that the notebook can be anywhere, or a path that is used
+            unless the environment variable GATE_LAKE is set.
         more: Further parameters that the notebook has, by name, such as ANOMALY; None leaves one as it comes.
     """
     chosen = {name: value for name, value in more.items() if value is not None}

@@ -1,7 +1,9 @@
-"""Days and moments as people write them: `2026-07-01` until `2026-07-31`, both of which are included, in UTC.
+"""Days and moments as people write them: `2026-07-01` until `2026-07-31`, both included, in UTC.
 
-begin("2026-07-01")     1 July 2026, 00:00 UTC
-end("2026-07-31")       1 August 2026, 00:00 UTC
+    begin("2026-07-01")     1 July 2026, 00:00 UTC
+    end("2026-07-31")       1 August 2026, 00:00 UTC
+
+An end is the first moment after the period.
 """
 
 from __future__ import annotations

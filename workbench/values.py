@@ -1,9 +1,11 @@
-"""What can be summed over decisions: what their latest outcomes measured, and facts that are numbers.
+"""The values that can be summed over decisions: metrics of their latest outcomes, and facts that are numbers.
 
-values_of(snapshot, "refund_policy", "refund_eur")             # a metric
-values_of(snapshot, "refund_policy", "inputs.order_total")     # a fact
-known_values(snapshot, "refund_policy", bodies)                # the names of both
-exact_sums(frame, ["verdict"])
+    values_of(snapshot, "refund_policy", "refund_eur")             # a metric
+    values_of(snapshot, "refund_policy", "inputs.order_total")     # a fact
+    known_values(snapshot, "refund_policy", bodies)                # the names of both
+    exact_sums(frame, ["verdict"])
+
+Sums are exact.
 """
 
 from __future__ import annotations

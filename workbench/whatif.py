@@ -1,4 +1,4 @@
-"""What if facts were others, or another version decided: of a stored decision, and of a slice of past decisions.
+"""Decides a stored decision, or a slice of past decisions, under other facts or another version.
 
     rulebook = registered(instance.ledger, instance.migrations(), scope, "refund_policy", None)
     changes = read_changes(rulebook, {"order_total": {"is": "value", "text": "900"}})
@@ -7,7 +7,8 @@
     redecided = decide_slice(snapshot, "refund_policy", changes.facts, metrics=["refund_cost"])
     redecided.verdicts
 
-The page of the workbench and `gate whatif` both call these. Nothing is stored, and nothing authorizes an action.
+The page of the workbench and `gate whatif` both use these functions. Nothing is stored, and nothing authorizes an
+action.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from workbench.lake.names import choices, shown
 from workbench.lake.reader import Snapshot
 
 _LISTED: Final = 1_000
-_TAKEN: Final = "Another fact stands where this one belongs; leave one of the two out."
+_TAKEN: Final = "Another fact is in the place of this one; leave one of the two out."
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ class Redecided:
 
     @property
     def told(self) -> int:
-        """How many of the redecided have a verdict; all of them, unless they are imported cases."""
+        """The number of decided rows that have a verdict; all of them, unless they are imported cases."""
         untold: int = self.body["verdicts"]["before"].get(NO_VERDICT, 0)
         return int(self.body["redecided"]) - untold
 
@@ -144,8 +145,8 @@ def registered(
         version: Its version; None for the one that was registered last.
 
     Raises:
-        NotFound: RULEBOOK_VERSION_UNKNOWN.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        NotFound: `RULEBOOK_VERSION_UNKNOWN`.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     rulebooks = ledger.rulebooks
     if version is None:
@@ -172,9 +173,9 @@ def decided(ledger: Ledger, scope: Scope, decision_id: str) -> tuple[Record, Jso
         decision_id: The decision.
 
     Raises:
-        NotFound: SVC_DECISION_NOT_FOUND.
-        OperatorError: FACTS_ERASED or DECISION_ADVISORY.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        NotFound: `SVC_DECISION_NOT_FOUND`.
+        OperatorError: `FACTS_ERASED` or `DECISION_ADVISORY`.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     try:
         record, facts = record_and_facts(ledger, scope.scope_id, decision_id)
@@ -186,12 +187,12 @@ def decided(ledger: Ledger, scope: Scope, decision_id: str) -> tuple[Record, Jso
 
 
 def read_changes(rulebook: Rulebook, lines: Mapping[str, Any]) -> Changes:
-    """Reads changed facts as a form has them.
+    """Reads changed facts from a form.
 
     Args:
         rulebook: The rulebook whose facts they are.
-        lines: What each changed fact is, by field: `{"is": "absent" | "null" | "value", "text": ...}`. Those that the
-            rulebook neither declares nor tests are passed over.
+        lines: The change of each fact, by field: `{"is": "absent" | "null" | "value", "text": ...}`. Fields that the
+            rulebook neither declares nor tests are ignored.
     """
     changed: dict[str, Any] = {}
     faults: dict[str, str] = {}
@@ -216,7 +217,7 @@ def with_changes(facts: JsonObject, changed: Mapping[str, Any]) -> JsonObject:
         changed: The changed facts by field, as `Changes` has them.
 
     Raises:
-        OperatorError: FACT_INVALID: a field lies within a fact that is no object.
+        OperatorError: `FACT_INVALID`: a field lies within a fact that is no object.
     """
     then = facts
     for field, value in changed.items():
@@ -266,12 +267,12 @@ def decide_slice(
         clock: Which dates count: `recorded` or `occurred`.
 
     Raises:
-        OperatorError: WHAT_IF_NULL; or as `counterfactuals`.
+        OperatorError: `WHAT_IF_NULL`; or as `counterfactuals`.
     """
     nulls = [name for name, value in changed.items() if value is None]
     if nulls:
         raise OperatorError(
-            "WHAT_IF_NULL", f"Past decisions cannot be given null: leave {nulls[0]} out, or give it a value."
+            "WHAT_IF_NULL", f"A fact of past decisions cannot be set to null: leave {nulls[0]} out, or give it a value."
         )
     patch = patch_of({name: None if value is ABSENT else value for name, value in changed.items()})
     report = counterfactuals(

@@ -144,7 +144,7 @@ def rotate(
     ends_at = ended.disabled_at or ended.expires_at
     _print_new(key, made, owner, as_json, replaced={"key_id": key_id, "ends_at": ends_at})
     if not as_json:
-        say(
+        note(
             f"The old key {key_id} is disabled from now on."
             if ended.disabled_at
             else f"The old key {key_id} keeps working until {ends_at}."
@@ -194,7 +194,8 @@ def _print_new(
     say(key)
     owner = f"the {'new ' if in_new_scope else ''}scope {scope.name} (plan {scope.plan})"
     until = "" if made.expires_at is None else f" It works until {made.expires_at}."
-    say(f"This is the key {made.key_id} of {owner}.{until} It will not be shown again.")
+    # On stderr: a redirected stdout is a file with the key and nothing else.
+    note(f"This is the key {made.key_id} of {owner}.{until} It will not be shown again.")
 
 
 def _shown(key: ApiKey, scope: str) -> dict[str, object]:

@@ -181,12 +181,12 @@ def _note_shut(opened: OpenGrants, *, is_active: bool) -> None:
     if is_active:
         opens = "opens" if opened.number == 1 else "open"
         unused = counted(opened.number, "unused grant of a held action", "unused grants of held actions")
-        note(f"{unused} {opens} nothing from now on. Each caller must ask again, with another `intent`.")
+        note(f"{unused} {opens} nothing from now on. Each caller must ask again with a different `intent`.")
     else:
         unused = counted(opened.number, "unused grant of a held action has", "unused grants of held actions have")
         note(
             f"{unused} not ended. If this key signed such a grant or its record, the grant opens nothing from now on, "
-            f"and its caller must ask again, with another `intent`."
+            f"and its caller must ask again with a different `intent`."
         )
 
 

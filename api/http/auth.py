@@ -9,9 +9,10 @@ from flask import g, request
 
 from api.http.state import current_request, noted, state
 from gate.clock import utc_now
-from gate.errors import AccessRefused
+from gate.errors import AccessForbidden, AccessRefused
 from gate.ledger.access.authority import Authority
 from gate.ledger.access.caller import Caller
+from gate.ledger.access.scopes import holder
 
 
 def authenticate(access: str, *, code: str = "SVC_API_UNAUTHORIZED") -> Authority:
@@ -65,7 +66,12 @@ def _found(find: Callable[[str, datetime], Authority], code: str) -> Authority:
     key = current_request().environ.get("HTTP_X_API_KEY")
     if not key:
         raise AccessRefused(code, _missing_key())
-    authority = noted()["authority"] = find(key, utc_now())
+    try:
+        authority = noted()["authority"] = find(key, utc_now())
+    except AccessForbidden:
+        # The log tells the operator whose key was disabled or has expired.
+        noted()["forbidden"] = holder(key)
+        raise
     return authority
 
 

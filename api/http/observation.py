@@ -35,6 +35,8 @@ def observe(response: Response) -> Response:
         fields["caller_request_id"] = sent
     if authority := held.get("authority"):
         fields |= {"scope": authority.scope_id, "key_id": authority.key_id}
+    elif forbidden := held.get("forbidden"):
+        fields |= dict(zip(("scope", "key_id"), forbidden, strict=True))
     fields |= held.get("observed") or error or {}
     fields["latency_ms"] = int(seconds * 1e6) / 1000
     log_request(watched.log, "error" if status >= 500 else "info", fields)

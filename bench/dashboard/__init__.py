@@ -1,8 +1,10 @@
-"""What the dashboard is measured with.
+"""Tools to measure the dashboard.
 
-instance     an instance with a million decisions, and the dashboard's process over it
-chromium     a browser whose pages tell how long they took
-sessions     sessions without a browser, by Bokeh's own messages
-urls         addresses of pages, each asked for once
-empty_page   the floor: a server whose page shows nothing
+    instance     an instance with a million decisions, and the dashboard's process over it
+    chromium     a browser whose pages measure their own time
+    sessions     sessions without a browser, with Bokeh's own messages
+    urls         addresses of pages, each used once
+    empty_page   the floor: a server with an empty page
+
+The parts `dashboard` and `studio` use them.
 """

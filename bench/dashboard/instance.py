@@ -1,8 +1,8 @@
 """An instance with a million decisions for the dashboard, and the dashboard's process over it.
 
-`bench.lakes` draws the lake of its one scope. The ledger's chain goes on where the drawn rows end: its head is set
-there, and the newest decisions are the gate's own, with their records, outcomes and proofs, exported as always. So
-lists begin with decisions whose pages can be opened, and health recomputes as many links as it does anywhere.
+`bench.lakes` draws the lake of its one scope. The ledger's chain continues after the drawn rows: its head is set there,
+and the gate itself makes the newest decisions, with their records, outcomes, and proofs. So lists begin with decisions
+whose pages can be opened, and the health page recomputes as many links as everywhere.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ _GATE: Final = Path(sys.executable).with_name("gate")
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """An instance that was built.
+    """A built instance.
 
     Attributes:
         home: Its home.
-        contents: What its lake was made of.
-        decision_id: A decision that is in its ledger.
+        contents: The contents of its lake.
+        decision_id: A decision in its ledger.
     """
 
     home: Path
@@ -114,7 +114,7 @@ def build(home: Path, part: int, shares: Mapping[str, int] = SHARES) -> Built:
 
 @contextmanager
 def serving(instance: Built, directory: Path) -> Iterator[Dashboard]:
-    """The dashboard over an instance, just started, while the block runs; its log goes to the directory."""
+    """Runs a new dashboard over an instance while the block runs. Its log goes to the directory."""
     port = free_port()
     command = [str(_GATE), "workbench", "--home", str(instance.home), "--database-url", sqlite_url(instance.home)]
     log = directory / f"workbench-{port}.log"

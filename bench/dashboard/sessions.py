@@ -1,8 +1,8 @@
-"""Sessions of the dashboard without a browser, by Bokeh's own messages over a websocket.
+"""Sessions of the dashboard without a browser, with the messages of Bokeh over a `websocket`.
 
-A session loads a page as a browser does, with its token, opens the websocket, pulls the document, and then asks for
-pages by the model `location`, as the page's script does. The server makes the same pages and sends the same patches;
-nothing draws them. So ten of them can be open where ten browsers would take all processors for themselves.
+A session loads a page with its token, as a browser does, opens the connection, and pulls the document. Then it asks for
+pages with the model `location`, as the page's script does. The server makes the same pages and sends the same patches,
+but nothing draws them. So ten sessions can be open, while ten browsers would take all processors.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def sign_in(base: str, name: str, password: str) -> dict[str, str]:
 
 
 class BokehSession:
-    """An open session: its websocket, and the models that carry where it goes and what it shows."""
+    """An open session: its connection, and the models for its location and its content."""
 
     def __init__(self, socket: WebSocketClientConnectionWrapper) -> None:
         """Takes the open websocket; `open_session` is the way in."""
@@ -107,7 +107,7 @@ class BokehSession:
                     return taken
 
     def close(self) -> None:
-        """Closes the websocket, as a browser does that goes elsewhere."""
+        """Closes the connection, as a browser does when it leaves the page."""
         self._socket.close(1000, "done")
 
     async def _begin(self) -> None:

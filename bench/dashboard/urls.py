@@ -1,4 +1,4 @@
-"""Addresses of the dashboard's pages, each of which is asked for once, so that every answer is computed."""
+"""Addresses of the dashboard's pages. Each is used once, so that every answer is computed."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Trusted adapters: a call in a contained worker beside a bare fork, decides over HTTP, and the memory of both.
+"""Trusted adapters: a call in a contained worker and a bare fork, decisions over HTTP, and the memory of both.
 
-The fork is of a process with the zygote's modules, which ends at once and is waited for: less than that no process of
-its own can cost. All calls are made in turn, round by round; `baseline` is a call without what goes beyond the baseline
-of gate/adapters/containment.py, `4_threads` are calls of as many threads that share what runs them, as those of a
-service's worker do. Over HTTP one service decides the same by the same rulebook, of facts that the request brings
-(`direct`) and of facts that an adapter makes.
+The fork is of a process with the zygote's modules. It ends at once, and the parent waits for it: a separate process
+cannot cost less. All calls are made in turn, round by round. `baseline` is a call with only the baseline measures of
+`gate/adapters/containment.py`. `4_threads` are calls of four threads that share the workers, as in the service. Over
+HTTP, one service decides with the same rulebook: with facts from the request (`direct`), and with facts from an
+adapter.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class _Batch:
 
 
 def run(*, quick: bool) -> dict[str, Any]:
-    """Times calls beside the bare fork, looks at the memory that they take, and puts a service under load with both.
+    """Times calls and the bare fork, measures their memory, and puts a service under load with both.
 
     Raises:
         AdapterFailed: No worker can run on this machine.

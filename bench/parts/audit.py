@@ -1,8 +1,8 @@
-"""The check of whole chains, every hash and signature of them, at one size and at four times that.
+"""The check of whole chains with every hash and signature, at one size and at four times this size.
 
-The ledgers are the demo's: a year of four scopes. Each check runs in a process of its own, in one thread, and its
-processor time and its peak of memory are taken; then on all processors, by the clock. Of a check that is linear, four
-times the entries take four times as long, and no more memory.
+The ledgers are those of the demo: a year of four scopes. Each check runs in a separate process with one thread, and its
+processor time and peak memory are measured. Then it runs on all processors, and its elapsed time is measured. A linear
+check takes four times as long for four times the entries, and no more memory.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""POST /api/decide/batch with 100 requests beside single decides, by a reference, in records a second; and both with
-idempotency keys that do not count up, which the ledger has to write to more places.
+"""`POST /api/decide/batch` with 100 requests compared with single decisions by a reference, in records per second.
+
+Both are also measured with random idempotency keys, which the ledger writes to more places.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A benchmark report over HTTP in an instance with 200 scopes that all opted in, and freezing a month of them.
 
-Every scope has decisions of the month before last in its chain, and their outcomes; the lake holds them all, and the
-freeze is the service's. The report is asked for in turn with one for confidence, which counts a few outcomes: what is
-left of a report without reading a lake. Freezing is timed over the lake as it is, each time into an empty folder.
+Every scope has decisions of the month before last in its chain, and their outcomes. The lake contains them all, and the
+service freezes the month. The benchmark report alternates with a confidence report, which counts only a few outcomes
+and so shows the cost of a report without reading a lake. Freezing is timed over the unchanged lake, each time into an
+empty folder.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """The dashboard over a million decisions of one scope, in a real browser: how long its pages take, alone and with ten
 sessions at once, and what memory it keeps.
 
-`gate workbench` runs as users run it, and Chromium shows its pages; each is timed by the page's own clock until it is
-painted. Cold is the first time after the server started, with nothing computed yet; warm is the same again. A new
-browser context has nothing in its cache. Filters get values that nobody asked for before, so that every answer is
-computed, and then the same ones again. Of ten sessions one is the browser's; nine send Bokeh's own messages over
-websockets, because ten browsers would take both processors for themselves. Beside these stand the floors: the engines
-alone for the same answers, and an empty page of Bokeh in the same browser.
+`gate workbench` runs as users run it, and Chromium shows its pages. The page's own clock times each page until it is
+painted. Cold means the first time after the start of the server, without computed results; warm means the second time.
+A new browser context has an empty cache. Filters get new values, so that every answer is computed, and then the same
+values again. One of ten sessions is the browser; the other nine send the messages of Bokeh, because ten browsers would
+take both processors. For comparison, the results also have the floors: the engines alone for the same answers, and an
+empty page of Bokeh in the same browser.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What the anomaly report finds: the demo's year with its three incidents and without them, and series, for many seeds.
+"""The detection rate of the anomaly report: the demo's year with and without its three incidents, and series.
 
-Each year is made by the product's own code into a ledger of its own, exported, and every policy of every scope is
-looked at. An alarm is an anomaly of high severity. An incident is found where one in its scope and policy overlaps its
-days; one that overlaps none is a false alarm, and in a year without incidents every one is. An incident is listed where
-an anomaly of medium severity does: a report recommends to review it, and no alert is made of it. The report's
-thresholds are no part of this: docs/reference/formulas/anomaly-metrics.md has their sources. `bench.parts.series` makes series of
-a metric, in which a change is found at medium or high severity.
+It is measured for many seeds. The product's own code makes each year in a separate ledger, exports it, and reports on
+every policy of every scope. An alarm is an anomaly of high severity. An incident is found if an alarm in its scope and
+policy overlaps its days. Other alarms are false, as are all alarms in a year without incidents. An incident is listed
+if an anomaly of medium severity overlaps it: a report recommends a review, but creates no alert. The thresholds
+are not measured here; see `docs/reference/formulas/anomaly-metrics.md`. `bench.parts.series` makes series of a
+metric, in which a change is found at medium or high severity.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _HASTY_DAYS: Final = 28
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """What was planted.
+    """A planted incident.
 
     Attributes:
-        name: What it is called.
-        scope: In which scope.
-        policy_id: In which policy.
-        first: From when.
-        last: Until before when.
+        name: Its name.
+        scope: Its scope.
+        policy_id: Its policy.
+        first: Its beginning.
+        last: The end, exclusive.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Seen:
 
 
 def run(*, quick: bool) -> dict[str, Any]:
-    """Counts what is found of what was planted, and what is found besides."""
+    """Counts the found incidents, and the false alarms."""
     seeds = range(_FIRST_SEED, _FIRST_SEED + (_QUICK_SEEDS if quick else _SEEDS))
     planted, clean = {}, {}
     with scratch() as directory:

@@ -1,8 +1,8 @@
-"""The evaluation alone, beside zen-engine's on the equal decision table, both called from Python.
+"""The evaluation alone, compared with that of zen-engine on an equal decision table, both called from Python.
 
-zen-engine is timed in each of its ways. `zen`, the engine with a static loader, is its fastest; `zen_trace` also says
-which row matched, and so compares with explain; `zen_decision` evaluates a decision object made once, which pays for
-setting up an engine in every call.
+zen-engine is timed with each of its interfaces. `zen`, the engine with a static loader, is the fastest. `zen_trace`
+also returns the matched row, and so compares with explain. `zen_decision` evaluates a decision object that is made
+once, and sets up an engine in every call.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ _RATIOS: Final = (
 
 
 def run(*, quick: bool) -> dict[str, Any]:
-    """Times every subject on every one of `FACTS`.
+    """Times every subject on all `FACTS`.
 
     Raises:
-        Mismatch: The table and the rulebook do not say the same.
+        Mismatch: The table and the rulebook give different answers.
     """
     body = rulebook_body()
     graph = decision_graph(body)

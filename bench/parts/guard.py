@@ -1,8 +1,8 @@
-"""What the guard of `gate.client` adds to a decide: its calls, its stages, its store and its import.
+"""The cost of the guard of `gate.client` on top of a decide: its calls, its stages, its store, and its import.
 
-Every round of every subject opens a client of its own, so that no subject keeps the luck of which worker it met. The
-receipts are delivered in the background while a batch of guarded calls runs, as in production, and the last of them are
-waited for; `guard_undelivered` is the guard alone, its receipts kept back until its time was taken.
+Every round of every subject opens a new client, so that no subject always has a lucky worker. As in production, the
+receipts are delivered in the background while guarded calls run, and the measurement waits for the last ones.
+`guard_undelivered` is the guard alone: its receipts are delivered after the measurement.
 """
 
 from __future__ import annotations
@@ -176,11 +176,11 @@ class _Site:
 
 
 def run(*, quick: bool) -> dict[str, Any]:
-    """Times every subject in turn against one service, then the stages of the guard, its store and its import.
+    """Times every subject in turn against one service, then the stages of the guard, its store, and its import.
 
     Raises:
-        Mismatch: A call failed, a body did not run once for its intent, or the ledger does not hold one execution
-            receipt for each.
+        Mismatch: A call failed, a body did not run exactly once for its intent, or an execution receipt is missing in
+            the ledger.
     """
     rounds, calls, split, writes = (
         (_QUICK_ROUNDS, _QUICK_CALLS, _QUICK_SPLIT_INTENTS, _QUICK_STORE_INTENTS)

@@ -1,8 +1,8 @@
-"""The import of a history, beside Polars writing the same CSV file to Parquet as it is.
+"""The import of a history, compared with Polars writing the same CSV file to Parquet unchanged.
 
-The file is made up: an id, two dates, a verdict, an outcome, three metrics and ten facts a row. The import types every
-cell, refuses what it must, holds each id against all others, and writes three tables; each runs in a process of its
-own, whose peak memory is reported.
+The file is made up. A row has an id, two dates, a verdict, an outcome, three metrics, and ten facts. The import types
+every cell, refuses bad rows, compares each id with all others, and writes three tables. Each run has its own process,
+whose peak memory is reported.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The export of a ledger into a lake, beside reading and inflating the same chains without making anything of them.
+"""The export of a ledger into a lake, compared with only reading and decompressing the same chains.
 
-The ledger is the demo's: a year of four scopes. In each round the whole lake is made anew in an empty directory, then
-compacted, then verified, alone and against the ledger. Both read in one thread.
+The ledger is that of the demo: a year of four scopes. Each round builds the whole lake in an empty directory, compacts
+it, and verifies it alone and against the ledger. Both read in one thread.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Execution receipts, outcomes and replays over HTTP beside decide and the bare route; and the export of a full packet.
+"""Execution receipts, outcomes, and replays over HTTP, compared with decide and the bare route; and packet exports.
 
-Each report is about a decision that the service has not seen since it made it, so that none is served by a cache alone.
+Each report is about a decision that the service has not used since, so that no cache answers it.
 """
 
 from __future__ import annotations

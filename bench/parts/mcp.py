@@ -1,8 +1,8 @@
-"""Tools of the Model Context Protocol over HTTP: a policy question beside a bare JSON route, and decide beside POST
-/api/decide.
+"""Tools of the Model Context Protocol over HTTP.
 
-Goals: 0.5 or more of the bare route, and at least 0.9 of decide over HTTP. All four are put under the same load in
-turn; both decide with an idempotency key, and answer the full record.
+A policy question is compared with a bare JSON route, and `decide` with `POST /api/decide`. The goals are at least 0.5
+of the bare route, and at least 0.9 of `POST /api/decide`. All four get the same load in turn. Both decide with an
+idempotency key, and return the full record.
 """
 
 from __future__ import annotations

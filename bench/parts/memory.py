@@ -1,7 +1,7 @@
 """The resident memory of the service's workers, at start and after many decisions on SQLite.
 
-Growth is told twice: from the start, and from the first tenth of the decisions on, when the workers have what they keep
-for good. A leak shows in the second.
+Growth is measured twice: from the start, and from the first tenth of the decisions on, when the caches of the workers
+are full. A leak shows in the second figure.
 """
 
 from __future__ import annotations

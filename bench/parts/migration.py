@@ -1,12 +1,12 @@
-"""The dry run of a migration over past decisions: its time and memory over a large lake, and each decision's share of
-the time beside zen-engine.
+"""The dry run of a migration over past decisions: its time and memory over a large lake, compared with zen-engine.
 
-The lake is drawn by `bench.lakes`: decisions of a year with outcomes and metrics. A candidate of ten rules is compared
-with the version before it. Each round runs in a fresh process, whose peak memory is taken, once cold and once more.
-Beside it deciding alone: the facts are read from the lake and decided by the candidate, without base, outcomes or
-counts. That alone is what zen-engine does over the equal table, by `zen_decision`, a decision object made once, and
-facts that lie before it. A dry run decides each row twice, by base and candidate, and so does the zen-engine that it is
-held against.
+`bench.lakes` draws the lake: decisions of a year with outcomes and metrics. A candidate of ten rules is compared with
+the version before it. Each round runs in a new process, once cold and once warm, and its peak memory is measured. For
+comparison, deciding alone is measured too: the candidate decides the facts from the lake, without base, outcomes, or
+counts.
+
+zen-engine decides the equal table with `zen_decision`, a decision object that is made once, and facts in
+memory. A dry run decides each row twice, by base and candidate, and so does the zen-engine in the comparison.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ _FIELDS: Final = ("deal_size_eur", "discount_percent", "margin_percent")
 
 
 def run(*, quick: bool) -> dict[str, Any]:
-    """Takes the figures.
+    """Measures the figures.
 
     Raises:
-        Mismatch: The dry run, the evaluator and the decision table do not say the same.
+        Mismatch: The dry run, the evaluator, and the decision table give different answers.
     """
     decisions, rounds = (_QUICK_DECISIONS, _QUICK_ROUNDS) if quick else (_DECISIONS, _ROUNDS)
     with scratch() as directory:

@@ -1,8 +1,6 @@
-"""The service on PostgreSQL, with one and with two workers, each beside a bare route with as many; and one decide in
-process, stage by stage.
+"""The service on PostgreSQL with one and two workers, compared with a bare route; and one decide, stage by stage.
 
-The server is the one that the tests use, in its default configuration, on this machine and on the disk that the project
-lies on.
+The database server is that of the tests, in its default configuration, on this machine and on the project's disk.
 """
 
 from __future__ import annotations

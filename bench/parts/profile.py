@@ -1,7 +1,7 @@
-"""What one decide costs in processor time, stage by stage, held against its budget.
+"""The processor time of one decide, stage by stage, compared with its budget.
 
-The stages are called as the service calls them and in its order, so that each meets the processor's caches as the one
-before it leaves them. What is left of a whole request through the WSGI application is the framework's.
+The stages run in the order of the service, so that each finds the processor's caches as the stage before left them. The
+rest of a whole request through the `WSGI` application is the framework's time.
 """
 
 from __future__ import annotations
@@ -106,15 +106,15 @@ def run(*, quick: bool) -> dict[str, Any]:
 
 
 def profile(home: Path, database_url: str, *, quick: bool) -> dict[str, Any]:
-    """Times the stages of some thousand decisions by a reference, and as many whole requests, in turn.
+    """Times the stages of a few thousand decisions by a reference, and as many whole requests, in turn.
 
     Args:
         home: Where to create the instance.
-        database_url: Its ledger, empty or not there yet.
-        quick: Whether a few hundred have to do.
+        database_url: Its ledger, which is empty or does not exist.
+        quick: Whether to time only a few hundred decisions.
 
     Raises:
-        Mismatch: A request was not answered with 200, or the chain does not hold one record for each decision.
+        Mismatch: The status of an answer was not 200, or the chain does not have one record for each decision.
     """
     turns = _QUICK_TURNS if quick else _TURNS
     with ExitStack() as stack:

@@ -1,14 +1,14 @@
-"""Reports about policies over large lakes: what they cost, what they cost beside other libraries, and what they cost
-whoever decides meanwhile.
+"""Reports on policies over large lakes: their cost, compared with other libraries, and their effect on decisions.
 
-`bench.lakes` builds the lakes. The service reads them as its own: their manifests name the head of a small chain, which
-its ledger has. Effectiveness is asked for over HTTP: of a policy alone in its scope, and of one of the same size among
-many others, which lie in the same files. The same server answers a request for confidence in the same rounds, which
-counts a few outcomes: what is left of a report without counting. The roll-up of all policies stands beside DuckDB, with
-as many threads as there are processors, and pandas, on the same files. Deciding is put under load with the analytics
-process standing still, with it exporting what the load makes, the last round's as well, and with it exporting while a
-client asks for the large policy's report again and again. How far the lake is behind is looked at while decisions come
-at a steady rate.
+`bench.lakes` builds the lakes. The service reads them as its own, because their manifests have the head of a small
+chain in its ledger. The effectiveness report is requested over HTTP: for a policy alone in its scope, and for a policy
+of the same size among many others in the same files. In the same rounds, the same server answers a confidence report,
+which counts only a few outcomes and so shows the cost of a report without counting.
+
+The roll-up of all policies is compared with DuckDB, with one thread per processor, and with pandas, on the same files.
+Deciding is put under load in three ways. First the analytics process is idle, then it exports the new decisions. Last
+it exports while a client requests the report of the large policy again and again. The delay of the lake is
+measured while decisions arrive at a steady rate.
 """
 
 from __future__ import annotations
@@ -131,10 +131,10 @@ class _Scope:
 
 
 def run(*, quick: bool) -> dict[str, Any]:
-    """Takes the figures of reports, of the roll-up, and of deciding beside reports.
+    """Measures reports, the roll-up, and deciding during reports.
 
     Raises:
-        Mismatch: An answer was wrong, subjects differ, or the analytics process ended meanwhile.
+        Mismatch: An answer was wrong, subjects differ, or the analytics process ended too early.
     """
     part = _QUICK_PART if quick else 1
     with scratch() as directory:

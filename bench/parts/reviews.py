@@ -1,7 +1,7 @@
-"""What a page of a long queue of held decisions costs, beside the same page of a short one.
+"""The cost of a page of a long queue of held decisions, compared with the same page of a short queue.
 
-The reviews behind the first page are rows of the tables `reviews` and `decisions` alone, for nothing reads their
-records. Those on the page are decisions that the gate made, so that every record is read and held against its hash.
+The reviews after the first page are only rows of the tables `reviews` and `decisions`, because nothing reads their
+records. The gate made the decisions on the page, so every record is read and checked against its hash.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A decide whose rulebook id leads to a version by a route, beside one that names the version.
+"""A decide whose rulebook id leads to a version by a route, compared with a decide that states the version.
 
-Both go through Flask in one process, in turns of some hundred; what is compared is the processor time of the process.
+Both go through Flask in one process, in turns of a few hundred. The processor times of the process are compared.
 """
 
 from __future__ import annotations

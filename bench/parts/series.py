@@ -1,9 +1,9 @@
-"""Series of readings with and without a planted change, as the anomaly report sees them: imported histories.
+"""Series of readings with and without a planted change, as imported histories for the anomaly report.
 
-A series is half a year of readings, eight a day, with a daily and a weekly rhythm and noise that remembers a little, as
-those of the Numenta Anomaly Benchmark have (Lavin and Ahmad 2015). In each of five kinds something happens: the level
-rises or falls, it creeps, the noise grows, or spikes come for three weeks. What was planted is found where an anomaly
-of medium or high severity about the metric overlaps it; without a change there must be none.
+A series is half a year of readings, eight a day, with a daily and a weekly rhythm and correlated noise. The series of
+the `Numenta` Anomaly Benchmark (`Lavin` and Ahmad 2015) are similar. There are five kinds of changes: the level rises
+or falls, it drifts, the noise grows, or spikes occur for three weeks. A change is found if an anomaly of medium or high
+severity about the metric overlaps it. Without a change, there must be no anomaly.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _MAP: Final[Mapping[str, Any]] = {
 
 
 class Change(NamedTuple):
-    """What happens to a reading: what is added, from the week it begins in; the weeks it lasts, None to the end."""
+    """A change of readings: the added value, from the week it begins in; the weeks it lasts, or None to the end."""
 
     added: Callable[[random.Random, float, float], float]
     weeks: int | None = None

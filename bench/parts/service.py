@@ -1,8 +1,8 @@
-"""POST /api/decide over HTTP, with signatures and a durable ledger, beside a bare JSON route under the same server.
+"""`POST /api/decide` over HTTP, with signatures and a durable ledger, compared with a bare JSON route.
 
-Both run as they are by default, and both the other way: `gate serve` keeps each worker to one processor, where there is
-one for each, and the server under the bare route does not. The rulebook is sent with each request, or named by a
-reference that asks for the minimal view, from as many connections and from a crowd.
+Both use the same web server, with and without binding workers to processors. By default, `gate serve` binds them if
+there are enough processors, and the server of the bare route does not. Requests contain the rulebook, or refer to it
+and ask for the minimal view. They come from a few connections, and from many.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""What authors wait for in the workbench, in a real browser over a million decisions of one policy: the problems of
-what they typed, a what-if, and a dry run with its progress and its end, while others look at pages.
+"""The waiting times of authors in the workbench, in a real browser over a million decisions of one policy.
 
-`gate workbench` runs as users run it. A keystroke is timed by the page's own clock, from the key to the painted
-answer, with the pause that the page waits before it sends what was typed; so is a lever of the what-if. Every second
-keystroke breaks the draft, so that its problem has to be told, and every second one mends it. While a dry run goes
-on, another session asks for pages with filters that nobody asked for before, as in the part dashboard, where the
-first pages after a start are measured; here a session has shown every page before. Beside these stand the floors: the
-same clicks without a dry run, the same diagnosis, the same what-if and the same dry run, each called alone.
+The measured steps are the errors of typed text, a what-if, and a dry run with its progress and its end, while another
+session uses pages. `gate workbench` runs as users run it. The page's own clock times a keystroke from the key to the
+painted answer, including the pause before the page sends the text. It also times the controls of each what-if.
+Every second keystroke breaks the draft and shows an error, and the next one fixes it.
+
+During a dry run, another session requests pages with new filters, as in the part `dashboard`. Here, the session has
+shown every page before. For comparison, the results also have the floors: the same clicks without a dry run, and the
+same diagnosis, what-if, and dry run, each alone.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A rulebook over stored facts: the vectorized evaluator beside zen-engine and the scalar evaluator row by row.
+"""A rulebook over stored facts: the vectorized evaluator compared with zen-engine and the scalar evaluator.
 
-The facts are of the sample rulebook, mostly numbers, with some strings, nulls, booleans and absent fields among them,
-written to a Parquet file as the lake holds them: typed columns beside the JSON of all facts. The vectorized evaluator
-decides all of them, from memory and from the file, which the system has in its cache; the others a part of the same
-facts, which lie before them as dictionaries. zen-engine decides the equal table in its fastest way.
+The facts are those of the sample rulebook: mostly numbers, with some strings, nulls, booleans, and absent fields. They
+are in a Parquet file in the form of the lake, with typed columns and the JSON of all facts. The vectorized evaluator
+decides all of them, from memory and from the file, which is in the system's cache. The other evaluators decide a part
+of the same facts row by row, from dictionaries in memory. zen-engine uses the equal table and its fastest interface.
 """
 
 from __future__ import annotations

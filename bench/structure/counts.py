@@ -24,7 +24,7 @@ def anys(module: Module) -> int:
 
 
 def per_thousand(number: int, modules: Iterable[Module]) -> float:
-    """A number for each 1,000 lines of code; 0 where there are none."""
+    """A number per 1,000 lines of code; 0 without code."""
     lines = sum(module.code_lines for module in modules)
     return 1000 * number / lines if lines else 0.0
 

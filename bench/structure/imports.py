@@ -1,9 +1,8 @@
-"""Arrows, floors and circles.
+"""Arrows, floors, and circles.
 
-An arrow leads from a module to one that it imports, be it for types alone or within a function. A name that a package
-hands on counts as that of the module which has it. A room is a folder or a module directly in `gate`, or one of the
-other top-level folders as a whole; a top-level package's own `__init__` is the house's face, and no room. A room stands
-one floor above the highest that it imports.
+An arrow leads from a module to a module that it imports, also only for types or within a function. A name that a
+package exports counts as a name of its module. A room is a folder or a module directly in `gate`, or another top-level
+folder. The `__init__` of a top-level package is not a room. A room is one floor above the highest room that it imports.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The files of the house that one decide passes, and one guarded call on its caller's side.
+"""The files of the project that one decide uses, and those that one guarded call uses on its caller's side.
 
-A file is passed where the thread that makes the call enters a function of it. Each call is the second of its kind, so
-that what is loaded, compiled and cached once does not count. The calls are made in a process of their own, and no
-garbage is collected meanwhile: what the caller's process did before would end, and so enter functions, at any moment.
+A call uses a file if its thread enters a function of the file. Each call is the second of its kind, so that one-time
+loading, compiling, and caching does not count. The calls run in a separate process without garbage collection, because
+the cleanup of earlier objects would enter functions at any moment.
 
 `python -m bench.structure.passes` prints them as JSON.
 """

@@ -61,7 +61,7 @@ class Module:
 
     @cached_property
     def comment_lines(self) -> int:
-        """How many lines hold a comment, be it beside code."""
+        """The number of lines with a comment, including comments after code."""
         return len({token.start[0] for token in self._tokens if token.type == tokenize.COMMENT})
 
     @cached_property

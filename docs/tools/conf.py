@@ -27,6 +27,7 @@ myst_heading_anchors = 4
 default_role = "code"
 smartquotes = False
 autodoc_member_order = "bysource"
+autoclass_content = "both"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_preserve_defaults = True

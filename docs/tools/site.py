@@ -27,6 +27,8 @@ ROOT_PAGES: Final = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 PYTHON: Final = ["gate.client", *sorted({getattr(workbench, name).__module__ for name in workbench.__all__})]
 """The modules with a page from their docstrings."""
 
+# Classes whose members no page shows: each endpoint has its own reference, and Python documents the others.
+_FOREIGN: Final = "Endpoints, AsyncEndpoints, Exception, tuple, Enum, SqlStore"
 _PYTHON_PAGE: Final = DOCS / "reference" / "python.md"
 _LINK: Final = re.compile(r"(!?\[[^\]]*\])\(([^)#\s]*)(#[^)\s]*)?\)")
 _FENCE: Final = re.compile(r"^```.*?^```", flags=re.MULTILINE | re.DOTALL)
@@ -57,7 +59,7 @@ def copies() -> Iterator[tuple[Path, bytes]]:
             if linked.is_file() and _place(linked).suffix != ".md":
                 yield _place(linked), linked.read_bytes()
     for module in PYTHON:
-        directive = f".. automodule:: {module}\n   :members:\n"
+        directive = f".. automodule:: {module}\n   :members:\n   :inherited-members: {_FOREIGN}\n"
         yield _python(module), f"# {module}\n\n```{{eval-rst}}\n{directive}```\n".encode()
 
 

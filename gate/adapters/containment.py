@@ -7,7 +7,7 @@ adapter's code runs (`contain`). Neither can be undone. The standard library alo
     seccomp              every system call but those of computing, of memory and of writing the answer ends the worker
     rlimits              address space, processor time, files, descriptors, processes and core dumps are bounded
     clock_stopped        the clocks that can be read without a system call stand at 0 or cannot be read
-    addresses_fixed      where things lie in memory is not drawn anew for each zygote, and neither is what the kernel
+    addresses_fixed      where things lie in memory is not drawn again for each zygote, and neither is what the kernel
                          hands a new process to draw from; who starts the zygote sets it (`fixed_addresses`)
     not_dumpable         no process of the same user can trace it or read its memory
     unprivileged_user    it is not root's
@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Final
 
 BASELINE: Final = ("no_new_privs", "seccomp", "rlimits")
-"""What must be in force for an adapter to run at all."""
+"""What must be active for an adapter to run at all."""
 
 MEASURES: Final = (
     *BASELINE,

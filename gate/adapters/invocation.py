@@ -148,7 +148,7 @@ class TrustedAdapters:
     def rehearsed(self, invocations: Sequence[Invocation]) -> list[Facts]:
         """The facts of decisions that are not recorded, made in one call after another.
 
-        What is only asked what would be leaves workers to what is to be done: `REHEARSALS` of these run at a time.
+        Only `REHEARSALS` of these run at a time, so that binding decisions still find free workers.
 
         Raises:
             AdapterFailed: As `facts`; `TRUSTED_ADAPTER_EXECUTION_TIMEOUT` also where all of them take too long.

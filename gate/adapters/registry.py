@@ -27,7 +27,7 @@ def registered() -> tuple[Adapter, ...]:
 
 
 def damaged() -> Mapping[str, OperatorError]:
-    """What is wrong with every other adapter (`ADAPTER_DAMAGED`), by its name."""
+    """The fault of every other adapter (`ADAPTER_DAMAGED`), by its name."""
     return _loaded()[1]
 
 

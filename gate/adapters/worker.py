@@ -45,7 +45,7 @@ answered however slow the adapters are.
 
 _START_SECONDS: Final = 20.0
 _RETRY_SECONDS: Final = 30.0
-# Beyond the worker's own time: until it is forked, and until its end is told.
+# Beyond the worker's own time: until it is forked, and until its end is reported.
 _GRACE_SECONDS: Final = 2.0
 _ENDING_MILLISECONDS: Final = 200
 _PIECE: Final = 64 * 1024
@@ -80,7 +80,7 @@ class Workers:
 
         Args:
             adapters: What can be called.
-            required: Measures without which nothing runs, beside those of the baseline.
+            required: Measures without which nothing runs, in addition to the baseline.
             beyond_baseline: Whether more than the baseline is applied where it can be.
         """
         self._numbers = {adapter.name: number for number, adapter in enumerate(adapters)}
@@ -241,7 +241,7 @@ class _Zygote:
         failed_before: Why the start before this one failed, as a clause; None where it did not, or there was none.
         ready: Set once it is known whether it runs anything; what follows is to be read from then on.
         tried: When that was, in monotonic seconds.
-        in_force: The measures that it found in force.
+        in_force: The measures that it found active.
         error: Why it runs nothing, as a clause; None where it does.
     """
 
@@ -265,7 +265,7 @@ class _Zygote:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
-        # Also where whoever started it is gone, or this process ends.
+        # Also if the process that started it is gone, or this process ends.
         self._end = weakref.finalize(self, _end, os.getpid(), self._control, self.process)
         try:
             threading.Thread(target=self._prepare, args=(setup,), daemon=True).start()

@@ -166,10 +166,10 @@ class _Zygote:
         self._clock = False
 
     def prove(self) -> list[str]:
-        """The measures that are in force, those of workers found out by workers that try to get past them.
+        """The active measures, those of workers found out by workers that try to get past them.
 
         Raises:
-            OSError: The baseline is not in force.
+            OSError: The baseline is not active.
         """
         found = list(self._containment.in_force)
         if self._ends_by(lambda: os.getppid(), signal.SIGSYS):
@@ -222,7 +222,7 @@ class _Zygote:
                     if pid is not None:
                         held = called[1].fileno()
                         callers[held] = pid
-                        # Without a mask it tells one thing: that whoever called has gone.
+                        # Without a mask it tells one thing: that the caller has gone.
                         poll.register(held, 0)
                 elif descriptor == woken:
                     with suppress(BlockingIOError):
@@ -292,11 +292,11 @@ def _work(
         exec(adapter.code, namespace)  # noqa: S102 -- the registered source, by its hash
         facts = namespace["facts"](given)
     except BaseException as error:  # noqa: BLE001 -- whatever it is, it is the adapter's, and this process ends
-        # Where its facts are made: of what it was given, nothing is told.
+        # Where its facts are made: nothing of its input is reported.
         _write(_fault(error, adapter.code.co_filename).encode())
         return DENIED if denied else RAISED
     if denied:
-        # It may have been swallowed, and is told all the same.
+        # It may have been swallowed, and is reported nevertheless.
         _write(f"it imports {denied[0]}".encode())
         return DENIED
     try:

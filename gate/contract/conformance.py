@@ -54,7 +54,7 @@ class Deviation:
     """Something in an answer that is not as the contract says.
 
     Attributes:
-        check: What was checked, for example `replay/operators.eq.absent`.
+        check: The check, for example `replay/operators.eq.absent`.
         member: The member of the answer, as a dotted path; or `status`, `body`, `hash`, `verification`.
         expected: What it should be; ABSENT where it should not be there.
         actual: Its value; ABSENT if it is missing.
@@ -118,7 +118,7 @@ class Check:
     bundle_hash: str | None = None
 
     def deviations(self, answer: Answer, trust: Trust) -> list[Deviation]:
-        """What is not as expected; empty where the service conforms.
+        """The deviations; empty if the service conforms.
 
         Args:
             answer: What the service answered.

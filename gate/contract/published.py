@@ -58,7 +58,7 @@ class FixtureRequest(TypedDict):
 
 
 class FixtureExpectation(TypedDict):
-    """What must come of a request: members of the body by their values, and members that may not be there."""
+    """The required result of a request: fields of the body with their values, and fields that must be absent."""
 
     status: int
     body: Mapping[str, object]

@@ -4,7 +4,7 @@ One append with a key goes the same way for a decision and for every report abou
 
     claim = read_claim(DECIDE, "", key, input_hash)
     settled = settle(entries, caller, Proposal(claim, prepare))      # Created, or Used by an earlier request
-    entry = entry_of(entries, scope_id, DECIDE, used)      # what a used key stands for, or a conflict
+    entry = entry_of(entries, scope_id, DECIDE, used)      # the entry of a used key, or a conflict
 
 The transaction that appends also decides whether a key was used, so of two requests with one key the second finds the
 first. A request that fails before that claims nothing. A used key answers before any check of the request. Otherwise, a
@@ -140,7 +140,7 @@ def settle(entries: Entries, caller: Caller, proposal: Proposal[Document]) -> Se
     Args:
         entries: Where entries are appended.
         caller: The caller.
-        proposal: What is proposed.
+        proposal: The proposal.
 
     Raises:
         AccessForbidden: The key may no longer do this.
@@ -173,7 +173,7 @@ def outcome_of(
 
     Args:
         claim: The proposal's key.
-        entry: What was to be appended.
+        entry: The entry to append.
         document: The document in it.
         outcome: What the append said.
 
@@ -190,7 +190,7 @@ def outcome_of(
 
 
 def _prepared(entries: Entries, caller: Caller, proposal: Proposal[Document]) -> tuple[NewEntry, Document] | Used:
-    """What `prepare` makes, or what the key stands for where it refuses; raises as `settle`."""
+    """What `prepare` makes, or the entry of the key if it refuses; raises as `settle`."""
     try:
         return proposal.prepare()
     except GateError:

@@ -272,7 +272,7 @@ class DecisionGate:
 
     def _require_unused(self, caller: Caller, claim: Claim | None) -> None:
         if used_before(self._ledger.entries, caller.scope_id, claim) is not None:
-            # `settle` finds what it stands for.
+            # `settle` finds its entry.
             raise IdempotencyConflict("SVC_API_IDEMPOTENCY_CONFLICT", "The idempotency key was used before.")
 
     def _replayed(self, authority: Authority, used: Used) -> Decision:
@@ -302,7 +302,7 @@ def _entry(
         entry_id=record["decision_id"],
         link=link_material(record),
         body=orjson.dumps(record),
-        # A rulebook is kept once, with its registration, and put back by `stored_request`.
+        # A rulebook is kept once, with its registration, and restored by `stored_request`.
         request=canonical(
             {name: value for name, value in request.body.items() if name != "rulebook"}, plain=request.plain
         ),

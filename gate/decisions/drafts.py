@@ -47,7 +47,7 @@ def case_of(
         rulebook: The rulebook.
         record: The decision's record.
         facts: The facts that it was made over.
-        expect: What is expected of them; the verdict and reason code that were decided where None.
+        expect: The expected result of the facts; None for the verdict and reason code of the decision.
         name: The case's name; one made of the decision's id and the verdict where None.
 
     Raises:

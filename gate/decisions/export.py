@@ -192,7 +192,7 @@ def _questions(
         return (
             EffectivenessQuestion(policy_id, policy_version=version),
             ConfidenceQuestion(policy_id, policy_version=version, verdict=record["verdict"], action=record["action"]),
-            # Both of all versions: what one of them changed shows beside the others alone.
+            # Both of all versions: a change of one of them shows only next to the others.
             AnomaliesQuestion(policy_id),
             BenchmarksQuestion(policy_id),
         )

@@ -73,7 +73,7 @@ class Lifecycle:
 
         Args:
             authority: Who reports.
-            kind: What is reported.
+            kind: The kind of the report.
             decision_id: The decision that it is about.
             body: The parsed request body.
             idempotency_key: The caller's retry handle, unique for one kind and decision.
@@ -125,7 +125,7 @@ class Lifecycle:
 
         Args:
             authority: The caller.
-            kind: What is listed.
+            kind: The kind of the listed reports.
             decision_id: The decision.
             limit: The maximum number. Fewer are returned if they are large.
             before: Only those at an earlier chain position; None for the newest.

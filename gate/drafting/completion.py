@@ -50,9 +50,9 @@ class Proposal:
     """Something that fits.
 
     Attributes:
-        label: What is shown, and put in.
+        label: The text that is shown and inserted.
         detail: Its kind: `member`, `field`, or `value`.
-        apply: What is put in.
+        apply: The text that is inserted.
     """
 
     label: str

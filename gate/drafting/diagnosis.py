@@ -42,7 +42,7 @@ class Problem:
         end: The offset behind the last one.
         field: The member; empty for the whole text.
         code: A stable code.
-        message: What is wrong, and what to do.
+        message: The fault, and the next step.
     """
 
     severity: Literal["error", "warning"]
@@ -56,7 +56,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What is known of a text.
+    """The diagnosis of a text.
 
     Attributes:
         text: The text as it was read; None where it is no JSON or YAML.
@@ -72,7 +72,7 @@ class Diagnosis:
 
 
 def diagnose(text: str, adapter_facts: JsonObject | None = None) -> Diagnosis:
-    """What is known of a draft's text.
+    """The diagnosis of a draft's text.
 
     Args:
         text: The text, in JSON or YAML, whatever is in it.

@@ -56,7 +56,7 @@ class Given:
 
     Attributes:
         facts: The facts.
-        faults: What is wrong with a line, by its field; such a fact is absent.
+        faults: The faults of lines, by field. A fact with a fault is absent.
     """
 
     facts: JsonObject

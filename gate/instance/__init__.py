@@ -8,9 +8,9 @@
     processes   the processes that share one command's work
     fixtures    the facts of fixtures that adapters make
     pilots      those who ask for a pilot: taken, confirmed by a token, listed
-    webhooks    the endpoints of webhooks: their key file, their secrets, a test, and what is told once
+    webhooks    the endpoints of webhooks: their key file, their secrets, a test, and one-time events
     histories   the imported past cases of an instance, in its backups
-    backup      an instance in one file, and laid out anew from it
+    backup      an instance in one file, and its restore
 
     checkpoints         signing and keeping checkpoints of every chain
     checkpoint_log      the file that keeps them

@@ -205,7 +205,7 @@ def _new_store(ledger_url: str) -> Store:
 def _add_files(scratch: Path, home: Path, lake: Path) -> int:
     """Adds the instance's files to the copied ledger; how many chain entries it has."""
     with closing(sqlite3.connect(scratch)) as connection:
-        # A backup is one file: nothing of it may stay in a WAL beside it.
+        # A backup is one file: no part of it may stay in a WAL.
         connection.execute("PRAGMA journal_mode=DELETE")
         connection.execute("CREATE TABLE instance_files (name TEXT PRIMARY KEY, content BLOB NOT NULL)")
         for pattern in _KEPT:
@@ -284,7 +284,7 @@ def _drop_files(scratch: Path) -> None:
 
 @contextmanager
 def _scratch(beside: Path) -> Iterator[Path]:
-    """An empty private file in the same directory, removed with all that SQLite lays beside it."""
+    """An empty private file in the same directory, removed with the extra files of SQLite."""
     scratch = beside.with_name(f".{beside.name}.{secrets.token_hex(4)}")
     os.close(os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     try:

@@ -117,7 +117,7 @@ class _Current:
                 self.opening.checkpoints.append(document)
                 self._open(line)
             known = self.kept.get(document["chain_id"])
-            # An older checkpoint that is written again must not stand for a newer one.
+            # An older checkpoint that is written again must not replace a newer one.
             if known is None or document["chain_size"] > known[0]:
                 self.kept[document["chain_id"]] = document["chain_size"], line.text
             self.latest = max(self.latest, document["issued_at"])

@@ -140,7 +140,7 @@ class Instance:
         return DecisionGate(self.ledger, self.signers, clock, schema_url, self.adapters, lambda: self.advisor)
 
     def migrations(self) -> Migrations:
-        """What is stored of the migrations of this instance's scopes."""
+        """The stored migrations of this instance's scopes."""
         max_new_share = self.settings.migration_stale_percent / 100
         return Migrations(self.ledger, self.gate().sources, corpus_hash(), max_new_share)
 

@@ -60,7 +60,7 @@ class KeyRing:
         self._seen: tuple[int, int, int] | None = None
         self._registry = KeyRegistry()
         self._signer: Ed25519Signer | None = None
-        # Registry and signer change together, or a thread that read the old registry could put back its signer.
+        # Registry and signer change together, or a thread that read the old registry could restore its signer.
         self._lock = RLock()
 
     def create(self, now: datetime) -> None:
@@ -136,7 +136,7 @@ class KeyRing:
         return rotated.keys[-1]
 
     def retire(self, key_id: str, not_after: datetime) -> PublicKey:
-        """Ends the validity of a key that no longer signs: what is dated later than `not_after` does not verify.
+        """Ends the validity of a key that no longer signs. Records dated later than `not_after` do not verify.
 
         Raises:
             OperatorError: `SIGNING_KEY_UNKNOWN`, `SIGNING_KEY_ACTIVE`, `SIGNING_KEY_COMPROMISED`.
@@ -219,7 +219,7 @@ class KeyRing:
                 "INSTANCE_MISSING", f"The directory {self._directory} holds no keys. Restore them from a backup."
             )
         with self._locked():
-            # Read anew under the lock: of two commands at once, the second must not undo the first.
+            # Read again under the lock: of two commands at once, the second must not undo the first.
             yield load_registry(parse(self._file.read_bytes()))
 
     @contextmanager

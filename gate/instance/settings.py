@@ -74,7 +74,7 @@ TAKES: Final[Mapping[str, tuple[str, str | int | list[str]]]] = {
     "advisory_key_file": ("the path of a file", "/etc/decision-gate/advisory.key"),
     "advisory_timeout_seconds": ("a whole number from 1 to 120", 20),
 }
-"""What each setting takes, as a person is told, and an example."""
+"""The values that each setting takes, in words, and an example."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

@@ -87,8 +87,8 @@ class Ledger:
         policy_tables: The policy tables that were active.
         pilots: Those who ask for a pilot.
         endpoints: The endpoints of webhooks.
-        deliveries: What is sent to them.
-        dead_letters: What was not delivered to them.
+        deliveries: The deliveries to them.
+        dead_letters: The events that were not delivered to them.
         tidings: One-time events about things outside the ledger's transactions.
         store: The database beneath them.
     """

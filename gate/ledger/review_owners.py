@@ -98,7 +98,7 @@ class ReviewOwners:
             record(connection, "review.owner_removed", rulebook_id or "*", {"scope": scope.name, "action": action}, now)
 
     def of(self, scope_id: str) -> list[Ownership]:
-        """What is set for a scope, by rulebook and action.
+        """The settings of a scope, by rulebook and action.
 
         Raises:
             ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.

@@ -153,6 +153,6 @@ def _found(stored: bytes | None, migration_id: str) -> Mapping[str, Any] | None:
 
 
 _OF_SCOPE: Final = select(shadows).order_by(shadows.c.migration_id)
-# What they found may be large, and whoever looks anew does not need it.
+# What they found may be large, and a new look does not need it.
 _ITSELF: Final = ("scope_id", "migration_id", "started_at", "started_by", "from_position")
 _RUNNING: Final = select(*(shadows.c[name] for name in _ITSELF)).order_by(shadows.c.scope_id, shadows.c.migration_id)

@@ -239,8 +239,8 @@ migration_documents: Final = Table(
     Column("stored_at", _TIME, nullable=False),
 )
 
-# The shadows that run: migrations whose candidates decide new decisions anew, beside the version in force. The chain
-# has nothing of them, because a shadow decides and changes nothing; what it found is counted anew as the chain grows.
+# The shadows that run: migrations whose candidates decide new decisions again, next to the active version. The chain
+# has nothing of them, because a shadow decides and changes nothing; its results are counted again as the chain grows.
 shadows: Final = Table(
     "shadows",
     metadata,
@@ -415,7 +415,7 @@ draft_cases: Final = Table(
     Column("saved_at", _TIME, nullable=False),
 )
 
-# The policy tables that were in force, numbered from 1 for each service. Rows are only added.
+# The policy tables that were active, numbered from 1 for each service. Rows are only added.
 policy_tables: Final = Table(
     "policy_tables",
     metadata,
@@ -484,7 +484,7 @@ webhook_deliveries: Final = Table(
     sqlite_with_rowid=False,
 )
 
-# What was told once and is not told again: an anomaly, a broken chain on one day, a chain's checkpoint up to a size.
+# Events that are sent only once: an anomaly, a broken chain on one day, a chain's checkpoint up to a size.
 webhook_told: Final = Table(
     "webhook_told",
     metadata,

@@ -38,7 +38,7 @@ FIELDS: Final = (
     "trusted_adapter",
     "adapter_facts",
 )
-"""What can drift, in the order in which it is told."""
+"""What can drift, in the order of reports."""
 
 MakeFacts: TypeAlias = Callable[[NamedAdapter, JsonObject], Facts]
 """Makes facts of an input by an adapter. It raises AdapterRefused or AdapterFailed where a decision would."""
@@ -54,7 +54,7 @@ _SEMANTIC: Final = (*OUTCOME_MEMBERS, "missing_fields", "invalid_fields")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What is to come.
+    """The candidate.
 
     Attributes:
         evaluator_version: The evaluator; None where the present one stays.
@@ -166,7 +166,7 @@ def check_drift(
     """Runs a candidate over the cases of a corpus.
 
     Args:
-        candidate: What is to come.
+        candidate: The candidate.
         corpus: The cases.
         expected: The drift that is expected.
         approved: Whether the migration is approved.
@@ -304,7 +304,7 @@ def _fixture_drift(golden: GoldenCase, told: _Told, expected: ExpectedDrift) -> 
 
 
 def _reused_versions(candidate: Candidate, concerned: Iterable[GoldenCase]) -> Iterator[str]:
-    """The candidates that keep a version and change what it stands for, which no registry takes."""
+    """The candidates that keep a version and change its rules, which no registry accepts."""
     stated = {
         (golden.rulebook["rulebook_id"], golden.rulebook["version"]): golden.case["frozen"]["rulebook_hash"]
         for golden in concerned

@@ -27,14 +27,14 @@ from gate.rulebooks.testing.failures import Explainer
 from gate.rulebooks.testing.runs import run
 
 MAX_FAILURES: Final = 50
-"""How many cases that do not hold are told one by one."""
+"""How many failing cases are listed one by one."""
 
 MAX_HOLES: Final = 50
-"""How many holes of the coverage are told one by one."""
+"""How many holes of the coverage are listed one by one."""
 
 
 class RulebookEvidence(TypedDict):
-    """What is known of one candidate.
+    """The evidence about one candidate.
 
     The edits, the difference, and the history compare it with the base: the version that its route leads to.
     """
@@ -69,7 +69,7 @@ def rulebook_evidence(
     cases: Sequence[Case] | None,
     history: Mapping[str, Any],
 ) -> RulebookEvidence:
-    """What is known of one candidate.
+    """The evidence about one candidate.
 
     Args:
         candidate: The rulebook that is proposed.
@@ -99,7 +99,7 @@ def make_evidence(
     Args:
         manifest: Its manifest.
         corpus: What the dry run over the corpus found.
-        rulebooks: What is known of each candidate.
+        rulebooks: The evidence about each candidate.
     """
     found: dict[str, Any] = {
         "evidence_version": MIGRATION_EVIDENCE,

@@ -72,7 +72,7 @@ class Migration:
 
     @property
     def candidate(self) -> Candidate:
-        """What is to come, as the dry run takes it."""
+        """The candidate, as the dry run takes it."""
         return Candidate(
             self.manifest.evaluator_version, tuple(of.rulebook for of in self.rulebooks), self.manifest.adapters
         )

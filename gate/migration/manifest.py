@@ -1,4 +1,4 @@
-"""The manifest of a migration, `rulebook_migration_v1`: what is to come, the drift that is expected, and its approval.
+"""The manifest of a migration, `rulebook_migration_v1`: the candidate, the expected drift, and the approval.
 
     manifest = read_manifest(parse_document(path.read_bytes()))
     manifest.rulebooks        # (NamedRulebook("pricing_exception", "rulebooks/pricing_exception.json"),)

@@ -28,7 +28,7 @@ class Standing:
 
     Attributes:
         proposed: Its latest proposal.
-        decided: What was decided about that proposal; None where nothing was yet.
+        decided: The decision about that proposal; None without one.
         applied: Whether it was applied.
         rolled_back: The rollback that took that back last; None where it was not.
     """

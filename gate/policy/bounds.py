@@ -1,9 +1,9 @@
-"""What the members of a question may be, and the sentence that refuses anything else.
+"""The bounds of a question's members, and the sentence that refuses other values.
 
     require("min_sample", 0, Whole(1, 10_000))
     # ENGINE_ARGUMENT_INVALID: min_sample is 0: give a whole number from 1 to 10,000.
 
-A bound is a value, so that a query string is read by the bounds that the question itself checks.
+A bound is a value: query strings are read with the same bounds that the question checks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Text:
         return isinstance(value, str)
 
     def __str__(self) -> str:
-        return "a text"
+        return "a string"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +74,14 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A datetime, or a date, which is its midnight; both in UTC where they name no zone."""
+    """A datetime, or a date, which means its midnight. Both are in UTC if they have no time zone."""
 
     def holds(self, value: object) -> bool:
         """Whether a value is within the bound."""
         return isinstance(value, date)
 
     def __str__(self) -> str:
-        return "a datetime or a date, which are taken as UTC where they name no zone"
+        return "a datetime or a date, in UTC if it has no time zone"
 
 
 Bound: TypeAlias = Text | OneOf | Whole | Share | Moment
@@ -93,16 +93,16 @@ def refusal(sentence: str) -> OperatorError:
 
 
 def require(name: str, value: object, bound: Bound, *, optional: bool = False) -> None:
-    """Refuses what is out of bounds.
+    """Refuses a value that is out of bounds.
 
     Args:
         name: The member's name.
         value: Its value.
-        bound: What it may be.
-        optional: Whether it may be None as well, which is for all.
+        bound: Its bound.
+        optional: Whether None, which means all, is allowed.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     if not (bound.holds(value) or (optional and value is None)):
         raise refusal(f"{name} is {shown(value)}: give {bound}{', or None for all' if optional else ''}.")
@@ -113,10 +113,10 @@ def moment(name: str, value: object) -> datetime | None:
 
     Args:
         name: The member's name.
-        value: A datetime, in UTC where it names no zone; or a date, which is its midnight in UTC.
+        value: A datetime, in UTC if it has no time zone; or a date, which means its midnight in UTC.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     if value is None:
         return None
@@ -124,7 +124,7 @@ def moment(name: str, value: object) -> datetime | None:
         try:
             return value.replace(tzinfo=UTC) if value.utcoffset() is None else value.astimezone(UTC)
         except OverflowError as error:
-            raise refusal(f"{name} is {shown(value)}, which lies outside the years 1 to 9999 in UTC.") from error
+            raise refusal(f"{name} is {shown(value)}, which is outside the years 1 to 9999 in UTC.") from error
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day, tzinfo=UTC)
     raise refusal(f"{name} is {shown(value)}: give {Moment()}.")
@@ -138,7 +138,7 @@ def span(since: object, until: object) -> tuple[datetime | None, datetime | None
         until: The same; a date includes its day.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     begins, ends = moment("since", since), moment("until", until)
     if ends is not None and not isinstance(until, datetime) and ends.date() < date.max:
@@ -154,13 +154,13 @@ def period(since: object, until: object) -> tuple[datetime | None, datetime | No
         until: The same.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID, also where no moment lies between them.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`, also where no moment lies between them.
     """
     begins, ends = span(since, until)
     if begins is not None and ends is not None and ends <= begins:
         raise refusal(
-            f"The span is empty: until is {_written(until)} and since is {_written(since)}. Give a later until; a date "
-            f"includes its day, a datetime is not included."
+            f"The period is empty: until is {_written(until)} and since is {_written(since)}. Give a later until. A "
+            "date includes its whole day; a datetime is excluded."
         )
     return begins, ends
 
@@ -173,7 +173,7 @@ def facts_patch(value: object) -> dict[str, Any]:
     """A patch over facts, empty for None.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     if value is None:
         return {}
@@ -183,7 +183,7 @@ def facts_patch(value: object) -> dict[str, Any]:
     try:
         canonical(patch)
     except MaterialRefused as error:
-        raise refusal(f"patch holds what JSON does not have: {error.message}") from error
+        raise refusal(f"patch has a value that JSON cannot represent: {error.message}") from error
     return patch
 
 
@@ -191,12 +191,12 @@ def require_rulebook(value: object) -> None:
     """Refuses what is no body of a rulebook; what is wrong with one, `gate.rulebooks.rulebook.load` says.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     if value is not None and not isinstance(value, Mapping):
         raise refusal(
-            f"rulebook is {shown(value)}: give the body of a rulebook, a dict; those that decided stand in "
-            f"table('rulebooks'), as JSON in the column body."
+            f"rulebook is {shown(value)}: give the body of a rulebook as a dict. table('rulebooks') has the "
+            "rulebooks that decided, as JSON in the column body."
         )
 
 
@@ -209,7 +209,7 @@ def require_names(name: str, value: object, most: int) -> None:
         most: How many names there are at most.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     names = value if isinstance(value, tuple) and all(isinstance(each, str) and each for each in value) else None
     if names is None or len(names) > most or len(set(names)) < len(names):

@@ -1,10 +1,10 @@
-"""How far the outcomes of earlier decisions support a policy: `decision_confidence` on records, and the report.
+"""The support that outcomes of earlier decisions give a policy: `decision_confidence` on records, and the report.
 
     score      the lower end of the 95% Wilson interval of the success rate
-    stability  how far the worst version lies below the policy, as far as their intervals tell the two apart
+    stability  how far the worst version lies below the policy, as far as their intervals separate the two
 
-Formulas, reasons and limits: docs/confidence.md. Everything follows from counts of latest outcomes alone, without a
-clock, so that the same counts give the same answer everywhere. Confidence never changes a verdict.
+The formulas and limits are in `docs/reference/formulas/confidence.md`. Everything follows from counts of latest
+outcomes, without a clock, so the same counts give the same answer everywhere. Confidence never changes a verdict.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gate.encoding.canonical import content_hash
 from gate.labels import CONFIDENCE
 
 MIN_SAMPLE: Final = 20
-"""How many terminal outcomes a level needs, unless the caller of a report asks otherwise."""
+"""The number of terminal outcomes that a level needs by default."""
 
 HIGH: Final = 0.8
 MEDIUM: Final = 0.6
@@ -31,7 +31,7 @@ _DIGITS: Final = 6
 
 
 class Counts(NamedTuple):
-    """How many decisions have which latest outcome. The first four are terminal, the other two still ambiguous."""
+    """The number of decisions by latest outcome. The first four statuses are terminal, the other two still open."""
 
     succeeded: int = 0
     partial: int = 0
@@ -97,7 +97,7 @@ class ConfidenceMembers(TypedDict):
 
 
 class StatedConfidence(ConfidenceMembers):
-    """What a `decision_confidence` has its hash over."""
+    """The fields that the hash of `decision_confidence` covers."""
 
     decision_confidence_version: str
 
@@ -110,14 +110,14 @@ class DecisionConfidence(StatedConfidence):
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """What counts of outcomes say.
+    """The confidence that follows from counts of outcomes.
 
     Attributes:
-        score: 0 to 1, six decimals: what success rate the terminal outcomes support; 0 without any.
+        score: 0 to 1, six decimals: the success rate that the terminal outcomes support; 0 without any.
         level: high, medium, low, or insufficient.
-        similar_decisions: The decisions looked at that have an outcome.
-        policy_stability: 0 to 1, six decimals; None where no version has the sample that a level needs.
-        recommendation: What to make of it. It authorizes nothing: only a verdict does.
+        similar_decisions: The number of decisions considered that have an outcome.
+        policy_stability: 0 to 1, six decimals; None if no version has the sample that a level needs.
+        recommendation: The recommended reaction. It authorizes nothing; only a verdict does.
     """
 
     score: float
@@ -140,13 +140,14 @@ class Confidence:
 def assess(
     versions: Iterable[Counts], policy: Counts, *, verdict: str | None, min_sample: int = MIN_SAMPLE
 ) -> Confidence:
-    """The confidence in decisions, from the outcomes of those like them.
+    """Computes the confidence in decisions from the outcomes of similar ones.
 
     Args:
-        versions: The counts of the decisions looked at, one for each policy version.
+        versions: The counts of the decisions considered, one for each policy version.
         policy: The counts of all decisions of the policy with the same verdict and action.
-        verdict: Their verdict, yes, no or review; None where they are of several.
-        min_sample: How many terminal outcomes a level needs, and a version in order to be compared with the policy.
+        verdict: Their verdict, yes, no, or review; None if they have several.
+        min_sample: The number of terminal outcomes that a level needs, and that a version needs to be compared with the
+            policy.
     """
     versions = list(versions)
     counts = add(versions)
@@ -157,9 +158,9 @@ def assess(
 
 
 def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
-    """The 95% Wilson score interval of a rate, six decimals; (0, 1) where nothing was tried.
+    """The 95% Wilson score interval of a rate, six decimals; (0, 1) without trials.
 
-    E. B. Wilson, "Probable inference, the law of succession, and statistical inference", 1927.
+    The source is Wilson, "Probable inference, the law of succession, and statistical inference", 1927.
     """
     # No trials say nothing, hence the widest interval: they must never look like failures.
     if trials == 0:
@@ -209,12 +210,12 @@ def _recommendation(level: str, verdict: str | None) -> str:
 
 @lru_cache(1024)
 def decision_confidence(verdict: str, similar: Counts, policy: Counts) -> DecisionConfidence:
-    """The `decision_confidence` of a record. Shared: callers do not change it.
+    """The `decision_confidence` of a record. The result is shared, so callers must not change it.
 
     Args:
         verdict: The record's verdict.
-        similar: The counts of decisions of the same policy, version, verdict and action.
-        policy: The same under all of the policy's versions.
+        similar: The counts of decisions of the same policy, version, verdict, and action.
+        policy: The same counts under every version of the policy.
     """
     found = assess([similar], policy, verdict=verdict)
     stated: StatedConfidence = {"decision_confidence_version": CONFIDENCE, **found.to_dict()}

@@ -1,11 +1,11 @@
-"""How well a policy does, from what came of its decisions: the counts, and each formula as one function.
+"""The effectiveness of a policy, from the results of its decisions: the counts, and each formula as one function.
 
     score       succeeded, and half of partial, among the decisions with a terminal outcome
-    confidence  how narrow the interval of the success rate is, times how much of what was approved has a result
-    bounds      between what the success rate lies if every decided action had been let through
+    confidence  the narrowness of the success rate's interval, times the share of approvals that have a result
+    bounds      the range of the success rate if every decided action had been let through
 
-Formulas, reasons and limits: docs/effectiveness.md. Everything follows from counts alone, without a clock, so that the
-same counts give the same answer everywhere. Effectiveness never changes a verdict.
+The formulas and limits are in `docs/reference/formulas/effectiveness.md`. Everything follows from counts, without a
+clock, so the same counts give the same answer everywhere. Effectiveness never changes a verdict.
 """
 
 from __future__ import annotations
@@ -20,20 +20,22 @@ from gate.policy.versions import Compared
 LET_THROUGH: Final = "let_through"
 GRANTED: Final = "granted"
 DISPOSITIONS: Final = (LET_THROUGH, GRANTED, "blocked", "held", "refused", "expired", "not_executed")
-"""What becomes of an action. It was let through where the latest outcome says action_executed; where that says nothing,
-if the verdict is yes, or if its owner granted it and a receipt says executed or the outcome is terminal. Of the others,
-those with the verdict no were blocked; those with review are granted, refused or expired as they were resolved, and
-held until then; those that were approved or granted and, as the outcome says, not executed are not_executed.
+"""The possible fates of an action.
+
+An action was let through if the latest outcome says action_executed. If the outcome does not say, it was let through if
+the verdict is yes, or if its owner granted it and a receipt says executed or the outcome is terminal. Of the others,
+those with the verdict no were blocked. Those with review are granted, refused, or expired as they were resolved, and
+held until then. Those that were approved or granted, but not executed according to the outcome, are not_executed.
 """
 
 UNKNOWN: Final = "unknown"
-"""What became of the action of an imported case that has neither a verdict nor an outcome."""
+"""The fate of an imported case that has neither a verdict nor an outcome."""
 
 _DIGITS: Final = 6
 
 
 class Standing(NamedTuple):
-    """How many decisions have which latest outcome; `unreported` have none. The first four statuses are terminal."""
+    """The number of decisions by latest outcome; `unreported` have none. The first four statuses are terminal."""
 
     succeeded: int = 0
     partial: int = 0
@@ -119,20 +121,20 @@ class Group(NamedTuple):
 
 
 class Footing(NamedTuple):
-    """On what footing versions are compared.
+    """How versions are compared.
 
     Attributes:
-        facts: The facts by which cases are like ones, sorted; none where cases are compared as they are.
-        left_out: Other facts that tell cases apart, sorted: by these as well, too few cases would be alike.
-        decisions: How many let-through decisions with a terminal outcome and known facts were looked at.
-        unknown: How many were left out because their facts are not known.
-        strata: Into how many kinds of like cases they fall.
-        sampled_one_of: Of so many decisions one was looked at.
-        design_effect: How many times as much rates vary as those of decisions that came one by one.
-        weaker: Other facts that tell cases apart, sorted: they have less to do with the outcome than those chosen.
-        ids: Others of imported cases, sorted: of many values, by which few cases would be alike.
-        parting: Facts, sorted, by which alone fewer than half of the imported cases have a like one of another version.
-        pooled: Facts, sorted, of whose texts the rarer ones count as alike.
+        facts: The facts in which like cases agree, sorted; empty if cases are compared without adjustment.
+        left_out: Other facts that separate cases, sorted. With these, too few cases would be alike.
+        decisions: The number of let-through decisions with a terminal outcome and known facts.
+        unknown: The number that were left out because their facts are unknown.
+        strata: The number of kinds of like cases.
+        sampled_one_of: The sampling step: one in this many decisions was considered.
+        design_effect: The factor by which rates vary more than those of decisions that arrived alone.
+        weaker: Other facts that separate cases, sorted. They have less to do with the outcome than the chosen ones.
+        ids: Other facts of imported cases, sorted. They have so many values that few cases would be alike.
+        parting: Facts, sorted, by which alone fewer than half of the imported cases have a like one in another version.
+        pooled: Facts, sorted, whose rarer texts count as alike.
     """
 
     facts: Sequence[str] = ()
@@ -149,14 +151,14 @@ class Footing(NamedTuple):
 
 
 class Middle(NamedTuple):
-    """The middle of a metric's values in some decisions.
+    """The middle of the values of a metric in some decisions.
 
     Attributes:
         name: Its name.
-        part: The version, or the Monday of the week, by which the decisions are told apart.
-        decisions: How many of them have it.
+        part: The version, or the Monday of the week, that groups the decisions.
+        decisions: The number of decisions that have it.
         median: The lower median.
-        low: The lower end of its 95% interval, which is a value that was observed; None of fewer than six values.
+        low: The lower end of its 95% interval, an observed value; None with fewer than six values.
         high: The upper end.
     """
 
@@ -218,31 +220,31 @@ class Reviews(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What was counted of some decisions of a policy. Each mapping holds every one of them once.
+    """The counts of some decisions of a policy. Each mapping covers all of them, each once.
 
     Attributes:
         by_version: By policy version.
-        by_verdict: By verdict: yes, no, review; none for imported cases whose verdict nobody knows.
+        by_verdict: By verdict: yes, no, review; none for imported cases with an unknown verdict.
         by_rule: By what decided, which is the second evidence code: `rule:<rule_id>`, `rule:default`, `schema:failed`.
-        by_week: By the week in which they were made: its Monday in UTC, as `2026-06-08`.
-        by_disposition: By what became of the action, as `DISPOSITIONS` names it.
+        by_week: By the week in which they were made: its Monday in UTC, such as `2026-06-08`.
+        by_disposition: By the fate of the action, one of `DISPOSITIONS`.
         by_version_and_verdict: By both.
-        let_through: By version, those whose action was let through.
-        compared: The versions beside each other, as far as they were compared.
-        footing: On what footing they were.
-        metrics: The `observed_metrics` of the latest outcomes; of very many names those of the most decisions.
+        let_through: By version, the decisions whose action was let through.
+        compared: The compared versions.
+        footing: How they were compared.
+        metrics: The `observed_metrics` of the latest outcomes. Of many names, those with the most decisions.
         metrics_by_version: The middles of these, by version.
-        metrics_by_week: The same by the week in which the decision was made.
-        first: When the first of the decisions was made; UTC timestamp, None without any.
-        last: When the last was.
-        chain_position: The last position of the scope's chain that was read; 0 where it is empty.
-        merkle_root: The chain's rolling root there; None where it is empty.
-        truncated: Whether a limit left earlier decisions out.
-        more_metrics: How many names were observed beside those of `metrics`.
-        middles_one_of: Of so many decisions one was taken for the middles.
-        advisory: How many decisions with the policy's id were left out because they are advisory.
-        early: How many decisions have an outcome that is dated before them, where these are dates of events.
-        reviews: How those with the verdict review were resolved; None where nothing is said of that.
+        metrics_by_week: The same, by the week of the decision.
+        first: When the first of the decisions was made, a UTC timestamp; None without any.
+        last: When the last was made.
+        chain_position: The last position of the scope's chain that was read; 0 if it is empty.
+        merkle_root: The chain's rolling root at that position; None if it is empty.
+        truncated: Whether a limit left out earlier decisions.
+        more_metrics: The number of observed names that `metrics` leaves out.
+        middles_one_of: The sampling step of the middles.
+        advisory: The number of decisions with the policy's id that were left out because they are advisory.
+        early: The number of decisions with an outcome dated before them, if dates are event times.
+        reviews: How decisions with the verdict review were resolved; None if the report does not say.
     """
 
     by_version: Mapping[str, Group]
@@ -270,17 +272,17 @@ class Counted:
 
     @property
     def standing(self) -> Standing:
-        """What came of all of them."""
+        """The results of all decisions."""
         return together(group.standing for group in self.by_version.values())
 
     @property
     def acted(self) -> Standing:
-        """What came of those whose action was let through."""
+        """The results of the decisions whose action was let through."""
         return self.by_disposition.get(LET_THROUGH, Standing())
 
 
 class Bounds(NamedTuple):
-    """Between what the share of decided actions lies that would have succeeded had every one been let through.
+    """The range of the success rate if every decided action had been let through.
 
     Attributes:
         decisions: The decided actions.
@@ -288,8 +290,8 @@ class Bounds(NamedTuple):
         succeeded: Those of them that succeeded.
         unknown: Those that were let through and have no terminal outcome.
         unobservable: Those that were not let through.
-        low: The share if nothing but what was observed would have succeeded.
-        high: The share if everything but what was observed to go otherwise would have.
+        low: The share if only the observed successes had succeeded.
+        high: The share if everything but the observed failures had succeeded.
     """
 
     decisions: int
@@ -303,12 +305,12 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Effectiveness:
-    """What counts of decisions say of their policy.
+    """The effectiveness that follows from counts of decisions.
 
     Attributes:
-        score: 0 to 1, six decimals; None where no outcome is terminal.
-        confidence: 0 to 1, six decimals: how much stands behind the score.
-        recommendation: What to make of it. It authorizes nothing: only a verdict does.
+        score: 0 to 1, six decimals; None if no outcome is terminal.
+        confidence: 0 to 1, six decimals: how well the counts support the score.
+        recommendation: The recommended reaction. It authorizes nothing; only a verdict does.
         below_others: The versions that do worse than all others together, among like cases.
     """
 
@@ -323,7 +325,7 @@ def assess(counted: Counted, *, min_sample: int = MIN_SAMPLE) -> Effectiveness:
 
     Args:
         counted: The counts.
-        min_sample: How many terminal outcomes of let-through actions a judgement needs.
+        min_sample: How many terminal outcomes of let-through actions a judgment needs.
     """
     standing, approved = counted.standing, counted.by_verdict.get("yes", Standing())
     below = frozenset(version for version, of in counted.compared.items() if of.is_below)
@@ -336,14 +338,14 @@ def assess(counted: Counted, *, min_sample: int = MIN_SAMPLE) -> Effectiveness:
 
 
 def confidence(standing: Standing, approved: Standing) -> float:
-    """How much stands behind a score: 1 less the width of the interval, times the share of results that are in.
+    """How well counts support a score: 1 less the width of the interval, times the share of results that have arrived.
 
     Args:
-        standing: The decisions looked at.
-        approved: Those of them with the verdict yes, which are waited for; where there are none, all are.
+        standing: The decisions considered.
+        approved: Those of them with the verdict yes, whose results are expected; if there are none, all are.
 
     Returns:
-        0 to 1, six decimals; 0 where no outcome is terminal.
+        0 to 1, six decimals; 0 if no outcome is terminal.
     """
     low, high = standing.interval
     covered = (approved if approved.decisions else standing).terminal_coverage or 0.0
@@ -351,11 +353,11 @@ def confidence(standing: Standing, approved: Standing) -> float:
 
 
 def below_others(parts: Mapping[str, Standing], min_sample: int) -> frozenset[str]:
-    """The parts, such as rules, whose interval ends below where that of all others together begins, as they are.
+    """The parts, such as rules, whose unadjusted interval ends below the start of the interval of all others together.
 
     Args:
-        parts: Each part's decisions.
-        min_sample: How many terminal outcomes a part needs, and the others need together.
+        parts: The decisions of each part.
+        min_sample: The number of terminal outcomes that a part needs, and that the others need together.
     """
     whole = together(parts.values())
 
@@ -371,10 +373,10 @@ def below_others(parts: Mapping[str, Standing], min_sample: int) -> frozenset[st
 
 
 def bounds(standing: Standing, acted: Standing) -> Bounds:
-    """What is known of every decided action at once, the blocked and the held ones among them.
+    """The bounds over every decided action, including blocked and held ones.
 
     Args:
-        standing: The decisions looked at.
+        standing: The decisions considered.
         acted: Those of them whose action was let through.
     """
     unknown, unobservable = acted.decisions - acted.terminal, standing.decisions - acted.decisions
@@ -392,12 +394,12 @@ def bounds(standing: Standing, acted: Standing) -> Bounds:
 
 
 def recommendation(standing: Standing, approved: Standing, *, min_sample: int, version_below: bool) -> str:
-    """What to make of it: the first that holds.
+    """The recommendation: the first that applies.
 
     Args:
         standing: The decisions whose action was let through.
         approved: The decisions with the verdict yes.
-        min_sample: How many terminal outcomes a judgement needs.
+        min_sample: The number of terminal outcomes that a judgment needs.
         version_below: Whether some version does worse than all others together.
     """
     low, _ = standing.interval

@@ -1,9 +1,9 @@
-"""The report on how well a policy does, a JSON object that ends in its own hash.
+"""The effectiveness report, a JSON object that ends in its own hash.
 
     report = effectiveness_report(counted, EffectivenessQuestion("pricing_exception"))
     report["effectiveness_hash"] == content_hash(report without effectiveness_hash)
 
-It holds no date but those of what it covers: the same ledger gives the same report, byte for byte.
+It contains only dates of the decisions it covers: the same ledger gives the same report, byte for byte.
 """
 
 from __future__ import annotations
@@ -22,70 +22,67 @@ from gate.policy.standardization import Comparison
 from gate.policy.versions import Compared, sentences
 
 MAX_MIDDLES: Final = 16
-"""How many metrics an effectiveness report has by version and by week, those of the most decisions first."""
+"""The most metrics that an effectiveness report has by version and by week, those with the most decisions first."""
 
 MAX_METRIC_WEEKS: Final = 104
-"""By how many weeks it has them, the latest."""
+"""The number of latest weeks for which it has them."""
 
 MAX_NAMED: Final = 10
-"""How many facts a note names, at most."""
+"""The most facts that a note lists."""
 
 _NOTES: Final = (
-    "Outcomes are what callers reported: nobody checked them. A decision counts by the latest one.",
-    "Partial counts half in effectiveness_score, and elsewhere as neither a success nor a failure; pending and review "
-    "count neither way until a result is reported.",
-    "What would have come of a blocked or held action is not known: success_rate says nothing of it, and bounds hold "
-    "whatever it is.",
-    "Which action was let through is what outcomes say in action_executed, and else the verdict.",
-    "Versions are compared by let-through actions among cases with like facts. Cases may still differ in what no fact "
-    "records; rules and weeks cover different cases.",
-    "Outcomes come after decisions, and failures often come late: the latest weeks can look better, and less covered, "
-    "than they will.",
-    "Outcomes are taken to be independent of one another, except those of decisions made in one minute, and later ones "
-    "to be like earlier ones.",
+    "Outcomes are as callers reported them, unchecked. Each decision counts by its latest outcome.",
+    "A partial outcome counts half in effectiveness_score, and elsewhere as neither a success nor a failure. "
+    "Outcomes in pending or review count neither way until a result is reported.",
+    "How a blocked or held action would have ended is unknown: success_rate leaves it out, and bounds allow for "
+    "every possible result.",
+    "An action counts as let through according to action_executed of its outcome, or to the verdict if the outcome "
+    "does not say.",
+    "Versions are compared by let-through actions among cases with like facts. Cases may still differ in ways that "
+    "no fact records. Rules and weeks cover different cases.",
+    "Outcomes arrive after decisions, and failures often arrive late: the latest weeks can look better now, and "
+    "less covered, than they will later.",
+    "The report assumes that outcomes are independent of one another, except those of decisions made in one "
+    "minute, and that later outcomes resemble earlier ones.",
 )
 _GRANTS: Final = (
-    "A review that its owner granted counts as let through where a receipt says executed, or its latest outcome is "
+    "A review that its owner granted counts as let through if a receipt says executed, or if its latest outcome is "
     "terminal and does not say that nothing was executed."
 )
 _NOT_COMPARED: Final = (
-    "Versions with fewer let-through terminal outcomes than min_sample are not judged: a greater min_sample judges "
-    "fewer of them."
+    "Versions with fewer let-through terminal outcomes than min_sample are not judged. A higher min_sample judges "
+    "fewer versions."
 )
-_NO_FACTS: Final = (
-    "Versions are compared as they are: no fact that is looked at tells their let-through decisions apart."
-)
+_NO_FACTS: Final = "Versions are compared without adjustment: no examined fact separates their let-through decisions."
 _FACTS_LEFT_OUT: Final = (
-    "Versions are compared by {facts}, not by {others}: by more facts, too few let-through cases would have a like "
-    "one of another version. What the facts left out do to the rates is not removed."
+    "Versions are compared by {facts}, not by {others}: with more facts, too few let-through cases would have a "
+    "like one of another version. The effect of the facts left out is not removed from the rates."
 )
-_WEAKER: Final = "Versions are not compared by {others}: these have less to do with the outcome than the facts chosen."
-_IDS: Final = (
-    "Versions are not compared by {others}: by an id or a date, cases of different versions are hardly ever alike."
-)
+_WEAKER: Final = "Versions are not compared by {others}: the chosen facts have more to do with the outcome."
+_IDS: Final = "Versions are not compared by {others}: cases of different versions hardly ever share an id or a date."
 _PARTING: Final = (
-    "By {others} alone, fewer than half of the let-through cases have a like one of another version. A fact that does "
-    "not matter for the outcome can be left out of the map."
+    "By {others} alone, fewer than half of the let-through cases have a like one of another version. If a fact "
+    "does not matter for the outcome, leave it out of the map."
 )
 _POOLED: Final = "The rarer texts of {others} count as alike."
-_NO_CASES: Final = "Versions are not compared: fewer than two of them have let-through decisions whose facts are known."
-_UNKNOWN: Final = "Versions are compared without let-through decisions whose facts are not known."
-_SAMPLED: Final = "Versions are compared by one of {one_of} let-through decisions."
-_METRICS_SAMPLED: Final = "Metrics by version and by week are of one of {one_of} decisions."
-_SHORTENED: Final = "More versions, rules, weeks or metrics were counted than are listed."
-_EARLY: Final = "{decisions} an outcome that is dated before the decision: check these dates."
-_EARLIER_LEFT_OUT: Final = "Earlier decisions were left out, as limit asked."
+_NO_CASES: Final = "Versions are not compared: fewer than two of them have let-through decisions with known facts."
+_UNKNOWN: Final = "The comparison of versions leaves out let-through decisions whose facts are unknown."
+_SAMPLED: Final = "Versions are compared by one in {one_of} let-through decisions."
+_METRICS_SAMPLED: Final = "Metrics by version and by week cover one in {one_of} decisions."
+_SHORTENED: Final = "The report counted more versions, rules, weeks, or metrics than it lists."
+_EARLY: Final = "{decisions} an outcome that is dated before the decision. Check these dates."
+_EARLIER_LEFT_OUT: Final = "Earlier decisions were left out because of limit."
 
 
 def effectiveness_report(counted: Counted, question: EffectivenessQuestion) -> dict[str, Any]:
-    """How well a policy does (`policy_effectiveness_v1`).
+    """The effectiveness report of a policy (`policy_effectiveness_v1`).
 
     Args:
-        counted: The counts of the decisions that the question chooses.
+        counted: The counts of the decisions that the question selects.
         question: The question.
 
     Returns:
-        The report, with `effectiveness_hash` over the rest of it.
+        The report, with `effectiveness_hash` over its other fields.
     """
     standing = counted.standing
     found = effectiveness.assess(counted, min_sample=question.min_sample)

@@ -2,11 +2,11 @@
 
     mean_interval(sums_of([812.5, 31.2, 40]))
 
-W. S. Gosset (Student), "The probable error of a mean", 1908. The interval holds for values that were drawn from a
-distribution without heavy tails; amounts of money often have them, and then it is too narrow for few values.
+The source is Student, "The probable error of a mean", 1908. The interval holds for values from a distribution without
+heavy tails. Amounts of money often have heavy tails, and then the interval is too narrow for few values.
 
-Sums are exact, and rounded once at the end: the same values give the same figures in whatever order and parts they are
-added, on every machine.
+Sums are exact, and rounded once at the end: the same values give the same figures on every machine, in any order and in
+any parts.
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ def mean_interval(sums: Sums) -> Mean | None:
 
 @lru_cache(maxsize=1024)
 def student_t(degrees: int) -> float:
-    """How many standard errors from the mean its 95% interval ends, of so many degrees of freedom, at least 1."""
+    """The distance of the 95% interval's end from the mean in standard errors, for these degrees of freedom, at least
+    1.
+    """
     return round(_expanded(degrees) if degrees > _MANY else _bisected(degrees), _QUANTILE_DIGITS)
 
 

@@ -1,9 +1,9 @@
-"""The 95% interval of a median: between which two of its sorted values it lies.
+"""The 95% interval of a median: the two sorted values between which it lies.
 
     median_ranks(100)     (40, 61): between the 40th and the 61st of 100 values
 
-It takes nothing for granted but that values were drawn independently (W. R. Thompson, "On confidence ranges for the
-median and other expectation distributions", Annals of Mathematical Statistics 7, 1936).
+It only assumes that values were drawn independently (Thompson, "On confidence ranges for the median and other
+expectation distributions", Annals of Mathematical Statistics 7, 1936).
 """
 
 from __future__ import annotations

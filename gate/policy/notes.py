@@ -1,4 +1,4 @@
-"""A sentence that the reports about a policy share."""
+"""Sentences that the reports about a policy share."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 
 def without_advice(advisory: int) -> Iterator[str]:
-    """That a report does not count advisory decisions, in a sentence; nothing where there are none to leave out.
+    """A sentence saying that the report does not count advisory decisions; none if there are none.
 
     Args:
-        advisory: How many decisions with the report's policy_id are advisory.
+        advisory: The number of advisory decisions with the report's policy_id.
     """
     if advisory:
         number, are = ("1 decision", "is") if advisory == 1 else (f"{advisory:,} decisions", "are")
@@ -17,9 +17,9 @@ def without_advice(advisory: int) -> Iterator[str]:
 
 
 def by_clock(clock: str) -> Iterator[str]:
-    """What a report says of its dates where they are not those of the records."""
+    """A sentence about the dates of a report that does not use the recorded ones."""
     if clock == "occurred":
         yield (
-            "Dates are when things happened, as callers said: nobody checked them. Where they said nothing, the "
-            "recorded date counts."
+            "Dates are event times as callers reported them, unchecked. Where callers reported none, the recorded "
+            "date counts."
         )

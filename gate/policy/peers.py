@@ -1,11 +1,11 @@
-"""How a policy does beside that of other scopes: what is told of a scope, what is made of that, and the report.
+"""Benchmarks: compares a policy with that of other scopes, from the coded figures that each scope shares.
 
-    code(counts)        what is told of a scope for a month: rates rounded to 0.05, and a number rounded down to a step
-    percentile(...)     one of the values that are told, by nearest rank: nothing between two of them
-    benchmark_report    the report, a function of the caller's own counts and of what is told of others
+    code(counts)        the figures that a scope shares for a month: rates rounded to 0.05, and a number rounded down
+    percentile(...)     one of the shared values, by nearest rank, and never one between two of them
+    benchmark_report    the report, a function of the caller's own counts and the shared figures of others
 
-Whatever one scope learns of another is a function of what `code` gives. Formulas, reasons, and how far that goes:
-docs/benchmarks.md. There is no clock here: the same ledger gives the same report.
+One scope can learn about another only through the result of `code`. The formulas and the limits of this guarantee are
+in `docs/reference/formulas/benchmarks.md`. There is no clock here: the same ledger gives the same report.
 """
 
 from __future__ import annotations
@@ -24,19 +24,20 @@ from gate.policy.notes import without_advice
 from gate.policy.questions import MIN_DECISIONS, MIN_SCOPES, BenchmarksQuestion
 
 MIN_OUTCOMES: Final = 20
-"""How many terminal outcomes a scope needs to count for a policy."""
+"""The number of terminal outcomes that a scope needs to count for a policy."""
 
 POSSIBLE_OUTCOMES: Final = 45
-"""How many terminal outcomes must be possible of a scope, by what is told of it. From so many on, the possible rates
-that are told alike reach from one end of their interval of 0.05 to within 0.004 of the other. With fewer it can be a
-single one: of just 20 outcomes, every rate is told as it is.
+"""The number of terminal outcomes that the shared figures of a scope must leave possible.
+
+From this number on, the possible rates behind a shared one reach from one end of its interval of 0.05 to within 0.004
+of the other end. With fewer, there can be a single one: with exactly 20 outcomes, every rate is shared unrounded.
 """
 
 MANY_SCOPES: Final = 20
-"""How many other scopes the outer percentiles need."""
+"""The number of other scopes that the outer percentiles need."""
 
 METRICS: Final = ("success_rate", "approval_rate", "terminal_coverage")
-"""What is compared."""
+"""The compared metrics."""
 
 _STEPS: Final = 20
 _DIGITS: Final = 6
@@ -45,22 +46,24 @@ _OUTER: Final = (10, 25, 50, 75, 90)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
 _NOTES: Final = (
-    "The rates of others are rounded to 0.05, those near the ends are told as 0.05 and 0.95, and numbers are rounded "
-    "down to steps of 1, 2 and 5: a difference of less than 0.05 says nothing.",
-    "The cohort is of the policy's id: others may decide by other rules under it, and meet other cases. A difference "
-    "need not be the policy's doing.",
-    "Decisions are those made in one month, by their latest outcome reported before the freeze; what was reported "
-    "later is in no benchmark.",
-    "Outcomes are what callers reported: nobody checked them. Where terminal_coverage differs, success_rate speaks of "
-    "other parts of the decisions.",
-    "Only scopes that opted in take part, and of these only those with enough outcomes: others need not be like them.",
+    "The rates of others are rounded to 0.05, and are shown as at least 0.05 and at most 0.95. Their numbers are "
+    "rounded down to steps of 1, 2, and 5. A difference of less than 0.05 means nothing.",
+    "The cohort shares the policy's id, but others may use other rules under it and meet other cases. The policy "
+    "need not be the cause of a difference.",
+    "Decisions are those of one month, each by its latest outcome reported before the freeze. Outcomes reported "
+    "later are in no benchmark.",
+    "Outcomes are as callers reported them, unchecked. Where terminal_coverage differs, success_rate covers a "
+    "different part of the decisions.",
+    "Only scopes that opted in and have enough outcomes take part. Other scopes may differ from them.",
 )
-_NARROWED: Final = "Your metrics are of the decisions that were asked for; those of others are of all of theirs."
-_TRUNCATED: Final = "Earlier decisions of your own were left out, as limit asked."
+_NARROWED: Final = (
+    "Your metrics cover only the decisions that you asked for; the metrics of others cover all of their decisions."
+)
+_TRUNCATED: Final = "Earlier decisions of your own were left out because of limit."
 
 
 class MonthCounts(NamedTuple):
-    """What came of a scope's decisions of one policy and month, as it was known at the freeze.
+    """The results of a scope's decisions of one policy and month, as known at the freeze.
 
     Attributes:
         decisions: All of them.
@@ -91,13 +94,13 @@ class MonthCounts(NamedTuple):
 
 
 class Coded(NamedTuple):
-    """All that is told of a scope's decisions of one policy and month.
+    """The figures that a scope shares about its decisions of one policy and month.
 
     Attributes:
         decisions: Their number, rounded down to a step.
-        success_rate: As told: one of 0.05, 0.1, ... 0.95.
-        approval_rate: As told.
-        terminal_coverage: As told.
+        success_rate: The coded rate: one of 0.05, 0.1, ... 0.95.
+        approval_rate: The coded rate.
+        terminal_coverage: The coded share.
     """
 
     decisions: int
@@ -115,16 +118,16 @@ def folded(number: int) -> int:
 
 
 def told(part: int, whole: int) -> float:
-    """A share as it is told: rounded to 0.05, halves up, and below 0.075 as 0.05, from 0.925 on as 0.95.
+    """A coded share: rounded to 0.05, halves up. Below 0.075 it is 0.05, and from 0.925 on it is 0.95.
 
-    Every told value so stands for an interval at least 0.05 wide, which `interval` gives. It is counted in whole
+    So every coded value represents an interval at least 0.05 wide, which `interval` returns. It is computed in whole
     numbers, so that no share falls on the wrong side of a bound.
     """
     return _twentieths(part, whole) / _STEPS
 
 
 def interval(value: float) -> tuple[Fraction, Fraction]:
-    """Between which bounds a share lies that is told so: from the first on, and below the second, but that 1 counts."""
+    """The bounds of the shares with this code: from the first on, and below the second, except that 1 is included."""
     steps = round(value * _STEPS)
     low = Fraction(0) if steps == 1 else Fraction(2 * steps - 1, 2 * _STEPS)
     high = Fraction(1) if steps == _STEPS - 1 else Fraction(2 * steps + 1, 2 * _STEPS)
@@ -132,10 +135,10 @@ def interval(value: float) -> tuple[Fraction, Fraction]:
 
 
 def code(counts: MonthCounts) -> Coded | None:
-    """What is told of a scope; None where it does not count.
+    """The figures that a scope shares; None if it does not count.
 
-    It counts with 20 terminal outcomes, unless what is told gives away how many there are: the number of decisions and
-    the coverage, as they are told, have to leave 45 of them possible.
+    It counts with 20 terminal outcomes, unless the shared figures reveal their number: the coded number of decisions
+    and the coded coverage must leave 45 terminal outcomes possible.
     """
     if counts.terminal < MIN_OUTCOMES:
         return None
@@ -149,7 +152,7 @@ def code(counts: MonthCounts) -> Coded | None:
 
 
 def most_outcomes(coded: Coded) -> int:
-    """How many terminal outcomes a scope has at most of which this is told."""
+    """The most terminal outcomes that a scope with these coded figures can have."""
     most = _next_step(coded.decisions) - 1
     _, high = interval(coded.terminal_coverage)
     if high == 1:
@@ -159,7 +162,7 @@ def most_outcomes(coded: Coded) -> int:
 
 
 def percentile(values: Iterable[float], percent: int) -> float:
-    """The value that so many percent of some values do not exceed, by nearest rank: one of the values themselves."""
+    """The value that this percentage of values does not exceed, by nearest rank: one of the values."""
     ordered = sorted(values)
     return ordered[max(-(-percent * len(ordered) // 100), 1) - 1]
 
@@ -188,17 +191,17 @@ def decided_in(month: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """What was counted of the caller's own decisions, made in the month that a freeze is about.
+    """The counts of the caller's own decisions, made in the month that a freeze covers.
 
     Attributes:
-        counts: What came of them.
-        present: What has come by now of all of the caller's decisions, of whatever month.
-        first: When the first of them was made; UTC timestamp, None without any.
-        last: When the last was.
-        chain_position: The last position of the scope's chain that was read; 0 where it is empty.
-        merkle_root: The chain's rolling root there; None where it is empty.
-        truncated: Whether a limit left earlier decisions out.
-        advisory: How many decisions with the policy's id were left out because they are advisory.
+        counts: Their results.
+        present: The current results of every decision of the caller, of any month.
+        first: When the first of them was made, a UTC timestamp; None without any.
+        last: When the last was made.
+        chain_position: The last position of the scope's chain that was read; 0 if it is empty.
+        merkle_root: The chain's rolling root at that position; None if it is empty.
+        truncated: Whether a limit left out earlier decisions.
+        advisory: The number of decisions with the policy's id that were left out because they are advisory.
     """
 
     counts: MonthCounts
@@ -213,12 +216,12 @@ class Own:
 
 @dataclass(frozen=True, slots=True)
 class Cohort:
-    """What a freeze holds for a caller.
+    """The content of a freeze for one caller.
 
     Attributes:
         month: The month that it was made for.
         member: Whether the caller's scope took part in it.
-        others: What it tells of every other scope that counts for the policy.
+        others: The shared figures of every other scope that counts for the policy.
     """
 
     month: str
@@ -229,16 +232,16 @@ class Cohort:
 def benchmark_report(
     own: Own, cohort: Cohort | None, question: BenchmarksQuestion, *, month: str | None
 ) -> dict[str, Any]:
-    """How a policy does beside that of other scopes (`policy_benchmarks_v1`).
+    """The benchmark report of a policy (`policy_benchmarks_v1`).
 
     Args:
-        own: The caller's own decisions that the question chooses.
-        cohort: What the latest freeze holds for the caller; None where there is no freeze.
+        own: The caller's own decisions that the question selects.
+        cohort: The content of the latest freeze for the caller; None without a freeze.
         question: The question.
-        month: The month that the freeze was made for, or, without one, would be; None for an empty chain.
+        month: The month of the freeze, or, without one, the month that it would be made for; None for an empty chain.
 
     Returns:
-        The report, with `benchmark_hash` over the rest of it.
+        The report, with `benchmark_hash` over its other fields.
     """
     across = _across(own, cohort, question, month)
     report = {
@@ -283,11 +286,11 @@ CrossCustomer = TypedDict(
         "deltas": dict[str, float | None] | None,
     },
 )
-"""What a report tells of the others together, or why nothing is."""
+"""The part of a report about the others together, or why it is withheld."""
 
 
 def _across(own: Own, cohort: Cohort | None, question: BenchmarksQuestion, month: str | None) -> CrossCustomer:
-    """What is told of the others together, or why nothing is."""
+    """The part of a report about the others together, or why it is withheld."""
     counted: Sequence[Coded] = cohort.others if cohort is not None and cohort.member else ()
     scopes, decisions = folded(len(counted)), folded(sum(of.decisions for of in counted))
     reason = _reason(cohort, scopes, decisions, question)
@@ -309,13 +312,13 @@ def _across(own: Own, cohort: Cohort | None, question: BenchmarksQuestion, month
 
 
 def _reason(cohort: Cohort | None, scopes: int, decisions: int, question: BenchmarksQuestion) -> str | None:
-    """Why nothing is told of the others; None where it is."""
+    """Why figures of the others are withheld; None if they are not."""
     if cohort is None:
         return "not_frozen"
     if not cohort.member:
         return "not_opted_in"
-    # Nothing is said of the decisions of fewer scopes than anyone may ask for. Questions refuse lower thresholds; what
-    # is told of others does not rest on that alone.
+    # Never report on fewer scopes than the lowest threshold. Questions refuse lower ones, but this guarantee must not
+    # depend on that alone.
     if scopes < max(question.min_cohort_scopes, MIN_SCOPES):
         return "too_few_scopes"
     return "too_few_decisions" if decisions < max(question.min_cohort_decisions, MIN_DECISIONS) else None
@@ -327,23 +330,23 @@ def _explained(reason: str, cohort: Cohort | None, question: BenchmarksQuestion)
     if reason == "not_frozen":
         return (
             "No cohorts have been frozen yet, so there is nothing to compare with. The service freezes them when a "
-            "month has begun; ask again then."
+            "month begins; ask again then."
         )
     if reason == "not_opted_in":
         return (
-            f"Your scope did not take part in benchmarks when {month} began, and sees only its own metrics. The "
-            f"operator can opt it in; it then takes part from the next month on."
+            f"Your scope did not take part in benchmarks when {month} began, so the report shows only your own "
+            "metrics. The operator can opt your scope in; it then takes part from the next month on."
         )
     if reason == "too_few_scopes":
         return (
-            f"Of the other scopes that took part when {month} began, fewer than {min_scopes} have enough outcomes "
-            f"under this policy; their number is rounded down to a step before it is compared. It takes more scopes "
-            f"that opt in and report outcomes{_or_lower('min_cohort_scopes', min_scopes, MIN_SCOPES)}."
+            f"Fewer than {min_scopes} of the other scopes that took part when {month} began have enough outcomes "
+            "under this policy. Their number is rounded down to a step before it is compared. A comparison needs "
+            f"more scopes that opt in and report outcomes{_or_lower('min_cohort_scopes', min_scopes, MIN_SCOPES)}."
         )
     return (
         f"The other scopes that took part when {month} began made fewer than {min_decisions} decisions under this "
-        f"policy; their number is rounded down to a step before it is compared. It takes more decisions"
-        f"{_or_lower('min_cohort_decisions', min_decisions, MIN_DECISIONS)}."
+        "policy. Their number is rounded down to a step before it is compared. A comparison needs more "
+        f"decisions{_or_lower('min_cohort_decisions', min_decisions, MIN_DECISIONS)}."
     )
 
 
@@ -373,7 +376,7 @@ def _recommendation(own: MonthCounts, percentiles: Mapping[str, Mapping[str, flo
         return "not_compared"
     if own.terminal < MIN_OUTCOMES:
         return "insufficient_outcomes"
-    # Rounded as theirs are: a rate that is told as theirs is not below it.
+    # Coded like theirs: a rate with the same code as theirs is not below it.
     rate, cohort = told(own.succeeded, own.terminal), percentiles["success_rate"]
     if rate < cohort["p25"]:
         return "below_cohort"

@@ -1,13 +1,15 @@
-"""One frozen object per question that a report answers: it owns the names, defaults and bounds of its members.
+"""One frozen object for each question that a report answers. It owns the names, defaults, and bounds of its members.
 
     question = AnomaliesQuestion("refund_policy", threshold=0.8)
     report = reports.answer(scope_id, question)
     load_question(dump_question(question)) == question
 
-A question is checked when it is made, and handed on unchanged: from the query string or an engine's arguments, over the
-socket to the analytics process, to the counts and the report. The lake answers effectiveness, anomalies, alerts and
-benchmarks; confidence is answered by the ledger's counts or the lake, counterfactuals by the lake, in notebooks alone.
-A migration's report is drawn there as well, from the evidence in the ledger.
+A question is checked when it is created. It is then passed on unchanged: from the query string or an engine's
+arguments, over the socket to the analytics process, to the counts and the report.
+
+The lake answers effectiveness, anomalies, alerts, and benchmarks. The ledger's counts or the lake answer confidence.
+The lake answers counterfactuals, in notebooks only. A migration's report is also rendered there, from the evidence in
+the ledger.
 """
 
 from __future__ import annotations
@@ -99,10 +101,10 @@ def _written(value: date | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What every question has: its members are within their bounds, or it is not made.
+    """The base of every question. A question whose members are out of bounds cannot be created.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID: a member is out of bounds; the first of them is named.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`: a member is out of bounds. The message names the first of them.
     """
 
     def __post_init__(self) -> None:
@@ -118,7 +120,7 @@ class Question:
             members: By name.
 
         Raises:
-            OperatorError: ENGINE_ARGUMENT_INVALID: a member is out of bounds.
+            OperatorError: `ENGINE_ARGUMENT_INVALID`: a member is out of bounds.
             TypeError: The question has no member of such a name, or needs one that is not there.
         """
         make: Callable[..., Self] = cls
@@ -147,7 +149,7 @@ class PolicyQuestion(Question):
         clock: One of `CLOCKS`: by which dates.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID, also where it ends before it begins, or as it begins.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`, also where it ends before it begins, or as it begins.
     """
 
     policy_id: str = field(metadata={_BOUND: Text()})
@@ -188,7 +190,7 @@ class EffectivenessQuestion(PolicyQuestion):
 
     Attributes:
         limit: How many decisions are looked at, the latest in the chain; None for all.
-        min_sample: How many terminal outcomes a judgement needs, and a version to be compared with the others.
+        min_sample: How many terminal outcomes a judgment needs, and a version to be compared with the others.
     """
 
     report: ClassVar[str] = "effectiveness"
@@ -237,10 +239,10 @@ class AnomaliesQuestion(PolicyQuestion):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertsQuestion(Question):
-    """What is wrong in a scope now?
+    """Which problems does a scope have now?
 
     Attributes:
-        open_days: How many days after its window an anomaly is open.
+        open_days: The number of days after its window that an anomaly stays open.
     """
 
     report: ClassVar[str] = "policy_alerts"
@@ -250,14 +252,14 @@ class AlertsQuestion(Question):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarksQuestion(PolicyQuestion):
-    """How does a policy do beside that of other scopes?
+    """How does a policy compare with that of other scopes?
 
     Attributes:
         clock: `recorded`: cohorts are frozen by the months of the record.
-        policy_version: The one version of which own decisions are looked at; None for all.
-        limit: How many own decisions are looked at, the latest in the chain; None for all.
-        min_cohort_scopes: How many other scopes a comparison needs.
-        min_cohort_decisions: How many of their decisions it needs.
+        policy_version: The only version of the own decisions; None for all.
+        limit: The most own decisions to consider, the latest in the chain; None for all.
+        min_cohort_scopes: The number of other scopes that a comparison needs.
+        min_cohort_decisions: The number of their decisions that it needs.
     """
 
     report: ClassVar[str] = "benchmarks"
@@ -270,13 +272,13 @@ class BenchmarksQuestion(PolicyQuestion):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterfactualsQuestion(PolicyQuestion):
-    """What would have been decided, of a slice of a policy's decisions?
+    """Which results would a slice of a policy's decisions have under other facts or another rulebook?
 
     Attributes:
-        limit: How many decisions are looked at, the latest in the chain; None for all.
-        patch: An RFC 7396 merge patch over the facts; none where None.
-        rulebook: The body of another rulebook; each decision's own where None.
-        metrics: What is summed: metrics of the latest outcomes, and facts as `inputs.<path>`.
+        limit: The most decisions to consider, the latest in the chain; None for all.
+        patch: An RFC 7396 merge patch over the facts; None for no change.
+        rulebook: The body of another rulebook; None for each decision's own.
+        metrics: The values to sum: metrics of the latest outcomes, and facts as `inputs.<path>`.
     """
 
     limit: int | None = _within(_LIMIT, None)
@@ -301,7 +303,7 @@ class MigrationReportQuestion(Question):
 
     Attributes:
         migration_id: The migration.
-        format: markdown or html.
+        format: `markdown` or `html`.
     """
 
     report: ClassVar[str] = "migration"
@@ -334,14 +336,14 @@ _BY_REPORT: Final[Mapping[str, type[LakeQuestion]]] = {
 
 
 class Reports(Protocol):
-    """Answers the questions whose counting is not done where requests are answered."""
+    """Answers the questions that the request process does not count itself."""
 
     def answer(self, scope_id: str, question: LakeQuestion) -> ReportDocument:
         """The report that answers a question about the decisions of a scope.
 
         Raises:
-            ServiceUnavailable: SVC_REPORT_UNAVAILABLE: there is nothing that counts, or it is not ready; where it is
-                known when it will be, details carry `retry_after`, in seconds.
+            ServiceUnavailable: `SVC_REPORT_UNAVAILABLE`: no process counts, or it is not ready. If the time is known,
+                details have `retry_after`, in seconds.
         """
 
 
@@ -354,16 +356,16 @@ def dump_question(question: LakeQuestion) -> dict[str, object]:
 
 
 def load_question(document: Mapping[str, object]) -> LakeQuestion:
-    """The question of which `dump_question` made this.
+    """The question that `dump_question` returned as JSON.
 
     Args:
         document: {report, ...}.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID: a member is out of bounds.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`: a member is out of bounds.
         KeyError: There is no such report.
         TypeError: Its question has other members.
-        ValueError: A moment is none.
+        ValueError: A moment is invalid.
     """
     members = dict(document)
     kind = _BY_REPORT[str(members.pop("report"))]

@@ -1,9 +1,9 @@
-"""The report on confidence in a policy, a JSON object that ends in its own hash, and what reports list at most.
+"""The confidence report, a JSON object that ends in its own hash, and the limits of lists in reports.
 
     report = confidence_report(coverage, ConfidenceQuestion("pricing_exception"))
     report["confidence_hash"] == content_hash(report without confidence_hash)
 
-It holds no date but those of what it covers: the same ledger gives the same report, byte for byte.
+It contains only dates of the decisions it covers: the same ledger gives the same report, byte for byte.
 """
 
 from __future__ import annotations
@@ -30,17 +30,18 @@ MAX_METRICS: Final = 64
 """How many metrics an effectiveness report has, those of the most decisions first."""
 
 _NOTES: Final = (
-    "Outcomes are what callers reported: nobody checked them, and decisions without an outcome are not counted.",
-    "A blocked or held action has no outcome of its own: what would have come of it is not known.",
-    "Partial counts as no success; pending and review count neither way until a result is reported.",
-    "Outcomes are taken as independent of one another, and those to come as like those that were.",
+    "Outcomes are as callers reported them, unchecked. Decisions without an outcome are not counted.",
+    "A blocked or held action has no outcome of its own: how it would have ended is unknown.",
+    "A partial outcome counts as no success. Outcomes in pending or review count neither way until a result is "
+    "reported.",
+    "The formulas assume that outcomes are independent of one another, and that later outcomes resemble earlier ones.",
 )
-_EVERY_VERDICT: Final = "Decisions of every verdict are taken together; ask with verdict to tell them apart."
+_EVERY_VERDICT: Final = "The report mixes decisions of all verdicts. Set verdict to separate them."
 _TOO_SMALL: Final = (
-    "Versions with fewer terminal outcomes than min_sample have no part in policy_stability: a greater min_sample "
-    "looks at fewer of them."
+    "Versions with fewer terminal outcomes than min_sample are left out of policy_stability. A higher min_sample "
+    "covers fewer versions."
 )
-_TRUNCATED: Final = "Decisions with older outcomes were left out, as limit asked."
+_TRUNCATED: Final = "Decisions with older outcomes were left out because of limit."
 
 
 def confidence_report(coverage: Coverage, question: ConfidenceQuestion) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def confidence_report(coverage: Coverage, question: ConfidenceQuestion) -> dict[
         question: The question.
 
     Returns:
-        The report, with `confidence_hash` over the rest of it.
+        The report, with `confidence_hash` over its other fields.
     """
     counts = add(coverage.by_version.values())
     found = assess(

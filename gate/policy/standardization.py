@@ -1,26 +1,26 @@
-"""Two groups of cases on the same footing: the rates of success that they have among like cases.
+"""Compares two groups of cases on an equal basis: by their success rates among like cases.
 
     compared = compare({("true", "2"): (Share(18, 20), Share(70, 90)), ...})
-    compared.difference            # of the first group's rate less the other's, among like cases
+    compared.difference            # the first group's rate less the other's, among like cases
     compared.p_value
 
-Cases are like where they lie in one stratum. Each stratum weighs n1 * n0 / (n1 + n0), as N. Mantel and W. Haenszel have
-it ("Statistical aspects of the analysis of data from retrospective studies of disease", Journal of the National Cancer
-Institute 22, 1959): both groups are standardized directly to that one mix of cases, in which a stratum that only one of
-them has weighs nothing. Strata of one or two cases are no harm: the estimates are consistent in many small strata too.
+Cases are alike if they lie in one stratum. Each stratum weighs `n1 * n0 / (n1 + n0)` (Mantel and Haenszel, "Statistical
+aspects of the analysis of data from retrospective studies of disease", Journal of the National Cancer Institute 22,
+1959). So both groups are standardized to the same mix of cases, and a stratum that only one of them has weighs nothing.
+Small strata do no harm: the estimates are consistent in many strata of one or two cases.
 
-    difference  the Mantel-Haenszel risk difference, with the variance of T. Sato ("On the variance estimator for the
+    difference  the Mantel-Haenszel risk difference, with Sato's variance ("On the variance estimator for the
                 Mantel-Haenszel risk difference", Biometrics 45, 1989)
-    interval    B. Klingenberg's score interval ("A new and improved confidence interval for the Mantel-Haenszel risk
-                difference", Statistics in Medicine 33, 2014); Newcombe's where no stratum has both results
+    interval    Klingenberg's score interval ("A new and improved confidence interval for the Mantel-Haenszel risk
+                difference", Statistics in Medicine 33, 2014); Newcombe's if no stratum has both results
     p_value     the Cochran-Mantel-Haenszel test, without continuity correction; Fisher's exact test over all strata
-                where too few results could have been others for it, by the criterion of N. Mantel and J. L. Fleiss
-                ("Minimum expected cell size requirements for the Mantel-Haenszel one-degree-of-freedom chi-square
-                test", American Journal of Epidemiology 112, 1980)
-    groups      where cases came in groups, variances count `design_effect` times (J. N. K. Rao and A. J. Scott, "A
-                simple method for the analysis of clustered binary data", Biometrics 48, 1992)
+                if too few other results were possible, by the criterion of Mantel and Fleiss ("Minimum expected cell
+                size requirements for the Mantel-Haenszel one-degree-of-freedom chi-square test", American Journal of
+                Epidemiology 112, 1980)
+    groups      if cases came in groups, variances count `design_effect` times (Rao and Scott, "A simple method for
+                the analysis of clustered binary data", Biometrics 48, 1992)
 
-Pure and deterministic: whole numbers are added, and divided in the order of the strata's names.
+Everything is pure and deterministic: whole numbers are added, and divided in the order of the names of the strata.
 """
 
 from __future__ import annotations
@@ -35,13 +35,15 @@ from gate.policy.anomalies.statistics import LEAST_P, Share, chi_squared
 
 _Z: Final = NormalDist().inv_cdf(0.975)
 _DIGITS: Final = 6
-# So small a share of the likeliest number changes no p-value that is told.
+# Such a small share of the likeliest number changes no reported p-value.
 _NEGLIGIBLE: Final = 1e-45
 # Two numbers are equally likely if they differ by no more than the error of floats.
 _TIE: Final = 1 + 1e-9
 
 LEAST_EXPECTED: Final = 5.0
-"""How far the fewest and the most successes that are possible lie from those expected, where no exact test is made."""
+"""The distance of the fewest and the most possible successes from the expected ones, below which the exact test is
+used.
+"""
 
 
 class _Rates(NamedTuple):
@@ -65,12 +67,12 @@ class Comparison:
 
     Attributes:
         rate: The standardized rate of the first group, six decimals.
-        others: That of the other.
+        others: The standardized rate of the other group.
         difference: The first less the other.
-        p_value: How likely rates at least as different are where the groups do equally well among like cases.
-        strata: How many strata both groups have.
-        cases: How many cases of the first group lie in these.
-        other_cases: How many of the other's.
+        p_value: The probability of rates at least as different, if the groups do equally well among like cases.
+        strata: The number of strata that both groups have.
+        cases: The number of cases of the first group in these.
+        other_cases: The number of cases of the other group.
     """
 
     rate: float
@@ -132,7 +134,7 @@ class Groups(NamedTuple):
 
     @property
     def observed(self) -> float:
-        """How much the number that succeeded varies from group to group, by what its cases let expect."""
+        """How much the number of successes varies from group to group, compared with the expectation from its cases."""
         if self.groups == 1:
             return 0.0
         rate = self.succeeded / self.cases
@@ -141,18 +143,18 @@ class Groups(NamedTuple):
 
     @property
     def independent(self) -> float:
-        """How much it would where each case were a group of its own."""
+        """How much it would vary if each case were a group of its own."""
         return self.succeeded * (self.cases - self.succeeded) / (self.cases - 1) if self.groups > 1 else 0.0
 
 
 def design_effect(populations: Iterable[Groups]) -> float:
-    """How many times as much rates vary as those of independent cases, where cases come in groups that arrive together.
+    """The factor by which rates vary more than those of independent cases, if cases arrive in groups.
 
     Args:
-        populations: Of each population its groups. A population of one group tells nothing.
+        populations: The groups of each population. A population of one group says nothing.
 
     Returns:
-        At least 1, six decimals; exactly 1 where each case arrived alone.
+        At least 1, six decimals; exactly 1 if each case arrived alone.
     """
     of = list(populations)
     independent = math.fsum(each.independent for each in of)

@@ -1,12 +1,12 @@
-"""Versions of a policy beside each other: as they are, among like cases, and by what one of them alone lets through.
+"""Compares the versions of a policy: unadjusted, among like cases, and by the cases that only one of them lets through.
 
     compared = compare_versions(Cells({"1": {"a": Share(8, 10), "b": Share(1, 5)}, "2": {...}}), 1.0, min_sample=20)
     compared["2"].is_below            # whether version 2 does worse
 
-Only actions that were let through are compared, by their terminal outcomes: of the others it is not known what would
-have come of them. Versions meet different cases, so that a better one may well have the lower rate (Simpson's paradox);
-a version is therefore judged by its difference from all others among cases with like facts. A version that lets through
-what the others stop has no like cases there: these are judged apart, by what the others succeed in.
+Only let-through actions are compared, by their terminal outcomes: how the others would have ended is unknown. Versions
+meet different cases, so a better one may have the lower rate (Simpson's paradox). A version is therefore judged by its
+difference from all others among cases with like facts. If a version lets through cases that the others stop, it has no
+like cases there. Those cases are judged apart, against the success rate of the others.
 """
 
 from __future__ import annotations
@@ -19,42 +19,42 @@ from gate.policy.anomalies.statistics import Share, standard_distance
 from gate.policy.standardization import Comparison, Interval, compare, total
 
 CHANCE: Final = 0.01
-"""The chance, at most, that some version is said to do worse where all of them do equally well."""
+"""The greatest probability that some version is called worse if all of them do equally well."""
 
 LEAST_COMMON: Final = 0.5
-"""The least share of a version's cases that lies in strata which other versions have as well, where it is judged."""
+"""The least share of a version's cases in strata shared with other versions, for the version to be judged."""
 
 MOSTLY: Final = 0.8
-"""A version mostly lets through the cases of a stratum where it lets through at least this share of those it met; and
-the others mostly stop them where they stop at least as great a share.
+"""A version mostly lets through the cases of a stratum if it lets through at least this share of those it met. The
+others mostly stop them if they stop at least this share.
 """
 
 LEAST_MET: Final = 5
-"""How many cases of a stratum the others have to have met, to say that they mostly stop them."""
+"""The number of cases of a stratum that the others must have met for them to mostly stop it."""
 
 LEAST_LOSS: Final = 0.1
-"""By how much the rate of what a version alone lets through has to be the lower one: marginal cases do a little worse
-wherever the line is drawn.
+"""The least deficit in the rate of the cases that a version alone lets through. Marginal cases always do a little
+worse, wherever the line is drawn.
 """
 
 FAR: Final = 2.0
-"""How many standard errors rates in a kind of cases have to lie apart to be tested."""
+"""The distance of two rates in standard errors from which a kind of case is tested."""
 
 MOST_SENTENCES: Final = 10
-"""How many versions sentences speak of, at most."""
+"""The most versions that sentences describe."""
 
 _DIGITS: Final = 6
 
 Cells = Mapping[str, Mapping[str, Share]]
-"""By version and stratum, how many of how many."""
+"""By version and stratum, a part and its whole."""
 
 
 class Kind(NamedTuple):
-    """A kind of cases in which a version does worse than the others.
+    """A kind of case in which a version does worse than the others.
 
     Attributes:
-        stratum: The stratum, or what its cases have in common.
-        comparison: The version beside the others in it.
+        stratum: The stratum, or what its cases share.
+        comparison: The version compared with the others in it.
     """
 
     stratum: str
@@ -63,19 +63,19 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A version beside all others together.
+    """A version compared with all others together.
 
     Attributes:
-        raw: As they are.
-        standardized: Among like cases; None where no other version met a like one.
-        admitted: The cases that it mostly lets through and the others mostly stop, beside all that the others let
-            through; None where there are none.
+        raw: The unadjusted comparison.
+        standardized: The comparison among like cases; None if no other version met a like one.
+        admitted: The cases that it mostly lets through and the others mostly stop, compared with all that the others
+            let through; None without such cases.
         share: The share of the version's cases that have a like one among the others', six decimals.
-        is_enough: Whether the version has enough cases to be judged, and the others together.
-        raw_is_below: Whether the version does worse as they are.
+        is_enough: Whether the version, and the others together, have enough cases.
+        raw_is_below: Whether the version does worse in the unadjusted comparison.
         like_is_below: Whether it does worse among like cases.
-        admits_worse: Whether what it alone lets through does worse.
-        worst: The kind of cases in which it most certainly does worse, by a tenth or more; None where there is none.
+        admits_worse: Whether the cases that it alone lets through do worse.
+        worst: The kind of case in which it most certainly does worse, by a tenth or more; None if there is none.
     """
 
     raw: Comparison
@@ -89,7 +89,7 @@ class Compared:
     worst: Kind | None = None
 
     def described(self, describe: Callable[[str], str]) -> Compared:
-        """The same, its worst kind of cases described."""
+        """The same, with its worst kind of case described."""
         if self.worst is None:
             return self
         return replace(self, worst=self.worst._replace(stratum=describe(self.worst.stratum)))
@@ -101,13 +101,15 @@ class Compared:
 
     @property
     def is_like(self) -> bool:
-        """Whether enough of its cases have a like one among the others' to speak of it."""
+        """Whether enough of its cases have a like one among the others' to judge it."""
         return self.standardized is not None and self.share >= LEAST_COMMON
 
     @property
     def disagrees(self) -> bool:
-        """Whether raw rates and those among like cases say different things: that the version does worse, or, where one
-        of the two differences is clear of 0, in which direction it lies.
+        """Whether raw rates and those among like cases disagree.
+
+        They disagree on whether the version does worse. Or their differences point in different directions, and one of
+        them is clear of 0.
         """
         if self.standardized is None or not (self.is_like and self.is_enough):
             return False
@@ -123,13 +125,14 @@ def _is_clear(difference: Interval) -> bool:
 def compare_versions(
     cells: Cells, design_effect: float, *, min_sample: int, met: Cells | None = None
 ) -> dict[str, Compared]:
-    """Each version beside all others together; those without a case, or without another version's, are left out.
+    """Compares each version with all others together. Versions without a case, or without another version, are left
+    out.
 
     Args:
-        cells: How many let-through cases succeeded, of those with a terminal outcome.
-        design_effect: How many times as much their rates vary as those of independent cases.
-        min_sample: How many cases a version needs to be judged, and the others together.
-        met: How many cases were let through, of all that were decided. Where None, nothing is known of those stopped.
+        cells: The let-through cases that succeeded, of those with a terminal outcome.
+        design_effect: The factor by which their rates vary more than those of independent cases.
+        min_sample: The number of cases that a version needs, and that the others need together.
+        met: The let-through cases, of all that were decided. None if the stopped ones are unknown.
     """
     strata, decided = _totals(cells.values()), _totals((met or {}).values())
     whole = total(strata.values())
@@ -233,8 +236,10 @@ def _less(whole: Share, part: Share) -> Share:
 
 
 def sentences(compared: Mapping[str, Compared]) -> list[str]:
-    """What raw rates do not show: what versions alone let through, where the rates mislead, which versions with enough
-    cases are not judged, and which do worse in one kind of cases alone.
+    """Sentences about what raw rates do not show.
+
+    They describe what versions alone let through, misleading rates, versions with enough cases that are not judged, and
+    versions that do worse in one kind of case.
     """
     of_each = sorted(compared.items())
     misled = {version: of for version, of in of_each if of.disagrees and not of.admits_worse}
@@ -247,7 +252,7 @@ def sentences(compared: Mapping[str, Compared]) -> list[str]:
     said += [_misled(*item) for item in misled.items()] + [_unlike(*item) for item in unlike.items()]
     said += [_worse_in(version, of.worst) for version, of in of_each if of.worst is not None and not of.is_below]
     more = len(said) - MOST_SENTENCES
-    return [*said[:MOST_SENTENCES], *([f"The same holds for {more:,} more of the versions."] if more > 0 else [])]
+    return [*said[:MOST_SENTENCES], *([f"The same is true of {more:,} more of the versions."] if more > 0 else [])]
 
 
 def _difference(of: Compared) -> float:
@@ -256,9 +261,9 @@ def _difference(of: Compared) -> float:
 
 def _admits(version: str, of: Comparison) -> str:
     return (
-        f"Version {version} let through {of.cases:,} cases such as the other versions mostly stop: "
-        f"{round(of.rate * of.cases):,} of them succeeded ({of.rate:.1%}). Of the cases that the others let through, "
-        f"{of.others:.1%} did."
+        f"Version {version} let through {of.cases:,} cases of a kind that the other versions mostly stop: "
+        f"{round(of.rate * of.cases):,} of them succeeded ({of.rate:.1%}). Of the cases that the others let "
+        f"through, {of.others:.1%} succeeded."
     )
 
 
@@ -266,7 +271,7 @@ def _misled(version: str, of: Compared) -> str:
     like = of.standardized or of.raw
     rates = (
         f"Version {version} succeeded in {of.raw.rate:.1%} of its let-through cases and the other versions in "
-        f"{of.raw.others:.1%}; among like cases it succeeded in {like.rate:.1%} and they in {like.others:.1%}"
+        f"{of.raw.others:.1%}; among like cases, it succeeded in {like.rate:.1%} and they in {like.others:.1%}"
     )
     if of.is_below:
         hidden = "hide" if of.raw.difference.value >= 0 else "leave open"
@@ -279,7 +284,7 @@ def _misled(version: str, of: Compared) -> str:
 def _worse_in(version: str, kind: Kind) -> str:
     of = kind.comparison
     return (
-        f"Version {version} does worse in one kind of cases: with {kind.stratum}, it succeeded in {of.rate:.1%} of "
+        f"Version {version} does worse in one kind of case: with {kind.stratum}, it succeeded in {of.rate:.1%} of "
         f"{of.cases:,} cases and the others in {of.others:.1%} of {of.other_cases:,}."
     )
 

@@ -26,7 +26,7 @@ class TestStyle:
         "sentence",
         [
             "The gate decides anew.",
-            "What is signed with another key permits nothing.",
+            "What the key signs is trusted.",
             "Besides, the store keeps it.",
             "The version in force decides.",
             "The operator mends the file.",

@@ -61,89 +61,91 @@ NORMAL = 1.959963984540054
 ONE_SIDED = 1.6448536269514722
 
 NOTES = (
-    "Nothing here is a model's prediction: every anomaly follows from counts by the formulas in "
-    "docs/anomaly-formulas.md.",
-    "An anomaly says that something is not as before, or not as the protocol asks, and not why: windows and versions "
-    "met different cases.",
-    "Outcomes are what callers reported, and are compared at equal age: those of the latest weeks are few, and "
+    "Nothing here is a model's prediction: every anomaly follows from counts, by the formulas in "
+    "docs/reference/formulas/anomalies.md.",
+    "An anomaly says that something changed or that a rule of the protocol was broken, but not why: windows and "
+    "versions cover different cases.",
+    "Outcomes are as callers reported them, and are compared at equal age. The latest weeks have few of them, and "
     "failures often come last.",
-    "What lasts from the first week on does not stand out; nor does what changes less than a small effect in half a "
-    "year.",
-    "Overdue is counted to the date of the chain's last entry, not to the clock: a scope in which nothing happens "
-    "grows no older.",
+    "The report cannot show an effect that has lasted since the first week, or a change smaller than a small "
+    "effect in half a year.",
+    "Outcomes and receipts are overdue by the date of the chain's last entry, not by the clock: in a scope without "
+    "new entries, nothing becomes overdue.",
 )
-TOO_FEW = "There are too few decisions to compare anything with."
+TOO_FEW = "There are too few decisions to compare."
 THIN = (
-    "Some weeks have fewer than min_sample decisions, and are compared only together with the weeks beside them; "
-    "decisions that arrive in one minute count as far as they differ."
+    "Some weeks have fewer than min_sample decisions, and are compared only together with neighboring weeks. "
+    "Decisions that arrive in one minute count only as far as they differ."
 )
 UNTIMED = (
-    "Nearly all decisions are dated to a whole day, hour or quarter of an hour: their minute is not known, and each "
+    "Nearly all decisions are dated to a whole day, hour, or quarter of an hour. Their minute is unknown, so each "
     "counts as if it came alone."
 )
 FAR_AWAY = (
-    "{:,} of {:,} decisions lie more than 104 weeks from the others, as that of {}: they stand in no week that is "
-    "compared. Where such a date stands for none, leave it out."
+    "{:,} of {:,} decisions lie more than 104 weeks from the others, such as that of {}. They are in no week that "
+    "is compared. If such a date means that there is none, leave it out."
 )
-TAKEN = "What is usual for facts and metrics was learned from one of {} decisions."
-EARLIER_LEFT_OUT = "Earlier decisions were left out, as limit asked."
-UNMEASURED = "No outcome of these weeks measured {}, the metric that value names: no effect has a value."
-MORE = "More were found than are listed: ask with a greater max_items."
-FIRST_OF_THEM = "Read the first of the decisions, with its receipts, outcomes and proof."
+TAKEN = "The usual values of facts and metrics were learned from one in {} decisions."
+EARLIER_LEFT_OUT = "Earlier decisions were left out because of limit."
+UNMEASURED = "No outcome of these weeks has the metric {} that the parameter value selects, so no effect has a value."
+MORE = "More anomalies were found than are listed: raise max_items."
+FIRST_OF_THEM = "Read the first of these decisions, with its receipts, outcomes, and proof."
 READ_THEM = "Read the decisions of that time."
 
 BREAKS = {
     "executed_without_yes": (
         "Executed or queued without a yes",
-        "Stop the caller that executes: it does not wait for a yes. Its receipts name the executor.",
+        "Stop the caller that executes these actions: it does not wait for a yes. Its receipts name the executor.",
     ),
     "executed_though_refused": (
         "Executed or queued although the owner had refused",
-        "Stop the caller that executes: it acts against the owner's answer. Compare its receipts with the resolution.",
+        "Stop the caller that executes these actions: it ignores the owner's answer. Compare its receipts with the "
+        "resolution.",
     ),
     "executed_though_expired": (
         "Executed or queued after the review had expired without an answer",
-        "Stop the caller that executes: a review that expired opens nothing. Ask the owner whether the time limit is "
-        "too short.",
+        "Stop the caller that executes these actions: an expired review grants nothing. Ask the owner whether the "
+        "time limit is too short.",
     ),
     "executed_before_grant": (
         "Executed or queued before the owner granted it",
-        "Let the caller wait for the grant: a later one does not open what was done before. Its receipts name the "
-        "executor.",
+        "Make the caller wait for the grant: it does not cover actions that were executed earlier. The receipts "
+        "name the executor.",
     ),
     "executed_after_grant_ended": (
         "Executed or queued after the owner's grant had ended",
-        "Let the caller look at expires_at before it acts, and ask anew once the grant has ended. Compare executed_at "
-        "of its receipts with it.",
+        "Make the caller check expires_at before it acts, and ask again once the grant has ended. Compare "
+        "expires_at with executed_at of the receipts.",
     ),
     "duplicate_execution": (
         "Executed more than once without being reverted",
-        "Compare the receipts' execution_id and external_ref: were two transactions made, or was one told twice?",
+        "Compare execution_id and external_ref of the receipts: are there two transactions, or was one reported twice?",
     ),
     "binding_mismatch": (
-        "A receipt names another target than was decided",
-        "Compare action_binding of the record with that of the receipt: what was executed was not what was asked.",
+        "A receipt states another target than the decision",
+        "Compare action_binding of the record with that of the receipt: the executed action is not the one that "
+        "was requested.",
     ),
     "action_mismatch": (
-        "Another action was executed or queued than was decided",
-        "Compare action_taken of the receipt with the decision's action: was another action carried out, or is one "
-        "action called by two names?",
+        "An action other than the decided one was executed or queued",
+        "Compare action_taken of the receipt with the decision's action: was another action carried out, or does "
+        "one action have two names?",
     ),
     "state_mismatch": (
-        "State hashes contradict what a receipt says",
+        "State hashes contradict the receipt's status",
         "Compare state_before_hash and state_after_hash with the target itself.",
     ),
     "approved_without_receipt": (
-        "Approved more than a day ago, and no execution receipt",
-        "Ask the caller whether the action was taken: what is reported late is still evidence.",
+        "Approved more than a day ago, without an execution receipt",
+        "Ask the caller whether the action was executed. A late report is still evidence.",
     ),
     "outcome_overdue": (
-        "Executed more than 30 days ago, and no terminal outcome",
-        "Find what reports outcomes: effectiveness counts only what it tells.",
+        "Executed more than 30 days ago, without a terminal outcome",
+        "Find the system that should report outcomes: effectiveness counts only reported outcomes.",
     ),
     "outcome_reversed": (
-        "Succeeded at first, and taken back later",
-        "Look at what they have in common: a success that does not last is found out late.",
+        "Succeeded at first, and failed or was reverted later",
+        "Find what these decisions have in common: such failures show up late.",
     ),
 }
 
@@ -1259,7 +1261,7 @@ class Recount:
         value = ENDED[leader.value] if leader.of == "outcome" else leader.value
         (a, n), (b, m) = leader.within, leader.before
         since = f" with version {', '.join(versions)}" if versions else ""
-        since += ", compared with half a year before" if leader.window.slow else ""
+        since += ", compared with half a year earlier" if leader.window.slow else ""
         reasons += (["policy_version_changed"] if versions else []) + (["slow"] if leader.window.slow else [])
         return Found(
             kind,
@@ -1299,11 +1301,11 @@ class Recount:
             and (days >= ALL_AGES or case.age < days)
         ]
         steps: list[tuple[str, str | None]] = [
-            ("Compare versions, rules and weeks of the decisions.", about(self.policy_id, "effectiveness")),
+            ("Compare the versions, rules, and weeks of the decisions.", about(self.policy_id, "effectiveness")),
             (READ_THEM, search(self.policy_id, *self.whole(window), verdict="yes")),
         ]
         if self.new_versions(window):
-            steps.append(("Replay them under the version before: which would not have been let through?", None))
+            steps.append(("Replay them under the previous version: which of them would it not have let through?", None))
         named = latest_of([case for case in shown if case.latest["outcome_status"] in rose])
         found = self.shifted("outcome_shift", group, max(scores), shown=shown, named=named, steps=steps, harm=harm)
         if is_costly and (found.lasting or self.new_versions(window)):
@@ -1320,7 +1322,8 @@ class Recount:
         verdicts = [of.value for of in rose if of.of == "verdict"]
         reasons = [of.value for of in rose if of.of == "reason"]
         steps: list[tuple[str, str | None]] = [
-            (f"Read what version {version} changed, and whether that was meant.", None) for version in versions
+            (f"Read what version {version} changed, and check whether this effect was intended.", None)
+            for version in versions
         ] or [(self.without_version(window), None)]
         chosen = {"verdict": verdicts[0]} if verdicts else {"reason_code": reasons[0]} if reasons else {}
         steps.append((READ_THEM, search(self.policy_id, *self.whole(window), **chosen)))
@@ -1345,11 +1348,11 @@ class Recount:
         gains = [(part(sides[1], of) - part(sides[0], of), of) for of in sorted({*sides[0], *sides[1]})]
         gain, version = max(gains, key=lambda of: of[0])
         if gain <= 0:
-            return "No version changed with it: look at the facts that callers send, and at fact_drift."
+            return "No version changed at the same time: check the facts that callers send, and fact_drift."
         before, within = (side.count(version) / len(side) for side in sides)
         return (
-            f"No version gained half of the decisions; version {version} gained most, from {before:.1%} to "
-            f"{within:.1%} of them. Look at what it changed, at the facts that callers send, and at fact_drift."
+            f"No version gained half of the decisions. Version {version} gained most, from {before:.1%} to "
+            f"{within:.1%} of them. Check what it changed, the facts that callers send, and fact_drift."
         )
 
     # Drift.
@@ -1426,7 +1429,7 @@ class Recount:
 
     def drift(self, group: Sequence[Moved]) -> Found:
         first, last = self.ends(group[0].window)
-        when = "half a year" if group[0].window.slow else "the weeks"
+        when = "half a year earlier" if group[0].window.slow else "of the weeks before"
         named = ", ".join(of.value for of in group[:3]) + (f" and {len(group) - 3} more" if len(group) > 3 else "")
         facts = [
             {
@@ -1452,13 +1455,17 @@ class Recount:
             None,
             max(of.score(INDEX) for of in group),
             [f"fact_drifted:{of.value}" for of in group] + (["slow"] if group[0].window.slow else []),
-            f"The facts of decisions differ from those of {when} before: {named}.",
+            f"The facts of decisions differ from those {when}: {named}.",
             first,
             last,
             [case for case in self.seen if self.week(case) in group[0].window.within],
             {"facts": facts},
             [
-                ("See which bins grew: a caller that sends something else, or other customers?", None),
+                (
+                    "See which values became more frequent: does a caller send something else, or are there other "
+                    "customers?",
+                    None,
+                ),
                 (READ_THEM, search(self.policy_id, *self.whole(group[0].window))),
             ],
             **self.costed(group[0], self.moved_bins(group[0])),
@@ -1580,7 +1587,7 @@ class Recount:
                 "required_p": float(f"{0.001 / compared:.6g}"),
             },
             [
-                ("See who asked, and for what: actor, subject and target of the decisions.", None),
+                ("See who asked, and for what: the actor, subject, and target of the decisions.", None),
                 (READ_THEM, search(self.policy_id, stamp(first), stamp(last))),
             ],
             cases=abs(len(shown) - expected),
@@ -1648,7 +1655,7 @@ class Recount:
             name,
             strength if wilson(len(far), len(all_values))[0] >= 0.1 else min(0.79, strength),
             ["metric_far_from_usual"],
-            f"Values of the metric {name} far from what is usual: {len(far):,} of {len(all_values):,}.",
+            f"Unusual values of the metric {name}: {len(far):,} of {len(all_values):,}.",
             when[0],
             when[-1],
             [case for case, *_ in far],
@@ -1663,7 +1670,7 @@ class Recount:
                     for _, value, z, middle in self.farthest(far)
                 ],
             },
-            [("Check the number with its source: a wrong unit, a wrong sign, or a case of its own?", None)],
+            [("Check the number at its source: is it a wrong unit, a wrong sign, or a special case?", None)],
             cases=len(far),
             named=[str(case.record["decision_id"]) for case, *_ in self.farthest(far)],
         )
@@ -1989,16 +1996,16 @@ class Recount:
             max(min(of.score(EFFECT if of.has else DELTA), 0.79 if top.mixed else 1) for of in group),
             reasons,
             f"{self.level_called(top, versions)}"
-            f"{'; its cases are others, by ' + ', '.join(top.mixed[:3]) if top.mixed else ''}"
-            f"{', compared with half a year before' if window.slow else ''}.",
+            f"{'; its cases differ in ' + ', '.join(top.mixed[:3]) if top.mixed else ''}"
+            f"{', compared with half a year earlier' if window.slow else ''}.",
             first,
             last,
             shown,
             {**numbers, **({"new_versions": versions} if versions else {})},
             [
-                *([(f"Compare like cases: those of version {version} are others.", None)] if top.mixed else []),
-                ("See what is measured now and was not before: another source, another unit, or other cases?", None),
-                ("Compare the metric's medians by version and week.", about(self.policy_id, "effectiveness")),
+                *([(f"Compare like cases: version {version} decided different ones.", None)] if top.mixed else []),
+                ("Find what is measured now and was not before: another source, another unit, or other cases?", None),
+                ("Compare the medians of the metric by version and week.", about(self.policy_id, "effectiveness")),
                 (READ_THEM, search(self.policy_id, *self.whole(window), **chosen)),
             ],
             **cost,
@@ -2125,10 +2132,10 @@ class Recount:
             if what in ("above", "below"):
                 beside = f"{is_:.1%} of its values lie {what} {then['median']:,.6g}, {was:.1%} of theirs"
             if what == "order":
-                beside = f"more of its values lie {more} theirs than the other way"
+                beside = f"more of its values lie {more} theirs than the reverse"
             return (
-                f"The metric {name} is {'greater' if rose else 'less'} with version {of.version} than with others in "
-                f"the same weeks: {beside}"
+                f"The metric {name} is {'higher' if rose else 'lower'} with version {of.version} than with others "
+                f"in the same weeks: {beside}"
             )
         if of.has:
             where = "above" if of.value[1] == "tail_above" else "of at most"
@@ -2159,7 +2166,7 @@ class Recount:
         if what in ("above", "below"):
             how = f"the share of values {what} {then['median']:,.6g} went from {was:.1%} to {is_:.1%}"
         elif what == "order":
-            how = f"more of its values lie {more} those of before than the other way"
+            how = f"more of its values lie {more} the earlier ones than the reverse"
         else:
             how = f"its {what} went from {was:,.6g} to {is_:,.6g}"
         return f"{moved}{since}: {how}, {stayed}"

@@ -20,18 +20,20 @@ VALUES = [Fraction(number, 20) for number in range(1, 20)]
 HALF = Fraction(1, 40)
 
 NOTES = (
-    "The rates of others are rounded to 0.05, those near the ends are told as 0.05 and 0.95, and numbers are rounded "
-    "down to steps of 1, 2 and 5: a difference of less than 0.05 says nothing.",
-    "The cohort is of the policy's id: others may decide by other rules under it, and meet other cases. A difference "
-    "need not be the policy's doing.",
-    "Decisions are those made in one month, by their latest outcome reported before the freeze; what was reported "
-    "later is in no benchmark.",
-    "Outcomes are what callers reported: nobody checked them. Where terminal_coverage differs, success_rate speaks of "
-    "other parts of the decisions.",
-    "Only scopes that opted in take part, and of these only those with enough outcomes: others need not be like them.",
+    "The rates of others are rounded to 0.05, and are shown as at least 0.05 and at most 0.95. Their numbers are "
+    "rounded down to steps of 1, 2, and 5. A difference of less than 0.05 means nothing.",
+    "The cohort shares the policy's id, but others may use other rules under it and meet other cases. The policy "
+    "need not be the cause of a difference.",
+    "Decisions are those of one month, each by its latest outcome reported before the freeze. Outcomes reported "
+    "later are in no benchmark.",
+    "Outcomes are as callers reported them, unchecked. Where terminal_coverage differs, success_rate covers a "
+    "different part of the decisions.",
+    "Only scopes that opted in and have enough outcomes take part. Other scopes may differ from them.",
 )
-NARROWED = "Your metrics are of the decisions that were asked for; those of others are of all of theirs."
-LEFT_OUT = "Earlier decisions of your own were left out, as limit asked."
+NARROWED = (
+    "Your metrics cover only the decisions that you asked for; the metrics of others cover all of their decisions."
+)
+LEFT_OUT = "Earlier decisions of your own were left out because of limit."
 
 
 def steps() -> Iterator[int]:
@@ -285,7 +287,7 @@ def _across(
         across["reason"] = "not_frozen"
         across["explanation"] = (
             "No cohorts have been frozen yet, so there is nothing to compare with. The service freezes them when a "
-            "month has begun; ask again then."
+            "month begins; ask again then."
         )
         return across
     _, member, others = freeze
@@ -293,22 +295,23 @@ def _across(
     if not member:
         across["reason"] = "not_opted_in"
         across["explanation"] = (
-            f"Your scope did not take part in benchmarks when {month} began, and sees only its own metrics. The "
-            f"operator can opt it in; it then takes part from the next month on."
+            f"Your scope did not take part in benchmarks when {month} began, so the report shows only your own "
+            "metrics. The operator can opt your scope in; it then takes part from the next month on."
         )
     elif scopes < min_scopes:
         across["reason"] = "too_few_scopes"
         across["explanation"] = (
-            f"Of the other scopes that took part when {month} began, fewer than {min_scopes} have enough outcomes "
-            f"under this policy; their number is rounded down to a step before it is compared. It takes more scopes "
-            f"that opt in and report outcomes{'' if min_scopes == 5 else ', or a lower min_cohort_scopes'}."
+            f"Fewer than {min_scopes} of the other scopes that took part when {month} began have enough outcomes "
+            "under this policy. Their number is rounded down to a step before it is compared. A comparison needs "
+            "more scopes that opt in and report "
+            f"outcomes{'' if min_scopes == 5 else ', or a lower min_cohort_scopes'}."
         )
     elif decisions < min_decisions:
         across["reason"] = "too_few_decisions"
         across["explanation"] = (
-            f"The other scopes that took part when {month} began made fewer than {min_decisions} decisions under this "
-            f"policy; their number is rounded down to a step before it is compared. It takes more decisions"
-            f"{'' if min_decisions == 50 else ', or a lower min_cohort_decisions'}."
+            f"The other scopes that took part when {month} began made fewer than {min_decisions} decisions under "
+            "this policy. Their number is rounded down to a step before it is compared. A comparison needs more "
+            f"decisions{'' if min_decisions == 50 else ', or a lower min_cohort_decisions'}."
         )
     else:
         names = ("success_rate", "approval_rate", "terminal_coverage")

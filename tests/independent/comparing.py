@@ -25,16 +25,16 @@ FEW_VALUES = 20
 MOST_SENTENCES = 10
 LEAST_P = 1e-40
 MISSING = object()
-NOT_TOLD_APART = "Versions are compared as they are: no fact that is looked at tells their let-through decisions apart."
+NOT_TOLD_APART = "Versions are compared without adjustment: no examined fact separates their let-through decisions."
 NOT_BY = (
-    "Versions are compared by {}, not by {}: by more facts, too few let-through cases would have a like one of another "
-    "version. What the facts left out do to the rates is not removed."
+    "Versions are compared by {}, not by {}: with more facts, too few let-through cases would have a like one of "
+    "another version. The effect of the facts left out is not removed from the rates."
 )
-WEAKER = "Versions are not compared by {}: these have less to do with the outcome than the facts chosen."
-IDS = "Versions are not compared by {}: by an id or a date, cases of different versions are hardly ever alike."
+WEAKER = "Versions are not compared by {}: the chosen facts have more to do with the outcome."
+IDS = "Versions are not compared by {}: cases of different versions hardly ever share an id or a date."
 PARTING = (
-    "By {} alone, fewer than half of the let-through cases have a like one of another version. A fact that does not "
-    "matter for the outcome can be left out of the map."
+    "By {} alone, fewer than half of the let-through cases have a like one of another version. If a fact does not "
+    "matter for the outcome, leave it out of the map."
 )
 POOLED = "The rarer texts of {} count as alike."
 
@@ -451,7 +451,7 @@ def worse_in(version: str, stratum: Sequence[Any], of: Json, facts: Mapping[str,
     """The sentence about a kind of cases."""
     names = [f"{name} {in_words(at, fact.cuts)}" for (name, fact), at in zip(facts.items(), stratum, strict=True)]
     return (
-        f"Version {version} does worse in one kind of cases: with {in_a_row(names)}, it succeeded in "
+        f"Version {version} does worse in one kind of case: with {in_a_row(names)}, it succeeded in "
         f"{of['success_rate']:.1%} of {of['cases']:,} cases and the others in {of['others']:.1%} of "
         f"{of['other_cases']:,}."
     )
@@ -580,10 +580,12 @@ def sentences_of(found: Mapping[str, Json], worst: Mapping[str, str]) -> list[st
     if len(misled) == len(found) == 2:
         misled = sorted(misled, key=lambda version: found[version]["standardized"]["difference"]["value"])[:1]
     said = [
-        f"Version {version} let through {of['admitted']['cases']:,} cases such as the other versions mostly stop: "
-        f"{round(of['admitted']['success_rate'] * of['admitted']['cases']):,} of them succeeded "
-        f"({of['admitted']['success_rate']:.1%}). Of the cases that the others let through, "
-        f"{of['admitted']['others']:.1%} did."
+        (
+            f"Version {version} let through {of['admitted']['cases']:,} cases of a kind that the other versions mostly "
+            f"stop: {round(of['admitted']['success_rate'] * of['admitted']['cases']):,} of them succeeded "
+            f"({of['admitted']['success_rate']:.1%}). Of the cases that the others let through, "
+            f"{of['admitted']['others']:.1%} succeeded."
+        )
         for version, of in sorted(found.items())
         if of["admits_worse"]
     ]
@@ -595,9 +597,9 @@ def sentences_of(found: Mapping[str, Json], worst: Mapping[str, str]) -> list[st
         elif like["difference"]["value"] < 0:
             end = "the difference among like cases may be chance"
         said.append(
-            f"Version {version} succeeded in {raw['success_rate']:.1%} of its let-through cases and the other versions "
-            f"in {raw['others']:.1%}; among like cases it succeeded in {like['success_rate']:.1%} and they in "
-            f"{like['others']:.1%}: {end}."
+            f"Version {version} succeeded in {raw['success_rate']:.1%} of its let-through cases and the other "
+            f"versions in {raw['others']:.1%}; among like cases, it succeeded in {like['success_rate']:.1%} and "
+            f"they in {like['others']:.1%}: {end}."
         )
     said += [
         f"Version {version} is not judged: {of['share']:.0%} of its let-through cases have a like one among those of "
@@ -607,4 +609,4 @@ def sentences_of(found: Mapping[str, Json], worst: Mapping[str, str]) -> list[st
     ]
     said += [worst[version] for version in sorted(worst) if not found[version]["below"]]
     more = len(said) - MOST_SENTENCES
-    return said[:MOST_SENTENCES] + ([f"The same holds for {more:,} more of the versions."] if more > 0 else [])
+    return said[:MOST_SENTENCES] + ([f"The same is true of {more:,} more of the versions."] if more > 0 else [])

@@ -40,46 +40,48 @@ MOST_SAMPLED = 100_000
 DISPOSITIONS = ("let_through", "granted", "blocked", "held", "refused", "expired", "not_executed")
 
 EFFECTIVENESS_NOTES = (
-    "Outcomes are what callers reported: nobody checked them. A decision counts by the latest one.",
-    "Partial counts half in effectiveness_score, and elsewhere as neither a success nor a failure; pending and review "
-    "count neither way until a result is reported.",
-    "What would have come of a blocked or held action is not known: success_rate says nothing of it, and bounds "
-    "hold whatever it is.",
-    "Which action was let through is what outcomes say in action_executed, and else the verdict.",
-    "Versions are compared by let-through actions among cases with like facts. Cases may still differ in what no fact "
-    "records; rules and weeks cover different cases.",
-    "Outcomes come after decisions, and failures often come late: the latest weeks can look better, and less covered, "
-    "than they will.",
-    "Outcomes are taken to be independent of one another, except those of decisions made in one minute, and later ones "
-    "to be like earlier ones.",
+    "Outcomes are as callers reported them, unchecked. Each decision counts by its latest outcome.",
+    "A partial outcome counts half in effectiveness_score, and elsewhere as neither a success nor a failure. "
+    "Outcomes in pending or review count neither way until a result is reported.",
+    "How a blocked or held action would have ended is unknown: success_rate leaves it out, and bounds allow for "
+    "every possible result.",
+    "An action counts as let through according to action_executed of its outcome, or to the verdict if the outcome "
+    "does not say.",
+    "Versions are compared by let-through actions among cases with like facts. Cases may still differ in ways that "
+    "no fact records. Rules and weeks cover different cases.",
+    "Outcomes arrive after decisions, and failures often arrive late: the latest weeks can look better now, and "
+    "less covered, than they will later.",
+    "The report assumes that outcomes are independent of one another, except those of decisions made in one "
+    "minute, and that later outcomes resemble earlier ones.",
 )
 GRANTS = (
-    "A review that its owner granted counts as let through where a receipt says executed, or its latest outcome is "
+    "A review that its owner granted counts as let through if a receipt says executed, or if its latest outcome is "
     "terminal and does not say that nothing was executed."
 )
 NOT_COMPARED = (
-    "Versions with fewer let-through terminal outcomes than min_sample are not judged: a greater min_sample judges "
-    "fewer of them."
+    "Versions with fewer let-through terminal outcomes than min_sample are not judged. A higher min_sample judges "
+    "fewer versions."
 )
-NO_FACTS = "Versions are not compared: fewer than two of them have let-through decisions whose facts are known."
-SOME_FACTS = "Versions are compared without let-through decisions whose facts are not known."
-COMPARED_OF = "Versions are compared by one of {} let-through decisions."
-METRICS_OF = "Metrics by version and by week are of one of {} decisions."
-MORE_THAN_LISTED = "More versions, rules, weeks or metrics were counted than are listed."
-EARLIER_LEFT_OUT = "Earlier decisions were left out, as limit asked."
+NO_FACTS = "Versions are not compared: fewer than two of them have let-through decisions with known facts."
+SOME_FACTS = "The comparison of versions leaves out let-through decisions whose facts are unknown."
+COMPARED_OF = "Versions are compared by one in {} let-through decisions."
+METRICS_OF = "Metrics by version and by week cover one in {} decisions."
+MORE_THAN_LISTED = "The report counted more versions, rules, weeks, or metrics than it lists."
+EARLIER_LEFT_OUT = "Earlier decisions were left out because of limit."
 
 CONFIDENCE_NOTES = (
-    "Outcomes are what callers reported: nobody checked them, and decisions without an outcome are not counted.",
-    "A blocked or held action has no outcome of its own: what would have come of it is not known.",
-    "Partial counts as no success; pending and review count neither way until a result is reported.",
-    "Outcomes are taken as independent of one another, and those to come as like those that were.",
+    "Outcomes are as callers reported them, unchecked. Decisions without an outcome are not counted.",
+    "A blocked or held action has no outcome of its own: how it would have ended is unknown.",
+    "A partial outcome counts as no success. Outcomes in pending or review count neither way until a result is "
+    "reported.",
+    "The formulas assume that outcomes are independent of one another, and that later outcomes resemble earlier ones.",
 )
-VERDICTS_TOGETHER = "Decisions of every verdict are taken together; ask with verdict to tell them apart."
+VERDICTS_TOGETHER = "The report mixes decisions of all verdicts. Set verdict to separate them."
 NO_PART_IN_STABILITY = (
-    "Versions with fewer terminal outcomes than min_sample have no part in policy_stability: a greater min_sample "
-    "looks at fewer of them."
+    "Versions with fewer terminal outcomes than min_sample are left out of policy_stability. A higher min_sample "
+    "covers fewer versions."
 )
-OLDER_LEFT_OUT = "Decisions with older outcomes were left out, as limit asked."
+OLDER_LEFT_OUT = "Decisions with older outcomes were left out because of limit."
 
 
 def hash_of(value: Json) -> str:

@@ -132,7 +132,7 @@ def test_rates_of_fewer_than_twenty_cases_are_grey_and_a_note_says_so() -> None:
     drawn = charted(pl.DataFrame([row(number, name=str(number)) for number in (19, 20)]))
     assert [each["colour"] for each in drawn_rows(drawn)] == [FEW, FIGURE]
     for grey in (chart, drawn):
-        assert "Grey: fewer than 20 cases." in notes(grey)
+        assert "Gray: fewer than 20 cases." in notes(grey)
     assert "Grey" not in notes(charted(pl.DataFrame([row(20, name="1")])))
 
 

@@ -191,7 +191,8 @@ def check_python(python: str, wheel: Path, sdist: Path | None) -> list[Row]:
 
         def check(archive: Path, extras: str, use: Callable[[Installation], None], did: str) -> Installation:
             installed = f"{'wheel' if archive.suffix == '.whl' else 'sdist'}{extras}"
-            sys.stderr.write(f"Python {version}: {installed}\n")
+            sys.stderr.write(f"Python {version}: {installed}: ")
+            sys.stderr.flush()
             begun = time.monotonic()
             installation = _installation(folder / installed)
             try:
@@ -201,6 +202,7 @@ def check_python(python: str, wheel: Path, sdist: Path | None) -> list[Row]:
             except (Unfit, OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
                 failure = str(error) or repr(error)
             rows.append(Row(version, installed, did, time.monotonic() - begun, failure))
+            sys.stderr.write("FAILED\n" if failure else "ok\n")
             return installation
 
         def use_service(full: Installation) -> None:

@@ -23,20 +23,20 @@ ARCHIVES: Final = sorted(FOLDER.glob("*/*.tar.gz"))
 ON_SQLITE: Final = [archive for archive in ARCHIVES if archive.name.startswith("sqlite")]
 
 JUDGED_ANEW: Final = {
-    "decision_confidence_version": {"confidence_hash"},
+    "decision_confidence_version": {"notes", "confidence_hash"},
     "policy_effectiveness_version": {"versions_below_others", "below_others", "recommendation", "notes"}
     | {"effectiveness_hash"},
     "policy_anomalies_version": {"anomaly_count", "severities", "anomalies", "parameters", "recommendation", "notes"}
     | {"anomaly_hash"},
     "policy_alerts_version": {"alert_count", "alerts", "alerts_hash", "notes"},
-    "policy_benchmarks_version": {"benchmark_hash"},
+    "policy_benchmarks_version": {"explanation", "notes", "benchmark_hash"},
     "decision_counterfactual_slice_version": {"counterfactual_hash", "notes"},
     # The result of a verification.
     "integrity_valid": {"message"},
 }
-"""The members of reports that a later release may have otherwise, by the member that names the report. A report has
-more members than it had, so that its hash is another one; versions are compared and anomalies judged by better
-formulas; and notes say so. What was counted stays.
+"""The fields of reports that may differ in a later release, by the field that identifies the report. Reports gained
+fields, so their hashes differ. Better formulas compare versions and judge anomalies, and the sentences that people read
+are worded differently. The counts must stay the same.
 """
 
 

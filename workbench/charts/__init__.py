@@ -1,24 +1,24 @@
-"""The charts of reports and of the dashboard, loaded by what draws them alone.
+"""The charts of reports and of the dashboard. Only code that draws loads them.
 
-Altair takes longer to load than everything else here together, and exporting, serving and computing plot nothing.
+Altair takes longer to load than all other modules together, and exports, the service, and reports need no charts.
 
-    drawing            what every chart is made with: its texts, its rows, its title
-    colours            one colour for each meaning, and its values on a page
+    drawing            the parts of every chart: its texts, rows, and title
+    colours            one color for each meaning, and its values on a page
     svg                a chart as part of a page
-    inline             the steps to it: the width, and what of a drawn SVG is kept
+    inline             the steps to it: the width, and the parts of a drawn SVG that are kept
     rates              success rates with their intervals
     effectiveness      a policy week by week
-    confidence         versions beside the score
-    anomalies          a report over time, and one anomaly beside its surroundings
+    confidence         versions compared with the score
+    anomalies          a report over time, and one anomaly with its context
     benchmarks         a policy on the percentiles of others
-    counterfactuals    verdicts as they were and as they would be, and what would change week by week
-    weekly             verdicts week by week, and how long first outcomes take
-    counts             how many decisions each reason and each rule stands behind
-    metrics            what callers measured, by version
-    sparkline          a line the size of a word, without Altair
+    counterfactuals    original and new verdicts, and changes week by week
+    weekly             verdicts week by week, and the time until first outcomes
+    counts             the decisions of each reason and each rule
+    metrics            measured values, by version
+    sparkline          a line as small as a word, without Altair
 
-Every title is a sentence of `workbench.engines.findings`. Each channel is given as its class, `x=alt.X("low:Q")`: of a
-plain string Altair hashes all of its schemas to find the class, which takes longer than all else about a chart.
+Every title is a sentence of `workbench.engines.findings`. Each channel is given as its class, `x=alt.X("low:Q")`. For a
+plain string, Altair hashes all of its schemas to find the class, which takes longer than the rest of the chart.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All anomalies of a report over time, and one of them beside what it stands out from."""
+"""All anomalies of a report over time, and one of them with its context."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def overview(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, link: L
     shown, left_out = most(shown, pl.col("score"))
     base = rows(shown).encode(
         y=alt.Y("name:N", sort=None, axis=names_axis(None)),
-        x=alt.X("from:T", title="From when to when (UTC)", axis=months(pl.concat([shown["from"], shown["until"]]))),
+        x=alt.X("from:T", title="Time span (UTC)", axis=months(pl.concat([shown["from"], shown["until"]]))),
         tooltip=tooltip("severity", "score", "kind", "from", "to", "decisions", "summary"),
     )
     scale = alt.Scale(domain=list(_SEVERITIES), range=[colours.OF[severity] for severity in _SEVERITIES])
     bars = base.mark_bar(height=10).encode(
         x2=alt.X2("until:T"),
-        # Clear of the scores, which stand beside the bars.
+        # Clear of the scores next to the bars.
         color=alt.Color("severity:N", legend=alt.Legend(title="Severity", offset=48), scale=scale, sort=None),
     )
     scores = base.mark_text(align="left", dx=6, fontSize=11).encode(
@@ -111,7 +111,7 @@ def shift(anomaly: AnomalyDocument, beside: pl.DataFrame, notes: Sequence[str], 
         shape=alt.Shape("label:N", legend=of_what, scale=shapes),
         color=alt.condition("datum.few", alt.value(colours.FEW), colour),
     )
-    grey = [f"Grey: fewer than {FEW} {'cases' if ended else 'decisions'}."] if shown["few"].any() else []
+    grey = [f"Gray: fewer than {FEW} {'cases' if ended else 'decisions'}."] if shown["few"].any() else []
     return _titled([_shade(anomaly), lines, linked(points, link)], anomaly, [*notes, *grey], shaded=True)
 
 
@@ -134,7 +134,7 @@ def level(anomaly: AnomalyDocument, beside: pl.DataFrame, notes: Sequence[str], 
         color=alt.condition("datum.few", alt.value(colours.FEW), alt.value(colours.FIGURE)),
     )
     told = ["Line: the median. Band: the middle half of the values."]
-    told += [f"Grey: fewer than {FEW} values."] if shown["few"].any() else []
+    told += [f"Gray: fewer than {FEW} values."] if shown["few"].any() else []
     version = anomaly["numbers"]["levels"][0]["version"]
     told += [f"Only version {cut(version)}."] if version is not None else []
     return _titled([_shade(anomaly), half, line, linked(points, link)], anomaly, [*notes, *told], shaded=True)

@@ -33,8 +33,9 @@ def on_percentiles(
     else:
         outer = ", thin lines from the 10th to the 90th" if frame["p10"].is_not_null().all() else ""
         how.append(
-            f"Diamonds: yours. Grey bars: the 25th to 75th percentile of {across['scopes_at_least']:,} other scopes or "
-            f"more, ticks at the median{outer}; theirs are rounded to 5%."
+            "Diamonds: your values. Gray bars: the 25th to 75th percentile of at least "
+            f"{across['scopes_at_least']:,} other scopes, ticks at the median{outer}. Their values are rounded to "
+            "5%."
         )
     if any(few) and frame["yours"].is_not_null().any():
         how.append(f"Pale: fewer than {FEW} cases.")

@@ -1,10 +1,10 @@
-"""The colours of all charts: one for each meaning, which people with any colour vision tell apart.
+"""The colors of all charts: one for each meaning, distinct for people with any color vision.
 
-A notebook shows these colours as they are. On a page each of them is a CSS variable, with a value on white and one on
-dark (`VARIABLES`), against both of which marks have a contrast of 3 and texts one of 4.5.
+A notebook shows these colors unchanged. On a page, each color is a CSS variable with one value on white and one on dark
+(`VARIABLES`). On both, marks have a contrast of at least 3, and texts of at least 4.5.
 
-Meanings have colours of Okabe and Ito's palette. Policy versions and reason codes have no meaning of their own: their
-colours are Tol's "muted" ones, each with a shape, so that no version looks like a verdict.
+Meanings have colors of the palette of Okabe and Ito. Policy versions and reason codes have no meaning of their own.
+They have the "muted" colors of Paul Tol, each with a shape, so that no version looks like a verdict.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OF: Final[Mapping[str, str]] = MappingProxyType(
         "low": "#fdae6b",
     }
 )
-"""The colour of each verdict, outcome status and severity. `review` is one meaning, as a verdict and as an outcome."""
+"""The color of each verdict, outcome status and severity. `review` is one meaning, as a verdict and as an outcome."""
 
 FIGURE: Final = "#0072b2"
 """The scope's own numbers, where they are no verdict or outcome."""
@@ -62,17 +62,17 @@ SHAPES: Final = (
     "triangle-left",
     "triangle-right",
 )
-"""For each of them a shape, so that nothing depends on colour alone."""
+"""For each of them a shape, so that nothing depends on color alone."""
 
 
 def of_names(names: Sequence[str]) -> list[str]:
-    """The colour of each name: that of its meaning, or else the next of `NAMES`; at most as many as there are."""
+    """The color of each name: that of its meaning, or else the next of `NAMES`; at most as many as there are."""
     free = iter(NAMES)
     return [OF.get(name) or next(free) for name in names]
 
 
 class Variable(NamedTuple):
-    """A colour of a page.
+    """A color of a page.
 
     Attributes:
         name: The CSS variable.
@@ -128,7 +128,7 @@ VARIABLES: Final[Mapping[str, Variable]] = MappingProxyType(
         },
     }
 )
-"""The variable of each colour that charts are drawn in."""
+"""The variable of each color that charts are drawn in."""
 
 
 THEMES: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
@@ -141,7 +141,7 @@ THEMES: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
 
 
 def variable(colour: str) -> str:
-    """A colour of a chart as a page writes it: its variable, with the value on white where a page sets none."""
+    """A color of a chart as a page writes it: its variable, with the value on white where a page sets none."""
     of = VARIABLES[colour]
     return f"var({of.name}, {of.light})"
 

@@ -1,4 +1,4 @@
-"""The success rate of each version beside the score of confidence."""
+"""The success rate of each version, and the score of confidence."""
 
 from __future__ import annotations
 

@@ -25,21 +25,21 @@ _BLOCKED: Final = "newly blocked or held"
 _OTHER: Final = "other changes"
 
 
-def verdicts(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, was: str = "Verdict as it was") -> Drawn:
-    """How many decisions of each verdict would have got which.
+def verdicts(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, was: str = "Original verdict") -> Drawn:
+    """The number of decisions by their original and their new verdict.
 
     Args:
         frame: {verdict, then_verdict, decisions}.
         finding: The sentence above the chart.
-        notes: How to read it.
-        was: What the verdicts are that others would take the place of.
+        notes: Sentences that explain it.
+        was: The title of the original verdicts.
     """
     counted = frame.group_by("verdict", "then_verdict").agg(pl.col("decisions").sum()).sort("verdict", "then_verdict")
     every = alt.Scale(domain=VERDICTS)
     # Imported cases may have none.
     before = alt.Scale(domain=[*VERDICTS, *([NO_VERDICT] if NO_VERDICT in counted["verdict"] else [])])
     base = rows(counted).encode(
-        x=alt.X("then_verdict:N", title="Verdict as it would be", scale=every, axis=_LABELS),
+        x=alt.X("then_verdict:N", title="New verdict", scale=every, axis=_LABELS),
         y=alt.Y("verdict:N", title=was, scale=before, axis=_LABELS),
     )
     # Pale enough for the numbers, on white and on dark.
@@ -64,8 +64,8 @@ def verdict_changes(history: Mapping[str, Any]) -> Drawn:
     frame = pl.DataFrame(told, schema={"verdict": pl.String, "then_verdict": pl.String, "decisions": pl.Int64})
     changed = history["verdict_changed"]["decisions"]
     finding = f"{counted(changed, 'decision')} of {history['redecided']:,} would get another verdict"
-    was = "Verdict as it was" if history["base"] is None else "Verdict of the version in force"
-    return verdicts(frame, finding, ["On the diagonal the verdict stays."], was=was)
+    was = "Original verdict" if history["base"] is None else "Verdict of the active version"
+    return verdicts(frame, finding, ["On the diagonal, the verdict stays the same."], was=was)
 
 
 def weekly_changes(history: Mapping[str, Any]) -> Drawn:
@@ -108,4 +108,4 @@ def weekly_changes(history: Mapping[str, Any]) -> Drawn:
             tooltip=tooltip("week", "change", "decisions"),
         )
     )
-    return titled([bars], "What would have changed, week by week", [], width=_WIDTH, height=_HEIGHT)
+    return titled([bars], "Decisions that would have changed, by week", [], width=_WIDTH, height=_HEIGHT)

@@ -1,11 +1,11 @@
-"""The parts that every chart is made of: `rows` for its data, `name` for each text of its own, `titled` for the whole;
-`with_links` and `linked` for marks that lead somewhere.
+"""The parts of every chart: `rows` for its data, `name` for its texts, `titled` for the whole, and `with_links` and
+`linked` for marks with a link.
 
 Chart libraries trust a specification. Altair writes it unescaped into a <script>, and the menu of a drawn chart writes
-it unescaped into a page ("View Source"). But versions, reasons and metrics are named by callers. So no text of a chart
-contains `<`, which every tag begins with: a quotation mark of the same shape takes its place. That holds in every
-format and renderer, and when the chart becomes part of another. Line breaks and unprintable characters are replaced
-too, which would break the expressions that Vega makes of texts.
+it unescaped into a page ("View Source"). But callers choose the names of versions, reasons, and metrics. So no text of
+a chart contains `<`, which starts every tag: a quotation mark of the same shape replaces it. That is true in every
+format and renderer, also if the chart becomes part of another. Line breaks and unprintable characters are replaced too,
+because they would break Vega's expressions.
 """
 
 from __future__ import annotations
@@ -125,13 +125,15 @@ def _address(path: str | None) -> str | None:
     if path is None:
         return None
     if not PATH.fullmatch(path):
-        raise ValueError(f"The link {path!r} is no path; begin it with a single slash, and percent-encode names.")
+        raise ValueError(f"The link {path!r} is not a path; start it with a single slash, and percent-encode names.")
     return f"{ORIGIN}{path}"
 
 
 def runs(weekly: pl.DataFrame, by: str) -> pl.DataFrame:
-    """With `run`, which changes where a line, of those that a column names, pauses for a week or more, so that none
-    leads over weeks in which it has nothing; and whether a run is `alone`, a single week.
+    """The rows with `run`, which changes where a line pauses for a week or more, so that no line crosses weeks without
+    values.
+
+    `alone` says whether a run is a single week. A column identifies the line of each row.
     """
     paused = (pl.col("week").diff() != pl.duration(weeks=1)).fill_null(value=True).over(by)
     numbered = weekly.sort(by, "week").with_columns(paused.cum_sum().alias("run"))
@@ -204,7 +206,7 @@ def names_axis(title: str | None) -> alt.Axis:
 
 
 def beside_plot(base: alt.Chart) -> alt.Chart:
-    """Texts right of the plot, each beside its row; where there is little room, above it."""
+    """Texts to the right of the plot, each next to its row; above it if there is little room."""
     at = alt.XValue(alt.expr("width + 8"))  # type: ignore[no-untyped-call]
     texts: alt.Chart = base.mark_text(align="left", fontSize=11, style=BESIDE).encode(x=at)
     return texts

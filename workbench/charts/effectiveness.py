@@ -42,10 +42,10 @@ _STEP_HEIGHT: Final = 13
 
 
 class Route(NamedTuple):
-    """When a version was put in force.
+    """The activation of a version.
 
     Attributes:
-        at: When, UTC.
+        at: The moment, UTC.
         version: The version.
     """
 
@@ -61,14 +61,14 @@ def weekly(
     link: Link | None = None,
     routes: Sequence[Route] = (),
 ) -> Drawn:
-    """The success rate of each week, a line for each of the versions with the most decisions.
+    """The success rate of each week, with a line for each of the versions with the most decisions.
 
     Args:
         frame: The weeks of an effectiveness report.
         finding: The sentence above the chart.
-        notes: What was looked at.
-        link: What the point of a week and a version leads to; the row has `week` and `policy_version`.
-        routes: Which versions were put in force when, in their order; the latest are drawn as dashed lines.
+        notes: Sentences about the selected decisions.
+        link: The target of the point of a week and a version; the row has `week` and `policy_version`.
+        routes: The activations of versions, in order. The latest are drawn as dashed lines.
     """
     decided = frame.group_by("policy_version").agg(pl.col("decisions").sum())
     most = decided.sort("decisions", "policy_version", descending=[True, False]).head(_PLOTTED_VERSIONS)
@@ -113,15 +113,15 @@ def weekly(
     how = [] if shown.is_empty() else ["Bands: 95% Wilson intervals."]
     if shown["open"].any():
         how.append(
-            f"Hollow: recent weeks that still lack many outcomes; usually {whole_percent(usual)} of decisions have a "
-            f"final one."
+            f"Hollow: recent weeks that still lack many outcomes. Usually, {whole_percent(usual)} of decisions have "
+            "a final one."
         )
     if shown["few"].any():
-        how.append(f"Grey: fewer than {FEW} cases.")
+        how.append(f"Gray: fewer than {FEW} cases.")
     if left_out := decided.height - len(versions):
         how.append(f"{left_out:,} more versions with fewer decisions are left out.")
     if routes:
-        how.append("Dashed: a version was put in force.")
+        how.append("Dashed: a version became active.")
     if len(routes) > _MOST_ROUTES:
         how.append(f"{len(routes) - _MOST_ROUTES:,} earlier ones are left out.")
     layers = [*_in_force(routes[-_MOST_ROUTES:], shown["week"]), band, line, linked(points, link)]
@@ -131,7 +131,7 @@ def weekly(
 
 
 def _in_force(routes: Sequence[Route], weeks: pl.Series) -> Iterator[alt.Chart]:
-    """A line for each route, with its version beside it, on the side that has more room."""
+    """A line for each route, with its version next to it, on the side that has more room."""
     if not routes:
         return
     ends = [*weeks.cast(pl.Date).drop_nulls().sort(), *(route.at.date() for route in routes)]

@@ -32,14 +32,14 @@ _STEP: Final = 26
 def by_version(
     frame: pl.DataFrame, name: str, finding: str, notes: Sequence[str], *, link: Link | None = None
 ) -> Drawn:
-    """The middle half of a metric's values and their median, a row for each version.
+    """The middle half of the values of a metric and their median, one row for each version.
 
     Args:
-        frame: {name, policy_version, decisions, p25, median, p75, min, max}, of this metric and perhaps of others.
+        frame: {name, policy_version, decisions, `p25`, median, `p75`, min, max}, of this metric and possibly of others.
         name: The metric.
         finding: The sentence above the chart.
-        notes: What was looked at.
-        link: What the bar of a version leads to; the row has `name` and `policy_version`.
+        notes: Sentences about the selected decisions.
+        link: The target of the bar of a version; the row has `name` and `policy_version`.
     """
     of = frame.filter((pl.col("name") == name) & pl.col("median").is_not_null()).sort("policy_version")
     shown, left_out = most(of, pl.col("decisions"))
@@ -67,10 +67,11 @@ def by_version(
     how = []
     if shown.height:
         how.append(
-            "Bars: the middle half of the values, with a tick at the median. Numbers: the median, and of how many."
+            "Bars: the middle half of the values, with a tick at the median. Numbers: the median, and the number "
+            "of values."
         )
     if few.any():
-        how.append(f"Grey: fewer than {FEW} values.")
+        how.append(f"Gray: fewer than {FEW} values.")
     if left_out:
         how.append(f"{left_out:,} more versions with fewer values are left out.")
     layers = [bars, linked(ticks, link), numbers]

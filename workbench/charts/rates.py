@@ -55,20 +55,20 @@ def rates(
     more: Sequence[alt.Chart] = (),
     link: Link | None = None,
 ) -> Drawn:
-    """Success rates, a row each, with their 95% Wilson intervals, and the numbers beside them.
+    """Success rates, one row each, with their 95% Wilson intervals and their numbers.
 
     Args:
         frame: {<name>, success_rate, low, high, and a column for each outcome status}; rows without a rate are left
             out.
-        name: The column with the rows' names.
-        named: What the names are, for the axis.
+        name: The column with the names of the rows.
+        named: The title of the axis of names.
         finding: The sentence above the chart.
-        notes: What was looked at, and what else the chart shows.
-        meanings: The colours of rows whose names mean something; the others have that of own numbers.
+        notes: Sentences about the selected decisions and other content of the chart.
+        meanings: The colors of rows whose names have a meaning; others have the color of own numbers.
         marked: Names of rows that do worse than the others together.
-        least: What the axis reaches at least down to, besides the intervals.
+        least: The value that the axis reaches down to at least, in addition to the intervals.
         more: Further layers over the same axis.
-        link: What the point of a row leads to.
+        link: The target of the point of a row.
     """
     terminal = pl.sum_horizontal(*_TERMINAL)
     shown, left_out = most(frame.filter(pl.col("success_rate").is_not_null()), terminal)
@@ -106,7 +106,7 @@ def rates(
     numbers = beside_plot(base).encode(text=alt.Text("told:N"), color=alt.value("black"))
     how = [] if shown.is_empty() else [_READ]
     if (cases < FEW).any():
-        how.append(f"Grey: fewer than {FEW} cases.")
+        how.append(f"Gray: fewer than {FEW} cases.")
     if left_out:
         how.append(f"{left_out:,} more with fewer cases are left out.")
     layers = [intervals, linked(points, link), numbers, *(more if shown.height else ())]

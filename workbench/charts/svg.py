@@ -4,7 +4,7 @@
     titles(report.plot())                                      # what the page writes above and below instead
     plan(report.plot(link=shows), width=880)                   # the same still to be drawn, in any process
 
-Colours are CSS variables (`workbench.charts.colours.stylesheet`). The same chart makes the same text.
+Colors are CSS variables (`workbench.charts.colours.stylesheet`). The same chart makes the same text.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def to_svg(chart: Drawn, *, width: int | None = None, titled: bool = True) -> st
     Args:
         chart: A chart of this package.
         width: How wide everything is, in pixels; None for the width that the chart has in a notebook.
-        titled: Whether its titles are drawn too. Without them it is still labelled with them.
+        titled: Whether its titles are drawn too. Without them it is still labeled with them.
 
     Raises:
         ValueError: The chart has facets, or cannot be drawn.
@@ -64,7 +64,7 @@ def plan(chart: Drawn, *, width: int | None = None, titled: bool = True) -> Plan
         ValueError: The chart has facets.
     """
     if isinstance(chart, alt.FacetChart):
-        raise ValueError("A chart of facets has no width of its own; draw each of its parts.")
+        raise ValueError("A faceted chart has no width of its own; draw each of its parts.")
     # Holding it against the schema takes as long as drawing it, and the renderer refuses what it cannot draw.
     spec: dict[str, Any] = chart.to_dict(validate=False)
     spec["background"] = None

@@ -74,13 +74,13 @@ def verdicts(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, link: L
 
 
 def latency(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, link: Link | None = None) -> Drawn:
-    """Within how much time half and 90% of the first outcomes came, by the week of the decision.
+    """The time within which half and 90% of the first outcomes came, by the week of the decision.
 
     Args:
-        frame: {week, decisions, with_outcome, median_hours, p90_hours}; weeks without an outcome are left out.
+        frame: {week, decisions, with_outcome, median_hours, `p90_hours`}; weeks without an outcome are left out.
         finding: The sentence above the chart.
-        notes: What was looked at.
-        link: What the points of a week lead to; the row has `week`.
+        notes: Sentences about the selected decisions.
+        link: The target of the points of a week; the row has `week`.
     """
     days = (frame["p90_hours"].cast(pl.Float64).max() or 0) > _LONG  # type: ignore[operator]
     known = frame.filter(pl.col("median_hours").is_not_null())
@@ -105,9 +105,9 @@ def latency(frame: pl.DataFrame, finding: str, notes: Sequence[str], *, link: Li
         color=alt.condition("datum.few", alt.value(colours.FEW), colour),
         tooltip=tooltip("week", "with_outcome", "decisions", "median_hours", "p90_hours"),
     )
-    how = ["Outcomes that did not come yet are not counted: recent weeks look faster than they are."]
+    how = ["Outcomes that have not arrived yet are not counted: recent weeks look faster than they are."]
     if shown["few"].any():
-        how.append(f"Grey: fewer than {FEW} outcomes.")
+        how.append(f"Gray: fewer than {FEW} outcomes.")
     layers = [base.mark_line(strokeWidth=2), linked(points, link)]
     told = " ".join(how) if shown.height else ""
     return titled(layers, finding, [*notes, told], width=_WIDTH, height=_HEIGHT)

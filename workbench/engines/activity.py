@@ -1,10 +1,10 @@
-"""What a policy does over time: its verdicts by week, reasons and rules, how late outcomes come, and what they measure.
+"""A policy over time: its verdicts, reasons, rules, latency of outcomes, and metrics.
 
     done = activity(open_lake("var/lake").scope("acme"), "refund_policy")
     done.rules.filter(decisions=0)  # rules that decided nothing
     done.median_hours
 
-The rates are those of effectiveness; what the other numbers mean is in docs/glance.md.
+Rates are defined as in effectiveness; `docs/guides/find-decisions.md` explains the other numbers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from workbench.history.marks import mark_of
 from workbench.lake.reader import Snapshot
 
 MAX_REASONS: Final = MAX_RULES
-"""How many rows the reasons have at most; the rules have as many."""
+"""The most rows of `reasons`, and of `rules`."""
 
 _MAX_RULEBOOKS: Final = 200
 _HOUR_MS: Final = 3_600_000
@@ -38,29 +38,29 @@ _RATED: Final = ("decisions", "terminal", "success_rate", "low", "high")
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What a policy does over time.
+    """A policy's activity over time.
 
     Attributes:
-        weekly: {week, policy_version, verdict, decisions}, by week, version and verdict. Of more than 50 versions those
-            with the fewest decisions are together, as the version null.
-        reasons: {reason_code, verdict, decisions, terminal, success_rate, low, high}, the most decisions first; at most
+        weekly: `{week, policy_version, verdict, decisions}`, by week, version, and verdict. Beyond 50 versions, the
+            ones with the fewest decisions are merged under the version null.
+        reasons: `{reason_code, verdict, decisions, terminal, success_rate, low, high}`, most decisions first, at most
             200 rows.
-        rules: {rule, verdict, decisions, terminal, success_rate, low, high, last_hit_at}, likewise. A rule that decided
-            nothing has 0 decisions and no verdict.
-        latency: {week, decisions, with_outcome, median_hours, p90_hours}: how long after the decisions of a week their
-            first outcomes were reported; null where none was.
-        metrics: {name, policy_version, decisions, p25, median, p75, min, max}: what the latest outcomes measured, the
-            names of the most decisions first; at most 64 names, and 50 versions.
-        decisions: How many decisions the policy made.
-        with_outcome: How many of these have an outcome whose date is known.
-        median_hours: The median of how long after the decision the first outcome was reported; None without any.
-        p90_hours: The 90th percentile.
-        reasons_left_out: How many rows of the reasons were left out.
-        rules_left_out: How many rows of the rules.
-        metrics_left_out: How many names of metrics.
-        versions_left_out: How many versions are together in `weekly`, and not in `metrics`.
-        history: The imported history that it is over, {name, history_hash, rows, refused}; None for the chain. The
-            verdict of its cases may be null.
+        rules: `{rule, verdict, decisions, terminal, success_rate, low, high, last_hit_at}`, likewise. A rule that
+            decided nothing has 0 decisions and no verdict.
+        latency: `{week, decisions, with_outcome, median_hours, p90_hours}`: the time from the decisions of a week to
+            their first outcomes; null if there are none.
+        metrics: `{name, policy_version, decisions, p25, median, p75, min, max}`: the values of the latest outcomes, for
+            at most 64 names and 50 versions. Names with the most decisions come first.
+        decisions: The number of decisions that the policy made.
+        with_outcome: The number of these decisions that have an outcome with a known date.
+        median_hours: The median time from the decision to its first outcome; None without outcomes.
+        p90_hours: The 90th percentile of that time.
+        reasons_left_out: The number of rows left out of `reasons`.
+        rules_left_out: The number of rows left out of `rules`.
+        metrics_left_out: The number of metric names left out of `metrics`.
+        versions_left_out: The number of versions that are merged in `weekly` and left out of `metrics`.
+        history: The imported history that it reads, `{name, history_hash, rows, refused}`; None for the chain. The
+            verdict of imported cases may be null.
     """
 
     weekly: pl.DataFrame
@@ -80,7 +80,7 @@ class Activity:
 
 
 def activity(snapshot: Snapshot, policy_id: str, policy_version: str | None = None) -> Activity:
-    """What a policy does over time.
+    """Summarizes a policy over time.
 
     Args:
         snapshot: The scope's chain.
@@ -88,7 +88,7 @@ def activity(snapshot: Snapshot, policy_id: str, policy_version: str | None = No
         policy_version: One of its versions; None for all.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID, or LAKE_POLICY_UNKNOWN.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`, or `LAKE_POLICY_UNKNOWN`.
     """
     require_snapshot(snapshot)
     question = PolicyQuestion(policy_id, policy_version=policy_version)
@@ -129,7 +129,7 @@ def _asked(rows: pl.LazyFrame, question: PolicyQuestion) -> pl.LazyFrame:
 
 
 def _groups(cases: pl.LazyFrame) -> pl.DataFrame:
-    """The decisions, counted by all that the frames tell apart."""
+    """The decisions, counted by everything that the frames distinguish."""
     return (
         cases.group_by("week", "policy_version", "verdict", "reason_code", "rule", "outcome_status")
         .agg(pl.len().cast(pl.Int64).alias("decisions"), pl.col("created_at").max().alias("last"))
@@ -138,13 +138,15 @@ def _groups(cases: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _waits(cases: pl.LazyFrame) -> pl.DataFrame:
-    """{week, wait}: of each decision with a dated outcome how many milliseconds the first one took."""
+    """`{wait}` by week: the milliseconds from each decision to its first outcome, if that outcome has a date."""
     wait = (pl.col("first_outcome_at") - pl.col("created_at")).dt.total_milliseconds().alias("wait")
     return cases.filter(pl.col("first_outcome_at").is_not_null()).select("week", wait).collect(engine="streaming")
 
 
 def _metrics(rows: pl.LazyFrame) -> pl.DataFrame:
-    """The metrics by name and version. Only what orders them: sums of floats depend on the order they are added in."""
+    """The metrics by name and version. It only takes values by their order, because sums of floats depend on the order
+    of addition.
+    """
     value = pl.col("value")
     quartiles = [value.quantile(share, "lower").alias(name) for name, share in _QUARTILES.items()]
     return (

@@ -1,5 +1,7 @@
-"""Checks at an engine's door that it is given a lake, or a scope of one; its question checks everything else
-(`gate.policy.questions`). A wrong argument is refused in a sentence, before anything is read.
+"""Checks that an engine was given a lake, or a scope of one. The question checks everything else
+(`gate.policy.questions`).
+
+A wrong argument is refused with a sentence, before anything is read.
 """
 
 from __future__ import annotations
@@ -22,24 +24,24 @@ _SCOPES: Final = 20
 
 
 def require_snapshot(value: object) -> None:
-    """Refuses what is no scope of a lake.
+    """Refuses anything but a scope of a lake.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     if isinstance(value, Snapshot):
         return
     if isinstance(value, Lake):
         named = ", ".join(value.scopes[:_SCOPES]) or "none yet"
         more = f" and {len(value.scopes) - _SCOPES:,} more" if len(value.scopes) > _SCOPES else ""
-        raise refusal(f"A lake is no scope: give a scope, lake.scope(...); this lake has {named}{more}.")
+        raise refusal(f"A lake is not a scope: give a scope, lake.scope(...). This lake has {named}{more}.")
     raise refusal(f"snapshot is {bounds.shown(value)}: give a scope, open_lake(...).scope(...).")
 
 
 def require_decided(snapshot: Snapshot, policy_id: str, policy_version: str | None = None) -> None:
-    """Refuses a policy, or a version of one, by which a scope has decided nothing: the name is probably misspelt.
+    """Refuses a policy, or a version of one, without any decision in the scope. Its name is probably misspelled.
 
-    A scope without any decision has no names yet to compare with, and refuses none.
+    A scope without any decision has no names to compare with, so it refuses none.
 
     Args:
         snapshot: The scope's chain.
@@ -47,7 +49,7 @@ def require_decided(snapshot: Snapshot, policy_id: str, policy_version: str | No
         policy_version: One of its versions; None for all.
 
     Raises:
-        OperatorError: LAKE_POLICY_UNKNOWN, with the names that there are.
+        OperatorError: `LAKE_POLICY_UNKNOWN`. The message lists the known names.
     """
     # Imported cases have no rulebooks, and each names its policy.
     table = "rulebooks" if snapshot.imported is None else "cases"
@@ -60,25 +62,27 @@ def require_decided(snapshot: Snapshot, policy_id: str, policy_version: str | No
     if versions.len():
         told = f"{shown(policy_id)} in scope {shown(snapshot.scope)} has no version {shown(str(policy_version))}"
         raise OperatorError("LAKE_POLICY_UNKNOWN", f"{told}. {choices(str(policy_version), versions.drop_nulls())}")
-    told = f"Scope {shown(snapshot.scope)} has no decision by a policy {shown(policy_id)}"
+    told = f"Scope {shown(snapshot.scope)} has no decision of policy {shown(policy_id)}"
     if snapshot.count_advisory(policy_id):
-        told = f"All decisions named {shown(policy_id)} in scope {shown(snapshot.scope)} are advisory, by no policy"
+        told = (
+            f"All decisions of {shown(policy_id)} in scope {shown(snapshot.scope)} are advisory, so no policy made them"
+        )
     raise OperatorError("LAKE_POLICY_UNKNOWN", f"{told}. {choices(policy_id, used['policy_id'])}")
 
 
 def require_known_values(
     snapshot: Snapshot, policy_id: str, names: Sequence[str], rulebook: RulebookBody | None
 ) -> None:
-    """Refuses to sum what no decision of a policy has: the name is probably misspelt.
+    """Refuses to sum a value that no decision of a policy has. Its name is probably misspelled.
 
     Args:
         snapshot: The scope's chain.
         policy_id: The policy.
-        names: Metrics by their names, and facts as `inputs.<path>`.
-        rulebook: Another rulebook that is to decide; None for the policy's own.
+        names: Metrics by name, and facts as `inputs.<path>`.
+        rulebook: Another rulebook that will decide; None for the policy's own.
 
     Raises:
-        OperatorError: METRIC_UNKNOWN, with the names that there are.
+        OperatorError: `METRIC_UNKNOWN`. The message lists the known names.
     """
     if not names:
         return
@@ -91,50 +95,51 @@ def require_known_values(
             continue
         raise OperatorError(
             "METRIC_UNKNOWN",
-            f"No outcome measured {shown(name)}, and it is no fact as inputs.NAME either. {choices(name, known)}",
+            f"No outcome has the metric {shown(name)}, and it is not a fact in the form inputs.NAME. "
+            f"{choices(name, known)}",
         )
 
 
 def require_measured(snapshot: Snapshot, policy_id: str, metric: str) -> None:
-    """Refuses a metric that no outcome of a policy's decisions has: the name is probably misspelt.
+    """Refuses a metric that no outcome of a policy's decisions has. Its name is probably misspelled.
 
-    A policy whose outcomes measured nothing has no names yet to compare with, and refuses none.
+    A policy without measured outcomes has no names to compare with, so it refuses none.
 
     Args:
         snapshot: The scope's chain.
         policy_id: The policy.
-        metric: The metric's name.
+        metric: The name of the metric.
 
     Raises:
-        OperatorError: METRIC_UNKNOWN, with the names that there are.
+        OperatorError: `METRIC_UNKNOWN`. The message lists the known names.
     """
     known = known_values(snapshot, policy_id, ())
     if known and metric not in known:
-        raise OperatorError("METRIC_UNKNOWN", f"No outcome measured {shown(metric)}. {choices(metric, known)}")
+        raise OperatorError("METRIC_UNKNOWN", f"No outcome has the metric {shown(metric)}. {choices(metric, known)}")
 
 
 def require_chain(snapshot: Snapshot, what: str) -> None:
-    """Refuses an imported history where a question is about the chain.
+    """Refuses an imported history for a question about the chain.
 
     Args:
         snapshot: The scope's chain, or an imported history.
-        what: What the question is about, as the beginning of a sentence: `Benchmarks compare chains`.
+        what: The beginning of the message, such as `Benchmarks compare chains`.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     if snapshot.imported is not None:
         raise refusal(
-            f"{what}, and the history {shown(snapshot.imported.name)} is of imported cases, which nobody verified: "
+            f"{what}, and the history {shown(snapshot.imported.name)} has imported cases, which are unverified: "
             f"give the scope itself, lake.scope({shown(snapshot.scope)})."
         )
 
 
 def require_lake(value: object) -> None:
-    """Refuses what is neither a lake nor a scope of one.
+    """Refuses anything but a lake or a scope of one.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     if not isinstance(value, Lake | Snapshot):
         raise refusal(f"lake is {bounds.shown(value)}: give a lake, open_lake(...), or one scope of it.")

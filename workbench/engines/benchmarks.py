@@ -1,10 +1,11 @@
-"""How a policy does beside that of other scopes: the caller's own decisions of a month, and what is frozen of others'.
+"""Compares a policy with that of other scopes: your own decisions of a month, and the frozen rates of the others.
 
     report = benchmarks(open_lake("var/lake").scope("acme"), "refund_policy")
     report.to_dict()["cross_customer"]["percentiles"]
     report.plot()
 
-What is counted and read here, `gate.policy.peers` judges; formulas and limits are in docs/benchmarks.md.
+This module counts, and `gate.policy.peers` judges. The formulas and limits are in
+`docs/reference/formulas/benchmarks.md`.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ _PERCENTILES: Final = ("p10", "p25", "p50", "p75", "p90")
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkReport:
-    """How a policy does beside that of other scopes.
+    """A policy compared with that of other scopes.
 
     Attributes:
         body: The report as the service answers it, with `benchmark_hash`.
-        frame: A row for each metric: {metric, yours, p10, p25, p50, p75, p90, delta}; null where nothing is told.
+        frame: One row for each metric, `{metric, yours, p10, p25, p50, p75, p90, delta}`; null where nothing is shown.
         scope: The scope's name.
     """
 
@@ -60,7 +61,7 @@ class BenchmarkReport:
         if across["percentiles"] is not None:
             of = across["percentiles"]["success_rate"]
             quarters = ", ".join(f"{name} {percent(of[name])}" for name in ("p25", "p50", "p75"))
-            lines.append(f"{across['scopes_at_least']:,} other scopes or more: {quarters}; {body['recommendation']}")
+            lines.append(f"at least {across['scopes_at_least']:,} other scopes: {quarters}; {body['recommendation']}")
         else:
             lines.append(f"not compared, {across['reason']}: {across['explanation']}")
         return prompt("Benchmarks", body["policy_id"], self.scope, self._asked(), *lines)
@@ -86,7 +87,7 @@ class BenchmarkReport:
         )
         said = [f"{benchmark(body)}.", across["explanation"] or ""]
         title = f"Benchmarks of {body['policy_id']}"
-        return page(title, facts, ("Yours and those of other scopes", shown), said=said, small=body["notes"])
+        return page(title, facts, ("Your metrics and those of other scopes", shown), said=said, small=body["notes"])
 
     def _asked(self) -> str:
         return "" if (version := self.body["policy_version"]) is None else f"version {cut(version)}"
@@ -99,10 +100,10 @@ class BenchmarkReport:
         return "" if self.body["cross_customer"]["from"] is None else f" made in {self._period()}"
 
     def plot(self, *, link: Link | None = None) -> alt.LayerChart | alt.FacetChart:
-        """Your rates as diamonds on the others' percentiles; without a comparison, a sentence says why.
+        """A chart with your rates as diamonds on the percentiles of others. Without a comparison, a sentence says why.
 
         Args:
-            link: What the diamond of a row leads to; the row has `metric`.
+            link: The target of each row's diamond; the row has `metric`.
         """
         from workbench.charts.benchmarks import on_percentiles
 
@@ -124,21 +125,21 @@ def benchmarks(
     min_cohort_scopes: int = MIN_SCOPES,
     min_cohort_decisions: int = MIN_DECISIONS,
 ) -> BenchmarkReport:
-    """How a policy does in a scope, beside the other scopes that took part when the latest month was frozen.
+    """Compares a policy of a scope with the other scopes that took part when the latest month was frozen.
 
     Args:
-        snapshot: The scope's chain; what is frozen is read from its lake.
+        snapshot: The scope's chain. The frozen rates come from its lake.
         policy_id: The policy.
-        policy_version: Of the scope's own decisions, only those of this version; None for all.
-        verdict: Only those with this verdict, yes, no or review; None for all.
-        since: Only those from this moment on; a date, or a datetime without a zone, is in UTC.
-        until: Only those before this moment; a date includes its day.
-        limit: How many of them are looked at, the latest in the chain, 1 to 1,000,000; None for all.
-        min_cohort_scopes: How many other scopes a comparison needs, 5 to 1,000.
-        min_cohort_decisions: How many of their decisions it needs, 50 to 1,000,000.
+        policy_version: Only your own decisions of this version; None for all.
+        verdict: Only your own decisions with this verdict, `yes`, `no`, or `review`; None for all.
+        since: Only your own decisions from this moment on. A date, or a datetime without a time zone, is in UTC.
+        until: Only your own decisions before this moment. A date includes its whole day.
+        limit: The most decisions to consider, the latest in the chain, 1 to 1,000,000; None for all.
+        min_cohort_scopes: The number of other scopes that a comparison needs, 5 to 1,000.
+        min_cohort_decisions: The number of their decisions that it needs, 50 to 1,000,000.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID, LAKE_POLICY_UNKNOWN or LAKE_BENCHMARKS_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`, `LAKE_POLICY_UNKNOWN`, or `LAKE_BENCHMARKS_INVALID`.
     """
     require_snapshot(snapshot)
     question = BenchmarksQuestion(
@@ -156,14 +157,14 @@ def benchmarks(
 
 
 def answer(snapshot: Snapshot, question: BenchmarksQuestion) -> BenchmarkReport:
-    """How a policy does in a scope, beside the other scopes that took part when the latest month was frozen.
+    """Answers a benchmarks question about a scope, from the latest frozen month.
 
     Args:
-        snapshot: The scope's chain; what is frozen is read from its lake.
+        snapshot: The scope's chain. The frozen rates come from its lake.
         question: The question.
 
     Raises:
-        OperatorError: LAKE_BENCHMARKS_INVALID.
+        OperatorError: `LAKE_BENCHMARKS_INVALID`.
     """
     require_chain(snapshot, "Benchmarks compare chains")
     snapshot = looked_at(snapshot.binding(question.policy_id), question)

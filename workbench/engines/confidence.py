@@ -1,9 +1,10 @@
-"""How far the outcomes of a policy's decisions support it: from the lake's cases, with the counts and the function that
+"""Says how far the outcomes of a policy's decisions support it. It counts the lake's cases with the function that
 records and the service use.
 
     confidence(open_lake("var/lake").scope("acme"), "refund_policy", verdict="yes").to_dict()["score"]
 
-Over the same chain this is the service's own report, byte for byte; the formula is in docs/confidence.md.
+Over the same chain, this is the service's own report, byte for byte. The formula is in
+`docs/reference/formulas/confidence.md`.
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceReport:
-    """How far outcomes support a policy.
+    """The support that outcomes give a policy.
 
     Attributes:
         body: The report as the service answers it, with `confidence_hash`.
-        frame: {policy_version, <a column for each outcome status>, terminal, success_rate, low, high} of each version.
+        frame: One row for each version, `{policy_version, <a column for each outcome status>, terminal, success_rate,
+            low, high}`.
         scope: The scope's name.
     """
 
@@ -81,7 +83,7 @@ class ConfidenceReport:
         return support(body["policy_id"], body["score"], body["level"], self._parts(), body["min_sample"])
 
     def plot(self) -> alt.LayerChart | alt.FacetChart:
-        """The success rate of each version with its interval, and the score as a dashed line."""
+        """A chart with the success rate of each version, its interval, and the score as a dashed line."""
         from workbench.charts.confidence import by_version
 
         asked = f", {self._asked()}" if self._asked() else ""
@@ -103,22 +105,23 @@ def confidence(
     limit: int | None = None,
     min_sample: int = MIN_SAMPLE,
 ) -> ConfidenceReport:
-    """How far the outcomes of a policy's decisions support it.
+    """Reports how far the outcomes of a policy's decisions support it.
 
     Args:
         snapshot: The scope's chain.
         policy_id: The policy.
         policy_version: One of its versions; None for all.
-        verdict: One verdict, yes, no or review; None for all.
-        since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
-        until: Only decisions before this moment; a date includes its day.
-        clock: By which dates, `recorded` or `occurred`; those of the snapshot where None.
+        verdict: One verdict, `yes`, `no`, or `review`; None for all.
+        since: Only decisions from this moment on. A date, or a datetime without a time zone, is in UTC.
+        until: Only decisions before this moment. A date includes its whole day.
+        clock: The dates to use, `recorded` or `occurred`; None for those of the snapshot.
         action: One action; None for all.
-        limit: How many decisions are looked at, those with the latest outcomes; 1 to 1,000,000; None for all.
-        min_sample: How many terminal outcomes a level needs, and a version to be compared with the policy; 1 to 10,000.
+        limit: The most decisions to consider, those with the latest outcomes, 1 to 1,000,000; None for all.
+        min_sample: The number of terminal outcomes that a level needs, and that a version needs to be compared with the
+            policy, 1 to 10,000.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID, or LAKE_POLICY_UNKNOWN.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`, or `LAKE_POLICY_UNKNOWN`.
     """
     require_snapshot(snapshot)
     question = ConfidenceQuestion(
@@ -137,7 +140,7 @@ def confidence(
 
 
 def answer(snapshot: Snapshot, question: ConfidenceQuestion) -> ConfidenceReport:
-    """How far the outcomes of a policy's decisions support it.
+    """Answers a confidence question.
 
     Args:
         snapshot: The scope's chain.

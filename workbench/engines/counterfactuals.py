@@ -1,12 +1,12 @@
-"""What would have been decided: a slice of a policy's decisions once more, under other facts or another rulebook.
+"""Decides a slice of a policy's decisions again, under other facts or another rulebook.
 
     report = counterfactuals(snapshot, "refund_policy", rulebook=candidate)
     report = counterfactuals(snapshot, "refund_policy", patch={"order_total": 900}, verdict="yes")
-    report.frame                       # from what, to what, how many, and what came of them
-    report.decisions.collect()         # the decisions behind it
+    report.frame                       # transitions between verdicts, their counts, and outcomes
+    report.decisions.collect()         # the decisions behind them
 
-Simulation only: nothing is stored or signed, nothing authorizes a mutation. What would have come of a decision that
-goes another way is not known; only what came of it as it was decided.
+It is a simulation: it stores and signs nothing, and authorizes no mutation. Outcomes are those of the original
+decisions. How a decision would have ended under another verdict is unknown.
 """
 
 from __future__ import annotations
@@ -50,40 +50,45 @@ if TYPE_CHECKING:
 COUNTERFACTUAL_SLICE: Final = "policy_counterfactuals_v1"
 
 MAX_TRANSITIONS: Final = 200
-"""How many transitions the report tells apart, those of the most decisions first."""
+"""The most transitions that the report lists, those of the most decisions first."""
 
 _EXAMPLES: Final = 10
 _STRETCH: Final = 250_000
 _PREFIX: Final = "then_"
 _NOTES: Final = (
-    "Simulation only: nothing was decided anew, and nothing here authorizes an action.",
-    "Outcomes are those of the decisions as they were made: what would have come of another verdict is not known.",
-    "Decisions whose facts were erased or left out as personal are counted as unknown.",
+    "Simulation only: no decision was made, and nothing here authorizes an action.",
+    "Outcomes are those of the original decisions: how an action would have ended under another verdict is unknown.",
+    "Decisions whose facts were erased or left out as personal count as unknown.",
 )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CounterfactualReport:
-    """What would have been decided.
+    """A slice of decisions, decided again.
 
     Attributes:
-        body: {decision_counterfactual_slice_version, simulation_only, authorizes_mutation, policy_id, policy_version,
-            verdict, since, until, clock, limit, rulebook, patch, metrics, unread, decisions, redecided, unknown,
-            changed, verdict_changed, let_through: {more, fewer}, needs_input, unfit, verdicts: {before, after}, worth,
-            transitions, coverage, notes, counterfactual_hash}. `changed` counts the decisions of which anything would
-            be other: verdict, application verdict, action, reason code or rule; `verdict_changed` those of them whose
-            verdict would. `needs_input` counts the redecided that would fail the rulebook's schema, and `unfit` those
-            of them by fact: {fact, missing, mistyped}; null where several rulebooks decide. `unread` names the paths
-            of the patch that no rulebook which the slice is redecided by declares or tests: they change nothing.
-            Each transition has verdict and rule as decided, then_verdict and then_rule, decisions, outcomes, up to ten
-            decision ids, and `worth`: of each metric that was asked for {metric, values, sum}, how many of the
-            decisions have it and what it comes to. The report's own `worth` has {metric, verdict, then_verdict, values,
-            sum} of the decisions that would get another verdict. `reviews` says how owners resolved the redecided
-            decisions that were held, by the verdict that they would get: {then_verdict, decisions, held, granted,
-            refused, expired}; it is absent where there are none.
-        frame: The transitions, a row each, with a column for each outcome status.
-        decisions: The decisions that would have gone another way, with what was and what would have been; lazy.
+        body: The report as JSON, described below.
+        frame: The transitions, one row each, with a column for each outcome status.
+        decisions: The decisions whose result would change, with the original and the new result; lazy.
         scope: The scope's name.
+
+    `body` repeats the question, and has these counts:
+
+    - `redecided` and `unknown` split `decisions` by whether their facts are known.
+    - `changed` counts decisions with any change: of verdict, application verdict, action, reason code, or rule.
+      `verdict_changed` counts those with another verdict.
+    - `needs_input` counts decisions that would fail the rulebook's schema. `unfit` splits them by fact, `{fact,
+      missing, mistyped}`; it is null if several rulebooks decide.
+    - `let_through` has `{more, fewer}`, and `verdicts` has `{before, after}`.
+    - `unread` lists the paths of the patch that no deciding rulebook declares or tests. They change nothing.
+    - `transitions` list verdict and rule as decided, `then_verdict`, `then_rule`, `decisions`, `outcomes`, up to ten
+      decision ids, and `worth`.
+    - `worth` of a transition has `{metric, values, sum}` for each requested metric: how many decisions have a value,
+      and their sum. The report's own `worth` has `{metric, verdict, then_verdict, values, sum}` of the decisions with
+      another verdict.
+    - `reviews` count how owners resolved the held decisions, by their new verdict: `{then_verdict, decisions, held,
+      granted, refused, expired}`. It is absent without any.
+    - `counterfactual_hash` covers all other fields.
     """
 
     body: dict[str, Any]
@@ -99,7 +104,7 @@ class CounterfactualReport:
         body = self.body
         counts = (
             f"{body['redecided']:,} of {body['decisions']:,} decisions redecided ({body['unknown']:,} unknown): "
-            f"{body['verdict_changed']:,} would get another verdict, {body['changed']:,} changed in anything; "
+            f"{body['verdict_changed']:,} would get another verdict, {body['changed']:,} changed in any way; "
             f"{failing(body) or 'none would fail the schema check'}"
         )
         said = (self._asked(), counts, without_verdict(body), *approvals(body), self._unread())
@@ -118,48 +123,48 @@ class CounterfactualReport:
         )
         title = f"What {self.body['policy_id']} would have decided"
         named = [pl.col(name).map_elements(decided_by, return_dtype=pl.String) for name in ("rule", "then_rule")]
-        transitions = ("From verdict to verdict", self.frame.with_columns(named))
+        transitions = ("Changes of verdict", self.frame.with_columns(named))
         return page(title, facts, transitions, said=said, small=self.body["notes"])
 
     def _changed(self) -> str:
-        """How many decisions would get another verdict."""
+        """The number of decisions that would get another verdict."""
         if self.body["redecided"] and not self._told():
             return "No imported case has a verdict to compare"
         return redecided({**self.body, "redecided": self._told()})
 
     def _told(self) -> int:
-        """How many of the redecided have a verdict."""
+        """The number of redecided decisions that have a verdict."""
         return int(self.body["redecided"] - self.body["verdicts"]["before"].get(NO_VERDICT, 0))
 
     def _asked(self) -> str:
-        """Of what slice, under which rulebook and patch."""
+        """The rulebook and the patch, in words."""
         body, parts = self.body, []
         if body["rulebook"] is not None:
             parts.append(f"rulebook version {cut(body['rulebook']['version'])}")
         if body["patch"]:
             parts.append(f"patch {cut(orjson.dumps(body['patch']).decode())}")
-        parts = parts or ["its own rulebooks, as it was"]
+        parts = parts or ["its own rulebooks, unchanged"]
         parts += [f"{name} {body[name][:10]}" for name in ("since", "until") if body[name] is not None]
         parts += [f"version {cut(body['policy_version'])}"] if body["policy_version"] is not None else []
         parts += [f"verdict {body['verdict']}"] if body["verdict"] is not None else []
         return ", ".join(parts)
 
     def _unread(self) -> str:
-        """What of the patch changes nothing, as a sentence; empty where all of it is read."""
+        """The part of the patch that changes nothing, as a sentence; empty if all of it is read."""
         unread = self.body["unread"]
         return f"No rulebook of the slice reads {listed(unread)}: patching it changes nothing." if unread else ""
 
     def plot(self) -> alt.LayerChart | alt.FacetChart:
-        """How many decisions of each verdict would have got which."""
+        """A chart of the decisions by their original and their new verdict."""
         from workbench.charts.counterfactuals import verdicts
 
         body = self.body
         notes = [
             f"Policy {cut(body['policy_id'])} in scope {cut(self.scope)}, under {self._asked()}.",
-            "On the diagonal the verdict stays." if body["redecided"] else "",
+            "On the diagonal, the verdict stays the same." if body["redecided"] else "",
             without_verdict(body),
             f"{failing(body)}." if body["needs_input"] else "",
-            f"The facts of {body['unknown']:,} more are not known." if body["redecided"] and body["unknown"] else "",
+            f"The facts of {body['unknown']:,} more are unknown." if body["redecided"] and body["unknown"] else "",
             self._unread(),
         ]
         return verdicts(self.frame, self._changed(), notes)
@@ -179,27 +184,26 @@ def counterfactuals(
     limit: int | None = None,
     metrics: Sequence[str] = (),
 ) -> CounterfactualReport:
-    """What would have been decided, of a slice of a policy's decisions.
+    """Decides a slice of a policy's decisions again.
 
     Args:
         snapshot: The scope's chain.
         policy_id: The policy.
-        rulebook: The body of another rulebook; each decision's own where None.
-        patch: An RFC 7396 merge patch over the facts; none where None.
+        rulebook: The body of another rulebook; None for each decision's own.
+        patch: An RFC 7396 merge patch over the facts; None for no change.
         policy_version: One of the policy's versions; None for all.
-        verdict: One verdict, yes, no or review; None for all.
-        since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
-        until: Only decisions before this moment; a date includes its day.
-        clock: By which dates, `recorded` or `occurred`; those of the snapshot where None.
-        limit: How many decisions are looked at, the latest in the chain, 1 to 1,000,000; None for all.
-        metrics: What is summed over the decisions, at most five: metrics of the latest outcomes by their names, and
-            facts as `inputs.<path>`.
+        verdict: One verdict, `yes`, `no`, or `review`; None for all.
+        since: Only decisions from this moment on. A date, or a datetime without a time zone, is in UTC.
+        until: Only decisions before this moment. A date includes its whole day.
+        clock: The dates to use, `recorded` or `occurred`; None for those of the snapshot.
+        limit: The most decisions to consider, the latest in the chain, 1 to 1,000,000; None for all.
+        metrics: At most five values to sum over the decisions: metrics of the latest outcomes by name, and facts as
+            `inputs.<path>`.
 
     Raises:
-        RulebookRefused: RULEBOOK_INVALID.
-        OperatorError: ENGINE_ARGUMENT_INVALID, also for a rulebook of another policy than the one whose decisions are
-            looked at; LAKE_POLICY_UNKNOWN; METRIC_UNKNOWN; LAKE_MOVED_ON where facts were erased since the lake was
-            opened.
+        RulebookRefused: `RULEBOOK_INVALID`.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`, also for a rulebook of another policy; `LAKE_POLICY_UNKNOWN`;
+            `METRIC_UNKNOWN`; `LAKE_MOVED_ON` if facts were erased since the lake was opened.
     """
     require_snapshot(snapshot)
     question = CounterfactualsQuestion(
@@ -221,23 +225,23 @@ def counterfactuals(
 
 
 def answer(snapshot: Snapshot, question: CounterfactualsQuestion) -> CounterfactualReport:
-    """What would have been decided, of a slice of a policy's decisions.
+    """Answers a counterfactuals question.
 
     Args:
         snapshot: The scope's chain.
         question: The question.
 
     Raises:
-        RulebookRefused: RULEBOOK_INVALID.
-        OperatorError: ENGINE_ARGUMENT_INVALID for a rulebook of another policy; LAKE_MOVED_ON.
+        RulebookRefused: `RULEBOOK_INVALID`.
+        OperatorError: `ENGINE_ARGUMENT_INVALID` for a rulebook of another policy; `LAKE_MOVED_ON`.
     """
     policy_id, patch = question.policy_id, question.changes()
     other = None if question.rulebook is None else load(question.rulebook)
     _require_own(policy_id, other)
     if other is None and snapshot.imported is not None:
         raise refusal(
-            "Imported cases have no rulebooks of their own, by which they could be decided anew: give rulebook, the "
-            "body of the one that is to decide them."
+            "Imported cases have no rulebook of their own that could decide them again: give rulebook, the body of "
+            "the rulebook that should decide them."
         )
     snapshot = snapshot.binding(policy_id)
     cases, truncated = latest(_chosen(snapshot, question), "position", question.limit)
@@ -284,7 +288,7 @@ def _found(
     *,
     truncated: bool,
 ) -> dict[str, object]:
-    """What the report says beside what was asked."""
+    """The report's content, without the question."""
     decisions, first, last = covered.row(0)
     known = groups.filter(pl.col("then_verdict").is_not_null())
     return {
@@ -317,18 +321,18 @@ def _counted(groups: pl.DataFrame, holds: pl.Expr) -> int:
 
 
 def _require_own(policy_id: str, other: Rulebook | None) -> None:
-    """Refuses a rulebook of another policy, which would find other facts than it asks for."""
+    """Refuses a rulebook of another policy, because the slice lacks the facts that it asks for."""
     if other is not None and other.rulebook_id != policy_id:
         raise refusal(
-            f"The rulebook is that of {cut(other.rulebook_id)!r}, the decisions those of {cut(policy_id)!r}: give a "
-            f"rulebook whose rulebook_id is the policy, or ask about the policy that it is of."
+            f"The rulebook belongs to {cut(other.rulebook_id)!r}, the decisions to {cut(policy_id)!r}: give a "
+            "rulebook whose rulebook_id is the policy, or ask about the rulebook's own policy."
         )
 
 
 def _unread(
     snapshot: Snapshot, policy_id: str, other: Rulebook | None, patch: Mapping[str, object], cases: pl.LazyFrame
 ) -> list[str]:
-    """The paths of the patch that no rulebook which the slice is redecided by declares or tests."""
+    """The paths of the patch that no rulebook of the slice declares or tests."""
     if not patch:
         return []
     if other is not None:
@@ -364,11 +368,11 @@ def _chosen(snapshot: Snapshot, question: CounterfactualsQuestion) -> pl.LazyFra
 
 @dataclass(frozen=True, slots=True)
 class _Anew:
-    """What every decision of a policy would be.
+    """The new result of every decision of a policy.
 
     Attributes:
-        rows: {position, then}: the code of an outcome, null where it is not known; lazy.
-        outcomes: {then, then_verdict, ...}: what the codes stand for. A million decisions have few of them.
+        rows: {position, then}: the code of a result, null if it is unknown; lazy.
+        outcomes: {then, then_verdict, ...}: the meaning of the codes. A million decisions have few of them.
     """
 
     rows: pl.LazyFrame
@@ -376,7 +380,7 @@ class _Anew:
 
 
 class _Unfit(TypedDict):
-    """How many decisions fail the input schema by a fact: because they lack it, or because it is of another type."""
+    """The number of decisions that fail the input schema because of a fact: it is missing, or has the wrong type."""
 
     fact: str
     missing: int

@@ -1,10 +1,11 @@
-"""How well a policy does: what came of its decisions, by version, verdict, rule and week.
+"""Reports how well a policy does: the results of its decisions by version, verdict, rule, and week.
 
     report = effectiveness(open_lake("var/lake").scope("acme"), "refund_policy")
     report.to_dict()["effectiveness_score"]
     report.plot()
 
-What is counted here, `gate.policy.effectiveness` judges; the formulas are in docs/effectiveness.md.
+This module counts, and `gate.policy.effectiveness` judges. The formulas are in
+`docs/reference/formulas/effectiveness.md`.
 """
 
 from __future__ import annotations
@@ -50,14 +51,14 @@ _LISTED: Final = {"policy_version": "version", "verdict": "verdict", "rule": "ru
 
 @dataclass(frozen=True, slots=True)
 class EffectivenessReport:
-    """How well a policy does.
+    """The effectiveness of a policy.
 
     Attributes:
         body: The report as the service answers it, with `effectiveness_hash`.
-        frame: Its counts and rates: a row for everything together (`part` all), and one for each version, verdict, rule
-            and week; {part, name, decisions, <a column for each outcome status>, unreported, effectiveness_score,
-            success_rate, low, high, failure_rate, terminal_coverage}.
-        weekly: The same counts by week and version: {week, policy_version, decisions, ..., success_rate, low, high}.
+        frame: Counts and rates, `{part, name, decisions, <a column for each outcome status>, unreported,
+            effectiveness_score, success_rate, low, high, failure_rate, terminal_coverage}`. It has one row for
+            everything (`part` is `all`), and one for each version, verdict, rule, and week.
+        weekly: The same counts by week and version, `{week, policy_version, decisions, ..., success_rate, low, high}`.
         scope: The scope's name.
     """
 
@@ -98,9 +99,9 @@ class EffectivenessReport:
             for part, name in (("version", "policy_version"), ("verdict", "verdict"), ("rule", "rule"))
         ]
         bounded = (
-            f"Bounds: had every action been let through, between {percent(bounds['low'])} and "
-            f"{percent(bounds['high'])} would have succeeded; {bounds['unknown']:,} were let through and have no "
-            f"terminal outcome, {bounds['unobservable']:,} were not let through."
+            f"Bounds: if every action had been let through, between {percent(bounds['low'])} and "
+            f"{percent(bounds['high'])} would have succeeded. {bounds['unknown']:,} were let through and have no "
+            f"terminal outcome; {bounds['unobservable']:,} were not let through."
         )
         title = f"Effectiveness of {body['policy_id']}"
         said = [f"{self.finding('version')}.", *map(on_one_line, body["comparison"]["sentences"])]
@@ -114,11 +115,11 @@ class EffectivenessReport:
         return listed([of["policy_version"] for of in self.body["versions"] if of["below_others"]])
 
     def parts(self, by: str) -> dict[str, Standing]:
-        """The counts of each version, verdict or rule; of weeks, too, those of each version."""
+        """The counts of each version, verdict, or rule. Those of weeks are by week and version."""
         return standings(self.weekly if by == "week" else self._rows(by), "policy_version" if by == "week" else "name")
 
     def _marked(self, by: str) -> frozenset[str]:
-        """The parts that do worse than the others; versions, among like cases."""
+        """The parts that do worse than the others. Versions are compared among like cases."""
         if by == "version":
             return frozenset(of["policy_version"] for of in self.body["versions"] if of["below_others"])
         return below_others(self.parts(by), self.body["min_sample"])
@@ -135,7 +136,7 @@ class EffectivenessReport:
         return self.frame.filter(pl.col("part") == by)
 
     def finding(self, by: str = "version") -> str:
-        """The sentence above the chart: which versions, verdicts or rules do worse than the others, or that none does.
+        """The sentence above the chart: which versions, verdicts, or rules do worse than the others, or that none does.
 
         Args:
             by: As for `plot`.
@@ -145,12 +146,12 @@ class EffectivenessReport:
         return success(self.body["policy_id"], by, self.parts(by), self.body["min_sample"])
 
     def plot(self, by: str = "week", *, link: Link | None = None) -> alt.LayerChart | alt.FacetChart:
-        """The success rate with its 95% Wilson interval, under a sentence that says what stands out.
+        """A chart of the success rate with its 95% Wilson interval, under a sentence that says what stands out.
 
         Args:
-            by: `week` (a line for each of the versions with the most decisions), `version`, `verdict` or `rule`.
-            link: What the mark of a row leads to; the row has `policy_version`, `verdict` or `rule`, and of weeks
-                `week` and `policy_version`.
+            by: `week` (one line for each of the versions with the most decisions), `version`, `verdict`, or `rule`.
+            link: The target of each row's mark. The row has `policy_version`, `verdict`, or `rule`; for weeks, `week`
+                and `policy_version`.
 
         Raises:
             ValueError: There is no such part.
@@ -160,7 +161,7 @@ class EffectivenessReport:
         from workbench.charts.rates import rates
 
         if by != "week" and by not in _NAMED:
-            raise ValueError(f"A report has no part {by!r}; plot it by week, version, verdict or rule.")
+            raise ValueError(f"A report has no part {by!r}; plot it by week, version, verdict, or rule.")
         asked = f", {self._asked()}" if self._asked() else ""
         notes = [f"Policy {cut(self.body['policy_id'])} in scope {cut(self.scope)}{asked}."]
         if by == "week":
@@ -197,22 +198,22 @@ def effectiveness(
     limit: int | None = None,
     min_sample: int = MIN_SAMPLE,
 ) -> EffectivenessReport:
-    """How well a policy does in a scope.
+    """Reports how well a policy does in a scope.
 
     Args:
         snapshot: The scope's chain.
         policy_id: The policy.
         policy_version: One of its versions; None for all.
-        verdict: One verdict, yes, no or review; None for all.
-        since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
-        until: Only decisions before this moment; a date includes its day.
-        clock: By which dates, `recorded` or `occurred`; those of the snapshot where None.
-        limit: How many decisions are looked at, the latest in the chain, 1 to 1,000,000; None for all.
-        min_sample: How many terminal outcomes a judgement needs, and a version to be compared with the others; 1 to
-            10,000.
+        verdict: One verdict, `yes`, `no`, or `review`; None for all.
+        since: Only decisions from this moment on. A date, or a datetime without a time zone, is in UTC.
+        until: Only decisions before this moment. A date includes its whole day.
+        clock: The dates to use, `recorded` or `occurred`; None for those of the snapshot.
+        limit: The most decisions to consider, the latest in the chain, 1 to 1,000,000; None for all.
+        min_sample: The number of terminal outcomes that a judgment needs, and that a version needs to be compared with
+            the others, 1 to 10,000.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID, or LAKE_POLICY_UNKNOWN.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`, or `LAKE_POLICY_UNKNOWN`.
     """
     require_snapshot(snapshot)
     question = EffectivenessQuestion(
@@ -230,12 +231,12 @@ def effectiveness(
 
 
 def answer(snapshot: Snapshot, question: EffectivenessQuestion, kept: Kept | None = None) -> EffectivenessReport:
-    """How well a policy does in a scope.
+    """Answers an effectiveness question.
 
     Args:
         snapshot: The scope's chain.
         question: The question.
-        kept: What was counted of the lake's files before; nothing is kept where None.
+        kept: Earlier counts of the lake's files; None to keep nothing.
     """
     whole = snapshot.binding(question.policy_id)
     snapshot = looked_at(whole, question)
@@ -298,7 +299,7 @@ def _reviews(found: pl.DataFrame) -> Reviews:
 
 
 def _let_through(groups: pl.DataFrame) -> dict[str, Standing]:
-    """What came of the let-through decisions of each version."""
+    """The results of the let-through decisions of each version."""
     return {
         name: standing
         for name, standing, *_ in _standings(groups.filter(pl.col("disposition") == LET_THROUGH), "policy_version")
@@ -308,11 +309,11 @@ def _let_through(groups: pl.DataFrame) -> dict[str, Standing]:
 def _compared(
     snapshot: Snapshot, counting: Counting, groups: pl.DataFrame, question: EffectivenessQuestion
 ) -> tuple[Mapping[str, Compared], Footing]:
-    """The versions beside each other; none where fewer than two let anything through of which a result is known.
+    """The compared versions; none if fewer than two let through decisions with a known result.
 
     Args:
-        snapshot: The scope's chain, not yet what the question asks for.
-        counting: The decisions that it chooses.
+        snapshot: The scope's chain, not yet restricted to the question.
+        counting: The decisions that the question selects.
         groups: Their counts.
         question: The question.
     """
@@ -383,7 +384,7 @@ def _weekly(groups: pl.DataFrame) -> pl.DataFrame:
 
 
 def _beside(of: Mapping[str, Any]) -> dict[str, str]:
-    """A version beside the others: its let-through rate, and both rates among like cases."""
+    """A version compared with the others: its let-through rate, and both rates among like cases."""
     like = (of["compared"] or {}).get("standardized") or {}
     return {
         "below others": "below others" if of["below_others"] else "",

@@ -1,13 +1,13 @@
-"""The sentence that each chart and page begins with: what the numbers show, or that they show nothing.
+"""The sentence above each chart and page: what the numbers show, or that they show nothing.
 
-    Version 2026-07-20 succeeded in 63% of 217 let-through cases, the others in 86% of 2,243 like ones
-    Version 2026-07-20 let through 29 cases such as the others mostly stop: 9 succeeded; of the others' cases, 88% did
+    Version 4 succeeded in 63% of 217 let-through cases, the others in 86% of 2,243 like ones
+    Version 4 let through 29 cases of a kind that the others mostly stop: 9 succeeded; of the others' cases, 88% did
     refund_policy succeeded in 86% of 2,986 let-through cases; no version does worse than the others
     Too few cases to judge refund_policy: 7 of at least 20
 
-A case is a decision with a terminal outcome. Which version is worse, the effectiveness report says: by rates that are
-standardized to like cases, and by what a version alone lets through. Which verdict or rule is,
-`gate.policy.effectiveness.below_others` says.
+A case is a decision with a terminal outcome. The effectiveness report says which version is worse, by rates that are
+standardized to like cases, and by the cases that only one version lets through. For verdicts and rules,
+`gate.policy.effectiveness.below_others` says it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from workbench.engines.wording import (
 from workbench.values import FACT
 
 FEW: Final = MIN_SAMPLE
-"""With fewer cases than this a rate is drawn in grey."""
+"""A rate with fewer cases than this is drawn in gray."""
 
 _NAMES: Final = 3
 _FACTS: Final = 10
@@ -54,12 +54,12 @@ _BROKEN: Final[Mapping[str, str]] = MappingProxyType(
         "executed_before_grant": "were executed or queued before their owner granted it",
         "executed_after_grant_ended": "were executed or queued after their owner's grant had ended",
         "duplicate_execution": "were executed more than once without being reverted",
-        "binding_mismatch": "have a receipt that names another target",
-        "action_mismatch": "have a receipt that names another action",
-        "state_mismatch": "have state hashes that contradict a receipt",
+        "binding_mismatch": "have a receipt that states another target",
+        "action_mismatch": "have a receipt that states another action",
+        "state_mismatch": "have state hashes that contradict the receipt's status",
         "approved_without_receipt": "were approved more than a day ago without an execution receipt",
         "outcome_overdue": "were executed more than 30 days ago without a final outcome",
-        "outcome_reversed": "succeeded at first and were taken back later",
+        "outcome_reversed": "succeeded at first and failed or were reverted later",
     }
 )
 """What happened to the decisions of a broken lifecycle, by its subject."""
@@ -72,7 +72,7 @@ _WITHHELD: Final[Mapping[str, str]] = {
 
 
 def standings(rows: pl.DataFrame, name: str) -> dict[str, Standing]:
-    """The counts of a frame's rows, added up by one of its columns; statuses without a column count as 0."""
+    """The counts of a frame's rows, added up by one of its columns. Statuses without a column count as 0."""
     statuses = [status for status in _STATUSES if status in rows.columns]
     added = rows.group_by(name, maintain_order=True).agg(pl.col(statuses).sum())
     return {key: Standing(**dict(zip(statuses, counts, strict=True))) for key, *counts in added.iter_rows()}
@@ -83,9 +83,9 @@ def success(policy_id: str, part: str, parts: Mapping[str, Standing], min_sample
 
     Args:
         policy_id: The policy.
-        part: What the parts are: `verdict` or `rule`.
+        part: The kind of parts, `verdict` or `rule`.
         parts: The counts of each part.
-        min_sample: How many cases a judgement needs.
+        min_sample: The number of cases that a judgment needs.
     """
     whole = together(parts.values()) if parts else Standing()
     if (short := _too_few(cut(policy_id), whole, min_sample)) is not None:
@@ -124,12 +124,12 @@ def versions_success(body: Mapping[str, Any]) -> str:
 
 
 def version(body: Mapping[str, Any], name: str, own: Standing) -> str:
-    """How well one version of a policy does beside its others, or that it has too few cases.
+    """How well one version of a policy does compared with the others, or that it has too few cases.
 
     Args:
         body: The effectiveness report of all versions.
         name: The version.
-        own: What came of its decisions.
+        own: The results of its decisions.
     """
     called = f"version {cut(name)} of {cut(body['policy_id'])}"
     listed = next((of for of in body["versions"] if of["policy_version"] == name), None)
@@ -169,7 +169,7 @@ def versions(body: Mapping[str, Any]) -> str:
 
 
 def _let_through(body: Mapping[str, Any]) -> Standing:
-    """What came of the let-through actions of an effectiveness report."""
+    """The results of the let-through actions of an effectiveness report."""
     found = [Standing(**of["outcomes"]) for of in body["dispositions"] if of["disposition"] == LET_THROUGH]
     return found[0] if found else Standing()
 
@@ -187,7 +187,7 @@ def _worse(compared: Mapping[str, Any]) -> str:
         return _beside(compared)
     alone = compared["admitted"]
     return (
-        f"let through {counted(alone['cases'], 'case')} such as the others mostly stop: "
+        f"let through {counted(alone['cases'], 'case')} of a kind that the others mostly stop: "
         f"{round(alone['success_rate'] * alone['cases']):,} succeeded; of the others' cases, "
         f"{whole_percent(alone['others'])} did"
     )
@@ -209,7 +209,7 @@ def _beside(compared: Mapping[str, Any]) -> str:
 
 
 def weeks(rows: pl.DataFrame) -> str:
-    """In which weeks success was lowest and highest, of rows {week, <a column for each outcome status>}."""
+    """The weeks with the lowest and highest success, from rows `{week, <a column for each outcome status>}`."""
     dated = rows.with_columns(pl.col("week").dt.to_string("iso")).sort("week")
     of_weeks = standings(dated, "week")
     judged = [(of.success_rate or 0.0, week, of) for week, of in of_weeks.items() if of.terminal >= FEW]
@@ -232,7 +232,7 @@ def weeks(rows: pl.DataFrame) -> str:
 
 
 def volume(policy_id: str, rows: pl.DataFrame) -> str:
-    """How many decisions a policy made where no outcome is final yet, of rows {verdict, decisions, ...}."""
+    """The number of decisions of a policy without any final outcome yet, from rows `{verdict, decisions, ...}`."""
     whole, shares = int(rows["decisions"].sum()), verdicts(rows).partition(": ")[2]
     if not whole:
         return f"No decisions by {cut(policy_id)}"
@@ -240,7 +240,7 @@ def volume(policy_id: str, rows: pl.DataFrame) -> str:
 
 
 def support(policy_id: str, score: float, level: str, parts: Mapping[str, Standing], min_sample: int = FEW) -> str:
-    """How far outcomes support a policy, with the number that the score rests on."""
+    """How far outcomes support a policy, with the number of cases behind the score."""
     whole = together(parts.values()) if parts else Standing()
     if not whole.decisions:
         return f"No decision by {cut(policy_id)} has an outcome"
@@ -250,7 +250,7 @@ def support(policy_id: str, score: float, level: str, parts: Mapping[str, Standi
 
 
 def policies(rows: pl.DataFrame) -> str:
-    """From which to which rate policies succeed, of a roll-up {scope, policy_id, ...}."""
+    """The lowest and highest success rate of the policies of a roll-up, `{scope, policy_id, ...}`."""
     rated = [
         (of.success_rate, f"{cut(policy_id)} in {cut(scope)}", of)
         for scope, policy_id, *counts in rows.select("scope", "policy_id", *_STATUSES).iter_rows()
@@ -270,7 +270,7 @@ def policies(rows: pl.DataFrame) -> str:
 
 
 def anomalies(body: Mapping[str, Any]) -> str:
-    """How many anomalies a report lists, by severity."""
+    """The number of anomalies that a report lists, by severity."""
     policy_id, decisions, found = cut(body["policy_id"]), body["coverage"]["decisions"], body["anomaly_count"]
     if not decisions:
         return f"No decisions by {policy_id}"
@@ -284,7 +284,7 @@ def anomalies(body: Mapping[str, Any]) -> str:
 
 
 def anomaly(found: Mapping[str, Any]) -> str:
-    """What one anomaly is, in numbers."""
+    """The essence of an anomaly, in numbers."""
     numbers, kind = found["numbers"], found["kind"]
     if kind == "volume":
         number, are = numbers["usual"], "is" if numbers["usual"] == 1 else "are"
@@ -293,8 +293,8 @@ def anomaly(found: Mapping[str, Any]) -> str:
     if kind == "metric_outlier":
         metric, farthest = cut(in_words(numbers["metric"])), numbers["farthest"][0]
         return (
-            f"{found['decisions']:,} of {counted(numbers['values'], 'value')} of {metric} lie far from usual: the "
-            f"farthest is {amount(farthest['value'])}, where {amount(farthest['usual'])} is usual"
+            f"{found['decisions']:,} of {counted(numbers['values'], 'value')} of {metric} are unusual: the farthest "
+            f"is {amount(farthest['value'])}, where {amount(farthest['usual'])} is usual"
         )
     if kind == "fact_drift":
         return _drifted(numbers["facts"][0])
@@ -302,12 +302,12 @@ def anomaly(found: Mapping[str, Any]) -> str:
 
 
 def headline(policy_id: str, found: Mapping[str, Any], *, when: bool = False) -> str:
-    """What one anomaly is, in a sentence that also names the policy and, of a change, when it was.
+    """An anomaly in one sentence, with its policy and, for a change, its time.
 
     Args:
         policy_id: The policy.
         found: The anomaly.
-        when: Whether it names the time of every anomaly.
+        when: Whether to state the time of every anomaly.
     """
     kind = found["kind"]
     at = f", {_within(found['window'])}" if when or kind in _CHANGES else ""
@@ -321,7 +321,7 @@ def headline(policy_id: str, found: Mapping[str, Any], *, when: bool = False) ->
 
 
 def benchmark(body: Mapping[str, Any]) -> str:
-    """Where a policy's success rate lies among those of other scopes."""
+    """The place of a policy's success rate among those of other scopes."""
     own, across, policy_id = body["your_metrics"], body["cross_customer"], cut(body["policy_id"])
     rate, terminal = own["success_rate"], own["terminal"]
     if rate is None:
@@ -338,7 +338,7 @@ def benchmark(body: Mapping[str, Any]) -> str:
 
 
 def beside_others(body: Mapping[str, Any]) -> str:
-    """How far each of a policy's rates lies from the median of other scopes, or why none is compared."""
+    """The distance of each of a policy's rates from the median of other scopes, or why nothing is compared."""
     deltas = body["cross_customer"]["deltas"]
     if deltas is None:
         return f"Nothing is compared: {_WITHHELD[body['cross_customer']['reason']]}"
@@ -347,11 +347,13 @@ def beside_others(body: Mapping[str, Any]) -> str:
         for metric, delta in deltas.items()
         if delta is not None and delta != 0
     ]
-    return f"Beside the median of others: {joined(parts)}" if parts else "No rate differs from the median of others"
+    if not parts:
+        return "No rate differs from the median of others"
+    return f"Compared with the median of others: {joined(parts)}"
 
 
 def redecided(body: Mapping[str, Any]) -> str:
-    """How many decisions would get another verdict."""
+    """The number of decisions that would get another verdict."""
     changed, whole, policy_id = body["verdict_changed"], body["redecided"], cut(body["policy_id"])
     if not body["decisions"]:
         return f"No decisions by {policy_id}"
@@ -366,7 +368,7 @@ def redecided(body: Mapping[str, Any]) -> str:
 
 
 def failing(body: Mapping[str, Any]) -> str:
-    """How many decisions would fail the schema check, and by which facts; empty where none would.
+    """The number of decisions that would fail the schema check, and the facts that cause it; empty if none would.
 
     Args:
         body: A counterfactual report.
@@ -375,20 +377,20 @@ def failing(body: Mapping[str, Any]) -> str:
         return ""
     whole = f"{body['needs_input']:,} would fail the schema check"
     if body["unfit"] is None:
-        return f"{whole}: a fact is missing, or of a wrong type"
+        return f"{whole}: a fact is missing or has the wrong type"
     more = len(body["unfit"]) - _FACTS
     told = [f"{cut(of['fact'])} {_lacking(of)}" for of in body["unfit"][:_FACTS]]
     return f"{whole}: {joined([*told, *([f'{more:,} more facts'] if more > 0 else [])])}"
 
 
 def _lacking(of: Mapping[str, Any]) -> str:
-    kinds = {"is missing": of["missing"], "is of a wrong type": of["mistyped"]}
+    kinds = {"is missing": of["missing"], "has the wrong type": of["mistyped"]}
     return " and ".join(f"{kind} in {number:,}" for kind, number in kinds.items() if number)
 
 
 def approvals(body: Mapping[str, Any]) -> list[str]:
-    """How many more would be approved and how many no longer, and what each metric comes to in them, as sentences; none
-    where no case has a verdict that could be another.
+    """Sentences about approvals gained and lost, and the sum of each metric in them. There are none if no case has a
+    verdict that could change.
 
     Args:
         body: A counterfactual report.
@@ -397,7 +399,7 @@ def approvals(body: Mapping[str, Any]) -> list[str]:
         return []
     more, fewer = body["let_through"]["more"], body["let_through"]["fewer"]
     changes = f"{more:,} more would be approved, and {fewer:,} would no longer be."
-    told = [changes if more or fewer else "No approval would begin or end."]
+    told = [changes if more or fewer else "No approval would be gained or lost."]
     told += owners_answers(body)
     for metric in body["metrics"]:
         moved = [of for of in body["worth"] if of["metric"] == metric]
@@ -405,12 +407,12 @@ def approvals(body: Mapping[str, Any]) -> list[str]:
         told += worth(metric, fewer, [of for of in moved if of["verdict"] == "yes"], "would no longer be approved")
     measured = (of for of in body["worth"] if of["then_verdict"] == "yes" and of["values"])
     if any(not of["metric"].startswith(FACT) for of in measured):
-        told.append("A decision that was not approved has a metric only if its action happened all the same.")
+        told.append("A decision that was not approved has a metric only if its action happened anyway.")
     return told
 
 
 def owners_answers(body: Mapping[str, Any]) -> list[str]:
-    """How owners resolved the held decisions that would be approved or refused, as sentences; none where no owner
+    """Sentences about how owners resolved the held decisions that would be approved or refused; none if no owner
     answered.
 
     Args:
@@ -429,9 +431,9 @@ def answered(held: int, would: str, of: Mapping[str, int]) -> str:
     granted 31 and refused 9.`
 
     Args:
-        held: How many there are.
-        would: What would become of them.
-        of: How many were granted and refused, how many expired, and how many are held still.
+        held: The number of these decisions.
+        would: Their new result.
+        of: The numbers of granted, refused, expired, and still held decisions.
     """
     rest = [f"{of['expired']:,} expired unanswered"] if of["expired"] else []
     rest += [f"{of['held']:,} {'is' if of['held'] == 1 else 'are'} not resolved"] if of["held"] else []
@@ -440,14 +442,14 @@ def answered(held: int, would: str, of: Mapping[str, int]) -> str:
 
 
 def worth(metric: str, cases: int, moved: Sequence[Mapping[str, Any]], would: str) -> list[str]:
-    """What a metric comes to in cases that would be decided otherwise, and how many of them have no value, as a
-    sentence; none where there are no such cases.
+    """The sum of a metric over cases that would be decided differently, and the number without a value, as a sentence;
+    none without such cases.
 
     Args:
         metric: The metric.
-        cases: How many cases there are.
-        moved: Their parts, each with how many `values` it has, and their `sum`, null where it is too great.
-        would: What would become of the cases.
+        cases: The number of cases.
+        moved: Their parts, each with its number of `values` and their `sum`, null if it is too large.
+        would: The new result of the cases.
     """
     if not cases:
         return []
@@ -467,7 +469,7 @@ def worth(metric: str, cases: int, moved: Sequence[Mapping[str, Any]], would: st
 
 
 def verdicts(rows: pl.DataFrame) -> str:
-    """How many decisions there are, and the share of each verdict, of rows {verdict, decisions, ...}."""
+    """The number of decisions and the share of each verdict, from rows `{verdict, decisions, ...}`."""
     by_verdict = _added(rows, "verdict")
     whole = sum(by_verdict.values())
     if not whole:
@@ -477,12 +479,12 @@ def verdicts(rows: pl.DataFrame) -> str:
 
 
 def reasons(rows: pl.DataFrame) -> str:
-    """The most frequent reason, of rows {reason_code, decisions, ...}."""
+    """The most frequent reason, from rows `{reason_code, decisions, ...}`."""
     return _most_frequent({cut(name): number for name, number in _added(rows, "reason_code").items()}, "reason")
 
 
 def rules(rows: pl.DataFrame) -> str:
-    """The rule that decided most, and how many never hit, of rows {rule, decisions, ...}."""
+    """The rule that decided most, and the number of rules that never hit, from rows `{rule, decisions, ...}`."""
     by_rule = {cut(decided_by(name)): number for name, number in _added(rows, "rule").items()}
     hit = {name: number for name, number in by_rule.items() if number}
     never = len(by_rule) - len(hit)
@@ -491,7 +493,7 @@ def rules(rows: pl.DataFrame) -> str:
 
 
 def latency(rows: pl.DataFrame) -> str:
-    """How long first outcomes take in most weeks, of rows {week, decisions, with_outcome, median_hours, p90_hours}."""
+    """The usual time until first outcomes, from rows `{week, decisions, with_outcome, median_hours, p90_hours}`."""
     decisions, outcomes = (int(rows[column].sum()) for column in ("decisions", "with_outcome"))
     if not decisions:
         return "No decisions"
@@ -508,7 +510,9 @@ def latency(rows: pl.DataFrame) -> str:
 
 
 def metric(rows: pl.DataFrame, name: str) -> str:
-    """Between which versions the median of a metric lies, of rows {name, policy_version, decisions, median, ...}."""
+    """The versions with the lowest and highest median of a metric, from rows `{name, policy_version, decisions, median,
+    ...}`.
+    """
     of, called = rows.filter(pl.col("name") == name), cut(in_words(name))
     judged = of.filter(pl.col("decisions") >= FEW).sort("median", "policy_version")
     if not of["decisions"].sum():

@@ -1,9 +1,9 @@
-"""All policies of a scope in one look: how much each decides, what came of it, what waits, and where it is heading.
+"""All policies of a scope at a glance: how much each decides, its results, its held decisions, and its trend.
 
     look = glance(open_lake("var/lake").scope("acme"))
     look.frame.filter(trend="falling")
 
-The rates are those of effectiveness; how a trend is judged is in docs/glance.md.
+Rates are defined as in effectiveness; `docs/guides/find-decisions.md` explains how a trend is judged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from workbench.history.marks import mark_of
 from workbench.lake.reader import Snapshot
 
 RECENT: Final = timedelta(days=28)
-"""How far back from its newest decision a policy's latest days reach."""
+"""The length of a policy's latest period, counted back from its newest decision."""
 
 _WEEKLY: Final = ("policy_id", "week", "decisions", "terminal", "success_rate")
 # A verdict and a status have one name.
@@ -42,17 +42,17 @@ _OF_VERDICT: Final = {verdict: f"verdict:{verdict}" for verdict in VERDICTS}
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """All policies of a scope in one look.
+    """All policies of a scope at a glance.
 
     Attributes:
-        frame: {policy_id, decisions, yes, no, review, succeeded, partial, failed, reverted, pending, outcome_review,
-            unreported, success_rate, low, high, held, oldest_held_at, latest_version, last_decision_at, trend}, the
-            policy with the most decisions first. The outcome status review is `outcome_review`, beside the verdict
-            `review`. `trend` is falling, rising, steady or unknown.
-        weekly: {policy_id, week, decisions, terminal, success_rate}, by policy and week.
-        advisory: How many decisions were left out because they are advisory: no policy made them.
-        acted_on: The policy_ids of those of them that somebody executed or queued all the same, sorted.
-        history: The imported history that it is over, {name, history_hash, rows, refused}; None for the chain.
+        frame: `{policy_id, decisions, yes, no, review, succeeded, partial, failed, reverted, pending, outcome_review,
+            unreported, success_rate, low, high, held, oldest_held_at, latest_version, last_decision_at, trend}`, the
+            policy with the most decisions first. `review` is the verdict, and `outcome_review` the outcome status.
+            `trend` is `falling`, `rising`, `steady`, or `unknown`.
+        weekly: `{policy_id, week, decisions, terminal, success_rate}`, by policy and week.
+        advisory: The number of decisions left out because they are advisory: no policy made them.
+        acted_on: The policy_ids of those advisory decisions whose action was executed or queued anyway, sorted.
+        history: The imported history that it reads, `{name, history_hash, rows, refused}`; None for the chain.
     """
 
     frame: pl.DataFrame
@@ -63,13 +63,13 @@ class Glance:
 
 
 def glance(snapshot: Snapshot) -> Glance:
-    """All policies of a scope in one look.
+    """Summarizes all policies of a scope.
 
     Args:
         snapshot: The scope's chain.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     require_snapshot(snapshot)
     groups = _groups(snapshot.cases())
@@ -85,7 +85,7 @@ def glance(snapshot: Snapshot) -> Glance:
 
 
 def _groups(cases: pl.LazyFrame) -> pl.DataFrame:
-    """The decisions, counted by all that the frames tell apart."""
+    """The decisions, counted by everything that the frames distinguish."""
     made = pl.col("created_at")
     return (
         cases.group_by(*_OF_VERSION, "week", "verdict", "outcome_status", "execution_status", _RESOLVED, _ADVISORY)

@@ -1,5 +1,4 @@
-"""Decisions searched in the lake: a page of those that meet some criteria, those that are held, and the names to search
-by.
+"""Searches decisions in the lake, lists the held ones, and lists the names to search by.
 
     found = find_decisions(snapshot, Criteria(policy_id="refund_policy", state="held"))
     found.total, found.frame
@@ -7,7 +6,7 @@ by.
     held_decisions(snapshot, now=utc_now()).ages
     decision_names(snapshot).policies
 
-The states of a decision are defined in `workbench.lake.cases` and explained in docs/glance.md.
+`workbench.lake.cases` defines the states of a decision, and `docs/guides/find-decisions.md` explains them.
 """
 
 from __future__ import annotations
@@ -43,22 +42,22 @@ __all__ = [
 ]
 
 MAX_ROWS: Final = 200
-"""How many rows a summary has at most, and how many names a list."""
+"""The most rows of a summary, and the most names of a list."""
 
 MAX_PAGE: Final = 1000
-"""How many decisions a page has at most."""
+"""The most decisions of a page."""
 
 AGES: Final = ("under 1 day", "1 to 7 days", "1 to 4 weeks", "4 to 13 weeks", "over 13 weeks")
-"""How long a decision has been held."""
+"""The ranges of how long a decision has been held."""
 
 _TICK: Final = timedelta(milliseconds=1)
 _YOUNGER: Final = (timedelta(days=1), timedelta(days=7), timedelta(weeks=4), timedelta(weeks=13))
 
 _EQUAL: Final = ("policy_version", "reason_code", "rule")
-"""The criteria that are the value of a column of cases."""
+"""The criteria that compare with a column of cases."""
 
 SHORTEST_REF: Final = 8
-"""How many characters of a decision's id find it; tables show as many."""
+"""The number of characters of a decision's id that are enough to find it. Tables show as many."""
 
 _FROM_DECISIONS: Final = ("request_id", "target_system", "target_object_id")
 _SCHEMA: Final[Mapping[str, pl.DataType | type[pl.DataType]]] = MappingProxyType(
@@ -87,25 +86,25 @@ _BOUNDS: Final[Mapping[str, Bound]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Criteria:
-    """What a decision must have to be found; None for whatever it has.
+    """The criteria that a decision must meet to be found. None allows any value.
 
     Attributes:
         policy_id: Its policy.
-        policy_version: The version.
-        verdict: yes, no or review.
-        reason_code: The reason code.
-        rule: What decided, as the evidence says: `rule:<id>`, `rule:default`, `schema:failed`; or `advisory`.
-        since: It was made at this moment or later; a date, or a datetime without a zone, is in UTC.
-        until: It was made before this moment; a date includes its day.
+        policy_version: Its policy version.
+        verdict: `yes`, `no`, or `review`.
+        reason_code: Its reason code.
+        rule: What decided, as in the evidence: `rule:<id>`, `rule:default`, `schema:failed`, or `advisory`.
+        since: It was made at this moment or later. A date, or a datetime without a time zone, is in UTC.
+        until: It was made before this moment. A date includes its whole day.
         state: One of `STATES`.
         outcome_status: The status of its latest outcome; `unreported` without an outcome.
-        target: Its target_object_id, all of it.
-        ref: Its decision_id or its request_id, all of it; or the end or the beginning of its decision_id, of
-            `SHORTEST_REF` characters or more.
+        target: Its complete target_object_id.
+        ref: Its complete decision_id or request_id; or the beginning or end of its decision_id, with at least
+            `SHORTEST_REF` characters.
         erased: Whether its facts were erased.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID: a criterion is no value that a decision can have.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`: no decision can have the value of a criterion.
     """
 
     policy_id: str | None = None
@@ -134,15 +133,15 @@ class Listing:
     """A page of the decisions that meet some criteria.
 
     Attributes:
-        frame: The page, the last in the chain first where it was not asked for otherwise: {position, decision_id,
-            request_id, created_at, policy_id, policy_version, verdict, application_verdict, action, reason_code, rule,
-            target_system, target_object_id, execution_status, outcome_status, state, erased}; null where the lake
-            leaves a column out.
-        total: How many decisions meet the criteria, on all pages.
-        next_before: `before` of the page of the older ones; None where there are none.
-        next_after: `after` of the page of the newer ones; None where there are none.
-        newer: How many that meet the criteria are newer than those of the page.
-        targets_kept: Whether the lake holds target_object_id; where it does not, `target` finds nothing.
+        frame: The page, latest decisions first unless asked otherwise, `{position, decision_id, request_id, created_at,
+            policy_id, policy_version, verdict, application_verdict, action, reason_code, rule, target_system,
+            target_object_id, execution_status, outcome_status, state, erased}`. Columns that the lake leaves out are
+            null.
+        total: The number of decisions that meet the criteria, on all pages.
+        next_before: `before` of the page with older decisions; None if there are none.
+        next_after: `after` of the page with newer decisions; None if there are none.
+        newer: The number of matching decisions that are newer than the page.
+        targets_kept: Whether the lake holds target_object_id. If it does not, `target` finds nothing.
     """
 
     frame: pl.DataFrame
@@ -155,15 +154,14 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class HeldSummary:
-    """The decisions that wait for somebody: their verdict is review, no execution receipt was reported, and none of
-    them is advisory.
+    """The held decisions: their verdict is `review`, they are not advisory, and no execution receipt was reported.
 
     Attributes:
-        frame: {policy_id, reason_code, decisions, oldest_at, newest_at}, the most decisions first; at most 200 rows.
-        ages: How many have been held how long, by each of `AGES`.
-        decisions: How many there are, those of rows that were left out as well.
-        left_out: How many rows were left out.
-        outcomes: How many of them have an outcome already, by the status of the latest; the most first.
+        frame: `{policy_id, reason_code, decisions, oldest_at, newest_at}`, most decisions first, at most 200 rows.
+        ages: The number of decisions in each of `AGES`.
+        decisions: The number of held decisions, also those of omitted rows.
+        left_out: The number of omitted rows.
+        outcomes: The number of held decisions that already have an outcome, by the status of the latest; most first.
     """
 
     frame: pl.DataFrame
@@ -175,15 +173,15 @@ class HeldSummary:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names that decisions of a scope have, at most 200 of each, those of the most decisions first.
+    """The names that occur in a scope's decisions, at most 200 of each kind, those with the most decisions first.
 
     Attributes:
         policies: The policies.
-        versions: The versions of each of them and of `advisory`, in the order of their first decisions.
+        versions: The versions of each policy and of `advisory`, in the order of their first decisions.
         reason_codes: The reason codes.
         rules: What decided.
-        review_reasons: The reason codes of decisions with the verdict review, without those of advisory ones.
-        advisory: The policy_ids that advisory decisions have.
+        review_reasons: The reason codes of decisions with the verdict `review`, without advisory ones.
+        advisory: The policy_ids of advisory decisions.
     """
 
     policies: Sequence[str]
@@ -204,19 +202,19 @@ def find_decisions(
     oldest_first: bool = False,
     among: pl.Series | None = None,
 ) -> Listing:
-    """A page of the decisions that meet some criteria, the last in the chain first.
+    """Finds a page of the decisions that meet some criteria, latest first.
 
     Args:
         snapshot: The scope's chain.
         criteria: The criteria.
-        limit: How many decisions a page has, 1 to 1,000.
-        before: Only decisions before this chain position, the last of them: `next_before` of a page.
-        after: Only decisions after this chain position, the first of them: `next_after` of a page.
-        oldest_first: Whether the list begins with the first in the chain.
+        limit: The number of decisions of a page, 1 to 1,000.
+        before: Only decisions before this chain position, the latest of them: `next_before` of a page.
+        after: Only decisions after this chain position, the earliest of them: `next_after` of a page.
+        oldest_first: Whether to list the earliest decisions first.
         among: Only decisions at these chain positions; None for all.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     require_snapshot(snapshot)
     require("limit", limit, Whole(1, MAX_PAGE))
@@ -239,7 +237,7 @@ def find_decisions(
 
 
 def _page(matched: pl.Series, limit: int, before: int | None, after: int | None, *, oldest_first: bool) -> pl.Series:
-    """The positions of a page: those next to the position that it goes on from, or the first of the list."""
+    """The positions of a page: those next to the position that it continues from, or the first of the list."""
     if before is not None:
         matched = matched.filter(matched < before)
     if after is not None:
@@ -249,14 +247,15 @@ def _page(matched: pl.Series, limit: int, before: int | None, after: int | None,
 
 
 def held_for(age: str, now: datetime) -> tuple[datetime | None, datetime | None]:
-    """From when, and until before when, the decisions were made that have been held so long.
+    """The period in which the decisions were made that have been held for a given time: its start, and its end
+    (excluded).
 
     Args:
         age: One of `AGES`.
-        now: The moment at which ages are taken, as for `held_decisions`; without a zone it is in UTC.
+        now: The moment to which ages are measured, as for `held_decisions`. Without a time zone, it is in UTC.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     require("age", age, OneOf(AGES))
     at = _taken_at(now)
@@ -267,15 +266,15 @@ def held_for(age: str, now: datetime) -> tuple[datetime | None, datetime | None]
 
 
 def held_decisions(snapshot: Snapshot, criteria: Criteria | None = None, *, now: datetime) -> HeldSummary:
-    """The decisions that are held, by policy and reason.
+    """Summarizes the held decisions by policy and reason.
 
     Args:
         snapshot: The scope's chain.
-        criteria: What else they must have, as for `find_decisions`; its `state` is held in any case. None for all.
-        now: The moment at which their ages are taken; without a zone it is in UTC.
+        criteria: Further criteria, as for `find_decisions`. Its `state` is always `held`. None for all.
+        now: The moment to which ages are measured. Without a time zone, it is in UTC.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     require_snapshot(snapshot)
     at = _taken_at(now)
@@ -312,7 +311,7 @@ def held_decisions(snapshot: Snapshot, criteria: Criteria | None = None, *, now:
 def _taken_at(now: datetime) -> datetime:
     at = moment("now", now)
     if at is None:
-        raise refusal("now is None: give the moment at which the ages are taken, a datetime.")
+        raise refusal("now is None: give a datetime, the moment to which ages are measured.")
     return at
 
 
@@ -321,13 +320,13 @@ def _whole(at: datetime) -> datetime:
 
 
 def decision_names(snapshot: Snapshot) -> Names:
-    """The names that can be searched by.
+    """Lists the names to search by.
 
     Args:
         snapshot: The scope's chain.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     require_snapshot(snapshot)
     groups = (

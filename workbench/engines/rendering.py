@@ -1,4 +1,4 @@
-"""How reports show themselves in a notebook: small tables of HTML, with everything escaped."""
+"""Renders reports in a notebook: small HTML tables, with everything escaped."""
 
 from __future__ import annotations
 
@@ -61,24 +61,24 @@ def page(
 
 
 def prompt(kind: str, of: str, scope: str, asked: str, *lines: str) -> str:
-    """A report as a plain prompt shows it: what it is of, and what it says, some lines of text."""
+    """A report in a plain prompt: its subject and its results, in a few lines of text."""
     about = ", ".join(part for part in (f"{kind} of {cut(of)} in {cut(scope)}", asked) if part)
     return "\n  ".join([about, *(line for line in lines if line)])
 
 
 def cut(text: str) -> str:
-    """A name as it stands in a sentence: on one line, and not longer than it can be read."""
+    """A name for use in a sentence: on one line, and shortened if it is too long to read."""
     line = on_one_line(text)
     return line if len(line) <= _NAME else f"{line[:_NAME]}..."
 
 
 def on_one_line(text: str) -> str:
-    """A text without what would begin another line, or tell a terminal something."""
+    """A text without characters that would start another line or control a terminal."""
     return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
 def listed(names: Sequence[str]) -> str:
-    """The first few names, and how many more there are."""
+    """The first few names, and the number of further ones."""
     more = f" and {len(names) - _NAMES:,} more" if len(names) > _NAMES else ""
     return f"{', '.join(map(cut, names[:_NAMES]))}{more}"
 
@@ -94,12 +94,12 @@ def interval(rate: float | None, low: float | None, high: float | None) -> str:
 
 
 def of_terminal(rate: Mapping[str, float | None], terminal: int) -> str:
-    """A success rate {rate, low, high}, and of how many terminal outcomes it is one."""
+    """A success rate `{rate, low, high}`, and the number of its terminal outcomes."""
     return f"{interval(**rate)} of {terminal:,} terminal outcomes" if terminal else "no terminal outcomes"
 
 
 def readable(frame: pl.DataFrame) -> pl.DataFrame:
-    """A frame with `success_rate`, `low`, `high` in one column, and every rate as a percent."""
+    """A frame with `success_rate`, `low`, and `high` in one column, and every rate as a percentage."""
     told = [interval(*row) for row in frame.select("success_rate", "low", "high").rows()]
     shares = [pl.Series(name, list(map(percent, frame[name])), pl.String) for name in _SHARES if name in frame.columns]
     read = frame.with_columns(pl.Series("success_rate", told, pl.String), *shares).drop("low", "high")

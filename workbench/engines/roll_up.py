@@ -1,4 +1,4 @@
-"""All policies at a glance: what came of the decisions of each, in every scope that is looked at.
+"""All policies at a glance: the results of their decisions, in one or several scopes.
 
 roll_up(open_lake("var/lake")).frame
 """
@@ -29,17 +29,17 @@ _RATES: Final = ("effectiveness_score", "success_rate", "low", "high", "terminal
 
 @dataclass(frozen=True, slots=True)
 class RollUp:
-    """What came of the decisions of all policies.
+    """The results of the decisions of all policies.
 
     Attributes:
-        frame: {scope, policy_id, decisions, <a column for each outcome status>, unreported, effectiveness_score,
-            success_rate, low, high, terminal_coverage}, by scope and policy.
+        frame: `{scope, policy_id, decisions, <a column for each outcome status>, unreported, effectiveness_score,
+            success_rate, low, high, terminal_coverage}`, by scope and policy.
     """
 
     frame: pl.DataFrame
 
     def to_dict(self) -> dict[str, object]:
-        """{policies: [a row each]}."""
+        """The report as JSON, `{policies: [one object for each row]}`."""
         return {"policies": self.frame.to_dicts()}
 
     def __repr__(self) -> str:
@@ -70,11 +70,11 @@ class RollUp:
         return page("All policies", [("policies", self.frame.height)], ("The lowest interval first", rows), said=said)
 
     def plot(self) -> alt.LayerChart | alt.FacetChart:
-        """The success rate of each policy in each scope, with its interval; the one with the lowest end first."""
+        """A chart of the success rate of each policy in each scope, with its interval. The lowest end comes first."""
         from workbench.charts.rates import rates
 
         named = self._worst_first().with_columns(pl.concat_str("policy_id", "scope", separator=" in ").alias("name"))
-        notes = ["The policy whose interval reaches lowest stands first."] if named.height else []
+        notes = ["The policy with the lowest end of its interval comes first."] if named.height else []
         return rates(named, "name", named="Policy and scope", finding=policies(self.frame), notes=notes)
 
     def _worst_first(self) -> pl.DataFrame:
@@ -83,13 +83,13 @@ class RollUp:
 
 
 def roll_up(lake: Lake | Snapshot) -> RollUp:
-    """What came of the decisions of all policies, in a whole lake or in one scope of it.
+    """Summarizes the decisions of all policies, in a whole lake or in one scope.
 
     Args:
         lake: The lake, or a scope's snapshot.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     require_lake(lake)
     snapshots = [lake] if isinstance(lake, Snapshot) else list(lake.snapshots.values())

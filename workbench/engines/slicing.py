@@ -1,6 +1,4 @@
-"""What reports ask of their rows: the latest of them, as `limit` says, when the first and the last were, and what came
-of them.
-"""
+"""Helpers that reports share: the latest rows under `limit`, their first and last dates, and their results."""
 
 from __future__ import annotations
 
@@ -17,42 +15,42 @@ from gate.policy.questions import PolicyQuestion
 from workbench.lake.reader import Snapshot
 
 MAX_SAMPLED: Final = 100_000
-"""How many decisions are taken at most, about, where a sample tells enough."""
+"""The approximate number of decisions in a sample, where a sample is enough."""
 
 
 def looked_at(snapshot: Snapshot, question: PolicyQuestion) -> Snapshot:
-    """The decisions, by the dates, that a question asks for; not yet of its version alone."""
+    """The decisions that a question selects by date, before its version is applied."""
     return snapshot.on(question.clock).slice(question.since, question.until, question.verdict)
 
 
 def sampled_one_of(decisions: int) -> int:
-    """Of how many decisions one is taken: a power of two."""
+    """The sampling step: one in this many decisions is taken. It is a power of two."""
     return 1 << max(0, math.ceil(math.log2(decisions / MAX_SAMPLED))) if decisions else 1
 
 
 def scattered(number: pl.Expr) -> pl.Expr:
-    """Numbers that no pattern goes with in which these follow one another: the upper half of Knuth's multiplication."""
+    """Numbers without any pattern of the given ones: the upper half of Knuth's multiplicative hash."""
     return (number % 2**20 * 2654435761 % 2**32) // 2**16
 
 
 def taken(one_of: int) -> pl.Expr:
-    """Whether a decision, or what is about it, is in a sample; by its chain position, so that all tables agree."""
+    """Whether a row is in a sample, by its decision's chain position. All tables sample the same decisions."""
     return pl.lit(value=True) if one_of == 1 else scattered(pl.col("position")) % one_of == 0
 
 
 def lower_quantiles(values: pl.Series, parts: int) -> list[float]:
-    """The values that divide all into so many parts: those at floor((n - 1) k / parts) in their order, for k from 1."""
+    """The values that divide all into equal parts: those at floor((n - 1) k / parts) in order, for k from 1."""
     ordered = values.sort()
     return ordered.gather([(ordered.len() - 1) * part // parts for part in range(1, parts)]).to_list()
 
 
 def last_left_out(rows: pl.LazyFrame, position: str, limit: int | None) -> int | None:
-    """The greatest position among those that a limit leaves out; None where it leaves out none.
+    """The greatest position that a limit leaves out; None if it leaves out none.
 
     Args:
-        rows: The rows; no two of them have one position.
-        position: The column with the chain position that counts.
-        limit: How many at most; None for all.
+        rows: The rows, each with a different position.
+        position: The column with the chain position.
+        limit: The most rows; None for all.
     """
     if limit is None:
         return None
@@ -62,18 +60,20 @@ def last_left_out(rows: pl.LazyFrame, position: str, limit: int | None) -> int |
 
 
 def latest(rows: pl.LazyFrame, position: str, limit: int | None) -> tuple[pl.LazyFrame, bool]:
-    """The rows with the greatest positions, and whether others were left out; arguments as `last_left_out`."""
+    """The rows with the greatest positions, and whether others were left out. The arguments are those of
+    `last_left_out`.
+    """
     after = last_left_out(rows, position, limit)
     return (rows, False) if after is None else (rows.filter(pl.col(position) > after), True)
 
 
 def date_of(moment: object) -> str | None:
-    """A moment as the protocol writes it; None where there were no rows to have one."""
+    """A moment in the format of the protocol; None without rows."""
     return timestamp(moment) if isinstance(moment, datetime) else None
 
 
 def by_status() -> list[pl.Expr]:
-    """The members of `Standing`, summed over groups of `decisions` that have one `outcome_status` each."""
+    """The fields of `Standing`, summed over groups of `decisions` that share one `outcome_status`."""
     decisions, status = pl.col("decisions"), pl.col("outcome_status")
     counted = {name: status == name for name in Counts._fields} | {"unreported": status.is_null()}
     return [decisions.filter(has).sum().cast(pl.Int64).alias(name) for name, has in counted.items()]

@@ -1,8 +1,10 @@
-"""Names, dates and shares as people read them, the same in every table and chart.
+"""Names, dates, and shares as people read them, the same in every table and chart.
 
-heading("terminal_coverage")      Terminal coverage
-described("revenue_eur")          Revenue (EUR)
-day(date(2026, 7, 14))            14 July 2026
+    heading("terminal_coverage")      Terminal coverage
+    described("revenue_eur")          Revenue (EUR)
+    day(date(2026, 7, 14))            14 July 2026
+
+Dates are in UTC.
 """
 
 from __future__ import annotations
@@ -50,8 +52,8 @@ _HEADINGS: Final[Mapping[str, str]] = MappingProxyType(
         "scopes_at_least": "Other scopes, at least",
         "terminal": "Cases (terminal outcomes)",
         "then_rule": "Would be decided by",
-        "then_verdict": "Verdict as it would be",
-        "unknown": "Facts not known",
+        "then_verdict": "New verdict",
+        "unknown": "Facts unknown",
         "until": "To",
         "usual": "Usual value",
         "verdict_changed": "Would get another verdict",
@@ -59,7 +61,7 @@ _HEADINGS: Final[Mapping[str, str]] = MappingProxyType(
         "whole": "Of all",
     }
 )
-"""The columns whose heading is not simply their name in words."""
+"""The columns whose heading is not their name in words."""
 
 # A name as programs write it: lower case, with underscores or dots.
 _CODE: Final = re.compile(r"[a-z][a-z0-9]*([_.][a-z0-9]+)*", re.ASCII)
@@ -98,9 +100,9 @@ def phrase(code: str) -> str:
 
 
 def described(name: str) -> str:
-    """A metric or a fact as the title of an axis: in words, with its unit where the name states one.
+    """A metric or a fact as the title of an axis: in words, with its unit if the name states one.
 
-    A name that is no code, such as `Größe in m²`, stays as it is.
+    A name that is not a code, such as `Größe in m²`, stays the same.
     """
     if _CODE.fullmatch(name) is None:
         return name
@@ -118,37 +120,37 @@ def in_words(name: str) -> str:
 
 
 def decided_by(rule: str) -> str:
-    """What decided, as the evidence of a record names it: a rule's id, the default outcome or the schema check; of an
+    """What decided, from the evidence of a record: a rule's id, the default outcome, the schema check, or, for an
     advisory decision, no rulebook.
     """
     return _RULES.get(rule, rule.removeprefix("rule:"))
 
 
 def day(moment: date) -> str:
-    """A date, or the UTC date of a moment: `14 July 2026`."""
+    """A date, or the UTC date of a moment, such as `14 July 2026`."""
     if isinstance(moment, datetime):
         moment = moment.astimezone(UTC)
     return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}"
 
 
 def moment(value: datetime) -> str:
-    """A moment to the minute: `14 July 2026, 05:20 UTC`; the date alone at midnight."""
+    """A moment to the minute, such as `14 July 2026, 05:20 UTC`; only the date at midnight."""
     at = value.astimezone(UTC)
     return day(at) if (at.hour, at.minute, at.second) == (0, 0, 0) else f"{day(at)}, {at:%H:%M} UTC"
 
 
 def stated(timestamp: str | None) -> str:
-    """A timestamp of a report as `moment` writes it; a dash where there is none."""
+    """A timestamp of a report in the format of `moment`; a dash if there is none."""
     return "-" if timestamp is None else moment(datetime.fromisoformat(timestamp))
 
 
 def month(text: str | None) -> str:
-    """A month, or the month of a timestamp: `2026-09` is `September 2026`; a dash where there is none."""
+    """A month, or the month of a timestamp, such as `September 2026`; a dash if there is none."""
     return "-" if text is None else f"{_MONTHS[int(text[5:7]) - 1]} {text[:4]}"
 
 
 def span(hours: float) -> str:
-    """A length of time in the unit that suits it: `40 minutes`, `5.5 hours`, `3.2 days`."""
+    """A length of time in a suitable unit: `40 minutes`, `5.5 hours`, `3.2 days`."""
     for most, unit, each in ((1, "minute", 60.0), (48, "hour", 1.0)):
         if hours < most:
             return _measured(hours * each, unit)
@@ -161,12 +163,12 @@ def _measured(number: float, unit: str) -> str:
 
 
 def amount(value: float) -> str:
-    """A number that was measured: six digits, and whole where it is greater, `1,234,567` rather than `1.23457e+06`."""
+    """A measured number with six digits; larger ones are whole: `1,234,567` rather than `1.23457e+06`."""
     return f"{value:,.0f}" if 1e6 <= abs(value) < _GREATEST else f"{value:,.6g}"
 
 
 def whole_percent(rate: float) -> str:
-    """A share in whole percent, which is 0% or 100% only where it is none or all."""
+    """A share in whole percent. It is 0% or 100% only if it is none or all."""
     if 0 < rate < 0.005:
         return "less than 1%"
     if 0.995 <= rate < 1:
@@ -180,12 +182,12 @@ def joined(names: Sequence[str]) -> str:
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """A number and what is counted: `1 case`, `2,460 cases`, and `2 entries` where the plural is given."""
+    """A number and its noun: `1 case`, `2,460 cases`, and `2 entries` if the plural is given."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural or f'{noun}s'}"
 
 
 def without_verdict(body: Mapping[str, Any]) -> str:
-    """What imported cases without a verdict would get, as a sentence; empty where every case has one.
+    """A sentence about imported cases without a verdict and what they would get; empty if every case has a verdict.
 
     Args:
         body: A counterfactual report.

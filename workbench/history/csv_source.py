@@ -1,7 +1,7 @@
-"""CSV as RFC 4180 has it: UTF-8, commas, quotes doubled within quotes, a header; lines end in LF or CRLF.
+"""Reads CSV as in RFC 4180: UTF-8, commas, quotes doubled within quotes, and a header. Lines end in `LF` or `CRLF`.
 
-A block of the file is looked at for the ends of its records before any of it is parsed, so that a record without an end
-is refused when it is longer than `MAX_RECORD`, and never held whole.
+The ends of records in a block are found before any of it is parsed. So a record without an end is refused as soon as it
+is longer than `MAX_RECORD`, and is never held as a whole.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 _MAGIC: Final = {
     b"\xff\xfe": "is UTF-16, and not UTF-8; save it as UTF-8",
     b"\xfe\xff": "is UTF-16, and not UTF-8; save it as UTF-8",
-    b"PAR1": "is a Parquet file; name it .parquet, or say `format: parquet` in the map",
+    b"PAR1": "is a Parquet file; rename it to .parquet, or set `format: parquet` in the map",
 }
 _QUOTE, _COMMA, _LF, _CR = b'",\n\r'
 
@@ -43,7 +43,7 @@ class CsvSource:
         """Reads the header.
 
         Raises:
-            OperatorError: HISTORY_SOURCE_UNUSABLE, or HISTORY_COLUMN_MISSING.
+            OperatorError: `HISTORY_SOURCE_UNUSABLE`, or `HISTORY_COLUMN_MISSING`.
         """
         self._path, self._file, self._columns = path, file, columns
         start = file.read(4)
@@ -59,7 +59,7 @@ class CsvSource:
         """The rows after a cursor, batch by batch.
 
         Raises:
-            OperatorError: HISTORY_SOURCE_UNUSABLE, with the line.
+            OperatorError: `HISTORY_SOURCE_UNUSABLE`, with the line.
         """
         cursor = Cursor(cursor.source, cursor.offset or self._after, cursor.row, cursor.line or self._header_lines)
         rest = b""
@@ -141,7 +141,7 @@ class CsvSource:
                 block,
                 end,
                 line,
-                "has a quote that is not closed in the row that begins there; double quotes that belong to a cell",
+                "has an unclosed quote in the row that starts there; double the quotes inside a cell",
             )
         quotes = quotes[: np.searchsorted(quotes, end)]
         feeds = feeds[: np.searchsorted(feeds, end)]
@@ -162,16 +162,16 @@ class CsvSource:
         late = closing[~np.isin(codes[closing + 1], (_COMMA, _LF, _CR, _QUOTE))]
         if len(stray) or len(late):
             at = int(min([*stray[:1], *late[:1]]))
-            self._fail(block, at, line, "has a quote within a cell; put the cell in quotes, and double those in it")
+            self._fail(
+                block, at, line, "has a quote inside a cell; put the cell in quotes, and double the quotes inside it"
+            )
         try:
             block[: len(codes)].decode()
         except UnicodeDecodeError as error:
             self._fail(block, error.start, line, "is not UTF-8; save it as UTF-8")
 
     def _too_long(self, block: bytes, start: int, line: int) -> NoReturn:
-        self._fail(
-            block, start, line, f"has a row of more than {MAX_RECORD:,} bytes, or a quote that is not closed in it"
-        )
+        self._fail(block, start, line, f"has a row of more than {MAX_RECORD:,} bytes, or an unclosed quote in it")
 
     def _fail(self, block: bytes, at: int, line: int, why: str) -> NoReturn:
         number = line + block.count(b"\n", 0, at) + 1
@@ -207,7 +207,7 @@ class CsvSource:
             raise unusable(self._path, f"has {len(names):,} columns; at most {_MAX_COLUMNS:,} are read")
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
-            raise unusable(self._path, f"has the column {shown(twice[0])} twice; name each column once")
+            raise unusable(self._path, f"has the column {shown(twice[0])} twice; give each column its own name")
         require_columns(self._path, self._columns, names)
 
 
@@ -278,11 +278,11 @@ def require_columns(path: Path, wanted: Sequence[str], names: Sequence[str]) -> 
     """Refuses a file that lacks a mapped column.
 
     Raises:
-        OperatorError: HISTORY_COLUMN_MISSING.
+        OperatorError: `HISTORY_COLUMN_MISSING`.
     """
     for name in wanted:
         if name not in names:
-            hint = " It may be separated by semicolons or tabs; separate cells by commas." if len(names) == 1 else ""
+            hint = " Its cells may be separated by semicolons or tabs; use commas." if len(names) == 1 else ""
             raise OperatorError(
                 "HISTORY_COLUMN_MISSING",
                 f"{path} has no column {shown(name)}, which the map names. {choices(name, names)}{hint}",

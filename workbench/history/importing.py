@@ -1,11 +1,11 @@
-"""Importing a history: read stretch by stretch, written beside the sets, and put among them when it is whole.
+"""Imports a history: reads it in stretches, writes it next to the sets, and makes it visible when it is complete.
 
     done = import_history(plan)
     done.found.history_hash
 
-What is read is written down after each stretch, so that the same command goes on where a killed one stopped. A stretch
-depends on the sources and the map alone, so the set has the same bytes however often that was. A rehearsal does all of
-it but write.
+Progress is saved after each stretch, so the same command continues where a killed one stopped. A stretch depends only
+on the sources and the map, so the set has the same bytes after any number of interruptions. A rehearsal does everything
+except writing.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def rehearse(
         told: Told how many bytes of the sources were read.
 
     Raises:
-        OperatorError: HISTORY_SOURCE_UNUSABLE, HISTORY_SOURCE_CHANGED or HISTORY_COLUMN_MISSING.
+        OperatorError: `HISTORY_SOURCE_UNUSABLE`, `HISTORY_SOURCE_CHANGED` or `HISTORY_COLUMN_MISSING`.
     """
     account = Account()
     with seen_ids(None) as seen:
@@ -189,17 +189,17 @@ def import_history(
     refused_to: BinaryIO | None = None,
     told: Callable[[int], None] = lambda done: None,
 ) -> Imported:
-    """Imports a history, or goes on with an import that was broken off.
+    """Imports a history, or continues an interrupted import.
 
     Args:
-        plan: What is imported.
-        allow_refused: Whether it is imported although rows are refused, as long as some are understood.
-        refused_to: As `rehearse` takes it.
-        told: As `rehearse` takes it.
+        plan: The import.
+        allow_refused: Whether to import although some rows are refused, as long as others are understood.
+        refused_to: As for `rehearse`.
+        told: As for `rehearse`.
 
     Raises:
-        OperatorError: As `rehearse`; HISTORY_EXISTS where another content has the name; HISTORY_MANIFEST_INVALID,
-            LAKE_BUSY or LAKE_UNWRITABLE.
+        OperatorError: As `rehearse`; `HISTORY_EXISTS` if the name has other content; `HISTORY_MANIFEST_INVALID`,
+            `LAKE_BUSY`, or `LAKE_UNWRITABLE`.
     """
     folder = sets.folder_of(plan.lake, plan.scope_id)
     with lease(folder, patience=_PATIENCE), _writing(folder):
@@ -236,16 +236,18 @@ def _writing(folder: Path) -> Iterator[None]:
 
 
 def foreseen(plan: Plan, account: Account, *, allow_refused: bool) -> str:
-    """What an import would do after this rehearsal: `nothing`, where the history is there already; `refuse_name`, where
-    the name has another content; `refuse_empty`, where no row was understood; `refuse_rows`; or `import`.
+    """The result that an import would have after this rehearsal.
+
+    It is `nothing` if the history already exists, `refuse_name` if the name has other content, `refuse_empty` if no row
+    was understood, `refuse_rows`, or `import`.
 
     Args:
-        plan: What was rehearsed.
-        account: What the rehearsal understood.
-        allow_refused: As `import_history` takes it.
+        plan: The rehearsed import.
+        account: The report of the rehearsal.
+        allow_refused: As for `import_history`.
 
     Raises:
-        OperatorError: HISTORY_MANIFEST_INVALID.
+        OperatorError: `HISTORY_MANIFEST_INVALID`.
     """
     there = sets.load(plan.lake, plan.scope_id, plan.name)
     if there is not None and _differences(plan, there):
@@ -274,7 +276,7 @@ def _require_same(plan: Plan, there: HistorySet) -> None:
     if differing := _differences(plan, there):
         raise OperatorError(
             "HISTORY_EXISTS",
-            f"Scope {plan.scope} has a history {plan.name} of another content already (it differs in: "
+            f"Scope {plan.scope} already has a history {plan.name} with other content (different: "
             f"{', '.join(differing)}). Choose another name, or remove it first: `gate history remove {plan.name} "
             f"--scope {plan.scope}`.",
         )
@@ -428,7 +430,7 @@ def _publish(plan: Plan, found: HistorySet) -> None:
     staging, directory = plan.staging, plan.directory
     sets.save(staging, found)
     kept = {FILE_NAME, *(Path(file.path).name for file in found.files)}
-    # The state goes last: without it, an import begins anew.
+    # The state goes last: without it, an import starts from the beginning.
     for file in sorted(staging.iterdir(), key=lambda each: each.name == _STATE):
         if file.name not in kept:
             file.unlink()

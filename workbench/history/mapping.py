@@ -1,4 +1,4 @@
-"""The map of a history: which column of the sources holds what.
+"""The map of a history: the source column of each field.
 
     history_map_version: decision_history_map_v1
     id: {column: booking}
@@ -8,8 +8,8 @@
     facts:
       order_total: {column: total, type: number}
 
-`{column: NAME}` is read from the row; where a member may be a constant, a plain value is one. The shape stands in
-schemas/history-map-v1.schema.json; what a schema cannot say is added here.
+`{column: NAME}` is read from the row. Where a constant is allowed, a plain value is one. The schema is
+`schemas/history-map-v1.schema.json`; this module adds the rules that a schema cannot express.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ MAP_VERSION: Final = "decision_history_map_v1"
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member that is read from a column.
+    """A field that is read from a column.
 
     Attributes:
         name: Its path in the map: `outcome`, `facts.order_total`.
         column: The column.
-        kind: id, time, text, choice, boolean, number, integer or string.
-        values: The meaning of each cell, for a choice or a boolean; None where cells are true and false.
-        time: How times are written.
+        kind: id, time, text, choice, boolean, number, integer, or string.
+        values: The meaning of each cell, for a choice or a boolean; None if cells are true and false.
+        time: The format of times.
     """
 
     name: str
@@ -117,7 +117,7 @@ def read_map(content: bytes, where: str) -> Map:
         where: What to call it.
 
     Raises:
-        OperatorError: HISTORY_MAP_INVALID, with the path of each member at fault.
+        OperatorError: `HISTORY_MAP_INVALID`, with the path of each member at fault.
     """
     try:
         document = read_yaml(content).value
@@ -131,7 +131,7 @@ def load_map(document: Any, where: str) -> Map:
     """The map that a JSON value is.
 
     Raises:
-        OperatorError: HISTORY_MAP_INVALID.
+        OperatorError: `HISTORY_MAP_INVALID`.
     """
     errors = shape("history-map-v1").errors(document) or list(_faults(document))
     if errors:
@@ -186,7 +186,7 @@ def _faults(document: Mapping[str, Any]) -> Iterator[FieldError]:
         if not all(path.split(".")):
             yield FieldError(at, "pattern", "It is not a path: a name is missing before or after a dot.")
         if any(other.startswith(f"{path}.") for other in paths):
-            yield FieldError(at, "conflict", "Another fact lies within it; a fact of a column holds one value.")
+            yield FieldError(at, "conflict", "Another fact lies inside it; a fact from a column holds one value.")
         of = document["facts"][path]
         if "values" in of and of["type"] != "boolean":
-            yield FieldError(f"{at}.values", "unknown_field", "Only a boolean has values; remove it.")
+            yield FieldError(f"{at}.values", "unknown_field", "Only a boolean can have values; remove them.")

@@ -9,12 +9,12 @@ from workbench.lake.reader import Snapshot
 
 
 def marked(body: dict[str, Any], snapshot: Snapshot, hash_name: str) -> dict[str, Any]:
-    """A report, which names the history that it is over; a report over a scope's own chain stays as it is.
+    """A report that states its imported history. A report over a scope's own chain is returned unchanged.
 
     Args:
         body: The report.
-        snapshot: What it is over.
-        hash_name: The member that holds its hash, the last one.
+        snapshot: The source of the report.
+        hash_name: The field with its hash, the last one.
     """
     found = snapshot.imported
     if found is None:

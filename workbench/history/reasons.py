@@ -16,16 +16,16 @@ NUMBER: Final = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$"
 
 _FRACTION: Final = r"\.[0-9]*[1-9]|[eE]-"
 _LATER: Final = (
-    "It lies in the future, and a past case does not. Correct it, or the format or the zone in the map; leave the row "
-    "out if it has no date."
+    "It lies in the future, but cases are past. Correct it, or the format or time zone in the map. If the row has "
+    "no date, leave the row out."
 )
-_NO_VALUE: Final = "If it stands for no value, add it to null_values in the map."
+_NO_VALUE: Final = "If it means that there is no value, add it to null_values in the map."
 _PLAIN: Final = (
-    "Remove thousands separators, units, spaces and a plus sign; write a decimal comma as a point, with digits on both "
-    "sides of it."
+    "Remove thousands separators, units, spaces, and plus signs. Write a decimal comma as a point, with digits on "
+    "both sides."
 )
-_BEYOND: Final = "It is beyond 2^53 - 1, which JSON does not keep exactly. Map it as a string if it is a name."
-_WHOLE: Final = "It is not a whole number like 1250. Map it as a number if it may have decimals."
+_BEYOND: Final = "It is beyond 2^53 - 1, which JSON cannot represent exactly. If it is a name, map it as a string."
+_WHOLE: Final = "It is not a whole number like 1250. If it may have decimals, map it as a number."
 
 
 def sentences_of(member: Member, cells: pl.Series, read: pl.Series) -> pl.Series | None:
@@ -57,25 +57,25 @@ def sentences_of(member: Member, cells: pl.Series, read: pl.Series) -> pl.Series
 
 
 def reason_of(member: Member, *, empty: bool, sentence: str = "") -> tuple[str, str]:
-    """Why a cell of a member is refused: a stable word, and the same for a person.
+    """The reason why a cell is refused: a stable code, and a sentence.
 
     Args:
-        member: The member.
+        member: The field.
         empty: Whether the cell is empty.
-        sentence: What `sentences_of` says of it; empty where it says nothing.
+        sentence: The result of `sentences_of`; empty if it has none.
     """
     if empty:
-        return "missing", f"The cell is empty, and every row needs {member.name}."
+        return "missing", f"The cell is empty, but every row needs {member.name}."
     if sentence:
         return member.kind, sentence
     return {
-        "id": ("id", f"An id has at most {MAX_TEXT} characters, all of which print."),
+        "id": ("id", f"An id has at most {MAX_TEXT} printable characters."),
         "text": ("text", f"A text has at most {MAX_TEXT} characters."),
-        "choice": ("value", "The map gives it no meaning; add it to values, or to null_values."),
+        "choice": ("value", "The map does not define it; add it to values or to null_values."),
         "boolean": (
             "boolean",
-            "It is neither true nor false; say in values what it means."
+            "It is neither true nor false; define it in values."
             if member.values is None
-            else "The map gives it no meaning; add it to values, or to null_values.",
+            else "The map does not define it; add it to values or to null_values.",
         ),
     }[member.kind]

@@ -23,7 +23,7 @@ _MAX_GROUP: Final = 512 * 1024 * 1024
 _MAX_BATCH: Final = 256 * 1024 * 1024
 _MAX_BLOCK: Final = 8 * 1024 * 1024
 _MAX_FOOTER: Final = 16 * 1024 * 1024
-_NESTED: Final = "A column holds one value, and this is an array or an object."
+_NESTED: Final = "A column holds one value, but this is an array or an object."
 
 
 class JsonSource:
@@ -37,7 +37,7 @@ class JsonSource:
         """The rows after a cursor, batch by batch.
 
         Raises:
-            OperatorError: HISTORY_SOURCE_UNUSABLE, with the line.
+            OperatorError: `HISTORY_SOURCE_UNUSABLE`, with the line.
         """
         self._file.seek(cursor.offset)
         while True:
@@ -89,11 +89,11 @@ class JsonSource:
                 # The strict reader takes several times as long, and refuses what this one mends: a repeated member.
                 found = parse(text)
         except orjson.JSONDecodeError:
-            return self._refused(row, line, None, "json", "The line is no JSON.")
+            return self._refused(row, line, None, "json", "The line is not JSON.")
         except MaterialRefused as error:
-            return self._refused(row, line, None, "json", f"The line is no JSON that is taken here. {error.message}")
+            return self._refused(row, line, None, "json", f"The line is not acceptable JSON. {error.message}")
         if not isinstance(found, dict):
-            return self._refused(row, line, None, "json", "The line is no JSON object.")
+            return self._refused(row, line, None, "json", "The line is not a JSON object.")
         cells: dict[str, str | None] = {}
         for name in self._columns:
             value = found[name] if name in found else _within(found, name)
@@ -137,7 +137,7 @@ class ParquetSource:
         """Reads the footer.
 
         Raises:
-            OperatorError: HISTORY_SOURCE_UNUSABLE, or HISTORY_COLUMN_MISSING.
+            OperatorError: `HISTORY_SOURCE_UNUSABLE`, or `HISTORY_COLUMN_MISSING`.
         """
         self._path, self._columns = path, list(columns)
         try:
@@ -148,14 +148,14 @@ class ParquetSource:
             )
             types = self._file.schema_arrow
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise unusable(path, "is not a whole Parquet file") from error
+            raise unusable(path, "is not a complete Parquet file") from error
         if len(set(types.names)) != len(types.names):
             twice = next(name for name in types.names if types.names.count(name) > 1)
-            raise unusable(path, f"has the column {shown(twice)} twice; name each column once")
+            raise unusable(path, f"has the column {shown(twice)} twice; give each column its own name")
         require_columns(path, columns, types.names)
         for name in columns:
             if pa.types.is_nested(types.field(name).type):
-                raise unusable(path, f"has in the column {shown(name)} lists or structs; a column holds one value")
+                raise unusable(path, f"has lists or structs in the column {shown(name)}; a column holds one value")
         self._typed = frozenset(
             name
             for name in columns
@@ -177,7 +177,7 @@ class ParquetSource:
         file.seek(max(0, size - 8))
         end = file.read(8)
         if not end.endswith(b"PAR1"):
-            raise unusable(self._path, "is not a whole Parquet file")
+            raise unusable(self._path, "is not a complete Parquet file")
         length = int.from_bytes(end[:4], "little")
         if length > _MAX_FOOTER:
             raise unusable(self._path, f"has a footer of {length:,} bytes; at most {_MAX_FOOTER:,} are read")
@@ -203,7 +203,7 @@ class ParquetSource:
         """The rows after a cursor, batch by batch.
 
         Raises:
-            OperatorError: HISTORY_SOURCE_UNUSABLE, with the row.
+            OperatorError: `HISTORY_SOURCE_UNUSABLE`, with the row.
         """
         groups, skipped = self._groups_after(cursor.row)
         row = first = cursor.row

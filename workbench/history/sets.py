@@ -130,12 +130,13 @@ def require_name(name: str) -> None:
     """Refuses what is no name of a set.
 
     Raises:
-        OperatorError: HISTORY_NAME_INVALID.
+        OperatorError: `HISTORY_NAME_INVALID`.
     """
     if _NAME.fullmatch(name) is None:
         raise OperatorError(
             "HISTORY_NAME_INVALID",
-            f"{shown(name)} is not the name of a history; use 1 to 80 characters of a-z 0-9 _ . -, a letter first.",
+            f"{shown(name)} is not the name of a history; use 1 to 80 characters of a-z 0-9 _ . -, starting with a "
+            "letter.",
         )
 
 
@@ -153,7 +154,7 @@ def load(lake: Path, scope_id: str, name: str) -> HistorySet | None:
     """A set; None where there is none of that name.
 
     Raises:
-        OperatorError: HISTORY_MANIFEST_INVALID.
+        OperatorError: `HISTORY_MANIFEST_INVALID`.
     """
     if _NAME.fullmatch(name) is None:
         return None
@@ -169,8 +170,8 @@ def load(lake: Path, scope_id: str, name: str) -> HistorySet | None:
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise OperatorError(
             "HISTORY_MANIFEST_INVALID",
-            f"{file} is no manifest as it was written; restore it from a backup, or remove {file.parent} and "
-            f"import the history again.",
+            f"{file} was damaged or edited; restore it from a backup, or remove {file.parent} and import the "
+            "history again.",
         ) from error
     return found
 
@@ -191,7 +192,7 @@ def all_of(lake: Path, scope_id: str) -> list[HistorySet]:
     """A scope's sets, by name.
 
     Raises:
-        OperatorError: HISTORY_MANIFEST_INVALID.
+        OperatorError: `HISTORY_MANIFEST_INVALID`.
     """
     found = (load(lake, scope_id, name) for name in names_of(lake, scope_id))
     return [of for of in found if of is not None]
@@ -201,7 +202,7 @@ def require(lake: Path, scope_id: str, scope: str, name: str) -> HistorySet:
     """A set.
 
     Raises:
-        OperatorError: HISTORY_UNKNOWN, or HISTORY_MANIFEST_INVALID.
+        OperatorError: `HISTORY_UNKNOWN`, or `HISTORY_MANIFEST_INVALID`.
     """
     found = load(lake, scope_id, name)
     if found is None:
@@ -213,7 +214,7 @@ def unknown(scope: str, name: str, names: Iterable[str]) -> OperatorError:
     """HISTORY_UNKNOWN, with the names that there are."""
     return OperatorError(
         "HISTORY_UNKNOWN",
-        f"Scope {shown(scope)} has no history {shown(name)}. {choices(name, names)} `gate history import` makes one.",
+        f"Scope {shown(scope)} has no history {shown(name)}. {choices(name, names)} `gate history import` creates one.",
     )
 
 

@@ -3,7 +3,7 @@
     source = examine(Path("2023.csv"), None)
     for batch in batches(source, map_, Cursor()): ...
 
-A row's cells come as texts, whatever the kind of the file: the map alone says of which type they are.
+The cells of a row are texts, whatever the kind of the file. Only the map says which types they have.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ LINE: Final = ":line"
 _KINDS: Final = {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 _PIECE: Final = 1024 * 1024
 _OTHERS: Final = {
-    b"PK\x03\x04": "is a workbook or a zip archive, which are not read: save each sheet as CSV in UTF-8, or unpack it",
-    b"\xd0\xcf\x11\xe0": "is an old workbook of Excel, which is not read: save each sheet as CSV in UTF-8",
+    b"PK\x03\x04": "is a workbook or zip archive, which cannot be read: save each sheet as CSV in UTF-8, or unpack it",
+    b"\xd0\xcf\x11\xe0": "is an old Excel workbook, which cannot be read: save each sheet as CSV in UTF-8",
     b"\x1f\x8b": "is compressed with gzip; unpack it first",
     b"\x28\xb5\x2f\xfd": "is compressed with zstd; unpack it first",
     b"\xfd7zXZ": "is compressed with xz; unpack it first",
@@ -49,11 +49,11 @@ class Source:
     """A file that is imported.
 
     Attributes:
-        path: Where it lies.
-        kind: csv, parquet or jsonl.
+        path: Its path.
+        kind: `csv`, `parquet`, or `jsonl`.
         bytes: Its size.
         sha256: The hash of its bytes.
-        changed: When it was changed last, in nanoseconds, as the file system says.
+        changed: When it was last changed, in nanoseconds, according to the file system.
     """
 
     path: Path
@@ -138,7 +138,7 @@ def examine(path: Path, kind: str | None) -> Source:
         kind: Its kind; None where its suffix tells.
 
     Raises:
-        OperatorError: HISTORY_SOURCE_UNUSABLE.
+        OperatorError: `HISTORY_SOURCE_UNUSABLE`.
     """
     kind = kind or _KINDS.get(path.suffix.lower())
     digest = hashlib.sha256()
@@ -149,7 +149,7 @@ def examine(path: Path, kind: str | None) -> Source:
             digest.update(piece)
         known = os.fstat(file.fileno())
     if kind is None:
-        raise unusable(path, f"has a name that does not end in {', '.join(_KINDS)}; say `format:` in the map")
+        raise unusable(path, f"has a name that does not end in {', '.join(_KINDS)}; set `format:` in the map")
     return Source(path, kind, known.st_size, digest.hexdigest(), known.st_mtime_ns)
 
 
@@ -165,7 +165,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     """A regular file, open for reading.
 
     Raises:
-        OperatorError: HISTORY_SOURCE_UNUSABLE.
+        OperatorError: `HISTORY_SOURCE_UNUSABLE`.
     """
     try:
         # A pipe in the file's place would wait for its other end for ever.
@@ -187,16 +187,14 @@ def require_unchanged(source: Source) -> None:
     """Refuses a file that was changed while it was imported.
 
     Raises:
-        OperatorError: HISTORY_SOURCE_CHANGED.
+        OperatorError: `HISTORY_SOURCE_CHANGED`.
     """
     try:
         found = source.path.stat()
     except OSError as error:
         raise unusable(source.path, f"cannot be read: {error.strerror}") from error
     if (found.st_size, found.st_mtime_ns) != (source.bytes, source.changed):
-        raise OperatorError(
-            "HISTORY_SOURCE_CHANGED", f"{source.path} was changed while it was imported; import it again."
-        )
+        raise OperatorError("HISTORY_SOURCE_CHANGED", f"{source.path} was changed during the import; import it again.")
 
 
 def unusable(path: Path, why: str) -> OperatorError:

@@ -1,4 +1,4 @@
-"""The rows of a stretch as tables of the lake: cases, metrics and facts, in the columns that every engine reads."""
+"""The rows of a stretch as tables of the lake: cases, metrics, and facts, in the columns that every engine reads."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ _PATTERN: Final = re.compile(r"%(.?)|([^%])", re.DOTALL)
 _PLAIN: Final = re.compile(r"[A-Za-z0-9 .,:/_-]", re.ASCII)
 _PARTS: Final = "ymdHMSfz"
 _MINUTE: Final = 60_000
-_NONE_SUCH: Final = "There is no such day or time of day in the years 1 to 9999."
+_NONE_SUCH: Final = "There is no such day or time in the years 1 to 9999."
 # The years 1 to 9999, as the protocol has them, in milliseconds since 1970.
 _FIRST: Final = -62_135_596_800_000
 _LAST: Final = 253_402_300_799_999
@@ -61,11 +61,11 @@ _LAST: Final = 253_402_300_799_999
 
 @dataclass(frozen=True)
 class TimeFormat:
-    """How a column writes times.
+    """The format of times in a column.
 
     Attributes:
-        format: iso8601, date, unix_seconds, unix_milliseconds, or a pattern.
-        zone: The zone of times that name none.
+        format: `iso8601`, `date`, `unix_seconds`, `unix_milliseconds`, or a pattern.
+        zone: The time zone of times without one.
     """
 
     format: str
@@ -77,13 +77,13 @@ class TimeFormat:
         return self.format == "date" or ("%" in self.format and "%H" not in self.format)
 
     def faults(self, cells: pl.Series) -> pl.Series:
-        """Why each cell is refused, as a sentence; null where a cell is null.
+        """The reason why each cell is refused, as a sentence; null for a null cell.
 
         Args:
-            cells: Texts, none of which `read` takes for a time.
+            cells: Texts that `read` does not accept as a time.
         """
         example = _EXAMPLES.get(self.format) or _DIRECTIVE.sub(lambda of: _WRITTEN[of[1]], self.format)
-        unfit = pl.lit(f"It does not fit the format {self.format}, for example {example}.")
+        unfit = pl.lit(f"It does not match the format {self.format}, for example {example}.")
         if self.format == TYPED:
             # Whatever does not fit has another year.
             unfit = pl.lit(_NONE_SUCH)
@@ -104,7 +104,7 @@ class TimeFormat:
             pl.when(pl.col("naive").is_null() | pl.col("z").is_not_null() | zoned(ambiguous="null").is_not_null())
             .then(pl.lit(_NONE_SUCH))
             .when(zoned(ambiguous="earliest").is_null())
-            .then(pl.lit(f"The clock in {self.zone} skipped this time. Correct it, or the zone in the map."))
+            .then(pl.lit(f"The clock in {self.zone} skipped this time. Correct it, or the time zone in the map."))
             .otherwise(pl.lit(f"The clock in {self.zone} showed this time twice.{advice}"))
         )
 
@@ -167,20 +167,20 @@ def fault_of(format_: str, zone: str) -> tuple[str, str]:
     try:
         ZoneInfo(zone)
     except (KeyError, ValueError, OSError):
-        return "zone", "It is not a zone of the IANA database; write one such as Europe/Lisbon, or UTC."
+        return "zone", "It is not a time zone of the IANA database; write one such as Europe/Lisbon, or UTC."
     if format_ in _NAMED or format_ in _UNIX:
         return "", ""
     if "%" not in format_:
         return "format", f"It is neither a pattern nor one of {', '.join((*_NAMED, *_UNIX))}."
     used = [directive for directive, _ in _PATTERN.findall(format_) if directive]
     if any(plain == "" and directive not in _DIRECTIVES for directive, plain in _PATTERN.findall(format_)):
-        return "format", f"A pattern may have %{', %'.join(_DIRECTIVES)} and no other directive."
+        return "format", f"A pattern may have only the directives %{', %'.join(_DIRECTIVES)}."
     if any(plain and not _PLAIN.fullmatch(plain) for _, plain in _PATTERN.findall(format_)):
-        return "format", "Between directives a pattern may have letters, digits, spaces and . , : / _ - only."
+        return "format", "Between directives, a pattern may have only letters, digits, spaces, and . , : / _ -."
     if len(used) != len({*used}) or not {"Y", "m", "d"} <= {*used}:
-        return "format", "A pattern needs %Y, %m and %d, and each directive once."
+        return "format", "A pattern needs %Y, %m, and %d, and may have each directive once."
     if ("M" in used) > ("H" in used) or ("S" in used) > ("M" in used) or ("f" in used) > ("S" in used):
-        return "format", "A pattern with %M needs %H, one with %S needs %M, and one with %f needs %S."
+        return "format", "In a pattern, %M needs %H, %S needs %M, and %f needs %S."
     return "", ""
 
 

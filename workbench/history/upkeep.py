@@ -50,8 +50,8 @@ def erase(lake: Path, scope_id: str, scope: str, name: str, ids: Sequence[str]) 
         ids: The rows' own ids, or their decision ids, which begin with `row:`; one that is erased already stays so.
 
     Raises:
-        OperatorError: HISTORY_UNKNOWN; HISTORY_ROW_UNKNOWN, and nothing is erased; HISTORY_MANIFEST_INVALID, LAKE_BUSY
-            or LAKE_UNWRITABLE.
+        OperatorError: `HISTORY_UNKNOWN`; `HISTORY_ROW_UNKNOWN`, and nothing is erased; `HISTORY_MANIFEST_INVALID`,
+            `LAKE_BUSY`, or `LAKE_UNWRITABLE`.
     """
     folder = sets.folder_of(lake, scope_id)
     sets.require(lake, scope_id, scope, name)
@@ -84,14 +84,14 @@ def _own_id(found: HistorySet, there: Mapping[str, int], given: str) -> str:
     if len(meant) > 1:
         raise OperatorError(
             "HISTORY_ROW_UNKNOWN",
-            f"{shown(given)} may mean two rows; nothing was erased. Write {shown(ROW_PREFIX + given)} for the row with "
-            f"this id, or {shown(meant[1])} for the other one.",
+            f"{shown(given)} may mean two rows, so nothing was erased. Write {shown(ROW_PREFIX + given)} for the "
+            f"row with this id, or {shown(meant[1])} for the other one.",
         )
     if not meant:
         raise OperatorError(
             "HISTORY_ROW_UNKNOWN",
-            f"The history {found.name} of scope {found.scope} has no row {shown(given)}; nothing was erased. "
-            f"Check the id: it is the cell of the column that the map names as id.",
+            f"The history {found.name} of scope {found.scope} has no row {shown(given)}, so nothing was erased. "
+            "Check the id: it is the cell of the column that the map uses as id.",
         )
     return meant[0]
 
@@ -141,7 +141,7 @@ def remove(lake: Path, scope_id: str, scope: str, name: str) -> None:
     """Removes a set, and what an import of it that was broken off left behind.
 
     Raises:
-        OperatorError: HISTORY_UNKNOWN, LAKE_BUSY or LAKE_UNWRITABLE.
+        OperatorError: `HISTORY_UNKNOWN`, `LAKE_BUSY` or `LAKE_UNWRITABLE`.
     """
     sets.require_name(name)
     directory = sets.directory_of(lake, scope_id, name)
@@ -172,7 +172,7 @@ def faults(lake: Path, found: HistorySet) -> Iterator[str]:
             yield f"{file.path} cannot be read: {error.strerror}."
             continue
         if digest != (file.sha256, file.bytes):
-            yield f"{file.path} is not the file that was written."
+            yield f"{file.path} was changed or damaged after it was written."
     rows = sum(file.rows for file in found.files if file.table == "cases")
     if rows != found.rows - len(found.erased):
         yield f"Its files have {rows:,} rows; the manifest says {found.rows:,}, {len(found.erased):,} of them erased."

@@ -1,11 +1,11 @@
-"""The cells of some rows, typed as the map says, or refused with a reason.
+"""The cells of some rows, typed according to the map, or refused with a reason.
 
     typed = read_values(batch.frame, map_, "2023.csv", now)
-    typed.frame        # a column for each member of the map, of the rows that are whole
+    typed.frame        # a column for each field of the map, with the complete rows
     typed.refused      # the others, each with its first fault
 
-Nothing is guessed: a number is written as JSON writes one, a boolean is true or false or what the map says, and a cell
-that means nothing stands in null_values.
+Nothing is guessed. A number is written as in JSON. A boolean is true or false, or defined in the map. Cells that mean
+"no value" are listed in null_values.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ _FAULT: Final = ":fault"
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What the rows had of a member.
+    """The cells of a field.
 
     Attributes:
-        values: How many cells were understood.
-        absent: How many were empty.
-        refused: How many were not understood.
-        examples: The first three that were understood, as the file has them.
-        least: The least number, or the earliest time in UTC, that was understood; None for other kinds of members.
-        greatest: The greatest, or the latest.
+        values: The number of understood cells.
+        absent: The number of empty cells.
+        refused: The number of refused cells.
+        examples: The first three understood cells, as in the file.
+        least: The smallest understood number, or the earliest time in UTC; None for other kinds of fields.
+        greatest: The greatest number, or the latest time.
     """
 
     values: int = 0

@@ -11,7 +11,7 @@
     lease         one process at a time writes
     compaction    merges small files, and resolves the latest outcome and receipt of each decision
     cases         the tables that compaction makes: a row for each decision, and its metrics
-    upkeep        export and compaction in turns, and the pace that they keep beside a service
+    upkeep        export and compaction in turns, and their pace next to a service
     cohorts       frozen figures of the scopes that take part in benchmarks, a file a month
     names         the names that there are, for messages about one that there is not
     reader        opens a lake, or one scope of it

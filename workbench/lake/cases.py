@@ -131,9 +131,10 @@ Reports: TypeAlias = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]
 
 
 def state() -> pl.Expr:
-    """The state of a case: the status of its latest execution receipt; without a receipt the resolution of what was
-    held, and else its verdict decides, save that an advisory decision, whose verdict approves, refuses and holds
-    nothing, is just that.
+    """The state of a case: the status of its latest execution receipt, or else the resolution of a held case, or else
+    its verdict.
+
+    An advisory decision has a state of its own, because its verdict approves, refuses, and holds nothing.
     """
     untold = pl.col("verdict").cast(pl.String).replace_strict(_WITHOUT_RECEIPT, return_dtype=pl.String)
     untold = pl.coalesce(pl.col("resolution").cast(pl.String), untold)

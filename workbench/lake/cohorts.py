@@ -64,7 +64,7 @@ class Frozen:
         return scope_id in self.rows["scope_id"]
 
     def others(self, scope_id: str, policy_id: str) -> list[Coded]:
-        """What is told of all scopes but one that count for a policy."""
+        """The shared figures of all scopes but one that count for a policy."""
         found = self.rows.filter(pl.col("policy_id") == policy_id, pl.col("scope_id") != scope_id)
         return [Coded(*row) for row in found.select(Coded._fields).rows()]
 
@@ -73,29 +73,28 @@ def latest(lake: Path) -> Frozen | None:
     """The latest month that is frozen in a lake; None where none is.
 
     Raises:
-        OperatorError: LAKE_BENCHMARKS_INVALID.
+        OperatorError: `LAKE_BENCHMARKS_INVALID`.
     """
     months = frozen_months(lake)
     return _read(lake, months[-1]) if months else None
 
 
 def keep_frozen(ledger: Ledger, lake: Path, personal: Personal, now: datetime) -> str | None:
-    """Freezes the month that has begun, unless it is, and removes those that are long past; whoever calls it has the
-    lease.
+    """Freezes the month that has begun, if it is not frozen yet, and removes old ones. The caller must hold the lease.
 
     Args:
         ledger: The ledger.
         lake: The lake's directory.
-        personal: What the lake leaves out.
+        personal: The fields that the lake leaves out.
         now: The current moment.
 
     Returns:
-        The month, where it was frozen now.
+        The month, if it was frozen now.
 
     Raises:
-        ServiceUnavailable: SVC_REPORT_UNAVAILABLE: the lake lacks too much of a scope that takes part, and no scope is
-            frozen before all can be. SVC_STORAGE_UNAVAILABLE.
-        OperatorError: LAKE_UNWRITABLE.
+        ServiceUnavailable: `SVC_REPORT_UNAVAILABLE`: the lake lacks too much of a scope that takes part. No scope is
+            frozen before all can be. `SVC_STORAGE_UNAVAILABLE`.
+        OperatorError: `LAKE_UNWRITABLE`.
     """
     month = month_due(now)
     if is_frozen(lake, month):
@@ -171,13 +170,13 @@ def frozen_months(lake: Path) -> list[str]:
 
 
 def fault(lake: Path, month: str, ledger: Ledger | None, personal: Personal) -> str | None:
-    """What is wrong with what is frozen of a month, in a sentence; None where all is well.
+    """The fault of a frozen month, as a sentence; None without a fault.
 
     Args:
         lake: The lake's directory.
-        month: A month that is frozen.
-        ledger: The ledger to freeze it from once more; None to look at the file alone.
-        personal: What the lake leaves out.
+        month: A frozen month.
+        ledger: The ledger to freeze it from again; None to check only the file.
+        personal: The fields that the lake leaves out.
 
     Raises:
         ServiceUnavailable: As `keep_frozen`.
@@ -189,8 +188,8 @@ def fault(lake: Path, month: str, ledger: Ledger | None, personal: Personal) -> 
     if ledger is None or held.rows.equals(frozen_rows(ledger, lake, personal, month)):
         return None
     return (
-        f"{_path(lake, month)} is not what the ledger gives now: it was changed, or entries with a date before that "
-        f"month were appended after it was frozen, by a clock that was set wrong."
+        f"{_path(lake, month)} differs from what the ledger gives now. Either the file was changed, or a clock that "
+        "was set wrong dated later entries before that month."
     )
 
 
@@ -241,7 +240,7 @@ def _chain(ledger: Ledger, lake: Path, personal: Personal, scope_id: str, month:
         # All the others wait for this scope, so the operator must learn which it is.
         raise ServiceUnavailable(
             error.code,
-            f"The benchmarks of {month} wait for the scope {scope_id}, which cannot be read. {error.message}",
+            f"The benchmarks of {month} cannot be frozen until the scope {scope_id} can be read. {error.message}",
             details=error.details,
         ) from error
 
@@ -285,6 +284,6 @@ def _sealed(content: bytes) -> bytes:
 def _invalid(file: Path) -> OperatorError:
     return OperatorError(
         "LAKE_BENCHMARKS_INVALID",
-        f"{file} is no frozen month as it was written; remove it. `gate lake export` makes the latest month again from "
-        f"the ledger, the same.",
+        f"{file} was damaged or edited; remove it. `gate lake export` creates the latest month again from the "
+        "ledger, identically.",
     )

@@ -1,10 +1,11 @@
-"""Compaction: many small files become few, and each decision gets its latest outcome, its metrics and its receipt.
+"""Compaction: merges many small files into few, and gives each decision its latest outcome, its metrics, and its
+receipt.
 
     compactor = Compactor(Path("var/lake"))
     for manifest in compactor.compact(manifest): ...
 
-So a report is a scan and not a join, however long ago an outcome's decision was made. Each step is one commit, as an
-export's is; killed in between, it is simply done again.
+So a report is a scan and not a join, even if an outcome came long after its decision. Each step is one commit, like
+that of an export. A killed step runs again.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ _Change: TypeAlias = tuple[list[LakeFile], list[LakeFile]]
 
 
 class Compactor:
-    """Compacts what a lake holds of a scope; whoever calls it has the lease."""
+    """Compacts the lake's files of a scope. The caller must hold the lease."""
 
     def __init__(self, lake: Path, *, clock: Callable[[], float] = time.time) -> None:
         """Takes the lake's directory and the clock, in seconds since 1970, UTC."""
@@ -72,7 +73,7 @@ class Compactor:
             behind: By how many chain positions the cases may be behind before they are resolved.
 
         Raises:
-            OperatorError: LAKE_UNWRITABLE.
+            OperatorError: `LAKE_UNWRITABLE`.
         """
         try:
             while manifest.compacted + behind < manifest.position:
@@ -216,8 +217,8 @@ def _takes(manifest: Manifest, file: LakeFile) -> bool:
 
 
 def _small(manifest: Manifest, many: int) -> Iterator[list[LakeFile]]:
-    """What is to be merged: files of a table and month that are of a size, so that none is written anew for each
-    handful of rows that comes after it; all that are small where few are let be.
+    """The files to merge: those of a table and month of similar size, so that no file is rewritten for a few rows. If
+    few may stay, all small ones.
     """
     groups: defaultdict[tuple[str, str, int], list[LakeFile]] = defaultdict(list)
     for file in sorted(manifest.files, key=lambda file: file.first_position):

@@ -1,9 +1,9 @@
-"""From the ledger's entries to the lake's rows: the same for what is exported and for the tail that a report adds.
+"""Turns the ledger's entries into the lake's rows, both for exports and for the tail that a report adds.
 
     frames(scope_id, entries, rulebook_fields, withheld)["outcomes"]
 
-What is read here the service wrote itself, so that bodies are decoded by type, and only the members that a column
-holds; an entry that cannot be read stops the export there.
+The service wrote these entries itself. So bodies are decoded by type, with only the fields that a column holds. An
+unreadable entry stops the export.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Personal:
         """What the setting `personal_fields` names.
 
         Raises:
-            OperatorError: SETTINGS_INVALID.
+            OperatorError: `SETTINGS_INVALID`.
         """
         marks = frozenset(marks)
         facts = frozenset(mark.removeprefix(_FACTS_PREFIX) for mark in marks if mark.startswith(_FACTS_PREFIX))
@@ -114,13 +114,13 @@ class Personal:
         if wrong := sorted(path for path in facts if not all(path.split("."))):
             raise OperatorError(
                 "SETTINGS_INVALID",
-                f"personal_fields names the fact {wrong[0]!r}, which is no path; name a fact as {_FACTS_PREFIX}<path>, "
-                f"such as {_FACTS_PREFIX}customer.email.",
+                f"personal_fields has the fact {wrong[0]!r}, which is not a path; write a fact as "
+                f"{_FACTS_PREFIX}<path>, such as {_FACTS_PREFIX}customer.email.",
             )
         if unknown := sorted(columns - personal_columns()):
             raise OperatorError(
                 "SETTINGS_INVALID",
-                f"personal_fields names {unknown[0]!r}, which is no column that can be left out; name a fact as "
+                f"personal_fields has {unknown[0]!r}, which is not a column that can be left out; write a fact as "
                 f"{_FACTS_PREFIX}<path>, or one of {', '.join(sorted(personal_columns()))}.",
             )
         return cls(columns, facts)
@@ -333,10 +333,10 @@ _FACTS: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 def chunks(page: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
-    """Entries unpacked, in parts that are bounded in memory: what was deflated can be a thousand times as long.
+    """Unpacks entries in parts of bounded size, because a deflated entry can grow a thousandfold.
 
     Args:
-        page: The entries, as rows of the ledger with the members of `FollowedEntry`.
+        page: The entries, as rows of the ledger with the fields of `FollowedEntry`.
     """
     chunk: list[Sequence[Any]] = []
     room = _CHUNK_BYTES
@@ -365,7 +365,7 @@ def frames(scope_id: str, entries: Sequence[Sequence[Any]], rulebooks: Rulebooks
         personal: What is left out.
 
     Raises:
-        OperatorError: LAKE_ENTRY_UNREADABLE.
+        OperatorError: `LAKE_ENTRY_UNREADABLE`.
     """
     by_type: defaultdict[str, list[Sequence[Any]]] = defaultdict(list)
     for entry in entries:
@@ -380,7 +380,7 @@ def frames(scope_id: str, entries: Sequence[Sequence[Any]], rulebooks: Rulebooks
         elif entry_type in _COLUMNS:
             columns = _COLUMNS[entry_type](rows)
         else:
-            raise _unreadable(of_type[0], f"its type {entry_type} is not known to this release")
+            raise _unreadable(of_type[0], f"this release does not know its type {entry_type}")
         found[ENTRY_TABLES[entry_type]] = _frame(ENTRY_TABLES[entry_type], rows, columns, personal)
         if entry_type == "decision" and rulebooks is not None:
             found |= _of_rulebooks(rows, records, requests, rulebooks, personal)
@@ -718,7 +718,7 @@ def concat(parts: Sequence[Frames]) -> Frames:
 
 
 def together(table: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """The rows of one table; of facts each part may have other fields, of which no more are kept than a part has."""
+    """The rows of one table. For facts, each part may have other fields, and only those of the part are kept."""
     if table != "facts":
         return pl.concat(parts)
     kept = dict.fromkeys(name for part in parts for name in part.columns)

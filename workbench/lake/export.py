@@ -61,7 +61,7 @@ _BATCH_BYTES: Final = 256 * 1024 * 1024
 
 
 class Exporter:
-    """Exports the chains of a ledger into a lake; whoever calls it has the lease."""
+    """Exports the chains of a ledger into a lake. The caller must hold the lease."""
 
     def __init__(
         self,
@@ -97,8 +97,8 @@ class Exporter:
         """What the lake holds of a scope; an empty manifest where it holds nothing, or what is now personal.
 
         Raises:
-            OperatorError: LAKE_MANIFEST_INVALID, LAKE_OF_ANOTHER_LEDGER, or LAKE_LEAVES_OUT_MORE where it leaves out
-                what this exporter does not: a process that still has earlier settings must not bring it back.
+            OperatorError: `LAKE_MANIFEST_INVALID`, `LAKE_OF_ANOTHER_LEDGER`, or `LAKE_LEAVES_OUT_MORE` if it leaves out
+                fields that this exporter does not: a process with old settings must not export them again.
         """
         new = Manifest(scope.scope_id, scope.name, scope.head.chain_id, personal=self._personal.marks)
         found = load(self._lake, scope.scope_id)
@@ -108,9 +108,9 @@ class Exporter:
         if back := sorted(set(found.personal) - set(new.personal)):
             raise OperatorError(
                 "LAKE_LEAVES_OUT_MORE",
-                f"The lake of scope {found.scope} leaves out {', '.join(back)}, and the setting personal_fields no "
-                f"longer does. Restart the service if you changed it. To export these fields again, remove the folder "
-                f"scope={found.scope_id}.",
+                f"The lake of scope {found.scope} leaves out {', '.join(back)}, but the setting personal_fields no "
+                "longer does. Restart the service if you changed the setting. To export these fields again, remove "
+                f"the folder scope={found.scope_id}.",
             )
         return found if found.personal == new.personal else replace(new, generation=found.generation)
 
@@ -122,8 +122,9 @@ class Exporter:
             most: How many entries are exported at most; None for all.
 
         Raises:
-            OperatorError: LAKE_MANIFEST_INVALID, LAKE_OF_ANOTHER_LEDGER, LAKE_ENTRY_UNREADABLE or LAKE_UNWRITABLE.
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+            OperatorError: `LAKE_MANIFEST_INVALID`, `LAKE_OF_ANOTHER_LEDGER`, `LAKE_ENTRY_UNREADABLE`,
+                or `LAKE_UNWRITABLE`.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
         """
         manifest = self.manifest(scope)
         if scope.head.size == 0:
@@ -137,7 +138,7 @@ class Exporter:
                     if batch is None:
                         return
                     manifest = self._commit(manifest, batch)
-                    # The collector would look at every part of it, in vain.
+                    # The collector would inspect every part of it without success.
                     del batch
                 yield manifest
         except OSError as error:
@@ -250,8 +251,8 @@ def require_same_chain(ledger: Ledger, manifest: Manifest, scope: FollowedScope)
     """Requires that what a manifest says was exported is the beginning of a scope's chain.
 
     Raises:
-        OperatorError: LAKE_OF_ANOTHER_LEDGER.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        OperatorError: `LAKE_OF_ANOTHER_LEDGER`.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     if manifest.position == 0:
         return
@@ -261,9 +262,9 @@ def require_same_chain(ledger: Ledger, manifest: Manifest, scope: FollowedScope)
     if [(entry.position, entry.merkle_root) for entry in found] != [(manifest.position, manifest.merkle_root)]:
         raise OperatorError(
             "LAKE_OF_ANOTHER_LEDGER",
-            f"The lake's entry {manifest.position} of scope {manifest.scope} differs from the ledger's: the ledger is "
-            f"another one, or was restored from an older backup. If you meant that, remove the lake's folder "
-            f"scope={manifest.scope_id}, and export again.",
+            f"Entry {manifest.position} of scope {manifest.scope} in the lake differs from the ledger's: this is "
+            "another ledger, or it was restored from an older backup. If that was intended, remove the lake's "
+            f"folder scope={manifest.scope_id}, and export again.",
         )
 
 
@@ -271,7 +272,7 @@ def require_consecutive(span: Span) -> None:
     """Requires that the entries of a page follow one another without a gap.
 
     Raises:
-        OperatorError: LAKE_ENTRY_UNREADABLE.
+        OperatorError: `LAKE_ENTRY_UNREADABLE`.
     """
     positions = [span.after, *(row[0] for row in span.rows), span.last + 1]
     for before, position in pairwise(positions):

@@ -57,7 +57,7 @@ class Files:
         self._chain_position = chain_position
         self._merkle_root = merkle_root
         self._directories: set[Path] = set()
-        # The disk is waited for beside the next file, which takes as long to make.
+        # Wait for the disk while the next file is made, which takes as long.
         self._syncing = ThreadPoolExecutor(1, "sync")
         self._unsynced: deque[Future[None]] = deque()
 

@@ -29,26 +29,26 @@ MAX_TAIL_BYTES: Final = 256 * 1024 * 1024
 
 
 def fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal, *, facts: bool = True) -> Snapshot:
-    """A scope's chain, all of it: what was acknowledged before this is called is in it.
+    """A scope's complete chain, including everything acknowledged before the call.
 
     Args:
         ledger: The ledger.
         lake: The lake's directory.
         scope_id: The scope.
-        personal: What is left out.
-        facts: Whether facts and rulebooks are wanted of what the lake lacks.
+        personal: The fields that are left out.
+        facts: Whether to include facts and rulebooks of entries that the lake lacks.
 
     Raises:
-        ServiceUnavailable: SVC_REPORT_UNAVAILABLE where the lake is too far behind, or cannot be used;
-            SVC_STORAGE_UNAVAILABLE where that is so of the ledger, or an entry of it is damaged.
+        ServiceUnavailable: `SVC_REPORT_UNAVAILABLE` if the lake is too far behind, or unusable;
+            `SVC_STORAGE_UNAVAILABLE` if the ledger is, or if one of its entries is damaged.
     """
     try:
         return _fresh(ledger, lake, scope_id, personal, facts=facts)
     except OperatorError as error:
         if error.code == ENTRY_UNREADABLE:
-            # A damaged entry does not mend itself, so retrying is no help.
+            # A damaged entry does not repair itself, so a retry does not help.
             raise ServiceUnavailable(
-                "SVC_STORAGE_UNAVAILABLE", f"The report cannot be made. {error.message} The operator must check it."
+                "SVC_STORAGE_UNAVAILABLE", f"The report cannot be created. {error.message} The operator must check it."
             ) from error
         raise _unavailable(
             f"The lake cannot be used ({error.code}); the operator finds the reason in the log."
@@ -84,7 +84,7 @@ def _fresh(ledger: Ledger, lake: Path, scope_id: str, personal: Personal, *, fac
             room -= sum(int(frame.estimated_size()) for frame in parts[-1].values())
             if room < 0:
                 raise _unavailable(
-                    "The lake is catching up with the ledger: the entries that it lacks are too large to read at once."
+                    "The lake is catching up with the ledger: the missing entries are too large to read at once."
                 )
     return Snapshot(lake, manifest, scope.head.size, scope.head.merkle_root, concat(parts))
 

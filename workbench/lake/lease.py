@@ -28,7 +28,7 @@ def lease(lake: Path, *, patience: float) -> Iterator[None]:
         patience: How long to wait for it, in seconds.
 
     Raises:
-        OperatorError: LAKE_BUSY, or LAKE_UNWRITABLE.
+        OperatorError: `LAKE_BUSY`, or `LAKE_UNWRITABLE`.
     """
     try:
         lake.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -50,10 +50,10 @@ def lease(lake: Path, *, patience: float) -> Iterator[None]:
 
 
 def unwritable(lake: Path, error: OSError) -> OperatorError:
-    """LAKE_UNWRITABLE, with the reason in it."""
+    """`LAKE_UNWRITABLE`, with the reason."""
     return OperatorError(
         "LAKE_UNWRITABLE",
-        f"The lake {lake} cannot be read or written ({error.strerror or error}). The ledger has all of it, too.",
+        f"The lake {lake} cannot be read or written ({error.strerror or error}). The ledger still has all of its data.",
     )
 
 

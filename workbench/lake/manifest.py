@@ -1,7 +1,7 @@
-"""The manifest of a scope: which files the lake holds, and which stretch of the chain each of them comes from.
+"""The manifest of a scope: the lake's files, and the stretch of the chain that each of them covers.
 
-It is replaced as a whole, in one step: a reader sees the lake before an export or after it, and what a crash leaves
-behind is in no manifest and so in no answer.
+It is replaced in one step, so a reader sees the lake either before an export or after it. Files that a crash leaves
+behind are in no manifest, and so in no answer.
 """
 
 from __future__ import annotations
@@ -124,11 +124,10 @@ def directory_of(lake: Path, scope_id: str) -> Path:
 
 
 def load(lake: Path, scope_id: str) -> Manifest | None:
-    """The manifest of a scope; None where the lake has nothing of it, or what an earlier release made, which the next
-    export makes anew.
+    """The manifest of a scope; None if the lake has none, or one of an earlier release, which the next export replaces.
 
     Raises:
-        OperatorError: LAKE_MANIFEST_INVALID.
+        OperatorError: `LAKE_MANIFEST_INVALID`.
     """
     file = directory_of(lake, scope_id) / FILE_NAME
     try:
@@ -141,8 +140,8 @@ def load(lake: Path, scope_id: str) -> Manifest | None:
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise OperatorError(
             "LAKE_MANIFEST_INVALID",
-            f"{file} is no manifest as it was written; remove {file.parent}, and `gate lake export` makes it anew from "
-            f"the ledger.",
+            f"{file} was damaged or edited; remove {file.parent}, and `gate lake export` creates it again from the "
+            "ledger.",
         ) from error
 
 
@@ -150,7 +149,7 @@ def load_all(lake: Path) -> list[Manifest]:
     """The manifests of all scopes that the lake has, by scope id.
 
     Raises:
-        OperatorError: LAKE_MANIFEST_INVALID.
+        OperatorError: `LAKE_MANIFEST_INVALID`.
     """
     scope_ids = sorted(file.parent.name.partition("=")[2] for file in lake.glob(f"scope=*/{FILE_NAME}"))
     return [found for scope_id in scope_ids if (found := load(lake, scope_id)) is not None]

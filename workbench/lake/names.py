@@ -31,5 +31,5 @@ def choices(asked: str, names: Iterable[str]) -> str:
 
 
 def shown(name: str) -> str:
-    """A name in quotes, with escapes for what does not print; of a long one its beginning."""
+    """A name in quotes, with unprintable characters escaped. Long names are cut."""
     return repr(name if len(name) <= _LONGEST else f"{name[:_LONGEST]}...")

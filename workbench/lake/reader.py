@@ -1,10 +1,11 @@
-"""Reading the lake: by its manifests alone, so that what is seen is whole, with Polars or with anything that reads
-Parquet.
+"""Reads the lake, with Polars or any other Parquet reader.
 
     lake = open_lake("var/lake")
     lake.scope("acme").cases().group_by("policy_id").len().collect()
     duckdb.sql(lake.sql("outcomes"))
     pandas.read_parquet(lake.files("outcomes"))
+
+The manifests alone say which files belong to the lake, so a reader always sees a complete state.
 """
 
 from __future__ import annotations
@@ -76,15 +77,15 @@ EVENT_DATES: Final[Mapping[str, Mapping[str, pl.Expr]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ImportedSet:
-    """A history set that a snapshot is of.
+    """The history set that a snapshot reads.
 
     Attributes:
         name: Its name.
-        history_hash: The hash that names its content.
-        rows: How many rows were imported.
-        refused: How many rows of its files were refused.
-        erased: How many rows were erased since.
-        has_verdicts: Whether its map names a verdict.
+        history_hash: The hash of its content.
+        rows: The number of imported rows.
+        refused: The number of rows in its files that the import refused.
+        erased: The number of rows that were erased since.
+        has_verdicts: Whether its map defines a verdict.
     """
 
     name: str
@@ -96,7 +97,7 @@ class ImportedSet:
 
     @property
     def mark(self) -> dict[str, object]:
-        """`coverage.history` of every report over it."""
+        """`coverage.history` of every report over the set."""
         return {
             "name": self.name,
             "history_hash": self.history_hash,
@@ -107,28 +108,28 @@ class ImportedSet:
 
     @property
     def note(self) -> str:
-        """The sentence that every report over it has."""
+        """The sentence that every report over the set contains."""
         return (
             f"These are imported cases of the history {self.name} (history_hash {self.history_hash[:12]}), which "
-            f"nobody verified; they are not in the chain."
+            "are unverified; they are not in the chain."
         )
 
 
 RESOLVED: Final = ("cases", "metrics")
-"""The tables that compaction makes of the others."""
+"""The tables that compaction derives from the others."""
 
 REPORTS: Final = ("outcomes", "executions", "resolutions")
-"""The tables of entries that a case has the latest of."""
+"""The tables from which a case takes the latest entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A choice of decisions.
+    """A selection of decisions.
 
     Attributes:
-        since: Those made at this moment or later; None for all.
-        until: Those made before this moment; None for all.
-        verdict: Those with this verdict; None for all.
+        since: Only decisions made at this moment or later; None for all.
+        until: Only decisions made before this moment; None for all.
+        verdict: Only decisions with this verdict; None for all.
     """
 
     since: datetime | None = None
@@ -136,7 +137,7 @@ class Window:
     verdict: str | None = None
 
     def of(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """The rows of the chosen decisions, among rows with the columns `created_at` and, for a verdict, `verdict`."""
+        """The rows of the selected decisions. The rows need the columns `created_at` and, for a verdict, `verdict`."""
         if self.since is not None:
             rows = rows.filter(_not_before(self.since))
         if self.until is not None:
@@ -149,18 +150,18 @@ _Since: TypeAlias = tuple[pl.Series, list[pl.DataFrame]]
 
 @dataclass(frozen=True, repr=False)
 class Snapshot:
-    """A scope's chain up to one position, as tables.
+    """The tables of a scope's chain, up to one position.
 
     Attributes:
         lake: The lake's directory.
-        manifest: What the lake holds of it.
-        tail: The rows of the entries after that, by table.
-        position: The chain position up to which all is here.
-        merkle_root: The chain's root there; None for an empty chain.
-        windows: The slices that its tables are cut to; none for the whole chain.
-        advisory: Whether its tables have the advisory decisions, and what was reported about them.
-        clock: What dates the rows of its tables: `recorded` or `occurred`.
-        imported: The history set that it is of; None for the scope's own chain.
+        manifest: The scope's content in the lake.
+        tail: The rows of later entries, by table.
+        position: The chain position up to which the snapshot is complete.
+        merkle_root: The chain's root at that position; None for an empty chain.
+        windows: The slices that restrict its tables; empty for the whole chain.
+        advisory: Whether its tables include advisory decisions and the reports about them.
+        clock: The dates of its rows, `recorded` or `occurred`.
+        imported: The history set that it reads; None for the scope's own chain.
     """
 
     lake: Path
@@ -190,72 +191,72 @@ class Snapshot:
 
     @property
     def title(self) -> str:
-        """The scope's name as reports show it; an imported history is named as one."""
+        """The scope's name as reports show it. For an imported history, it includes the history's name."""
         return self.scope if self.imported is None else f"{self.scope}, imported history {self.imported.name}"
 
     @property
     def histories(self) -> list[str]:
-        """The names of the scope's history sets: past cases that were imported."""
+        """The names of the scope's history sets, which hold imported past cases."""
         return sets.names_of(self.lake, self.manifest.scope_id)
 
     def history(self, name: str) -> Snapshot:
-        """A history set of the scope, on which every engine runs that the chain is not needed for.
+        """A history set of the scope. Every engine that does not need the chain can read it.
 
-        Its positions are row numbers, and its reports say that nobody verified it.
+        Its positions are row numbers, and its reports say that its cases are unverified.
 
         Raises:
-            OperatorError: HISTORY_UNKNOWN, or HISTORY_MANIFEST_INVALID.
+            OperatorError: `HISTORY_UNKNOWN`, or `HISTORY_MANIFEST_INVALID`.
         """
         return history_of(self.lake, self.manifest.scope_id, self.scope, name)
 
     def slice(self, since: date | None = None, until: date | None = None, verdict: str | None = None) -> Snapshot:
-        """The same chain with some of its decisions, and what was reported about these; every engine runs on it.
+        """The same chain, restricted to some of its decisions and the reports about them. Every engine can read it.
 
-        `position` and `merkle_root` stay those of the whole chain, and so do its rulebooks, migrations, routes, `files`
-        and `sql`.
+        `position` and `merkle_root` stay those of the whole chain. Rulebooks, migrations, routes, `files`, and `sql`
+        are not restricted.
 
         Args:
-            since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
-            until: Only decisions before this moment; a date includes its day.
-            verdict: Only decisions with this verdict: yes, no or review.
+            since: Only decisions from this moment on. A date, or a datetime without a time zone, is in UTC.
+            until: Only decisions before this moment. A date includes its whole day.
+            verdict: Only decisions with this verdict: `yes`, `no`, or `review`.
 
         Raises:
-            OperatorError: ENGINE_ARGUMENT_INVALID.
+            OperatorError: `ENGINE_ARGUMENT_INVALID`.
         """
         require("verdict", verdict, OneOf(VERDICTS), optional=True)
         window = Window(*span(since, until), verdict)
         return self if window == Window() else replace(self, windows=(*self.windows, window))
 
     def on(self, clock: str) -> Snapshot:
-        """The same chain, dated by a clock, which its slices cut by as well, whether they were made before or after.
+        """The same chain, dated by a clock. All its slices use that clock, also slices made earlier.
 
-        On `occurred`, every date that an engine reads is that of the event where one was sent, and the recorded one
-        otherwise: `created_at` and `week` by the decision's `occurred_at`; dates of outcomes by theirs; dates of
-        execution receipts by `executed_at`, save one more than 5 minutes after its report. The order of the chain, and
-        so which report is the latest, stays as it is; so do `files` and `sql`.
+        With `occurred`, engines read event times where callers sent them, and recorded times otherwise. For decisions,
+        `created_at` and `week` follow `occurred_at`. Outcomes follow their own `occurred_at`. Execution receipts follow
+        `executed_at`, unless it lies more than 5 minutes after their report. The order of the chain stays the same, and
+        so does the choice of the latest report. `files` and `sql` do not change.
 
         Args:
             clock: `recorded` or `occurred`.
 
         Raises:
-            OperatorError: ENGINE_ARGUMENT_INVALID.
+            OperatorError: `ENGINE_ARGUMENT_INVALID`.
         """
         require("clock", clock, OneOf(CLOCKS))
         return replace(self, clock=clock)
 
     def binding(self, policy_id: str | None = None) -> Snapshot:
-        """The same chain without its advisory decisions and what was reported about them, which say nothing about any
-        policy; every report about policies looks at it.
+        """The same chain without its advisory decisions and the reports about them. Every report about policies reads
+        it, because advisory decisions are not made by a policy.
 
         Args:
-            policy_id: The only policy that is looked at; None for all.
+            policy_id: The only policy that is needed; None for all.
         """
         # No advisory decision has another policy_id: a question about one need not look at the rules of a million.
         concerned = policy_id is None or policy_id in ADVISORY_POLICIES
         return replace(self, advisory=False) if concerned else self
 
     def count_advisory(self, policy_id: str) -> int:
-        """How many advisory decisions `binding` leaves out of those with a policy_id."""
+        """The number of advisory decisions with this policy_id, which `binding` leaves out."""
         if policy_id not in ADVISORY_POLICIES:
             return 0
         cases = self.with_advice().cases(policy_id).filter(IS_ADVISORY)
@@ -266,10 +267,10 @@ class Snapshot:
         return replace(self, advisory=True)
 
     def within(self, decisions: pl.LazyFrame) -> pl.LazyFrame:
-        """The rows of decisions that belong to the slice; all of them where the chain is not sliced.
+        """The rows of decisions that belong to the slice; all rows if the chain is not sliced.
 
         Args:
-            decisions: Rows with `created_at`, `rule` and, for a slice by verdict, `verdict`.
+            decisions: Rows with `created_at`, `rule`, and, for a slice by verdict, `verdict`.
         """
         decisions = self._in_windows(decisions)
         return decisions if self.advisory else decisions.filter(~IS_ADVISORY)
@@ -280,10 +281,10 @@ class Snapshot:
         return rows
 
     def table(self, name: str) -> pl.LazyFrame:
-        """The rows of a table; of facts without the fields that rulebooks declare, for which there is `facts`.
+        """The rows of a table. The rows of `facts` omit the typed columns of fields; use `facts()` for those.
 
         Raises:
-            OperatorError: LAKE_TABLE_UNKNOWN.
+            OperatorError: `LAKE_TABLE_UNKNOWN`.
         """
         _require_table(name)
         if name == "cases":
@@ -301,14 +302,14 @@ class Snapshot:
         return self.within(rows) if name == "decisions" else self._about(rows, "decision_position")
 
     def at(self, table: str, positions: pl.Series) -> pl.LazyFrame:
-        """The rows of entries at some chain positions, of the whole chain, from those files alone that can have them.
+        """The rows of entries at some chain positions of the whole chain. It opens only files that can contain them.
 
         Args:
             table: A table of entries, such as decisions.
             positions: The positions.
 
         Raises:
-            OperatorError: LAKE_TABLE_UNKNOWN.
+            OperatorError: `LAKE_TABLE_UNKNOWN`.
         """
         _require_table(table)
         files = [
@@ -319,9 +320,10 @@ class Snapshot:
         return self._rows(table, files).filter(at_positions(positions))
 
     def last_entry_at(self) -> datetime | None:
-        """When the entry at its position was made, or when the slice ends where that is earlier; None where the lake
-        does not hold that entry. On the clock `occurred`, where any event has a time, the latest date of any entry of
-        the chain instead; of an imported history, the date of its last case.
+        """When the entry at `position` was recorded, or the end of the slice if that is earlier.
+
+        It is None if the lake does not hold that entry. With the clock `occurred`, if any entry has an event time, it
+        is the latest date of any entry of the chain. For an imported history, it is the date of the last case.
         """
         last = self._last_entry_at() if self.clock == RECORDED else self._last_event_at()
         # Without an end, the time after a slice would count as time in which nothing was decided.
@@ -357,11 +359,11 @@ class Snapshot:
         return cast("datetime", max(last for last, _ in found if last is not None))
 
     def resolved(self, table: str) -> pl.LazyFrame:
-        """The cases, or the metrics, as far as compaction has resolved them."""
+        """The cases or the metrics, as far as compaction has resolved them."""
         return self._scan(table, self.manifest.of(table), None)
 
     def cases(self, policy_id: str | None = None) -> pl.LazyFrame:
-        """Each decision with the latest of what was reported about it; of one policy where it is named."""
+        """Each decision with the latest reports about it, for one policy or for all."""
         resolved = self._scan("cases", self.manifest.of("cases"), policy_id)
         known, added = self._since_resolved(policy_id)
         if known.len():
@@ -400,7 +402,7 @@ class Snapshot:
         return known, added
 
     def metrics(self, policy_id: str | None = None) -> pl.LazyFrame:
-        """What the latest outcome of each decision measured, a row for each name; of one policy where it is named."""
+        """The metrics of each decision's latest outcome, one row for each name, for one policy or for all."""
         resolved = self._scan("metrics", self.manifest.of("metrics"), policy_id)
         outcomes = self._recent("outcomes", MEASURED_COLUMNS, policy_id)
         reported = outcomes["decision_position"].unique()
@@ -411,20 +413,20 @@ class Snapshot:
         return self._about(rows, "position", policy_id)
 
     def facts(self, fields: Iterable[str], policy_id: str | None = None) -> pl.LazyFrame:
-        """The facts of decisions, with the typed columns of some fields.
+        """The facts of decisions, with typed columns for some fields.
 
-        A field that no deciding rulebook declares or tests was not extracted: its columns are null, and its values
-        stand in `inputs`. `fact_fields` says which were.
+        If no rulebook that decided declares or tests a field, its columns are null, and its values are only in
+        `inputs`. `fact_fields` lists the fields that have typed columns.
 
         Args:
             fields: The fields, each as a dotted path.
-            policy_id: Only the decisions of this policy; of every policy where None.
+            policy_id: Only decisions of this policy; None for all.
 
         Raises:
-            OperatorError: LAKE_FACT_INVALID where one text is given instead of several.
+            OperatorError: `LAKE_FACT_INVALID`: one string was given instead of a list.
         """
         if isinstance(fields, str):
-            raise OperatorError("LAKE_FACT_INVALID", f"Name facts in a list: facts([{fields!r}]).")
+            raise OperatorError("LAKE_FACT_INVALID", f"Give facts in a list: facts([{fields!r}]).")
         fields = tuple(fields)
         types = {**schema("facts"), **{name: dtype for of in fields for name, dtype in columns_of(of).items()}}
         files = [self.lake / file.path for file in self.manifest.of("facts")]
@@ -445,11 +447,13 @@ class Snapshot:
         return self._about(rows, "position", policy_id) if by_verdict else self._in_windows(rows)
 
     def by_file(self, table: str) -> list[tuple[LakeFile | None, Snapshot]]:
-        """The chain in parts that have no row of a table in common: one for each file whose rows are as they were when
-        it was written, and one, without a file, for all other rows.
+        """The chain in parts that share no row of a table.
+
+        Each file whose rows have not changed since it was written is one part. One further part, without a file, holds
+        all other rows.
 
         Args:
-            table: cases, metrics or facts.
+            table: `cases`, `metrics`, or `facts`.
         """
         # A slice of a file is not the file, nor are its rows with other dates; what was erased since is still in it.
         plain = not self.windows and self.advisory and self.clock == RECORDED
@@ -476,7 +480,7 @@ class Snapshot:
         return reported_on((outcomes, executions, resolutions))
 
     def fact_fields(self) -> list[str]:
-        """The fields of facts that have typed columns, of every policy."""
+        """The fields of facts that have typed columns, whatever the policy."""
         columns = {
             name
             for file in self.manifest.of("facts")
@@ -487,14 +491,15 @@ class Snapshot:
         return sorted(name.removesuffix(_TYPE) for name in columns)
 
     def files(self, table: str, *, stale: bool = False) -> list[Path]:
-        """The files that hold a table's rows, for whatever reads Parquet.
+        """The files that hold a table's rows, for any Parquet reader.
 
         Args:
             table: The table.
-            stale: Whether cases and metrics may be those of when they were last resolved, without what came since.
+            stale: Whether cases and metrics may lack the reports since the last compaction.
 
         Raises:
-            OperatorError: LAKE_TABLE_UNKNOWN; LAKE_NOT_COMPACTED where cases or metrics lack what came since.
+            OperatorError: `LAKE_TABLE_UNKNOWN`; `LAKE_NOT_COMPACTED`: cases or metrics lack later reports, and `stale`
+                is false.
         """
         _require_table(table)
         if table in RESOLVED and self.manifest.compacted < self.position and not stale:
@@ -503,19 +508,19 @@ class Snapshot:
                 f"The files of {table} lack the latest entries of scope {self.scope} (resolved: "
                 f"{self.manifest.compacted} of {self.position}). Run `gate lake compact` on the lake's instance "
                 f"(--home, if that is not var) and open the lake again; or use table({table!r}), which adds them; "
-                f"or say stale=True.",
+                "or pass stale=True.",
             )
         return [self.lake / file.path for file in self.manifest.of(table)]
 
     def sql(self, table: str, *, stale: bool = False) -> str:
-        """A query for DuckDB that gives a table's rows; print it, or run it as `duckdb.sql(...)`.
+        """A DuckDB query that returns a table's rows. Print it, or run it with `duckdb.sql(...)`.
 
         Args:
             table: The table.
-            stale: As `files` takes it.
+            stale: As for `files`.
 
         Raises:
-            OperatorError: As `files`.
+            OperatorError: As for `files`.
         """
         return _query(table, self.files(table, stale=stale))
 
@@ -570,15 +575,15 @@ class Snapshot:
 
 
 class Lake:
-    """A lake as it was when it was opened: what is exported since shows when it is opened again.
+    """A lake in the state it had when it was opened. Open it again to see later exports.
 
     Attributes:
-        directory: Where it lies.
-        snapshots: What it holds of each scope, by the scope's name.
+        directory: The lake's directory.
+        snapshots: The snapshot of each scope, by the scope's name.
     """
 
     def __init__(self, directory: Path, manifests: Iterable[Manifest]) -> None:
-        """Takes the directory and the manifests of its scopes; `open_lake` is the way in."""
+        """Takes the directory and the manifests of its scopes. Use `open_lake` instead."""
         self.directory: Final = directory
         manifests = list(manifests)
         _require_distinct(directory, manifests)
@@ -592,14 +597,14 @@ class Lake:
 
     @property
     def scopes(self) -> list[str]:
-        """The names of the scopes that it holds."""
+        """The names of its scopes."""
         return sorted(self.snapshots)
 
     def scope(self, name: str) -> Snapshot:
-        """What it holds of one scope.
+        """The snapshot of one scope.
 
         Raises:
-            OperatorError: LAKE_SCOPE_UNKNOWN.
+            OperatorError: `LAKE_SCOPE_UNKNOWN`.
         """
         if name not in self.snapshots:
             raise OperatorError(
@@ -610,84 +615,84 @@ class Lake:
         return self.snapshots[name]
 
     def table(self, name: str) -> pl.LazyFrame:
-        """The rows of a table, of all scopes.
+        """The rows of a table, in all scopes.
 
         Raises:
-            OperatorError: LAKE_TABLE_UNKNOWN.
+            OperatorError: `LAKE_TABLE_UNKNOWN`.
         """
         _require_table(name)
         return pl.concat([pl.LazyFrame(schema=schema(name)), *(of.table(name) for of in self.snapshots.values())])
 
     def files(self, table: str, *, stale: bool = False) -> list[Path]:
-        """The files that hold a table's rows, of all scopes; of one, `scope(name).files(table)`.
+        """The files that hold a table's rows, in all scopes. For one scope, use `scope(name).files(table)`.
 
         Args:
             table: The table.
-            stale: As `Snapshot.files` takes it.
+            stale: As for `Snapshot.files`.
 
         Raises:
-            OperatorError: LAKE_TABLE_UNKNOWN, LAKE_NOT_COMPACTED.
+            OperatorError: `LAKE_TABLE_UNKNOWN`, or `LAKE_NOT_COMPACTED`.
         """
         _require_table(table)
         return [file for of in self.snapshots.values() for file in of.files(table, stale=stale)]
 
     def sql(self, table: str, *, stale: bool = False) -> str:
-        """A query for DuckDB that gives a table's rows, of all scopes; of one, `scope(name).sql(table)`.
+        """A DuckDB query that returns a table's rows, in all scopes. For one scope, use `scope(name).sql(table)`.
 
         Args:
             table: The table.
-            stale: As `Snapshot.files` takes it.
+            stale: As for `Snapshot.files`.
 
         Raises:
-            OperatorError: LAKE_TABLE_UNKNOWN, LAKE_NOT_COMPACTED.
+            OperatorError: `LAKE_TABLE_UNKNOWN`, or `LAKE_NOT_COMPACTED`.
         """
         return _query(table, self.files(table, stale=stale))
 
 
 @contextmanager
 def unmoved() -> Iterator[None]:
-    """Reads files, of which an erasure may have taken one away.
+    """Reads files. An erasure may have removed one of them.
 
     Raises:
-        OperatorError: LAKE_MOVED_ON.
+        OperatorError: `LAKE_MOVED_ON`.
     """
     try:
         yield
     except FileNotFoundError as error:
         raise OperatorError(
             "LAKE_MOVED_ON",
-            "Facts or times were erased since the lake was opened, and the files are gone; open it again.",
+            "Facts or times were erased since the lake was opened, so its files are gone; open it again.",
         ) from error
 
 
 def open_lake(path: str | Path) -> Lake:
-    """Opens a lake, as it is now.
+    """Opens a lake in its current state.
 
     Args:
         path: The lake's directory: `lake` in the instance's home.
 
     Raises:
-        OperatorError: LAKE_MISSING, or LAKE_MANIFEST_INVALID.
+        OperatorError: `LAKE_MISSING`, or `LAKE_MANIFEST_INVALID`.
     """
     directory = Path(path).absolute()
     manifests = load_all(directory)
     held = {manifest.scope_id for manifest in manifests}
     manifests += _without_chain(directory, [of for of in sets.scopes_of(directory) if of not in held])
     if not manifests:
-        within = f" Perhaps you mean {directory / 'lake'}." if load_all(directory / "lake") else ""
+        within = f" Did you mean {directory / 'lake'}?" if load_all(directory / "lake") else ""
         raise OperatorError(
             "LAKE_MISSING",
-            f"There is no lake in {directory}.{within} `gate lake export` makes one from the ledger, and `gate demo` a "
-            f"ledger to try it on.",
+            f"There is no lake in {directory}.{within} `gate lake export` creates one from the ledger, and `gate "
+            "demo` creates a ledger to try it with.",
         )
     return Lake(directory, manifests)
 
 
 def history_of(lake: Path, scope_id: str, scope: str, name: str) -> Snapshot:
-    """A history set of a scope, as `Snapshot.history` gives it; the lake need not hold the scope.
+    """A history set of a scope, as from `Snapshot.history`. The lake need not hold the scope's chain.
 
     Raises:
-        OperatorError: HISTORY_UNKNOWN, or HISTORY_MANIFEST_INVALID.
+        OperatorError: `HISTORY_UNKNOWN`, or `HISTORY_MANIFEST_INVALID`.
     """
     found = sets.require(lake, scope_id, scope, name)
     counted = found.rows, found.refused, len(found.erased)
@@ -748,8 +753,8 @@ def _require_distinct(directory: Path, manifests: Sequence[Manifest]) -> None:
             folders = ", ".join(f"scope={manifest.scope_id}" for manifest in manifests if manifest.scope == name)
             raise OperatorError(
                 "LAKE_OF_ANOTHER_LEDGER",
-                f"The lake {directory} holds several scopes named {name!r} ({folders}), of which the ledger has one: "
-                f"remove the folders of those that it has not (`gate lake status --json` tells its scope_id).",
+                f"The lake {directory} holds several scopes named {name!r} ({folders}), but the ledger has one: "
+                "remove the folders of the others (`gate lake status --json` shows its scope_id).",
             )
 
 

@@ -1,6 +1,6 @@
-"""Bringing a scope of the lake up to the ledger: export and compaction in turns, so that neither runs far ahead.
+"""Brings a scope of the lake up to the ledger: export and compaction take turns, so that neither runs far ahead.
 
-Beside a service they keep a pace: short slices of work with rests between, unless the lake is late.
+Next to a service, they work at a pace: short slices with rests between them, unless the lake is late.
 """
 
 from __future__ import annotations
@@ -78,23 +78,23 @@ def bring_up(
     behind: int = 0,
     pace: Pace | None = None,
 ) -> Iterator[Manifest]:
-    """Exports what a scope's chain has gained, and compacts; whoever calls it has the lease.
+    """Exports new entries of a scope's chain, and compacts. The caller must hold the lease.
 
     Args:
         ledger: The ledger.
         lake: The lake's directory.
         scope_id: The scope.
-        personal: What is left out.
-        many: How many small files of a kind are let be.
-        behind: By how many chain positions the cases may stay behind.
-        pace: The pace of work that is to keep out of the way; None for work that somebody waits for.
+        personal: The fields that are left out.
+        many: The number of small files of a kind that may stay.
+        behind: The number of chain positions that the cases may lag behind.
+        pace: The pace of background work; None for work that somebody waits for.
 
     Returns:
         The manifest after each commit.
 
     Raises:
         OperatorError: As `Exporter.export` and `Compactor.compact`.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     # The lease's holder reads the head, so that it is never behind what another process has exported.
     scope = ledger.tail.scope(scope_id)

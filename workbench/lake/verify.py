@@ -1,10 +1,10 @@
-"""Holding a lake against its manifest, its chain and its ledger.
+"""Verifies a lake against its manifest, its chain, and its ledger.
 
     for finding in verify(Path("var/lake"), manifest, ledger): print(finding.check, finding.detail)
 
-The chain's leaves and rolling roots are computed anew from the rows, so that a row that was changed, left out, doubled
-or moved shows, and the end of it is the root that the ledger, or a checkpoint kept elsewhere, has at that position.
-What a row holds beside its hashes is compared with the ledger's own entries where a ledger is given.
+The chain's leaves and rolling roots are recomputed from the rows. So a changed, missing, duplicated, or moved row is
+found, and the last root equals the one that the ledger, or a checkpoint kept elsewhere, has at that position. Columns
+that no hash covers are compared with the ledger's own entries, if a ledger is given.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _PIECE: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something in the lake that is not as it should be.
+    """A fault in the lake.
 
     Attributes:
-        check: files, rows, chain, rulebooks, cases, metrics or ledger.
-        detail: What, and where.
+        check: files, rows, chain, rulebooks, cases, metrics, or ledger.
+        detail: The fault and its place.
     """
 
     check: str
@@ -91,7 +91,7 @@ def _files(lake: Path, manifest: Manifest) -> Iterator[Finding]:
             yield Finding("files", f"{file.path} cannot be read: {error.strerror}.")
             continue
         if found != (file.sha256, file.bytes):
-            yield Finding("files", f"{file.path} is not the file that was written.")
+            yield Finding("files", f"{file.path} was changed or damaged after it was written.")
 
 
 def _digest(file: Path) -> tuple[str, int]:
@@ -104,9 +104,7 @@ def _digest(file: Path) -> tuple[str, int]:
 
 
 def _rows(lake: Path, manifest: Manifest) -> Iterator[Finding]:
-    """The rows that the manifest tells of, within the stretch of the chain that the lake holds: what is computed anew
-    after this is nothing beyond it.
-    """
+    """The rows that the manifest lists, within the lake's stretch of the chain, which bounds all later checks."""
     if not 0 <= manifest.compacted <= manifest.position:
         yield Finding(
             "rows", f"The manifest says that {manifest.compacted} of {manifest.position} entries are compacted."
@@ -119,7 +117,8 @@ def _rows(lake: Path, manifest: Manifest) -> Iterator[Finding]:
         if (found := _told(lake, file)) != told:
             yield Finding(
                 "rows",
-                f"{file.path} holds {found[0]} rows, positions {found[1]} to {found[2]}; the manifest says otherwise.",
+                f"{file.path} holds {found[0]} rows, positions {found[1]} to {found[2]}, which differs from the "
+                "manifest.",
             )
 
 
@@ -136,7 +135,7 @@ def _told(lake: Path, file: LakeFile) -> tuple[int, int, int, set[str], int]:
 
 
 def _chain(lake: Path, manifest: Manifest) -> Iterator[Finding]:
-    """Leaves and roots, computed anew in the order of the chain."""
+    """Leaves and roots, recomputed in the order of the chain."""
     snapshot = Snapshot(lake, manifest, manifest.position, manifest.merkle_root)
     written: defaultdict[int, set[str]] = defaultdict(set)
     for file in manifest.files:
@@ -162,14 +161,16 @@ def _chain(lake: Path, manifest: Manifest) -> Iterator[Finding]:
             yield Finding("chain", f"The entry at position {after + rows.height + 1} is missing.")
             return
     if written:
-        yield Finding("chain", f"A file says that it was written at position {min(written)}, which is not in the lake.")
+        yield Finding(
+            "chain", f"A file says that it was written at position {min(written)}, which the lake does not have."
+        )
     facts = snapshot.table("facts").select(pl.len().alias("rows"), pl.col("position").n_unique().alias("distinct"))
     # An advisory decision has no facts.
     decided = snapshot.binding().table("decisions").select(pl.len().alias("decisions"))
     rows_, distinct, decisions = pl.concat([facts.collect(), decided.collect()], how="horizontal").row(0)
     if not rows_ == distinct == decisions:
         yield Finding(
-            "chain", f"{rows_} rows hold the facts of {distinct} decisions, and {decisions} decisions have facts."
+            "chain", f"{rows_} rows hold the facts of {distinct} decisions, but {decisions} decisions have facts."
         )
     if root != manifest.merkle_root:
         yield Finding("chain", f"The root of the rows differs from the manifest's at position {manifest.position}.")
@@ -214,7 +215,7 @@ def _rulebooks(lake: Path, manifest: Manifest) -> Iterator[Finding]:
 
 
 def _cases(lake: Path, manifest: Manifest) -> Iterator[Finding]:
-    """Cases and metrics, resolved anew from the reports."""
+    """Cases and metrics, resolved again from the reports."""
     snapshot = Snapshot(lake, manifest, manifest.position, manifest.merkle_root)
     up_to = pl.col("position") <= manifest.compacted
     for after in range(0, manifest.compacted, _WINDOW):
@@ -231,19 +232,19 @@ def _cases(lake: Path, manifest: Manifest) -> Iterator[Finding]:
         )
         expected = updated(unreported(decisions), outcomes, executions, resolutions)
         if not expected.sort("position").equals(cases.sort("position")):
-            yield Finding("cases", f"From position {after + 1} on, a case does not agree with its reports.")
+            yield Finding("cases", f"From position {after + 1} on, a case differs from its reports.")
             return
         order = ("position", "name")
         if not measured(outcomes).sort(order).equals(metrics.sort(order)):
             yield Finding(
                 "metrics",
-                f"From position {after + 1} on, a metric does not agree with the latest outcome.",
+                f"From position {after + 1} on, a metric differs from the latest outcome.",
             )
             return
 
 
 def _ledger(lake: Path, manifest: Manifest, ledger: Ledger, scope: FollowedScope) -> Iterator[Finding]:
-    """The rows, made anew from the ledger's entries."""
+    """The rows, created again from the ledger's entries."""
     try:
         require_same_chain(ledger, manifest, scope)
     except OperatorError as error:

@@ -1,7 +1,9 @@
-"""The history dry run as analysts ask for it: of a policy, by the version in force and a candidate of theirs.
+r"""The history dry run for analysts: a policy's past decisions, by the active version and by a candidate.
 
-run = migration_dry_run(lake.scope("acme"), "refund_policy", Path("candidate.yaml"))
-print(*run.lines, sep="\\n")
+    run = migration_dry_run(lake.scope("acme"), "refund_policy", Path("candidate.yaml"))
+    print(*run.lines, sep="\n")
+
+Nothing is proposed or stored.
 """
 
 from __future__ import annotations
@@ -40,22 +42,22 @@ def migration_dry_run(
     since: date | None = None,
     until: date | None = None,
 ) -> HistoryRun:
-    """Decides the past decisions of a policy anew by a candidate, beside the version in force.
+    """Decides the past decisions of a policy again with a candidate, and compares it with the active version.
 
     Args:
         snapshot: The scope's chain.
         policy_id: The policy.
         candidate: The candidate.
-        base: The version that it is compared with; `version_in_force` where None.
-        metric: As `workbench.migration.history.dry_run` takes it, as all that follows.
+        base: The version to compare with; None for `version_in_force`.
+        metric: As for `workbench.migration.history.dry_run`, like all arguments below.
         by: The fields whose values break the figures down.
         since: Only decisions from this moment on.
         until: Only decisions before this moment.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID, LAKE_POLICY_UNKNOWN, LAKE_MOVED_ON or FILE_UNREADABLE.
-        MaterialRefused: SVC_API_JSON_INVALID or YAML_INVALID: the file is no JSON, or no YAML.
-        RulebookRefused: RULEBOOK_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`, `LAKE_POLICY_UNKNOWN`, `LAKE_MOVED_ON`, or `FILE_UNREADABLE`.
+        MaterialRefused: `SVC_API_JSON_INVALID` or `YAML_INVALID`: the file is not JSON or YAML.
+        RulebookRefused: `RULEBOOK_INVALID`.
     """
     require_snapshot(snapshot)
     require_decided(snapshot, policy_id)
@@ -81,8 +83,10 @@ def versions(snapshot: Snapshot, policy_id: str) -> list[str]:
 
 
 def version_in_force(snapshot: Snapshot, policy_id: str) -> str | None:
-    """The version that the policy's route leads to, as far as the lake has come; without a route, or where that version
-    has decided nothing yet, so that the lake lacks its rulebook, the one that decided last. None where none decided.
+    """The active version: the one that the policy's route leads to, as far as the lake has come.
+
+    Without a route, or if that version has not decided yet and the lake lacks its rulebook, it is the one that decided
+    last. None if none decided.
     """
     decided = versions(snapshot, policy_id)
     snapshot = snapshot.binding(policy_id)
@@ -100,13 +104,13 @@ def _rulebook(snapshot: Snapshot, policy_id: str, named: Named) -> Rulebook:
     if isinstance(named, Mapping):
         return load(named)
     if not isinstance(named, str):
-        raise refusal(f"The rulebook is {shown(named)}: name a version, a file as a Path, or a rulebook's body.")
+        raise refusal(f"The rulebook is {shown(named)}: give a version, a file as a Path, or a rulebook's body.")
     of = snapshot.table("rulebooks").filter(pl.col("policy_id") == policy_id)
     bodies = dict(of.select(_BODIES).collect().iter_rows())
     if named not in bodies:
         raise OperatorError(
             "LAKE_POLICY_UNKNOWN",
-            f"No decision of {policy_id} is by a version {shown(named)}. {choices(named, bodies)}",
+            f"Policy {policy_id} has no decision by version {shown(named)}. {choices(named, bodies)}",
         )
     return load(parse_document(bodies[named].encode()))
 

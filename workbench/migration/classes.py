@@ -153,9 +153,9 @@ class RegionColumns:
     """The regions of a difference as expressions over columns of classes.
 
     Attributes:
-        columns: The columns that they need, made of those of the facts.
-        holds: For each region, whether the facts of a row are within its limits, made of these columns alone; null for
-            no where a fact is not known.
+        columns: The columns that they need, derived from the columns of the facts.
+        holds: For each region, whether the facts of a row lie within its limits. It uses these columns alone. It is
+            null instead of false if a fact is unknown.
     """
 
     columns: Sequence[pl.Expr]

@@ -26,11 +26,11 @@ Told: TypeAlias = tuple[str | None, ...]
 """An outcome as it is compared: verdict, application verdict, action, reason code and rule, as `OUTCOME` names them."""
 
 REASONS: Final = ("facts_erased", "adapter_changed", "facts_withheld")
-"""Why a decision cannot be decided anew, in the order in which they are asked for."""
+"""Why a decision cannot be decided again, in the order in which they are asked for."""
 
 ERASED, ADAPTER, WITHHELD_FACT, SAME, CHANGED, APPROVED, BLOCKED = range(7)
-"""What becomes of a decision: the reasons for which it cannot be decided anew, by their places in `REASONS`; then that
-nothing changes, that something does, that it is newly approved, or that it is approved no more.
+"""The fate of a decision: a reason why it cannot be decided again, by its index in `REASONS`; or nothing changes,
+something changes, it is newly approved, or it is no longer approved.
 """
 
 _CODE: Final = pl.UInt8
@@ -41,7 +41,7 @@ class Deciding:
 
     Attributes:
         then: The candidate.
-        base: The version that is in force; None for a first route.
+        base: The active version; None for a first route.
     """
 
     def __init__(self, candidate: Rulebook, base: Rulebook | None, adapter: str | None) -> None:
@@ -57,8 +57,10 @@ class Deciding:
 
     @property
     def columns(self) -> list[pl.Expr]:
-        """`reason`, null where a decision can be decided anew, and the places of the outcomes, `base_index` and
-        `then_index`, null where it cannot; of rows with `known`, `adapter_manifest_hash` and the columns of the fields.
+        """The columns `reason`, `base_index`, and `then_index`.
+
+        `reason` says why a decision cannot be decided again, and is null if it can. The others are the indexes of the
+        outcomes, null if it cannot. The rows need `known`, `adapter_manifest_hash`, and the columns of the fields.
         """
         made_by = pl.col("adapter_manifest_hash")
         other = made_by.is_not_null() if self._adapter is None else made_by.ne_missing(pl.lit(self._adapter))
@@ -82,8 +84,9 @@ class Deciding:
 
     @property
     def differs(self) -> pl.Expr:
-        """Whether a decision was decided otherwise than the base decides it, or without one than the candidate does;
-        of rows with `columns` and the members of the outcome as it was.
+        """Whether the original decision differs from the base's, or, without a base, from the candidate's.
+
+        The rows need `columns` and the fields of the original outcome.
         """
         evaluator, index = (self.then, "then_index") if self.base is None else (self.base, "base_index")
         told = told_by(evaluator)

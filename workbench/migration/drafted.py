@@ -76,23 +76,23 @@ def prove_draft(
 ) -> Proof:
     """Proves a draft on a scope's own past, and changes nothing.
 
-    Its manifest expects exactly the drift that the published corpus shows, as that of `gate migrate new` does.
+    Its manifest expects exactly the drift that the published corpus shows, like that of `gate migrate new`.
 
     Args:
         instance: The instance.
         scope: The scope.
         drafted: The draft.
-        make_facts: What runs an adapter for a fixture.
-        history: The imported history that it is proved on, in the place of the decisions here; None for these.
-        told: Told how many chain positions are done, of how many.
-        cancelled: Asked now and then.
+        make_facts: Runs an adapter for a fixture.
+        history: The imported history that replaces the scope's decisions; None for the scope's own.
+        told: Called with the number of chain positions that are done, and of all.
+        cancelled: Asked from time to time whether to stop.
 
     Raises:
-        MaterialRefused: MIGRATION_INVALID: the name or the summary is unusable.
-        OperatorError: MIGRATION_IN_FORCE: the version is in force already; HISTORY_UNKNOWN; or as `prove`.
-        RulebookRefused: RULEBOOK_VERSION_CONFLICT: the version names another rulebook.
+        MaterialRefused: `MIGRATION_INVALID`: the name or the summary is unusable.
+        OperatorError: `MIGRATION_IN_FORCE`: the version is already active; `HISTORY_UNKNOWN`; or as `prove`.
+        RulebookRefused: `RULEBOOK_VERSION_CONFLICT`: the version belongs to another rulebook.
         AdapterFailed: As `prove`.
-        ServiceUnavailable: SVC_REPORT_UNAVAILABLE: the lake is too far behind; or SVC_STORAGE_UNAVAILABLE.
+        ServiceUnavailable: `SVC_REPORT_UNAVAILABLE`: the lake is too far behind; or `SVC_STORAGE_UNAVAILABLE`.
     """
     rulebook = drafted.rulebook
     body = draft_manifest(
@@ -106,7 +106,7 @@ def prove_draft(
     if active is not None and active.hash == rulebook.hash:
         raise OperatorError(
             "MIGRATION_IN_FORCE",
-            f"The draft is {rulebook.rulebook_id} {rulebook.version}, which is in force already; change it first.",
+            f"The draft is {rulebook.rulebook_id} {rulebook.version}, which is already active; change it first.",
         )
     drift = check_drift(first.candidate, first.corpus, first.manifest.expected, False, make_facts)
     migration = Migration(read_manifest(expecting(body, drift.drift)), candidates, first.corpus)

@@ -1,4 +1,4 @@
-"""The figures of a dry run, made of what was counted: `$defs/history` of rulebook-migration-evidence-v1.schema.json."""
+"""The figures of a dry run, from the counts: `$defs/history` of `rulebook-migration-evidence-v1.schema.json`."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _MATRICES: Final = ("verdict", "action", "reason_code")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a dry run was asked.
+    """The question of a dry run.
 
     Attributes:
-        metric: The metric whose money is reported; None for none.
+        metric: The metric whose sums are reported; None for none.
         since: Only decisions from this moment on.
         until: Only decisions before this moment.
-        adapter_manifest_hash: The adapter that makes the candidate's facts; None where callers send them.
+        adapter_manifest_hash: The adapter that makes the candidate's facts; None if callers send them.
     """
 
     metric: str | None = None
@@ -321,7 +321,7 @@ def _counting() -> list[pl.Expr]:
 
 
 def _changes(groups: pl.DataFrame, column: str) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """What changes, by a column; decisions that were not decided anew count as decisions alone."""
+    """What changes, by a column; decisions that were not decided again count as decisions alone."""
     for row in groups.group_by(column).agg(_counting()).iter_rows(named=True):
         yield row.pop(column), row
 

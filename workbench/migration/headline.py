@@ -47,14 +47,14 @@ def headline(evidence: Mapping[str, Any]) -> list[Line]:
 def live_line(shadow: _Part) -> Line:
     """The first sentence of a report over the decisions of a shadow, as `workbench.shadows.live` tells it."""
     return Line(
-        f"This report is live: its decisions are the {shadow['decisions']:,} that were made since "
-        f"{shadow['started_at']}, when {shadow['started_by']} started the shadow, up to {shadow['looked_at']}."
+        f"This report is live: it covers the {shadow['decisions']:,} decisions made since {shadow['started_by']} "
+        f"started the shadow at {shadow['started_at']}, up to {shadow['looked_at']}."
     )
 
 
 def rulebook_lines(of: _Part) -> list[Line]:
     """The sentences about one rulebook."""
-    undecided = [Line(f"Not decided: {sentence}", "warning") for sentence in of["analysis"]["undecided"]]
+    undecided = [Line(f"Undecided: {sentence}", "warning") for sentence in of["analysis"]["undecided"]]
     told = [*_what(of), *_how_many(of), *_how_dangerous(of), *_findings(of), _cases(of)]
     return [*told, *_how_sure(of), *undecided, *_unknowable(of["history"])]
 
@@ -72,11 +72,11 @@ def _what(of: _Part) -> Iterator[Line]:
     base, candidate = of["base"], of["candidate"]["version"]
     if base is None:
         yield Line(
-            f"{of['rulebook_id']}: version {candidate} would be the first that its route leads to. Without a version "
-            f"in force, it is compared with what was decided, by whichever version."
+            f"{of['rulebook_id']}: version {candidate} would be the first version on its route. No version is "
+            "active yet, so it is compared with the decisions as any version made them."
         )
     elif base["hash"] == of["candidate"]["hash"]:
-        yield Line(f"{of['rulebook_id']}: version {candidate} is in force already.")
+        yield Line(f"{of['rulebook_id']}: version {candidate} is already active.")
     else:
         yield Line(f"{of['rulebook_id']}: version {candidate} would replace {base['version']}.")
 
@@ -87,18 +87,18 @@ def _how_many(of: _Part) -> Iterator[Line]:
     if "history" in read_at:
         yield Line(
             f"These are imported cases of the history {read_at['history']} (history_hash "
-            f"{read_at['history_hash'][:12]}), which nobody verified; they are not in the chain.",
+            f"{read_at['history_hash'][:12]}), which are unverified; they are not in the chain.",
             "warning",
         )
     if equal:
-        yield Line("It decides all facts as the version in force does; the exact analysis proves it.", "good")
+        yield Line("It decides all facts as the active version does; the exact analysis proves it.", "good")
         return
     changed, redecided = history["verdict_changed"], history["redecided"]
     window = _window(history)
     if window:
-        yield Line(f"Only decisions {window} were looked at: {history['decisions']:,}.", "warning")
+        yield Line(f"Only decisions {window} were compared: {history['decisions']:,}.", "warning")
     if not redecided:
-        yield Line("No past decision of it can be decided anew, so the past shows nothing.", "warning")
+        yield Line("None of its past decisions can be decided again, so the past shows nothing.", "warning")
         return
     thens = {row["to"]: row["decisions"] for row in history["was_matrix"] if row["from"] == NO_VERDICT}
     if thens:
@@ -129,7 +129,7 @@ def _how_many(of: _Part) -> Iterator[Line]:
             yield Line(f"{_that(refused[to], are)} would be {would}.")
     rest = history["changed"]["decisions"] - changed["decisions"]
     if rest:
-        yield Line(f"{rest:,} more would change in action, reason or rule alone.")
+        yield Line(f"{rest:,} more would change only in action, reason, or rule.")
     for transition in history["transitions"][:1]:
         before, after = decided_by(transition["rule"]), decided_by(transition["then_rule"])
         yield Line(
@@ -144,11 +144,11 @@ def _how_many(of: _Part) -> Iterator[Line]:
             for number, of in zip(turned[:_NAMED], versions[:_NAMED], strict=True)
         ]
         more = [f"{len(versions) - _NAMED} more"] if len(versions) > _NAMED else []
-        yield Line(f"Approvals that would begin or end, by the version that decided: {joined([*named, *more])}.")
+        yield Line(f"Approvals gained or lost, by the version that decided: {joined([*named, *more])}.")
 
 
 def _worth(history: _Part) -> Iterator[Line]:
-    """What the metric comes to in the decisions that would be approved besides, and in those that no more would be."""
+    """The sum of the metric in the decisions that would also be approved, and in those that would no longer be."""
     if not history["money"]:
         return
     moved = [of for of in history["money"] if of["verdict"] != of["then_verdict"]]
@@ -192,18 +192,18 @@ def _how_dangerous(of: _Part) -> Iterator[Line]:
         dangers = [region for region in difference["regions"] if region["severity"] == "danger"]
         if dangers:
             yield Line(
-                f"For all facts, not only past ones: in {counted(len(dangers), 'region')}, what is refused or held now "
-                f"would be approved.",
+                f"For all facts, not only past ones: in {counted(len(dangers), 'region')}, facts that are now "
+                "blocked or held would be approved.",
                 "danger",
             )
         else:
-            yield Line("For all facts: nothing that is refused or held now would be approved.", "good")
+            yield Line("For all facts: nothing that is now blocked or held would be approved.", "good")
         ends = [region["to"]["decision"] for region in difference["regions"] if region["from"]["decision"] == "yes"]
         fewer = Counter(end for end in ends if end != "yes")
         if fewer:
             where = counted(sum(fewer.values()), "region")
             parts = _parts({"to_no": fewer["no"], "to_review": fewer["review"]})
-            yield Line(f"For all facts: in {where}, what is approved now would be {parts}.", "warning")
+            yield Line(f"For all facts: in {where}, facts that are now approved would be {parts}.", "warning")
     outcomes = of["history"]["outcomes"]
     for name in ("good_newly_blocked", "bad_newly_approved", "bad_newly_blocked"):
         if outcomes[name]["decisions"]:
@@ -222,7 +222,7 @@ def _beside(outcomes: _Part) -> str:
 def _findings(of: _Part) -> Iterator[Line]:
     every = of["analysis"]["findings"]
     for finding in every:
-        # Most often a misspelt name, which nothing else shows as one.
+        # Most often a misspelled name, which nothing else reveals.
         if finding["kind"] == "undeclared_field":
             yield Line(f"The analysis of the candidate: {finding['message']}", "danger")
     findings = [of for of in every if of["severity"] == "danger" and of["kind"] != "undeclared_field"]
@@ -260,12 +260,12 @@ def _how_sure(of: _Part) -> Iterator[Line]:
         if lost["reason"] == "adapter_changed" and history["adapter_manifest_hash"] is None:
             # Callers could then claim facts that the adapter looks up.
             yield Line(
-                f"An adapter made the facts of {number}, and callers would send those of the candidate. These "
-                f"decisions cannot be decided anew.",
+                f"An adapter made the facts of {number}, but callers would send the candidate's facts. These "
+                "decisions cannot be decided again.",
                 "danger",
             )
         else:
-            yield Line(f"{number} cannot be decided anew: {LOST[lost['reason']]}.", "warning")
+            yield Line(f"{number} cannot be decided again: {LOST[lost['reason']]}.", "warning")
     lacking = [field for field in history["missing_facts"] if field["required"]]
     if lacking:
         named = [f"{field['field']} ({field['decisions']:,})" for field in lacking[:_NAMED]]
@@ -274,12 +274,12 @@ def _how_sure(of: _Part) -> Iterator[Line]:
         if history["base"] is None or history["needs_input"]["decisions"]:
             yield Line(lack, "warning")
         else:
-            yield Line(f"{lack} The version in force does not accept them either.")
+            yield Line(f"{lack} The active version does not accept them either.")
     if history["metric"] is not None and history["redecided"] and not history["money"]:
         yield Line(f"No past decision has a value of {history['metric']}: check the metric's name.", "warning")
     undecided = [] if difference is None else list(difference["undecided"])
     for sentence in [*undecided, *history["undecided"]]:
-        yield Line(f"Not decided: {sentence}", "warning")
+        yield Line(f"Undecided: {sentence}", "warning")
 
 
 def _unknowable(history: _Part) -> Iterator[Line]:
@@ -290,9 +290,9 @@ def _unknowable(history: _Part) -> Iterator[Line]:
 LOST: Mapping[str, str] = {
     "facts_erased": "their facts were erased",
     "facts_withheld": "a fact that a rulebook reads is personal, and the lake leaves it out",
-    "adapter_changed": "another adapter made their facts, or none did",
+    "adapter_changed": "another adapter made their facts, or no adapter did",
 }
-"""Why decisions cannot be decided anew, by reason."""
+"""Why decisions cannot be decided again, by reason."""
 
 
 def corpus_line(corpus: _Part) -> Line:
@@ -305,7 +305,7 @@ def corpus_line(corpus: _Part) -> Line:
         return Line(f"The corpus {corpus['corpus']} does not drift: {touched}.", "good")
     if corpus["unexpected"]:
         drifting = _drifting(counts["unexpected"])
-        return Line(f"{drifting} otherwise than expected.", "danger")
+        return Line(f"{drifting} in ways that were not expected.", "danger")
     if corpus["errors"]:
         return Line(f"The corpus does not drift as expected: {corpus['errors'][0]}", "danger")
     return Line(f"{_drifting(len(corpus['drift']))}, exactly as the manifest expects.", "warning")

@@ -1,14 +1,14 @@
-"""The history dry run: what a candidate would have decided of past decisions, and what is known of their outcomes.
+"""The history dry run: the decisions that a candidate would have made in the past, and the known outcomes.
 
     run = dry_run(LakeHistory(snapshot, "refund_policy"), candidate, base)
     run.body["verdict_changed"]                # the figures, each with the ids of some decisions behind it
     run.decisions().filter("changed")          # every decision behind them
 
-A decision is looked at in three ways: `was`, as it was decided; `base`, as the version in force decides the same facts;
-and `then`, as the candidate does. What differs between base and then is the candidate's; what differs between was and
-base is that of earlier versions. Without a base, for a first route, base is was.
+Each decision has three results: `was`, the original one; `base`, by the active version; and `then`, by the candidate.
+Differences between base and then come from the candidate. Differences between was and base come from earlier versions.
+Without a base, for a first route, base equals was.
 
-The source is a parameter: whatever gives the rows of a chain is a `History`.
+The source is a parameter: any `History` gives the rows of a chain.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ __all__ = ["BUCKET", "MAX_FIELDS", "STRETCH", "History", "HistoryRun", "LakeHist
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HistoryRun:
-    """What a candidate would have decided of past decisions.
+    """The results of a candidate on past decisions.
 
     Attributes:
-        body: The figures, each with the ids of up to ten decisions behind it, the latest; `$defs/history` of
-            rulebook-migration-evidence-v1.schema.json.
+        body: The figures, each with the ids of up to ten of the latest decisions behind it; `$defs/history` of
+            `rulebook-migration-evidence-v1.schema.json`.
         difference: The exact difference of candidate and base; None without a base.
     """
 
@@ -104,9 +104,11 @@ class HistoryRun:
         return (weekly_changes if what == "weeks" else verdict_changes)(self.body)
 
     def decisions(self) -> pl.LazyFrame:
-        """Every decision, in the order of the chain: position, decision_id, created_at, week, policy_version; `was_`,
-        `base_` and `then_` columns of its outcomes; `changed` and `verdict_changed`, false where it cannot be decided
-        anew; `not_redecided`, the reason for that; outcome_status; and `value`, that of the metric.
+        """Every decision, in the order of the chain.
+
+        The columns are `position`, `decision_id`, `created_at`, `week`, `policy_version`, and `outcome_status`. The
+        `was_`, `base_`, and `then_` columns have its results. `changed` and `verdict_changed` are false if it cannot be
+        decided again, and `not_redecided` says why. `value` is that of the metric.
         """
         return self._rows
 
@@ -125,26 +127,27 @@ def dry_run(
     told: Callable[[int, int], None] = lambda done, total: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> HistoryRun:
-    """Decides past decisions anew by a candidate.
+    """Decides past decisions again with a candidate.
 
     Args:
         history: The decisions.
-        candidate: The rulebook that is proposed.
-        base: The version that is in force; None for a first route.
-        metric: Whose money is reported: a metric of the latest outcomes by its name, or a fact as `inputs.<path>`.
-        by: The fields whose values break the figures down, at most `MAX_FIELDS`; those that the rulebooks read
-            where None, the first of them in the order of their names.
-        since: Only decisions from this moment on; a date, or a datetime without a zone, is in UTC.
-        until: Only decisions before this moment; a date includes its day.
-        adapter_manifest_hash: The adapter that makes the candidate's facts; None where callers send them.
-        difference: How the candidate differs from the base, where that is known already.
-        told: Told after each stretch up to which chain position it went, and the last position.
-        cancelled: Asked before each stretch.
+        candidate: The proposed rulebook.
+        base: The active version; None for a first route.
+        metric: The metric whose sums are reported: a metric of the latest outcomes by name, or a fact as
+            `inputs.<path>`.
+        by: The fields whose values break the figures down, at most `MAX_FIELDS`. With None, the first by name of those
+            that the rulebooks read.
+        since: Only decisions from this moment on. A date, or a datetime without a time zone, is in UTC.
+        until: Only decisions before this moment. A date includes its whole day.
+        adapter_manifest_hash: The adapter that makes the candidate's facts; None if callers send them.
+        difference: The difference of candidate and base, if it is already known.
+        told: Called after each stretch with the chain position that is done, and the last position.
+        cancelled: Asked before each stretch whether to stop.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID; DRY_RUN_CANCELLED; LAKE_MOVED_ON where facts were erased since the lake
-            was opened.
-        Inconsistent: The exact analysis says otherwise than the decisions, which would be a defect.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`; `DRY_RUN_CANCELLED`; `LAKE_MOVED_ON` if facts were erased since the
+            lake was opened.
+        Inconsistent: The exact analysis contradicts the decisions, which is a defect.
     """
     _require_own(history.rulebook_id, candidate, base)
     _require_metric(metric)
@@ -165,8 +168,8 @@ def _require_own(rulebook_id: str, candidate: Rulebook, base: Rulebook | None) -
     for of in (candidate, *([] if base is None else [base])):
         if of.rulebook_id != rulebook_id:
             raise refusal(
-                f"The rulebook is that of {of.rulebook_id!r}, the decisions those of {rulebook_id!r}: compare a "
-                f"rulebook with the decisions of its own id."
+                f"The rulebook belongs to {of.rulebook_id!r}, the decisions to {rulebook_id!r}: compare a rulebook "
+                "with the decisions of its own id."
             )
 
 
@@ -175,20 +178,20 @@ def _require_metric(metric: object) -> None:
         return
     if not isinstance(metric, str) or not _FIELD.fullmatch(metric.removeprefix(FACT)):
         raise refusal(
-            f"metric is {shown(metric)}: name a metric of outcomes, or a fact as {FACT}<path>, such as "
+            f"metric is {shown(metric)}: give a metric of outcomes, or a fact as {FACT}<path>, such as "
             f"{FACT}order.total; or None for no money."
         )
 
 
 def _require_fields(by: object) -> list[str]:
     if isinstance(by, str) or not isinstance(by, Sequence):
-        raise refusal(f'by is {shown(by)}: name fields in a list, such as ["region", "order.total"].')
+        raise refusal(f'by is {shown(by)}: give fields in a list, such as ["region", "order.total"].')
     for name in by:
         if not isinstance(name, str) or not _FIELD.fullmatch(name):
-            raise refusal(f"by names {shown(name)}, which is no field: name one as a path, such as order.total.")
+            raise refusal(f"by has {shown(name)}, which is not a field: write a field as a path, such as order.total.")
     fields = list(dict.fromkeys(by))
     if len(fields) > MAX_FIELDS:
-        raise refusal(f"by names {len(fields)} fields: name at most {MAX_FIELDS}.")
+        raise refusal(f"by has {len(fields)} fields: give at most {MAX_FIELDS}.")
     return fields
 
 
@@ -236,7 +239,7 @@ class _Run:
             try:
                 yield ValueTally(name, bodies)
             except NotDecided as error:
-                self._undecided.append(f"The classes of {name} are not told: {error}.")
+                self._undecided.append(f"The classes of {name} cannot be determined: {error}.")
 
     def _within(self, base: VectorEvaluator, regions: Sequence[ChangedRegion]) -> Iterator[pl.Expr]:
         """Whether a decision lies in each region: it has the region's results, and its facts are within the limits."""
@@ -256,14 +259,14 @@ class _Run:
         """Counts all stretches.
 
         Raises:
-            OperatorError: DRY_RUN_CANCELLED.
+            OperatorError: `DRY_RUN_CANCELLED`.
         """
         size = self._history.size
         stretches = list(self._stretches())
         for number, (first, last) in enumerate(stretches, 1):
             if cancelled():
                 raise OperatorError(
-                    "DRY_RUN_CANCELLED", "The dry run was cancelled, and nothing of it is kept; run it again."
+                    "DRY_RUN_CANCELLED", "The dry run was canceled, and its results were discarded; run it again."
                 )
             self._count(self._rows(first, last))
             if number == len(stretches) and self._changed:
@@ -359,11 +362,11 @@ class _Run:
         if changed.is_empty() or self._difference is None:
             return
         if self._difference.equal:
-            raise Inconsistent("The rulebooks were proved equal, and decide past decisions otherwise.")
+            raise Inconsistent("The rulebooks were proved equal, but decide past decisions differently.")
         found = changed.lazy().select(pl.lit(value=False).alias("none"), *self._holds).collect()
         if self._difference.decided and not found.select(pl.any_horizontal(pl.all()).all()).item():
             raise Inconsistent(
-                "The candidate decides past decisions otherwise that are in no region of the difference."
+                "The candidate decides past decisions differently that are in no region of the difference."
             )
         for region in range(len(self._holds)):
             within = changed.filter(found[str(region)])

@@ -1,8 +1,10 @@
-"""The proof of a migration: its candidates over all facts, over the corpus, over their cases and over past decisions.
+"""The proof of a migration: its candidates on all facts, on the corpus, on their cases, and on past decisions.
 
-proof = prove(scope, read_migration(path), migrations, snapshot, cases={...}, make_facts=make_facts)
-proof.proposal            # what its author proposes: manifest, candidates, evidence
-proof.runs["refunds"]     # the dry run over the history, with every decision behind its figures
+    proof = prove(scope, read_migration(path), migrations, snapshot, cases={...}, make_facts=make_facts)
+    proof.proposal            # what its author proposes: manifest, candidates, evidence
+    proof.runs["refunds"]     # the dry run over the history, with every decision behind its figures
+
+A proof changes nothing.
 """
 
 from __future__ import annotations
@@ -28,10 +30,10 @@ from workbench.migration.history import HistoryRun, LakeHistory, dry_run
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a proof looks at beside the whole history.
+    """The inputs of a proof, in addition to the history.
 
     Attributes:
-        metric: Whose money is reported: a metric of the latest outcomes, or a fact as `inputs.<path>`.
+        metric: The metric whose sums are reported: a metric of the latest outcomes, or a fact as `inputs.<path>`.
         since: Only decisions from this moment on.
         until: Only decisions before this moment.
         cases: The cases of each candidate, by rulebook id.
@@ -67,22 +69,22 @@ def prove(
     told: Callable[[int, int], None] = lambda done, total: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Proof:
-    """Proves a migration on what is known.
+    """Proves a migration.
 
     Args:
         scope: The scope.
-        migration: The manifest, its candidates and its corpus.
+        migration: The manifest, its candidates, and its corpus.
         migrations: The scope's migrations and routes.
         snapshot: The scope's chain.
-        make_facts: What runs an adapter for a fixture.
-        wanted: What else it looks at.
-        told: Told how many chain positions are done, of how many.
-        cancelled: Asked now and then.
+        make_facts: Runs an adapter for a fixture.
+        wanted: Its other inputs.
+        told: Called with the number of chain positions that are done, and of all.
+        cancelled: Asked from time to time whether to stop.
 
     Raises:
-        OperatorError: DRY_RUN_CANCELLED, LAKE_MOVED_ON or MIGRATION_ADAPTER_UNCLEAR.
-        AdapterFailed: An adapter timed out over a fixture.
-        ServiceUnavailable: SVC_STORAGE_UNAVAILABLE.
+        OperatorError: `DRY_RUN_CANCELLED`, `LAKE_MOVED_ON`, or `MIGRATION_ADAPTER_UNCLEAR`.
+        AdapterFailed: An adapter timed out on a fixture.
+        ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.
     """
     wanted = wanted or Wanted()
     manifest = migration.manifest

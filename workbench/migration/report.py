@@ -32,6 +32,7 @@ _TEMPLATES: Final = Path(__file__).parent / "templates"
 _WIDTH: Final = 880
 _MATRIX_WIDTH: Final = 480
 _ROWS: Final = 40
+_SIDES: Final = ("active rule", "active verdict", "candidate rule", "candidate verdict")
 # What means something within a line, an underscore between letters aside; and what does where a line begins.
 _MARKS: Final = re.compile(r"([\\`*\[\]|~#]|<(?=[A-Za-z/!?])|&(?=[#A-Za-z])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 _BEGINNINGS: Final = re.compile(r"^([0-9]+(?=[.)])|(?=[-+=>]))")
@@ -106,7 +107,7 @@ def require_replaceable(path: Path) -> None:
     """Requires that a file is not there yet, or is empty, or looks like one that this module wrote.
 
     Raises:
-        OperatorError: FILE_UNWRITABLE: it holds something else, such as the candidate or its manifest.
+        OperatorError: `FILE_UNWRITABLE`: it holds something else, such as the candidate or its manifest.
     """
     if not path.is_file():
         return
@@ -118,15 +119,15 @@ def require_replaceable(path: Path) -> None:
     if held and not _WRITTEN[path.suffix](held):
         raise OperatorError(
             "FILE_UNWRITABLE",
-            f"{path} holds something other than a report of a migration, and is kept; name another file.",
+            f"{path} is not a migration report, so it is not overwritten; choose another file.",
         )
 
 
 def write_report(path: Path, document: _Part, evidence: _Part) -> None:
-    """Writes the report as its file's name says: .html, .md or .json, which is the evidence.
+    """Writes the report in the format of the file's ending: `.html`, `.md`, or `.json`, which is the evidence.
 
     Raises:
-        OperatorError: REPORT_FORMAT_UNKNOWN or FILE_UNWRITABLE.
+        OperatorError: `REPORT_FORMAT_UNKNOWN` or `FILE_UNWRITABLE`.
     """
     made: Mapping[str, Callable[[], str]] = {
         ".html": lambda: as_html(document, evidence),
@@ -135,17 +136,18 @@ def write_report(path: Path, document: _Part, evidence: _Part) -> None:
     }
     if path.suffix not in made:
         raise OperatorError(
-            "REPORT_FORMAT_UNKNOWN", f"{path} names no format of reports; end its name with {', '.join(made)}."
+            "REPORT_FORMAT_UNKNOWN", f"{path} has no ending of a report format; end its name with {', '.join(made)}."
         )
     require_replaceable(path)
     _write(path, made[path.suffix]().encode())
 
 
 def write_decisions(path: Path, runs: Mapping[str, HistoryRun]) -> None:
-    """Writes every decision that changes, or cannot be decided anew, as its file's name says: .parquet or .csv.
+    """Writes every decision that changes, or cannot be decided again, in the format of the file's ending: `.parquet` or
+    `.csv`.
 
     Raises:
-        OperatorError: REPORT_FORMAT_UNKNOWN or FILE_UNWRITABLE.
+        OperatorError: `REPORT_FORMAT_UNKNOWN` or `FILE_UNWRITABLE`.
     """
     found = [
         run.decisions()
@@ -160,7 +162,8 @@ def write_decisions(path: Path, runs: Mapping[str, HistoryRun]) -> None:
     }
     if path.suffix not in writes:
         raise OperatorError(
-            "REPORT_FORMAT_UNKNOWN", f"{path} names no format of decisions; end its name with {', '.join(writes)}."
+            "REPORT_FORMAT_UNKNOWN",
+            f"{path} has no ending of a decision format; end its name with {', '.join(writes)}.",
         )
     require_replaceable(path)
     try:
@@ -184,13 +187,13 @@ def _headline(document: _Part, evidence: _Part) -> Iterator[Line]:
     for fault in find_gate_faults(evidence):
         yield Line(f"The gate is closed: {fault}", "danger")
     if not evidence["rulebooks"]:
-        yield Line("The migration names no rulebook.")
+        yield Line("The migration has no rulebook.")
     yield from headline(evidence)
 
 
 _STATES: Final[Mapping[str, str]] = {
     "draft": "A dry run: nothing is proposed yet.",
-    "proposed": "Proposed. It waits for somebody to approve or reject it.",
+    "proposed": "Proposed. It waits for approval or rejection.",
     "approved": "Approved, and not applied yet.",
     "rejected": "Rejected.",
     "superseded": "Superseded: another migration of its rulebooks was applied.",
@@ -278,9 +281,9 @@ def _earlier(history: _Part) -> str:
         return ""
     named = ", ".join(f"{of['policy_version']} ({of['decisions']:,})" for of in history["earlier"][:3])
     return (
-        f"{counted(others, 'decision')} of earlier versions {'was' if others == 1 else 'were'} decided otherwise than "
-        f"the version in force would: "
-        f"{named}. These differences are not the candidate's, and are not counted above."
+        f"{counted(others, 'decision')} of earlier versions {'was' if others == 1 else 'were'} decided differently "
+        f"than the active version would decide them: {named}. The candidate does not cause these differences, so "
+        "they are not counted above."
     )
 
 
@@ -294,7 +297,10 @@ def _coverage(tests: _Part | None) -> str:
     if tests is None:
         return ""
     met, of = (sum(part[name] for part in tests["coverage"].values()) for name in ("met", "of"))
-    return f"They reach {met:,} of {counted(of, 'goal')} of coverage: rules that match, tests that hold and that fail."
+    return (
+        f"They reach {met:,} of {counted(of, 'goal')} of coverage: rules that match, conditions that are true and "
+        "false."
+    )
 
 
 def _identity(evidence: _Part) -> Iterator[tuple[str, str]]:
@@ -308,9 +314,9 @@ def _identity(evidence: _Part) -> Iterator[tuple[str, str]]:
         read_at = of["history"]["read_at"]
         yield f"{of['rulebook_id']} {of['candidate']['version']}", of["candidate"]["hash"]
         if of["base"] is None:
-            yield f"{of['rulebook_id']}, in force", "none"
+            yield f"{of['rulebook_id']}, active version", "none"
         else:
-            yield f"{of['rulebook_id']} {of['base']['version']}, in force", of["base"]["hash"]
+            yield f"{of['rulebook_id']} {of['base']['version']}, active", of["base"]["hash"]
         if "history" in read_at:
             yield f"imported history of {of['rulebook_id']}", f"{read_at['history']}, {read_at['rows']} rows"
             yield "history_hash", read_at["history_hash"]
@@ -336,7 +342,7 @@ def _markdown(document: _Part, evidence: _Part) -> Iterator[str]:
     for of in evidence["rulebooks"]:
         yield from _markdown_of(of)
     yield ""
-    yield "## What this rests on"
+    yield "## What this report is based on"
     yield ""
     yield from _table(["", ""], [*_acts(document), *_identity(evidence)])
 
@@ -380,14 +386,14 @@ def _markdown_of(of: _Part) -> Iterator[str]:
             ]
             for row in history["transitions"][:_ROWS]
         ]
-        yield from _table(["rule now", "verdict", "rule then", "verdict", "decisions", "share"], moved)
+        yield from _table([*_SIDES, "decisions", "share"], moved)
     yield ""
     for sentence in _outcomes(history["outcomes"]):
         yield f"- {_plain(sentence)}"
     if earlier := _earlier(history):
         yield f"- {_plain(earlier)}"
     for lost in history["not_redecided"]:
-        yield f"- {lost['decisions']:,} not decided anew: {LOST[lost['reason']]}."
+        yield f"- {lost['decisions']:,} not decided again: {LOST[lost['reason']]}."
 
 
 def _mark(line: Line) -> str:

@@ -14,7 +14,7 @@ REGIONS: Final = "Regions may overlap: a decision counts in each region that it 
 
 
 def percent(share: float | None) -> str:
-    """A share of a whole with one decimal, and of very small ones with more: `0.04 %`; a dash where there is none."""
+    """A share of a whole with one decimal, and small ones with more: `0.04 %`; a dash if there is none."""
     # With a plain space: a terminal and the report in Markdown show any other as an escape.
     return "-" if share is None else f"{_hundreds(share)} %"
 

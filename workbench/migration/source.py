@@ -52,8 +52,8 @@ class History(Protocol):
 
     @property
     def read_at(self) -> Mapping[str, object]:
-        """What identifies the history: {chain_id, chain_position, merkle_root}, or of an imported one {history,
-        history_hash, rows}.
+        """The identity of the history: `{chain_id, chain_position, merkle_root}`, or for an imported one `{history,
+        history_hash, rows}`.
         """
 
     @property
@@ -61,9 +61,11 @@ class History(Protocol):
         """The last position."""
 
     def decisions(self) -> pl.LazyFrame:
-        """Every decision: position, decision_id, created_at, week, policy_version, the five members of its outcome by
-        their names in records (`rule` as evidence codes have it), outcome_status, null without any outcome, and
-        resolution, null where it was not held or nobody resolved it.
+        """Every decision.
+
+        The columns are `position`, `decision_id`, `created_at`, `week`, `policy_version`, and the five fields of its
+        result under their names in records (`rule` as in evidence codes). `outcome_status` is null without an outcome.
+        `resolution` is null unless a held decision was resolved.
         """
 
     def facts(self, fields: Sequence[str]) -> pl.LazyFrame:
@@ -94,7 +96,7 @@ class LakeHistory:
     rulebook_id: str
 
     def __post_init__(self) -> None:
-        # No rulebook can decide advice anew, not even one that has its policy_id.
+        # No rulebook can decide advice again, not even one that has its policy_id.
         object.__setattr__(self, "snapshot", self.snapshot.binding(self.rulebook_id))
 
     @property

@@ -103,7 +103,7 @@ class Names:
         return self._groups
 
     def add(self, rows: pl.DataFrame) -> None:
-        """Takes the decisions of a stretch: name, number and position, in the order of the chain."""
+        """Takes the decisions of a stretch, in the order of the chain: name, number, and position."""
         found = rows.group_by("name", "number").agg(
             pl.len().cast(pl.Int64).alias("decisions"),
             pl.col("position").tail(EXAMPLES).alias("positions"),
@@ -183,7 +183,7 @@ class Cells:
         self._groups: Final = Groups()
 
     def add(self, rows: pl.DataFrame) -> None:
-        """Takes the decisions of a stretch: cell (null where it cannot be decided anew), outcome_status, verdict, fate
+        """Takes the decisions of a stretch: cell (null if it cannot be decided again), outcome_status, verdict, fate,
         and position.
         """
         key = pl.col("cell").fill_null(0)
@@ -198,10 +198,10 @@ class Cells:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """The groups: left, then, outcome_status, was_verdict, fate, decisions and positions. `was_verdict` is null
-        where nobody knows how an imported case was decided.
+        """The groups: left, then, outcome_status, was_verdict, fate, decisions, and positions.
 
-        `left` and `then` mean nothing where the decision cannot be decided anew.
+        `was_verdict` is null if the original decision of an imported case is unknown. `left` and `then` mean nothing if
+        the decision cannot be decided again.
         """
         key = pl.col("key")
         columns = []
@@ -248,7 +248,7 @@ class Tally:
             self.reviews[then, resolution or "held"] += decisions
 
     def add_money(self, rows: pl.DataFrame) -> None:
-        """Takes the values of a stretch, none of them null: base_verdict, then_verdict, value and position."""
+        """Takes the values of a stretch, none of them null: base_verdict, then_verdict, value, and position."""
         pairs = ("base_verdict", "then_verdict")
         for (before, after), sums in exact_sums(rows, pairs).items():
             found = self.money.setdefault((before, after), Money())
@@ -258,7 +258,7 @@ class Tally:
 
 
 REDECIDED: Final = pl.col("fate") >= SAME
-"""Whether a decision can be decided anew."""
+"""Whether a decision can be decided again."""
 
 IS_CHANGED: Final = pl.col("fate") >= CHANGED
 """Whether the candidate decides it otherwise."""

@@ -4,8 +4,8 @@
     tally.add(rows)                # of each stretch
     tally.classes(changes)
 
-Of texts, arrays and objects the most frequent ones have classes of their own, and the others one class together. They
-are looked for among the first `MAX_NAMES` that occur, so that a field of which each value is another costs no more.
+The most frequent texts, arrays, and objects have classes of their own, and the others share one class. Candidates are
+the first `MAX_NAMES` that occur, so that a field with a different value in each decision costs no more.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ValueTally:
         return {name for column in columns for name in column.meta.root_names()}
 
     def add(self, rows: pl.DataFrame) -> None:
-        """Takes the decisions of a stretch that are decided anew: `fate`, `position` and the columns of the fact."""
+        """Takes the decisions of a stretch that are decided again: `fate`, `position`, and the columns of the fact."""
         code = self._code()
         if not self._names:
             self._groups.add(rows.lazy().select(keyed(code), "position").collect())

@@ -1,5 +1,7 @@
-"""Shadows: what the candidates of open migrations decide of new decisions, beside the versions in force.
+"""Shadows: the candidates of open migrations decide new decisions, compared with the active versions.
 
-watcher      looks at every shadow that runs, now and then, in the analytics process
-live         what one found, as sentences and as a report
+    watcher      updates every running shadow from time to time, in the analytics process
+    live         the result of a shadow, as sentences and as a report
+
+A shadow never changes a decision.
 """

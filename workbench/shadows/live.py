@@ -1,7 +1,9 @@
-"""What a shadow found, for people: as sentences, and as the report of its migration over the shadow's decisions.
+"""The result of a shadow for people: as sentences, and as the report of its migration over the shadow's decisions.
 
-for line in shadow_lines(shadow): print(line.text)
-as_markdown(document, live_evidence(stored.evidence, shadow))
+    for line in shadow_lines(shadow): print(line.text)
+    as_markdown(document, live_evidence(stored.evidence, shadow))
+
+Such a report is not evidence.
 """
 
 from __future__ import annotations
@@ -23,17 +25,18 @@ def shadow_lines(shadow: Shadow) -> list[Line]:
 
 def _lines(shadow: Shadow) -> Iterator[Line]:
     yield Line(
-        f"The shadow of {shadow.migration_id} has run since {shadow.started_at}, from chain position "
-        f"{shadow.from_position:,} on; {shadow.started_by} started it."
+        f"The shadow of {shadow.migration_id}, started by {shadow.started_by}, has run since {shadow.started_at}, "
+        f"from chain position {shadow.from_position:,}."
     )
     if shadow.failure is not None:
-        yield Line(f"The last look failed: {shadow.failure}", "warning")
+        yield Line(f"The last update failed: {shadow.failure}", "warning")
     if shadow.found is None:
         yield Line(
-            "Nothing was looked at yet. A service that runs with reports looks at it a few seconds after each export."
+            "There is no result yet. A service that runs with reports updates the shadow a few seconds after each "
+            "export."
         )
         return
-    yield Line(f"Last looked at: {shadow.found_at}, up to chain position {position(shadow):,}.")
+    yield Line(f"Last update: {shadow.found_at}, up to chain position {position(shadow):,}.")
     for history in shadow.found["rulebooks"].values():
         yield from _found(history)
 
@@ -46,13 +49,15 @@ def position(shadow: Shadow) -> int:
 
 def _found(history: Mapping[str, Any]) -> Iterator[Line]:
     base, candidate = history["base"], history["candidate"]["version"]
-    beside = "what was decided" if base is None else f"version {base['version']}, which is in force"
+    beside = "the decisions as made" if base is None else f"the active version {base['version']}"
     decided = history["decisions"]
-    yield Line(f"{history['rulebook_id']}: version {candidate} beside {beside}; {counted(decided, 'decision')} so far.")
+    yield Line(
+        f"{history['rulebook_id']}: version {candidate} compared with {beside}; {counted(decided, 'decision')} so far."
+    )
     redecided = history["redecided"]
     for lost in history["not_redecided"]:
         yield Line(
-            f"{counted(lost['decisions'], 'decision')} cannot be decided anew: {LOST[lost['reason']]}.", "warning"
+            f"{counted(lost['decisions'], 'decision')} cannot be decided again: {LOST[lost['reason']]}.", "warning"
         )
     if not redecided:
         return
@@ -62,8 +67,8 @@ def _found(history: Mapping[str, Any]) -> Iterator[Line]:
         yield Line(f"{all_} would be the same.", "good")
         return
     yield Line(
-        f"{changed:,} of {counted(redecided, 'decision')} would be decided otherwise; {verdicts['decisions']:,} would "
-        f"get another verdict ({rate(verdicts)}).",
+        f"{changed:,} of {counted(redecided, 'decision')} would be decided differently; {verdicts['decisions']:,} "
+        f"would get another verdict ({rate(verdicts)}).",
         "warning",
     )
     blocked, approved = history["newly_blocked"], history["newly_approved"]["decisions"]
@@ -78,9 +83,9 @@ def _found(history: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def live_evidence(evidence: Mapping[str, Any], shadow: Shadow) -> dict[str, Any]:
-    """What the report of a migration is made of, with the shadow's decisions in the place of the past ones.
+    """The data of a migration's report, with the shadow's decisions instead of the past ones.
 
-    It is no evidence, cannot be approved, and has no `evidence_hash`; `proposal_evidence_hash` is the proposal's.
+    It is not evidence, cannot be approved, and has no `evidence_hash`; `proposal_evidence_hash` is the proposal's.
 
     Args:
         evidence: The evidence of the latest proposal.
@@ -90,23 +95,22 @@ def live_evidence(evidence: Mapping[str, Any], shadow: Shadow) -> dict[str, Any]
         The evidence with other histories, and `shadow`: {started_at, started_by, from_position, looked_at, decisions}.
 
     Raises:
-        OperatorError: SHADOW_NOT_LOOKED_AT: it found nothing yet. EVIDENCE_STALE: another version is in force than the
-            evidence compares with.
+        OperatorError: `SHADOW_NOT_LOOKED_AT`: it has no result yet. `EVIDENCE_STALE`: the evidence compares with a
+            version that is no longer active.
     """
     if shadow.found is None:
         raise OperatorError(
             "SHADOW_NOT_LOOKED_AT",
-            f"The shadow of {shadow.migration_id} found nothing yet. A service that runs with reports looks at it a "
-            f"few seconds after each export; try again then.",
+            f"The shadow of {shadow.migration_id} has no result yet. A service that runs with reports updates it a "
+            "few seconds after each export; try again then.",
         )
     histories = shadow.found["rulebooks"]
     for of in evidence["rulebooks"]:
         if histories[of["rulebook_id"]]["base"] != of["base"]:
             raise OperatorError(
                 "EVIDENCE_STALE",
-                f"The evidence of {shadow.migration_id} compares {of['rulebook_id']} with another version than the one "
-                f"that is in force now. Propose the migration again. `gate migrate shadow show` shows what the shadow "
-                f"found.",
+                f"The evidence of {shadow.migration_id} compares {of['rulebook_id']} with a version that is no "
+                "longer active. Propose the migration again. `gate migrate shadow show` shows the shadow's results.",
             )
     told = {
         "started_at": shadow.started_at,

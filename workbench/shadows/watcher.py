@@ -1,10 +1,10 @@
-"""Looks at the shadows that run: the candidates of open migrations decide the exported tail of the chain anew.
+"""Updates the running shadows: the candidates of open migrations decide the exported tail of the chain again.
 
     watcher = Watcher(ledger, lake, migrations)
-    watcher.look()             # looks where the lake went on, and returns at once where that is too early
+    watcher.look()             # runs if the lake grew, and returns at once if that is too early
 
-It reads what the lake holds by then. No candidate runs where decisions are made, and none authorizes anything. What a
-look finds is whole: each dry run goes over everything that was decided since its shadow was started.
+It reads what the lake holds at that time. No candidate runs where decisions are made, and none authorizes anything.
+Each update is complete: the dry run covers everything that was decided since the shadow started.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Watcher:
             What newly kept single shadows from being looked at; the others are not kept waiting.
 
         Raises:
-            ServiceUnavailable: SVC_STORAGE_UNAVAILABLE: the ledger cannot tell its shadows.
+            ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`: the ledger cannot tell its shadows.
         """
         if self._clock() < self._due:
             return []
@@ -181,7 +181,7 @@ class Watcher:
     def _is_new(self, shadow: Shadow, error: BaseException) -> bool:
         """Keeps why a look failed, for `gate migrate shadow show`; whether that was not told before."""
         if isinstance(error, OperatorError) and error.code == "LAKE_MOVED_ON":
-            # Facts were erased, or files compacted away, while it looked; the next look opens the lake anew.
+            # Facts were erased, or files compacted away, while it looked; the next look opens the lake again.
             return False
         why = _sentence(error)
         key = shadow.scope_id, shadow.migration_id

@@ -122,5 +122,5 @@ def _proved(
         day_of(since),
     )
     total = instance.ledger.entries.head(scope.scope_id).size
-    with lake_errors(), fixture_facts() as make_facts, progress("Deciding again", total, as_json=as_json) as done:
+    with lake_errors(), fixture_facts() as make_facts, progress("Repeating decisions", total, as_json=as_json) as done:
         return prove_draft(instance, scope, drafted, make_facts, history=history, told=lambda at, _: done(at))

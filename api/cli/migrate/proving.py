@@ -253,7 +253,7 @@ def _proved(
             snapshot = fresh(instance.ledger, settings.lake_directory, of.scope_id, personal)
     wanted = Wanted(metric, day_of(since), None, _cases(read, cases))
     total = snapshot.position * len(read.rulebooks)
-    with fixture_facts() as make_facts, progress("Deciding again", total, as_json=as_json) as done:
+    with fixture_facts() as make_facts, progress("Repeating decisions", total, as_json=as_json) as done:
         return prove(of, read, instance.migrations(), snapshot, make_facts, wanted, told=lambda at, _: done(at))
 
 

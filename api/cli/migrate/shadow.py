@@ -126,4 +126,5 @@ def _tell(shadow: Shadow) -> None:
         for of in history["transitions"]
     ]
     if rows:
-        table(["rulebook", "rule now", "verdict", "rule then", "verdict", "decisions", "share"], rows)
+        sides = ["active rule", "active verdict", "candidate rule", "candidate verdict"]
+        table(["rulebook", *sides, "decisions", "share"], rows)

@@ -8,7 +8,7 @@ from typing import Final
 INSTRUCTIONS: Final = (
     "Decision Gate decides whether an action may be performed. Call decide before every state-changing action. Act "
     "only on a binding record with verdict yes, once, and only on the target in the record. A record is binding only "
-    "if its mode is rulebook. Records of the modes single, multi and runtime have a field decision_contract: they are "
+    "if its mode is rulebook. Records of the modes single, multi, and runtime have a field decision_contract: they are "
     "advice and do not allow the action. The verdict no blocks the action, and review holds it for its owner. An "
     "error, a missing answer, an explanation, a replay and your own reading of a policy never approve anything: "
     "without a binding record with verdict yes, do not act. Look facts up; never guess them. After the action, call "
@@ -27,7 +27,7 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "Decide whether an action may be performed",
         "Evaluates a rulebook over facts and stores a signed Decision Record. Only verdict yes in a record of mode "
         "rulebook allows the action, once, on the target in the record. no blocks it, and review holds it for its "
-        "owner. Records of the modes single, multi and runtime have a decision_contract: they are advice and do not "
+        "owner. Records of the modes single, multi, and runtime have a decision_contract: they are advice and do not "
         "allow the action. Send the facts in request.context.inputs, and the target in request.context.target_system "
         "and target_object_id. Send a rulebook, or rulebook_ref with rulebook_id and version of a registered rulebook "
         "(see list_rulebooks). Send an idempotency_key, and the same one when you retry: then there is only one "
@@ -46,7 +46,7 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "verify": (
         "Verify a Decision Record",
-        "Checks hashes, signatures and the place in the audit chain. Send decision_id for a stored decision, "
+        "Checks hashes, signatures, and the place in the audit chain. Send decision_id for a stored decision, "
         "decision_id and record to check that the record belongs to the decision, or record alone. verified: true "
         "means that the service made this record. It does not mean that the verdict is yes: only a verified record "
         "with verdict yes and without a decision_contract allows the action. " + _ONLY,

@@ -386,8 +386,8 @@ def report_execution(
     the scope's chain.
 
     You can report any number of receipts for a decision, in any order. None is ever changed. `flags` says when the
-    decision was not `yes` (a breach only with `executed` or `queued`), and when the report states a target or an
-    action other than the decision's.
+    decision was not `yes`, and when the report states a target or an action other than the decision's. A missing
+    `yes` is a breach only if the status is `executed` or `queued`.
 
     An error means that nothing was stored: do not treat the execution as reported.
 
@@ -945,10 +945,10 @@ def simulate_counterfactuals(
 ) -> Call[CounterfactualsResult]:
     """Simulate what-if scenarios.
 
-    Returns what the version of the rulebook that the scope registered last would decide if the context were
-    different. Each of up to 50 scenarios is a merge patch (RFC 7396) over the stored context; facts are under
-    `inputs`. If a trusted adapter made the facts, patch its input with `adapter_input_patch` instead. Advisory
-    decisions have no counterfactuals.
+    Returns the decisions that the latest registered version of the rulebook would make in other contexts. Each of up
+    to 50 scenarios is a merge patch (RFC 7396) over the stored context; facts are under `inputs`. If a trusted
+    adapter made the facts, patch its input with `adapter_input_patch` instead. Advisory decisions have no
+    counterfactuals.
 
     This is a simulation: nothing is stored, and nothing authorizes an action.
 
@@ -1174,8 +1174,8 @@ def get_policy_alerts(*, open_days: int | None = None, request_id: str | None = 
     """List policy alerts.
 
     Returns the open anomalies of high severity of all policies in your scope. `policy_changes` lists what changed in
-    the service's policy tables. An anomaly stays open until `open_days` after its window. You cannot acknowledge
-    one.
+    the service's policy tables. An anomaly stays open until `open_days` after its window. You cannot acknowledge an
+    anomaly.
 
     A separate process counts the decisions. While it cannot, the answer is 503. Decisions are not affected.
 
@@ -1661,8 +1661,8 @@ def get_migration(migration_id: str, *, request_id: str | None = None) -> Call[M
     """Fetch a migration.
 
     Returns a migration: its manifest with the current `status` and `approval`, all of its chain entries, and the
-    routes that cite it or rolled it back. While the migration is open, `stale` says why its evidence no longer
-    applies. Nobody can approve or apply it then. A migration of another scope is not found.
+    routes that cite it or rolled it back. If the evidence of an open migration no longer applies, `stale` says why,
+    and nobody can approve or apply the migration. A migration of another scope is not found.
 
     Args:
         migration_id: `migration_id` of a migration in your scope.

@@ -136,7 +136,7 @@ class Executor(TypedDict):
 
 
 class ExecutionReport(TypedDict):
-    """What happened to the action."""
+    """A report of what happened to the action."""
 
     execution_status: ExecutionStatus
     """What happened to the action."""
@@ -179,7 +179,7 @@ class ExecutionReport(TypedDict):
 
 
 class OutcomeReport(TypedDict):
-    """What the action led to."""
+    """A report of what the action led to."""
 
     outcome_status: OutcomeStatus
     """What the action led to. Use `pending` and `review` while the result is not clear; the others are final until
@@ -1572,7 +1572,7 @@ class Rate(TypedDict):
 
 
 class SuccessBounds(TypedDict):
-    """The bounds of the share of all decided actions that would have succeeded if every one had been let through,
+    """The bounds of the share of all decided actions that would have succeeded if all of them had been let through,
     including the blocked and held ones.
     """
 
@@ -1962,7 +1962,7 @@ class EffectivenessReport(TypedDict):
     terminal_coverage: float | None
     """The share of decisions with a terminal outcome; null without decisions."""
     bounds: SuccessBounds
-    """The bounds of the share of all decided actions that would have succeeded if every one had been let through,
+    """The bounds of the share of all decided actions that would have succeeded if all of them had been let through,
     including the blocked and held ones.
     """
     versions_below_others: int
@@ -2197,7 +2197,7 @@ class AnomalyReportSides(TypedDict):
 ShiftedRate = TypedDict(
     "ShiftedRate",
     {
-        # What the rate is about.
+        # The subject of the rate.
         "of": Literal["verdict", "reason", "outcome"],
         # Which verdict, reason code or outcome status.
         "value": str,
@@ -2424,9 +2424,9 @@ class AnomalyNumbers(TypedDict):
     scale: NotRequired[Literal["difference", "ratio"]]
     """Metrics: whether distances are differences or ratios."""
     season: NotRequired[Literal["weekday and hour", "hour", "weekday"] | None]
-    """Metrics: the times of reporting by which kinds of values are told apart; null if there is one kind."""
+    """Metrics: the times of reporting that separate kinds of values; null if there is one kind."""
     seasonal_p: NotRequired[float]
-    """Metrics: the highest p-value of Mood's median test at which kinds are told apart."""
+    """Metrics: the highest p-value of Mood's median test at which kinds are separated."""
     farthest: NotRequired[list[FarValue]]
     """Metrics: the values farthest out, in the order of `decision_ids`."""
     facts: NotRequired[list[DriftedFact]]
@@ -5006,8 +5006,8 @@ class PolicyTableEntry(TypedDict):
     notes: NotRequired[str]
     """A remark for readers."""
     last_verified: str | None
-    """The day on which somebody last compared the entry with the source; null if nobody did, with `review_only`
-    alone. A day later than tomorrow (UTC) is rejected.
+    """The day on which somebody last compared the entry with the source; null if nobody did, which only
+    `review_only` allows. A day later than tomorrow (UTC) is rejected.
     """
 
 

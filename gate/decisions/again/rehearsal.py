@@ -174,7 +174,7 @@ class Rehearsal:
         return record_of(request, self._advisor().advise(request, root=root), identity, None)
 
     def _request(self, stored: StoredDecision, code: str, remedy: str) -> DecisionBody:
-        """The stored request; `code` and `remedy` are for a caller who asks in vain."""
+        """The stored request; `code` and `remedy` are for the caller, if there is none."""
         body = stored_request(self._ledger, stored.scope_id, stored.entry)
         if body is None:
             gone = "was erased" if "input" in erased_members(stored.record) else "is no longer kept"
@@ -288,7 +288,7 @@ class Rehearsal:
     def _registration(
         self, scope_id: str, rulebook: Rulebook, invocation: Invocation | None, lineage: Lineage
     ) -> Registration:
-        """The registration that a record would cite. One that does not exist is told without a signature."""
+        """The registration that a record would cite. One that does not exist is returned without a signature."""
         registry = self._ledger.rulebooks
         registered = registry.find_version(scope_id, rulebook.rulebook_id, rulebook.version)
         dependency = None if invocation is None else invocation.adapter.dependency

@@ -5,7 +5,7 @@ shadow changes nothing, so it has no entry.
     acts.approve(scope, ben, migration_id, evidence_hash)  somebody else, against that very evidence
     acts.apply(scope, ada, migration_id)                   from here on the rulebook id leads to the candidate
     acts.rollback(scope, ben, rulebook_id)                 and back, on the evidence of the earlier apply
-    acts.start_shadow(scope, ada, migration_id)            new decisions are decided anew, beside the gate
+    acts.start_shadow(scope, ada, migration_id)            new decisions are decided again, without effect
 
 Whether something may be done is decided under the lock of the scope's head, where nobody appends meanwhile: of two
 approvals at once, the second finds the first.
@@ -144,7 +144,7 @@ class MigrationActs:
             return self._append(change, entry)
 
     def _moves_facts(self, scope: Scope, proposed: ProposedRulebook) -> bool:
-        """Whether something else makes the facts of a candidate than of the version in force: equal rules hide it."""
+        """Whether something else makes the facts of a candidate than of the active version: equal rules hide it."""
         base = self._migrations.base(scope, proposed.rulebook.rulebook_id)
         return base is None or base.metadata.get("adapter_dependency") != proposed.dependency
 

@@ -1,4 +1,4 @@
-"""What is proposed, what is stored of a migration, and how lists and answers show it."""
+"""The documents of migrations: proposals, stored documents, and their form in lists and answers."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What is stored of migrations: where each stands, what it cites, and which versions the routes lead to. Nothing here
-changes anything.
+"""The stored migrations: their states, the documents that they cite, and the versions that the routes lead to. This
+module only reads.
 
     migrations.find(scope, migration_id)    a migration, with its manifest, evidence and entries
     migrations.routes(scope)                the routes of each rulebook id, in the order of the chain
-    migrations.base(scope, rulebook_id)     the version in force
+    migrations.base(scope, rulebook_id)     the active version
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is required of those who act on migrations, and of what they act on; each refusal says what to do."""
+"""The requirements for users who act on migrations, and for those migrations. Each refusal says what to do."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def _fit(task: Task, found: Judged, before: Head) -> Finding | None:
 
 
 def _end(instance: Instance, trust: Trust, audit: Audit, end: Head, rows: Rows) -> Finding | None:
-    """What is wrong with the end of a chain whose entries are whole, or with what stands beside them."""
+    """What is wrong with the end of a chain whose entries are whole, or with the rows of other tables."""
     scope_id = audit.scope_id
     if end != audit.head:
         what = "The head of the chain does not match its last link."

@@ -24,7 +24,7 @@ from gate.records.documents import Record
 
 
 def change_fault(entry: Entry, link: Link, kind: EntryKind) -> str | None:
-    """What is wrong with a migration or a route, as a sentence; None where it holds in itself.
+    """The fault of a migration or a route, as a sentence; None if it is valid in itself.
 
     Raises:
         GateError, KeyError, TypeError, AttributeError: It has not the fields that every entry of its kind has.
@@ -41,7 +41,7 @@ def change_fault(entry: Entry, link: Link, kind: EntryKind) -> str | None:
 
 
 def index_finding(entry: Entry, kind: EntryKind | None, material: Material) -> Finding | None:
-    """What is wrong with the row of the changes of an entry; one that is no change has none."""
+    """The fault of an entry's row in the table of changes. An entry that is not a change must have no such row."""
     position = entry.row.position
     expected = None if kind is None else (kind.entry_type, entry.document[kind.subject_member])
     if material.changes.get(position) == expected:
@@ -72,7 +72,7 @@ def route_timelines(seen: Snapshot, rulebook_ids: Iterable[str]) -> dict[str, li
 
 
 def routed_fault(record: Record, request: Any, position: int, material: Material) -> str | None:
-    """What is wrong with a decision by a route, as a sentence; None where the route led to its rulebook then."""
+    """The fault of a decision by a route, as a sentence; None if the route led to its rulebook at that time."""
     named = routed_by(request)
     if named is None:
         return None

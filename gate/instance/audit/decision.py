@@ -23,7 +23,7 @@ from gate.verify.members import uncovered_members
 
 
 def decision_finding(entry: Entry, link: Link, material: Material) -> Finding | None:
-    """What is wrong with a decision, or with a row that follows from it; None where all agree.
+    """The fault of a decision, or of a row that follows from it; None if all agree.
 
     Raises:
         GateError, KeyError, TypeError, AttributeError: It has not the fields that every decision has.

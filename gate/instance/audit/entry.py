@@ -21,7 +21,7 @@ from gate.records.reports.resolution import RESOLUTIONS
 
 
 def entry_finding(entry: Entry, before: Head, material: Material) -> Finding | None:
-    """What is wrong with an entry, with its link, or with a row that follows from it; None where all agree.
+    """The fault of an entry, of its link, or of a row that follows from it; None if all agree.
 
     Args:
         entry: The entry.
@@ -89,7 +89,7 @@ def _finding(entry: Entry, link: Link, material: Material) -> Finding | None:
     return _claim_finding(entry, material) or (None if of_kind is None else of_kind(entry, material))
 
 
-# What follows from an entry beside its idempotency key, by its type.
+# The checks of what else follows from an entry, by its type.
 _OF_KIND: Final[Mapping[str, Callable[[Entry, Material], Finding | None]]] = {
     OUTCOMES.entry_type: latest_finding,
     EXECUTIONS.entry_type: executed_finding,

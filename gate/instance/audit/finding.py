@@ -23,7 +23,7 @@ class Finding:
 
     Attributes:
         position: The chain position that it is about; None where it is about none.
-        reason: What is wrong, and what to do, as sentences.
+        reason: The fault, and the next step, as sentences.
         table: The table with the row that is wrong.
         row: Its id: of an entry, a decision, a claim (in hex), a rulebook with its version, or a cohort.
     """
@@ -39,7 +39,7 @@ def tampered(position: int | None, what: str, row: object, *, table: str = "entr
 
     Args:
         position: The chain position, if there is one.
-        what: What is wrong, as a sentence.
+        what: The fault, as a sentence.
         row: The row's id.
         table: The row's table.
     """

@@ -33,7 +33,7 @@ class Contradiction:
     Attributes:
         place: The file and the line: `checkpoints.jsonl:12`.
         scope: The name of the chain's scope, where the ledger has the chain.
-        reason: What is wrong, as a sentence.
+        reason: The fault, as a sentence.
     """
 
     place: str

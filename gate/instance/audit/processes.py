@@ -16,7 +16,7 @@ from gate.instance.processes import WorkerPool, calm_collector
 from gate.ledger import open_ledger
 from gate.verify import Trust
 
-# Enough that no process waits for the next one, and few enough that little is done in vain where a chain breaks.
+# Enough that no process waits for the next one, and few enough that little work is wasted if a chain breaks.
 _AHEAD: Final = 3
 
 

@@ -59,7 +59,7 @@ class Registration:
         metadata: What records cite of it.
         body: The rulebook.
         plain: Whether the body is known to be plain, as `canonical.is_plain` has it.
-        fault: What is wrong with the row, as a sentence; None where it is as it was made.
+        fault: The fault of the row, as a sentence; None if it is unchanged.
     """
 
     name: str

@@ -29,7 +29,7 @@ from gate.verify.reports import ReportedOn, member_faults, report_faults, uncove
 
 
 def report_fault(entry: Entry, link: Link, material: Material, kind: Kind) -> str | None:
-    """What is wrong with a report, as a sentence; None where it holds and agrees with its decision.
+    """The fault of a report, as a sentence; None if it is valid and agrees with its decision.
 
     Raises:
         GateError, KeyError, TypeError, AttributeError: It has not the fields that every report of its kind has.
@@ -88,7 +88,7 @@ def _wrong_members(
 
 
 def erasure_fault(entry: Entry, link: Link, material: Material) -> str | None:
-    """What is wrong with an erasure, as a sentence; None where it holds and its decision was erased.
+    """The fault of an erasure, as a sentence; None if it is valid and its decision was erased.
 
     Raises:
         GateError, KeyError, TypeError, AttributeError: It has not the fields that every erasure has.
@@ -109,7 +109,7 @@ def erasure_fault(entry: Entry, link: Link, material: Material) -> str | None:
 
 
 def latest_finding(entry: Entry, material: Material) -> Finding | None:
-    """What is wrong with the row of the latest outcome, where that is this one."""
+    """The fault of the row of the latest outcome, if this is the latest."""
     position, outcome = entry.row.position, entry.document
     decision_id = outcome["decision_id"]
     found, decision = material.latest.get(decision_id), material.decisions[decision_id]

@@ -73,7 +73,7 @@ def granted_at(decision_id: str, material: Material) -> int | None:
 
 
 def resolution_fault(entry: Entry, link: Link, material: Material) -> str | None:
-    """What is wrong with a resolution, as a sentence; None where it holds and agrees with its decision.
+    """The fault of a resolution, as a sentence; None if it is valid and agrees with its decision.
 
     Raises:
         GateError, KeyError, TypeError, AttributeError: It has not the fields that every resolution has.
@@ -119,14 +119,14 @@ def _signature_fault(resolution: Any, trust: Trust) -> str | None:
             return None
         return "It grants the action without a signature, and the service never makes such a grant."
     if found.holds is False:
-        return "The stored resolution is not valid: its key did not make its signature."
+        return "The stored resolution is not valid: its signature does not verify with its key."
     if found.holds is None and not resolution["signature"].startswith(f"{HMAC_SHA256}:"):
         return f"It is signed with the key {resolution['key_id']}, which is not a receipt key of this instance."
     return None
 
 
 def begun_finding(entry: Entry, material: Material) -> Finding | None:
-    """What is wrong with the row of the review that a held decision begins."""
+    """The fault of the review row that a held decision begins."""
     record, position = entry.document, entry.row.position
     decision_id = record["decision_id"]
     row = material.reviews.get(decision_id)
@@ -161,7 +161,7 @@ def begun_finding(entry: Entry, material: Material) -> Finding | None:
 
 
 def resolved_finding(entry: Entry, material: Material) -> Finding | None:
-    """What is wrong with the row of the review that a resolution ends."""
+    """The fault of the review row that a resolution ends."""
     resolution, position = entry.document, entry.row.position
     decision_id, answer = resolution["decision_id"], resolution["resolution"]
     row: Mapping[str, Any] = material.reviews.get(decision_id, {})
@@ -182,7 +182,7 @@ def resolved_finding(entry: Entry, material: Material) -> Finding | None:
 
 
 def executed_finding(entry: Entry, material: Material) -> Finding | None:
-    """What is wrong with the row of the review of a receipt that says, behind a grant, that its action was executed."""
+    """The fault of the review row, if a receipt after a grant says that the action was executed."""
     decision_id, position = entry.document["decision_id"], entry.row.position
     at = granted_at(decision_id, material)
     if at is None or position < at or not says_executed(entry.document):

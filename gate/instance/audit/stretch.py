@@ -94,7 +94,7 @@ class Auditor:
         head, keyed, held = Head(chain_id, after), 0, 0
         start = head if after == 0 else None
         while head.size < up_to:
-            # A snapshot a page, not one for all: a reader that stays keeps SQLite from beginning its WAL anew and
+            # A snapshot a page, not one for all: a reader that stays keeps SQLite from starting its WAL over and
             # PostgreSQL from vacuuming. Up to a known position only erasures change anything.
             with self._ledger.audited.snapshot(scope_id) as seen:
                 if start is None:

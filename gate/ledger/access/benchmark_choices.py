@@ -65,7 +65,7 @@ class BenchmarkChoices:
         return True
 
     def current(self, scope_id: str) -> Choice | None:
-        """What was chosen last for a scope; None where nothing ever was, and it takes no part.
+        """The last choice for a scope. None if there never was one; then the scope takes no part.
 
         Raises:
             ServiceUnavailable: `SVC_STORAGE_UNAVAILABLE`.

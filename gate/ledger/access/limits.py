@@ -125,7 +125,7 @@ class RateLimiter:
         admitted = [Rate(limit, limit - len(moments) - number, 0) for number in range(1, room + 1)]
         moments.extend([now] * room)
         # A window without room is kept once where the clock fell back, not at every refusal: otherwise it would start
-        # anew until the clock has caught up.
+        # again until the clock has caught up.
         if room or kept[-1] > now:
             transaction.commit([(_KEEP if rows else _START, [{**key, "moments": moments.tobytes()}])])
         if room == requests:
@@ -182,7 +182,7 @@ def replace_damaged_limits(store: Store) -> None:
             if connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",):
                 return
         except sqlite3.OperationalError:
-            # It is in use, or cannot be opened now: whoever counts in it will say so.
+            # It is in use, or cannot be opened now: the process that counts in it will say so.
             return
         except sqlite3.DatabaseError:
             pass

@@ -51,7 +51,7 @@ def matches(password: str, password_hash: str | None) -> bool:
     """Whether a password is that of a hash. It takes as long where there is none, as for an unknown user."""
     text = _normalized(password)
     if text is None or len(text) > LONGEST:
-        # It is nobody's, whoever the user is.
+        # It is nobody's password.
         return False
     if password_hash is None:
         _hash(text)

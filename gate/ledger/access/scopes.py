@@ -390,6 +390,12 @@ def _update_key(key_id: str) -> Update:
     return update(api_keys).where(api_keys.c.scope_id == key_id[:_SCOPE_HEX], api_keys.c.key_id == key_id)
 
 
+def holder(key: str) -> tuple[str, str]:
+    """The scope id and the key id of an API key that the ledger knows, whether it is active or not."""
+    key_id, _ = _split(key)
+    return key_id[:_SCOPE_HEX], key_id
+
+
 def _split(key: str) -> tuple[str, str]:
     parts = key.split("_", 2)
     if len(key) > _MAX_KEY_LENGTH or len(parts) != 3 or parts[0] != _KEY_PREFIX or unheard_of(key):

@@ -317,7 +317,7 @@ class Users:
         Args:
             name: The name that was tried last, which is logged where a user has it: it may be a mistyped password.
             address: Where from, as it is counted.
-            limits: What was counted: `name`, `address` or `both`.
+            limits: The subject of the count: `name`, `address`, or `both`.
             now: The current moment.
 
         Raises:

@@ -49,8 +49,8 @@ class LinkedBody:
 
 @dataclass(frozen=True, slots=True)
 class StoredReport:
-    """What was reported about a decision, as stored: its chain position, what it carries of its link, its body, and its
-    request where that is kept.
+    """A report about a decision, as stored: its chain position, its part of the link, its body, and its request if that
+    is kept.
     """
 
     position: int
@@ -251,7 +251,7 @@ class Entries:
 
     def walk(self, scope_id: str, *, up_to: int) -> Iterator[StoredEntry]:
         """A scope's entries from position 1 to `up_to`, a page in memory at a time."""
-        # One snapshot a page, not one for the whole walk: a reader that stays keeps SQLite from beginning its WAL anew
+        # One snapshot a page, not one for the whole walk: a reader that stays keeps SQLite from starting its WAL over
         # and PostgreSQL from vacuuming. Up to a known position only erasures change anything.
         for after in range(0, up_to, _PAGE):
             with self._store.read() as connection:

@@ -123,7 +123,7 @@ class Tally:
         self._changed[decision] = cohort, position
 
     def writes(self) -> list[tuple[Statement, list[dict[str, object]]]]:
-        """What is to be written; some statements may have no rows."""
+        """The rows to write; some statements may have no rows."""
         if not self._changed:
             return []
         known, counted = self._stored
@@ -279,7 +279,7 @@ def _all_time(
 ) -> dict[str, _Counted]:
     """The counts by version, whatever the number of outcomes behind them; under "" those of all versions together."""
     counts = outcome_counts.c
-    # An empty verdict stands for the whole policy, which is counted verdict by verdict here.
+    # An empty verdict means the whole policy, which is counted verdict by verdict here.
     chosen = [counts.scope_id == scope_id, counts.policy_id == question.policy_id, counts.verdict != ""]
     chosen.append(counts.policy_version != "" if version is None else counts.policy_version == version)
     named = (("verdict", question.verdict), ("action", question.action))

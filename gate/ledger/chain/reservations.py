@@ -51,6 +51,6 @@ class Reservations:
 
 
 def _number(digest: bytes) -> int:
-    """62 bits that stand for a digest. Two keys that share them merely wait for each other."""
+    """62 bits that represent a digest. Two keys that share them merely wait for each other."""
     # It has to fit PostgreSQL's signed 64-bit keys and, with one byte behind it, a file's offsets.
     return int.from_bytes(digest[:8]) >> 2

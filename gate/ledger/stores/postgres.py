@@ -169,7 +169,7 @@ class PostgresLedgerStore(Store):
     def probe(self) -> None:
         """See `Store.probe`."""
         with self.write(patience=PROBE_TIMEOUT) as connection:
-            # Written anew as it is: the one table that always has exactly one row.
+            # Written again unchanged: the one table that always has exactly one row.
             connection.exec_driver_sql("UPDATE alembic_version SET version_num = version_num")
 
     def size(self) -> int:

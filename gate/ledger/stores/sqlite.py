@@ -74,7 +74,7 @@ class SqliteLedgerStore(Store):
         self._files = tuple(f"{database}{suffix}" for suffix in ("", "-wal"))
         self._opened = _identity(self._files[0])[:2]
         self._seen: tuple[tuple[int, int, int] | None, ...] = (_identity(self._files[0]), None)
-        # A file beside the database, for the same reason.
+        # A file next to the database, for the same reason.
         self._lock_file = os.open(database.with_name(f"{database.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
         self._turn = threading.Lock()
         self._stuck = False
@@ -149,7 +149,7 @@ class SqliteLedgerStore(Store):
         with self._translated(), self.exclusive():
             if self._appending is None:
                 self._appending = self.engine.raw_connection()
-                # The WAL is made anew where nobody had the file open.
+                # The WAL is created again if nobody had the file open.
                 self._seen = (self._seen[0], None)
             cursor = self._appending.cursor()
             try:
@@ -233,7 +233,7 @@ class SqliteLedgerStore(Store):
                     cursor.execute("COMMIT")
             finally:
                 pooled.close()
-            # The log begins anew with the first commit after it was copied, unless a reader came in between. Until it
+            # The log starts over with the first commit after it was copied, unless a reader came in between. Until it
             # has, what is committed stands behind the old frames, and nothing before it may be touched.
             if _wal_salts(wal) == before:
                 return False
@@ -356,7 +356,7 @@ def _is_copied(cursor: DBAPICursor) -> bool:
 
 
 def _wal_salts(wal: str) -> bytes:
-    """What tells a WAL's frames from those of the time before it began anew; empty where it has no header yet."""
+    """Tells a WAL's frames from those before it last started over; empty if it has no header yet."""
     with Path(wal).open("rb") as file:
         return file.read(_WAL_HEADER)[_WAL_SALTS]
 

@@ -64,7 +64,7 @@ class Statement:
         found = self._compiled.get(dialect.name)
         if found is None:
             # Two threads may compile it at once, to the same text. By position for every driver: psycopg's own style is
-            # by name, and one name cannot stand for the values of several rows.
+            # by name, and one name cannot have the values of several rows.
             style: Any = type(dialect)
             compiled: Any = self._statement.compile(
                 dialect=dialect if dialect.positional else style(paramstyle="format")

@@ -4,8 +4,8 @@
     page = deliveries.page(endpoint)                   what waits for another try, and what is new
     deliveries.keep(endpoint, page.last, tried, now)   the cursor and the failures, in one transaction
 
-What was delivered leaves no row: the cursor says it. Where a process dies before `keep`, the next one sends the round's
-events again, with the same ids.
+A delivered event leaves no row, because the cursor covers it. If a process dies before `keep`, the next one sends the
+events of the round again, with the same ids.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Page:
 
     Attributes:
         pending: What failed before, or waits behind such a one; by number.
-        fresh: What is new, by number; only the types that it subscribes to.
+        fresh: The new events, by number; only the types that it subscribes to.
         last: The number of the last event that was looked at.
     """
 
@@ -97,7 +97,7 @@ class Tried:
 
 
 class Deliveries:
-    """What is sent to the endpoints of a ledger."""
+    """The deliveries to the endpoints of a ledger."""
 
     def __init__(self, store: Store) -> None:
         """Works on the given store."""

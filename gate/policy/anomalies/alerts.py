@@ -1,7 +1,7 @@
-"""Alerts: the anomalies of high severity of all policies of a scope, as long as they are open.
+"""Alerts: the open anomalies of high severity, of all policies of a scope.
 
-An anomaly is open until so many days after its window have gone by, counted to the date of the chain's last entry.
-There is nothing to acknowledge or close: what is mended stops by itself, and what is still so stays.
+An anomaly stays open for a number of days after its window, counted to the date of the chain's last entry. Nobody
+acknowledges or closes an alert: a fixed cause stops producing it, and a persistent one keeps it open.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from gate.policy.anomalies.weekly.stretch import moved
 from gate.policy.questions import OPEN_DAYS, AlertsQuestion
 
 MAX_ALERTS: Final = 100
-"""How many alerts are listed, what costs most first."""
+"""The most alerts that are listed, the most costly first."""
 
 MAX_POLICIES: Final = 100
-"""How many policies are looked at, those of the most decisions."""
+"""The most policies that are examined, those with the most decisions."""
 
 
 class Alert(TypedDict):

@@ -1,4 +1,4 @@
-"""One anomaly: what it is, how strong, when, which decisions show it, the numbers behind it, and where to look next."""
+"""One anomaly: its kind, strength, window, decisions, numbers, and next steps."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ KINDS: Final = (
     "metric_outlier",
     "fact_drift",
 )
-"""What an anomaly is of; of equal scores, the first comes first."""
+"""The kinds of anomalies. Of equal scores, the first kind comes first."""
 
 SLOW: Final = "slow"
-"""The reason of what creeps: the window is compared with weeks of half a year before."""
+"""The reason of a gradual change: the window is compared with weeks half a year earlier."""
 
 DIFFERS: Final = "version_differs:"
 """The beginning of the reason of a version whose values differ from those of others in the same weeks."""
 
 MOST_IDS: Final = 10
-"""How many decision ids an anomaly names."""
+"""The most decision ids that an anomaly lists."""
 
 _ID_HEX: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Which decisions show an anomaly: those at some chain positions, or those made in a time that have a value.
+    """The decisions that show an anomaly: those at some chain positions, or those of a period that share a value.
 
     Attributes:
-        positions: The positions; none where the rest says which.
-        first: From when, UTC timestamp.
-        last: Until before when.
-        column: What they have in common, a column of cases; None for all of that time.
-        values: Which values of it.
+        positions: The positions; empty if the other fields select the decisions.
+        first: The start of the period, a UTC timestamp.
+        last: Its end, which is excluded.
+        column: The column of cases whose value they share; None for all decisions of the period.
+        values: The values of that column.
     """
 
     positions: Sequence[int] = ()
@@ -54,11 +54,11 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """What to look at next.
+    """A next step for the reader.
 
     Attributes:
-        what: In a sentence.
-        href: A path of this service that shows it; None where it is not here.
+        what: The step, as a sentence.
+        href: A path of this service that shows it; None if the service has none.
     """
 
     what: str
@@ -67,15 +67,15 @@ class Next:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What an anomaly costs, about.
+    """The estimated cost of an anomaly.
 
     Attributes:
-        cases: How many decisions went otherwise than they would have before, or are concerned.
-        value: What the metric that was asked for came to more or less than before, or comes to in so many cases; None
-            where none was asked for, or none is known.
-        lasting: Whether it goes on, or lasted two weeks or more.
-        harm: Whether it is for the worse; None where nobody can tell from counts.
-        until: To when it is counted: the end of the window, or of what lasts beyond it; UTC timestamp.
+        cases: The number of decisions that went differently than before, or that are affected.
+        value: The change of the requested metric, or its sum in the affected cases; None if no metric was requested or
+            none is known.
+        lasting: Whether it continues, or lasted two weeks or more.
+        harm: Whether it is harmful; None if counts cannot show that.
+        until: The end of the counted time, a UTC timestamp: the end of the window, or of an effect that lasts longer.
     """
 
     cases: int
@@ -96,11 +96,11 @@ class EffectDocument(TypedDict):
 
 
 AnomalyWindow = TypedDict("AnomalyWindow", {"from": str, "to": str})
-"""When an anomaly was."""
+"""The window of an anomaly."""
 
 
 class LookAt(TypedDict):
-    """What to look at next, and where."""
+    """A next step, and where to take it."""
 
     what: str
     href: str | None
@@ -126,21 +126,21 @@ class AnomalyDocument(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """Something about a policy's decisions that is not as it was, or not as it should be.
+    """A change in a policy's decisions, or a broken rule of the protocol.
 
     Attributes:
         kind: One of `KINDS`.
-        subject: What of that kind: a break, a metric, a grain; empty where the kind says all.
+        subject: The subject within its kind: a break, a metric, a grain; empty if the kind says everything.
         score: 0 to 1.
-        reasons: Why it is one, in words for machines.
-        summary: The same in a sentence.
-        first: Where its window begins; UTC timestamp.
-        last: Where it ends.
-        decisions: How many decisions show it.
-        shown: Which.
-        effect: What it costs, about.
-        numbers: What it follows from; each kind has its own.
-        next: What to look at next.
+        reasons: The reasons, as codes.
+        summary: The same as a sentence.
+        first: The start of its window, a UTC timestamp.
+        last: The end of its window.
+        decisions: The number of decisions that show it.
+        shown: Those decisions.
+        effect: Its estimated cost.
+        numbers: The numbers behind it; each kind has its own.
+        next: The next steps.
     """
 
     kind: str
@@ -157,7 +157,7 @@ class Anomaly:
     next: Sequence[Next]
 
     def identity(self, policy_id: str) -> str:
-        """What it is called: the same as long as it is the same kind of thing that begins at the same time."""
+        """Its id. It stays the same as long as the same kind of anomaly begins at the same time."""
         about: dict[str, Any] = {"policy_id": policy_id, "kind": self.kind, "subject": self.subject, "from": self.first}
         # What creeps, or differs by version, can begin with the week of another shift.
         apart = [reason for reason in self.reasons if reason == SLOW or reason.startswith(DIFFERS)]
@@ -171,7 +171,7 @@ class Anomaly:
         Args:
             policy_id: The policy.
             decision_ids: The ids of decisions that show it.
-            imported: Whether these are imported cases: the service has no record, packet or report of them.
+            imported: Whether these are imported cases. The service has no record, packet, or report of them.
         """
         steps = self.next if imported else (*self.next, *_first_of(decision_ids))
         return {
@@ -199,16 +199,16 @@ class Anomaly:
 
 def _first_of(decision_ids: Sequence[str]) -> list[Next]:
     where = [f"/api/decision/{quote(decision_id, safe='')}/packet" for decision_id in decision_ids[:1]]
-    return [Next("Read the first of the decisions, with its receipts, outcomes and proof.", path) for path in where]
+    return [Next("Read the first of these decisions, with its receipts, outcomes, and proof.", path) for path in where]
 
 
 Order: TypeAlias = tuple[int, bool, bool, bool, float, int, float, int, tuple[int, ...], str]
-"""What sorts an anomaly; see `order`."""
+"""The sort key of an anomaly; see `order`."""
 
 
 def order(document: AnomalyDocument) -> Order:
-    """By which anomalies are sorted: by severity, harm before all else, what lasts before what does not, then by what
-    it costs, then by score; of equal ones by kind, and the latest first.
+    """The sort key of anomalies: severity, then lasting harm, other harm, other lasting effects, and the rest. Then
+    cost and score. Ties go by kind, and the latest comes first.
     """
     effect, value = document["effect"], document["effect"]["value"]
     reversed_time = tuple(-ord(character) for character in document["window"]["from"])

@@ -1,20 +1,19 @@
-"""Breaks: decisions whose life went otherwise than the protocol asks. Each is a fact, and no matter of chance.
+"""Breaks: decisions that broke a rule of the protocol. Each break is a fact, and chance plays no part.
 
-    executed_without_yes      a receipt says executed or queued, and before it there was neither a yes nor a grant
-    executed_though_refused   the same, and the owner of the held action had refused it before
-    executed_though_expired   the same, and the review had expired before
-    executed_before_grant     the same, and the owner granted the action later
-    executed_after_grant_ended
-                              a receipt behind the grant says executed or queued, after the grant had ended
-    duplicate_execution       more receipts say executed than were reverted, by more than one
-    binding_mismatch          a receipt names another target than the decision
-    action_mismatch           a receipt says executed or queued, and names another action than was decided or held
-    state_mismatch            the state changed though nothing was executed, or did not though something was
-    approved_without_receipt  yes, and no receipt a day later, nor an outcome that says nothing was executed
-    outcome_overdue           executed, and no terminal outcome 30 days later
-    outcome_reversed          an outcome said succeeded, and the latest says failed or reverted
+    executed_without_yes        executed or queued without an earlier yes or grant
+    executed_though_refused     executed or queued after the owner had refused it
+    executed_though_expired     executed or queued after its review had expired
+    executed_before_grant       executed or queued, and granted later
+    executed_after_grant_ended  executed or queued after the grant had ended, by a receipt behind the grant
+    duplicate_execution         executed more often than reverted, by more than one
+    binding_mismatch            a receipt states another target than the decision
+    action_mismatch             executed or queued, and the receipt states another action than decided or held
+    state_mismatch              the state changed without an execution, or did not change with one
+    approved_without_receipt    yes, without a receipt a day later or an outcome that says nothing was executed
+    outcome_overdue             executed, without a terminal outcome 30 days later
+    outcome_reversed            an outcome said succeeded, and the latest says failed or reverted
 
-Times are counted to the date of the chain's last entry, so that the same ledger gives the same report.
+Times are measured to the date of the chain's last entry, so the same ledger gives the same report.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ from gate.policy.anomalies.scores import BELOW_HIGH, SHARE, THRESHOLD, score
 from gate.policy.confidence import wilson_interval
 
 RECEIPT_DUE: Final = timedelta(hours=24)
-"""How long after a yes its execution receipt is due."""
+"""The time after a yes by which its execution receipt is due."""
 
 OUTCOME_DUE: Final = timedelta(days=30)
-"""How long after an execution a terminal outcome is due."""
+"""The time after an execution by which a terminal outcome is due."""
 
 
 class Rule(NamedTuple):
     """A kind of break.
 
     Attributes:
-        meaning: What happened, to go before how many decisions it happened to.
-        score: The score of a single one; None where it is the share of the decisions that could have it that counts.
-        next: What to look at next.
+        meaning: What happened, as the beginning of a sentence.
+        score: The score of a single one; None if the score follows from its share of the decisions that could have it.
+        next: The next step.
     """
 
     meaning: str
@@ -54,67 +53,69 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
         "executed_without_yes": Rule(
             "Executed or queued without a yes",
             1.0,
-            "Stop the caller that executes: it does not wait for a yes. Its receipts name the executor.",
+            "Stop the caller that executes these actions: it does not wait for a yes. Its receipts name the executor.",
         ),
         "executed_though_refused": Rule(
             "Executed or queued although the owner had refused",
             1.0,
-            "Stop the caller that executes: it acts against the owner's answer. Compare its receipts with the "
-            "resolution.",
+            "Stop the caller that executes these actions: it ignores the owner's answer. Compare its receipts with "
+            "the resolution.",
         ),
         "executed_though_expired": Rule(
             "Executed or queued after the review had expired without an answer",
             1.0,
-            "Stop the caller that executes: a review that expired opens nothing. Ask the owner whether the time limit "
-            "is too short.",
+            "Stop the caller that executes these actions: an expired review grants nothing. Ask the owner whether "
+            "the time limit is too short.",
         ),
         "executed_before_grant": Rule(
             "Executed or queued before the owner granted it",
             0.9,
-            "Let the caller wait for the grant: a later one does not open what was done before. Its receipts name the "
-            "executor.",
+            "Make the caller wait for the grant: it does not cover actions that were executed earlier. The "
+            "receipts name the executor.",
         ),
         "executed_after_grant_ended": Rule(
             "Executed or queued after the owner's grant had ended",
             0.9,
-            "Let the caller look at expires_at before it acts, and ask anew once the grant has ended. Compare "
-            "executed_at of its receipts with it.",
+            "Make the caller check expires_at before it acts, and ask again once the grant has ended. Compare "
+            "expires_at with executed_at of the receipts.",
         ),
         "duplicate_execution": Rule(
             "Executed more than once without being reverted",
             0.9,
-            "Compare the receipts' execution_id and external_ref: were two transactions made, or was one told twice?",
+            "Compare execution_id and external_ref of the receipts: are there two transactions, or was one "
+            "reported twice?",
         ),
         "binding_mismatch": Rule(
-            "A receipt names another target than was decided",
+            "A receipt states another target than the decision",
             0.9,
-            "Compare action_binding of the record with that of the receipt: what was executed was not what was asked.",
+            "Compare action_binding of the record with that of the receipt: the executed action is not the one "
+            "that was requested.",
         ),
         "action_mismatch": Rule(
-            "Another action was executed or queued than was decided",
+            "An action other than the decided one was executed or queued",
             0.9,
-            "Compare action_taken of the receipt with the decision's action: was another action carried out, or is one "
-            "action called by two names?",
+            "Compare action_taken of the receipt with the decision's action: was another action carried out, or "
+            "does one action have two names?",
         ),
         "state_mismatch": Rule(
-            "State hashes contradict what a receipt says",
+            "State hashes contradict the receipt's status",
             0.7,
             "Compare state_before_hash and state_after_hash with the target itself.",
         ),
         "approved_without_receipt": Rule(
-            "Approved more than a day ago, and no execution receipt",
+            "Approved more than a day ago, without an execution receipt",
             None,
-            "Ask the caller whether the action was taken: what is reported late is still evidence.",
+            "Ask the caller whether the action was executed. A late report is still evidence.",
         ),
         "outcome_overdue": Rule(
-            "Executed more than 30 days ago, and no terminal outcome",
+            "Executed more than 30 days ago, without a terminal outcome",
             None,
-            "Find what reports outcomes: effectiveness counts only what it tells.",
+            "Find the system that should report outcomes: effectiveness counts only reported outcomes.",
         ),
         "outcome_reversed": Rule(
-            "Succeeded at first, and taken back later",
+            "Succeeded at first, and failed or was reverted later",
             None,
-            "Look at what they have in common: a success that does not last is found out late.",
+            "Find what these decisions have in common: such failures show up late.",
         ),
     }
 )

@@ -1,4 +1,4 @@
-"""What the anomaly report is made of: counts of a policy's decisions by week, by time of day, by fact and by metric."""
+"""The counts that the anomaly report is made from: decisions by week, time of day, fact, and metric."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from gate.policy.anomalies.weekly.levels import MetricShift
 from gate.policy.anomalies.weekly.stretch import moved
 
 MAX_WEEKS: Final = 104
-"""How many weeks are looked at for shifts, drift and volume, the latest."""
+"""The number of latest weeks that are examined for shifts, drift, and volume."""
 
 MAX_REASONS: Final = 50
-"""How many reason codes are looked at, those of the most decisions."""
+"""The number of reason codes that are examined, those of the most decisions."""
 
 MAX_AGE: Final = 56
-"""How old an outcome is at most when outcomes of equal age are compared, in days; older ones count as this old."""
+"""The greatest age in days at which outcomes are compared. Older outcomes count as this old."""
 
 TERMINAL: Final = ("succeeded", "partial", "failed", "reverted")
 
 WORSE: Final[Mapping[str, bool]] = {"succeeded": False, "partial": True, "failed": True, "reverted": True}
-"""Whether it is worse where the rate of a status rises."""
+"""For each status, whether a higher rate is worse."""
 
 ENDED: Final[Mapping[str, str]] = {
     "succeeded": "that succeeded",
@@ -35,26 +35,26 @@ ENDED: Final[Mapping[str, str]] = {
     "failed": "that failed",
     "reverted": "that were reverted",
 }
-"""Outcomes of a status, after the word."""
+"""The words for outcomes of a status, after the noun."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weeks:
-    """What was counted week by week, each list with one number a week.
+    """The counts by week. Each list has one number for each week.
 
     Attributes:
         first: The Monday of the first week.
         decisions: The decisions.
-        versions: Those of each policy version.
-        verdicts: Those of each verdict.
-        reasons: Those of each reason code.
-        outcomes: Of each terminal status, by how many days the outcome came after the decision at most (from 1 to
-            `MAX_AGE`, and of any age), the let-through actions with it.
-        groups: In what groups the decisions of each verdict, reason and terminal status came, by what it is of and the
-            value, and by the horizon, which is 0 for verdicts and reasons; each alone where it is not there.
-        horizons: Of each week, the index of the age at which outcomes of a window that ends with it are compared; -1
-            where the window ended less than a day ago.
-        last: When the last of the decisions was made; UTC timestamp, None where it is not known.
+        versions: The decisions of each policy version.
+        verdicts: The decisions of each verdict.
+        reasons: The decisions of each reason code.
+        outcomes: For each terminal status, the let-through actions by the greatest number of days from decision to
+            outcome: from 1 to `MAX_AGE`, and any age.
+        groups: The groups in which decisions of a verdict, reason, or terminal status arrived, by kind, value, and
+            horizon. The horizon is 0 for verdicts and reasons. Without an entry, each decision arrived alone.
+        horizons: For each week, the index of the age of the outcomes that a window ending with it compares; -1
+            if the window ended less than a day ago.
+        last: When the last of the decisions was made, a UTC timestamp; None if unknown.
     """
 
     first: date
@@ -68,7 +68,9 @@ class Weeks:
     last: str | None = None
 
     def has_thin(self, least: int) -> bool:
-        """Whether some weeks say less than so many single decisions of the rate of which groups are most alike."""
+        """Whether some weeks carry less information than min_sample single decisions, for the rate with the most
+        similar groups.
+        """
         return any(0 < count < least * self._most_effect(at) for at, count in enumerate(self.decisions))
 
     def _most_effect(self, at: int) -> float:
@@ -77,7 +79,7 @@ class Weeks:
 
     @property
     def usual(self) -> int:
-        """The decisions of a usual week: the lower median of those that have any."""
+        """The decisions of a usual week: the lower median of the weeks that have any."""
         counts = sorted(count for count in self.decisions if count)
         return counts[(len(counts) - 1) // 2] if counts else 0
 
@@ -88,12 +90,12 @@ class Weeks:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The decisions of every whole hour, day or week, in a row.
+    """The decisions of each whole hour, day, or week, in order.
 
     Attributes:
-        start: Where the first begins.
-        counts: The decisions in each.
-        arrivals: As how many decisions that came singly they count; None where each came singly.
+        start: The start of the first cell.
+        counts: The decisions in each cell.
+        arrivals: The number of single arrivals that they count as; None if each decision arrived alone.
     """
 
     start: datetime
@@ -106,8 +108,8 @@ class Far:
     """Decisions that lie more than 104 weeks from all others.
 
     Attributes:
-        decisions: How many there are.
-        date: The date of one of them: the last where it lies after the others, else the first; UTC timestamp.
+        decisions: The number of these decisions.
+        date: The date of one of them, a UTC timestamp: the last if it lies after the others, else the first.
     """
 
     decisions: int
@@ -116,32 +118,32 @@ class Far:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What was counted of some decisions of a policy.
+    """The counts of some decisions of a policy.
 
     Attributes:
-        decisions: How many there are.
-        first: When the first was made; UTC timestamp, None without any.
-        last: When the last was.
-        as_of: The date to which everything is counted: that of the chain's last entry, or of the last decision of the
-            weeks where others lie far after them; None for an empty chain.
-        weeks: By week; None without decisions.
-        cells: By hour, day and week, as `volume.GRAINS`.
+        decisions: The number of decisions.
+        first: When the first was made, a UTC timestamp; None without any.
+        last: When the last was made.
+        as_of: The date to which everything is counted. It is that of the chain's last entry, or of the last decision of
+            the weeks if others lie far after them; None for an empty chain.
+        weeks: The counts by week; None without decisions.
+        cells: The counts by hour, day, and week, as in `volume.GRAINS`.
         histograms: The facts.
         outliers: The metrics with values that lie far out.
-        broken: The lifecycle breaks.
-        sampled_one_of: Of so many decisions facts and metrics of one were taken to learn what is usual.
-        metrics: How many metrics were looked at.
-        metric_shifts: Those whose values shifted.
-        chain_position: The last position of the scope's chain that was read; 0 where it is empty.
-        merkle_root: The chain's rolling root there; None where it is empty.
-        truncated: Whether a limit left earlier decisions out.
-        advisory: How many decisions with the policy's id were left out because they are advisory.
-        imported: Whether these are imported cases, of which the service has no record.
-        value: Of each week the values of the metric that the question names which were reported in it, and their sum;
-            None where it names none.
+        broken: The breaks.
+        sampled_one_of: The sampling step: facts and metrics of one in this many decisions define what is usual.
+        metrics: The number of metrics examined.
+        metric_shifts: The metrics whose values shifted.
+        chain_position: The last position of the scope's chain that was read; 0 if it is empty.
+        merkle_root: The chain's rolling root at that position; None if it is empty.
+        truncated: Whether a limit left out earlier decisions.
+        advisory: The number of decisions with the policy's id that were left out because they are advisory.
+        imported: Whether these are imported cases, without records in the service.
+        value: For each week, the number and the sum of the values of the requested metric that were reported in it;
+            None if no metric was requested.
         measured: The same values by the week of their decision, and by age.
-        far: The decisions that lie far from all others, and stand in no week.
-        untimed: Whether moments say the day or the hour of decisions and not their minute.
+        far: The decisions that lie far from all others and belong to no week.
+        untimed: Whether dates give only the day or the hour of decisions, and not their minute.
     """
 
     decisions: int

@@ -1,8 +1,8 @@
-"""Drift: the facts that a policy is asked with are others than in the weeks before.
+"""Drift: facts whose values differ from the weeks before.
 
-Each fact's values are counted in bins: numbers by tenths of what was seen, texts by the commonest, and what is missing
-or of another type for itself. Windows of weeks are those of `shifts`; the measure is the population stability index,
-and a window counts where Pearson's chi-squared test says that it is no chance, at the same rate of false discoveries.
+Each fact's values are counted in bins: numbers by tenths of the observed values, and texts by frequency. Missing values
+and values of another type have bins of their own. The windows are those of `shifts`. The measure is the population
+stability index. A window counts if Pearson's chi-squared test excludes chance, at the same rate of false discoveries.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _DIGITS: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """A fact's values by bin, week by week.
+    """A fact's values by bin and week.
 
     Attributes:
         fact: The fact's path.
-        bins: What each bin holds, for people.
-        weeks: Of each week the number of decisions in each bin.
-        groups: Of each bin the groups in which the decisions came; None where each came alone.
+        bins: The content of each bin, in words.
+        weeks: For each week, the number of decisions in each bin.
+        groups: For each bin, the groups in which decisions arrived; None if each arrived alone.
     """
 
     fact: str
@@ -44,21 +44,21 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A fact whose values in a window are not those of before.
+    """A fact whose values in a window differ from those before.
 
     Attributes:
         fact: The fact's path.
-        bins: What each bin holds.
+        bins: The content of each bin, in words.
         windows: The weeks.
         before: The decisions in each bin in the weeks before.
-        within: Those in the window.
+        within: The decisions in each bin in the window.
         index: The population stability index.
-        least_index: The same, less what chance alone adds one time in twenty.
-        p_value: That of the chi-squared test.
-        design_effect: How many decisions of the window say as much as one that came alone.
-        required_p: How small it has to be for the drift to be certain.
-        distance: The statistic of the test, chi-squared: it tells apart what has the least p-value.
-        until: The last week that it lasts; not known of what is not kept.
+        least_index: The index less the part that chance alone exceeds one time in twenty.
+        p_value: The p-value of the chi-squared test.
+        design_effect: The number of decisions in the window that carry as much information as one that arrived alone.
+        required_p: The p-value below which the drift is certain.
+        distance: The statistic of the test, chi-squared. It separates drifts that share the least p-value.
+        until: The last week that it lasts; unknown for findings that are dropped.
     """
 
     fact: str
@@ -81,22 +81,22 @@ class Drift:
 
     @property
     def what(self) -> tuple[str, str]:
-        """Of which fact it is."""
+        """The fact that drifted."""
         return "fact", self.fact
 
     @property
     def is_certain(self) -> bool:
-        """Whether it stands alone, whatever else was found."""
+        """Whether it is certain by itself, whatever else was found."""
         return self.p_value <= self.required_p
 
 
 def are_others(one: Sequence[int], other: Sequence[int], tests: int) -> bool:
-    """Whether the cases of two versions noticeably differ in a fact, and certainly among so many facts.
+    """Whether the cases of two versions differ in a fact noticeably, and certainly among so many facts.
 
     Args:
         one: The cases of one version in each bin of the fact.
-        other: Those of the other versions.
-        tests: How many facts there are.
+        other: The cases of the other versions.
+        tests: The number of facts.
     """
     if stability_index(other, one) < INDEX.noticeable:
         return False
@@ -104,12 +104,12 @@ def are_others(one: Sequence[int], other: Sequence[int], tests: int) -> bool:
 
 
 def find_drift(histograms: Sequence[Histogram], weeks: int, min_sample: int) -> list[Drift]:
-    """The facts that drifted, the windows of one fact without a week in common.
+    """The facts that drifted. The windows of one fact do not overlap.
 
     Args:
         histograms: The facts, over the same weeks.
-        weeks: How many weeks there are.
-        min_sample: As how many single decisions a window, and what is before it, says as much at least.
+        weeks: The number of weeks.
+        min_sample: The least information of a window, and of the time before it, in single decisions.
     """
     found: list[Drift] = []
     tests = 0

@@ -1,10 +1,11 @@
-"""Outliers: single values of an observed metric that lie far from the others of their kind.
+"""Outliers: single values of a metric that lie far from the others of their kind.
 
-A value's distance is that from the median of its kind, by the median of such distances (MAD). Where values differ by
-hour or weekday of their report as no chance explains (Mood's median test), and each kind has enough of them, that is
-their kind; else all are one. Where no value is below zero and they lie more evenly by their logarithms, distances are
-ratios; zeros, which are no multiple of anything, are then left aside. Where half of the values or more are the same,
-there is no distance to measure by, and the metric is passed over.
+A value's distance is the distance from the median of its kind, divided by the median of such distances (MAD). Kinds are
+hours or weekdays of the report, if values differ by them more than chance explains (Mood's median test) and each kind
+has enough values. Otherwise, all values are one kind.
+
+If no value is below zero and their logarithms are distributed more evenly, distances are ratios, and zeros are left
+out. If at least half of the values are equal, there is no distance to measure by, and the metric is skipped.
 """
 
 from __future__ import annotations
@@ -17,27 +18,27 @@ from typing import Final
 from gate.policy.anomalies.statistics import NORMAL_MAD, median_test, modified_z, required_z
 
 SEASONS: Final = ("weekday and hour", "hour", "weekday")
-"""What kinds there are, from the finest."""
+"""The kinds of values, from the finest."""
 
 SEASONAL: Final = 0.001
-"""Kinds are told apart where chance would tell them so with at most this probability."""
+"""Kinds are separated if chance would separate them with at most this probability."""
 
 FARTHEST: Final = 10
-"""How many of the farthest values are named."""
+"""The number of farthest values that are listed."""
 
 GREATEST: Final = 1.7976931348623157e308
-"""How far a value lies at most: two numbers can differ by more than a number can tell."""
+"""The greatest distance that is reported, because two numbers can differ by more than a number can hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Far:
-    """One value that lies far out.
+    """A value that lies far out.
 
     Attributes:
         position: The chain position of its decision.
         value: The value.
         usual: The median of its kind.
-        z: How far out it lies, in robust standard deviations.
+        z: Its distance, in scaled median absolute deviations.
     """
 
     position: int
@@ -52,15 +53,15 @@ class Outliers:
 
     Attributes:
         metric: Its name.
-        values: How many there are in all.
-        median: The lower median of all.
-        mad: The median distance from the median of the kind; by logarithms where `ratios`.
+        values: The number of all values.
+        median: The lower median of all values.
+        mad: The median distance from the median of the kind; of logarithms if `ratios` is true.
         ratios: Whether distances are ratios.
-        season: By what kinds are told apart; None where all are one.
-        required: How far out a value has to lie to stand out among so many.
-        count: How many do.
-        first: When the first of them was reported; UTC timestamp.
-        last: When the last was.
+        season: What separates the kinds; None if all values are one kind.
+        required: The distance from which a value stands out among so many.
+        count: The number of values that stand out.
+        first: When the first of them was reported, a UTC timestamp.
+        last: When the last of them was reported.
         farthest: The farthest of them.
     """
 
@@ -78,15 +79,15 @@ class Outliers:
 
     @property
     def strength(self) -> float:
-        """How many times as far out the farthest lies as it has to."""
+        """The distance of the farthest value, as a multiple of the required distance."""
         return self.farthest[0].z / self.required
 
 
 def together(parts: Sequence[Outliers]) -> Outliers:
-    """The outliers of a metric that had several levels, each measured by its own. What is usual, the last level says.
+    """The outliers of a metric that had several levels, each measured separately. The last level defines what is usual.
 
     Args:
-        parts: Those of each level, in the order of time.
+        parts: The outliers of each level, in the order of time.
     """
     farthest = sorted((far for part in parts for far in part.farthest), key=lambda far: (-far.z, far.position))
     return replace(
@@ -118,11 +119,11 @@ def _skew(low: float, middle: float, high: float) -> float:
 
 
 def season_of(cells: Mapping[tuple[int, int], tuple[int, int]], min_sample: int) -> str | None:
-    """By what values are told apart, the finest that they carry; None where it is nothing.
+    """The finest kind by which values differ; None if they do not.
 
     Args:
-        cells: By weekday (1 is Monday) and hour, how many values there are, and how many of them lie above the median.
-        min_sample: How many values each kind needs.
+        cells: By weekday (1 is Monday) and hour, the number of values, and the number above the median.
+        min_sample: The number of values that each kind needs.
     """
     for season in SEASONS:
         kinds: dict[tuple[int, ...], tuple[int, int]] = {}
@@ -139,19 +140,19 @@ def season_of(cells: Mapping[tuple[int, int], tuple[int, int]], min_sample: int)
 
 
 def kind_of(season: str | None, weekday: int, hour: int) -> tuple[int, ...]:
-    """Which kind a value is of, by weekday and hour of its report."""
+    """The kind of a value, by weekday and hour of its report."""
     return {"weekday and hour": (weekday, hour), "hour": (hour,), "weekday": (weekday,)}.get(season or "", ())
 
 
 def distance_of(value: float, usual: float, *, ratios: bool) -> float:
-    """How far a value lies from what is usual; the logarithm of how many times as great or small, where `ratios`."""
+    """The distance of a value from the usual one; the logarithm of their ratio if `ratios` is true."""
     if ratios:
         return math.log(min(GREATEST, max(value / usual, usual / value)))
     return min(GREATEST, abs(value - usual))
 
 
 def distance_at(z: float, mad: float, *, ratios: bool) -> float:
-    """How far a value lies at so many robust standard deviations; how many times as great or small, where `ratios`."""
+    """The distance in the unit of the metric at so many scaled median deviations; a ratio if `ratios` is true."""
     distance = z * mad / NORMAL_MAD
     if not ratios:
         return distance
@@ -165,5 +166,5 @@ def far(position: int, value: float, usual: float, *, mad: float, ratios: bool) 
 
 
 def required(values: int) -> float:
-    """How far out a value has to lie among so many."""
+    """The distance from which a value stands out among so many."""
     return required_z(values)

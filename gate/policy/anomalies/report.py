@@ -1,11 +1,11 @@
-"""The anomaly report of a policy, `policy_anomalies_v1`: what was counted is judged, sorted, and told.
+"""The anomaly report of a policy, `policy_anomalies_v1`: it judges the counts, sorts the findings, and describes them.
 
     question = AnomaliesQuestion("refund_policy", threshold=0.8)
     found = find(counted, question)
     listed = strongest(found, question)
     report = anomaly_report(counted, found, ids, question)
 
-It holds no date but those of the ledger: the same ledger gives the same report, byte for byte.
+It contains only dates of the ledger: the same ledger gives the same report, byte for byte.
 """
 
 from __future__ import annotations
@@ -34,44 +34,46 @@ _DAY: Final = timedelta(days=1)
 _DIGITS: Final = 6
 _DATE: Final = "2026-01-31"
 _NOTES: Final = (
-    "Nothing here is a model's prediction: every anomaly follows from counts by the formulas in "
-    "docs/anomaly-formulas.md.",
-    "An anomaly says that something is not as before, or not as the protocol asks, and not why: windows and versions "
-    "met different cases.",
-    "Outcomes are what callers reported, and are compared at equal age: those of the latest weeks are few, and "
+    "Nothing here is a model's prediction: every anomaly follows from counts, by the formulas in "
+    "docs/reference/formulas/anomalies.md.",
+    "An anomaly says that something changed or that a rule of the protocol was broken, but not why: windows and "
+    "versions cover different cases.",
+    "Outcomes are as callers reported them, and are compared at equal age. The latest weeks have few of them, and "
     "failures often come last.",
-    "What lasts from the first week on does not stand out; nor does what changes less than a small effect in half a "
-    "year.",
+    "The report cannot show an effect that has lasted since the first week, or a change smaller than a small "
+    "effect in half a year.",
 )
 _OVERDUE: Final = (
-    "Overdue is counted to the date of the chain's last entry, not to the clock: a scope in which nothing happens "
-    "grows no older."
+    "Outcomes and receipts are overdue by the date of the chain's last entry, not by the clock: in a scope without "
+    "new entries, nothing becomes overdue."
 )
-_TRUNCATED: Final = "Earlier decisions were left out, as limit asked."
-_SAMPLED: Final = "What is usual for facts and metrics was learned from one of {one_of} decisions."
+_TRUNCATED: Final = "Earlier decisions were left out because of limit."
+_SAMPLED: Final = "The usual values of facts and metrics were learned from one in {one_of} decisions."
 _THIN: Final = (
-    "Some weeks have fewer than min_sample decisions, and are compared only together with the weeks beside them; "
-    "decisions that arrive in one minute count as far as they differ."
+    "Some weeks have fewer than min_sample decisions, and are compared only together with neighboring weeks. "
+    "Decisions that arrive in one minute count only as far as they differ."
 )
-_FEW: Final = "There are too few decisions to compare anything with."
-_UNMEASURED: Final = "No outcome of these weeks measured {metric}, the metric that value names: no effect has a value."
+_FEW: Final = "There are too few decisions to compare."
+_UNMEASURED: Final = (
+    "No outcome of these weeks has the metric {metric} that the parameter value selects, so no effect has a value."
+)
 _UNTIMED: Final = (
-    "Nearly all decisions are dated to a whole day, hour or quarter of an hour: their minute is not known, and each "
+    "Nearly all decisions are dated to a whole day, hour, or quarter of an hour. Their minute is unknown, so each "
     "counts as if it came alone."
 )
 _FAR: Final = (
-    "{decisions:,} of {all:,} decisions lie more than 104 weeks from the others, as that of {date}: they stand in no "
-    "week that is compared. Where such a date stands for none, leave it out."
+    "{decisions:,} of {all:,} decisions lie more than 104 weeks from the others, such as that of {date}. They are "
+    "in no week that is compared. If such a date means that there is none, leave it out."
 )
-_MORE: Final = "More were found than are listed: ask with a greater max_items."
+_MORE: Final = "More anomalies were found than are listed: raise max_items."
 
 
 def find(counted: Counted, question: AnomaliesQuestion) -> list[Anomaly]:
     """Every anomaly, in the order of the report.
 
     Args:
-        counted: What was counted.
-        question: The question; its threshold is not looked at yet.
+        counted: The counts.
+        question: The question. Its threshold is not applied yet.
     """
     told = Telling(counted, question.policy_id)
     found = [told.broken(of) for of in counted.broken if of.count]
@@ -93,7 +95,7 @@ def find(counted: Counted, question: AnomaliesQuestion) -> list[Anomaly]:
 
 
 def strongest(found: Iterable[Anomaly], question: AnomaliesQuestion) -> list[Anomaly]:
-    """Those that are listed: with at least the score that is asked for, so many at most."""
+    """The anomalies that are listed: at most `max_items` that reach the threshold."""
     return [anomaly for anomaly in found if anomaly.score >= question.threshold][: question.max_items]
 
 
@@ -103,16 +105,16 @@ def anomaly_report(
     decision_ids: Sequence[Sequence[str]],
     question: AnomaliesQuestion,
 ) -> dict[str, Any]:
-    """What is anomalous about a policy's decisions (`policy_anomalies_v1`).
+    """The anomaly report of a policy (`policy_anomalies_v1`).
 
     Args:
-        counted: What was counted of the decisions that the question chooses.
-        found: The anomalies, as `find` gives them.
-        decision_ids: Of each of the `strongest`, the ids of decisions that show it.
+        counted: The counts of the decisions that the question selects.
+        found: The anomalies from `find`.
+        decision_ids: For each of the `strongest`, the ids of decisions that show it.
         question: The question.
 
     Returns:
-        The report, with `anomaly_hash` over the rest of it.
+        The report, with `anomaly_hash` over its other fields.
     """
     above = [anomaly for anomaly in found if anomaly.score >= question.threshold]
     listed = strongest(found, question)

@@ -1,12 +1,12 @@
-"""How strong an anomaly is: each measure has three marks, and a score between them follows a straight line.
+"""Scores: each measure has three marks, and a score between them follows a straight line.
 
     mark          score   severity
     noticeable    0.35    low: listed, unless a caller asks for another threshold
     considerable  0.6     medium
     great         0.8     high: an alert
 
-The marks are conventions of the measures' own literature, or follow from what the protocol asks; none was fitted to
-data. docs/anomaly-formulas.md names the source of each.
+The marks are conventions from the literature of each measure, or follow from the protocol. None was fitted to data.
+`docs/reference/formulas/anomalies.md` has the source of each.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 THRESHOLD: Final = 0.35
-"""The least score that is listed, unless the caller asks otherwise."""
+"""The least score that is listed by default."""
 
 MEDIUM: Final = 0.6
 HIGH: Final = 0.8
 
 BELOW_HIGH: Final = 0.79
-"""The greatest score of what is not certain, not many, or what a change is made for."""
+"""The greatest score of findings that are uncertain, few, or the purpose of a change."""
 
 SEVERITIES: Final = ("high", "medium", "low")
 
@@ -29,7 +29,7 @@ _DIGITS: Final = 6
 
 
 class Marks(NamedTuple):
-    """Where a measure is noticeable, considerable and great."""
+    """The marks of a measure: noticeable, considerable, and great."""
 
     noticeable: float
     considerable: float
@@ -37,37 +37,37 @@ class Marks(NamedTuple):
 
 
 EFFECT: Final = Marks(0.2, 0.5, 0.8)
-"""Cohen's h: small, medium, large. It is that end of its interval which is nearer to none."""
+"""Cohen's h: small, medium, large. It is taken at the end of its interval that is nearer to zero."""
 
 HARM: Final = Marks(0.2, 0.35, 0.5)
-"""Cohen's h of outcomes that got worse: a medium effect on results is great."""
+"""Cohen's h of worse outcomes: a medium effect on results is great."""
 
 INDEX: Final = Marks(0.1, 0.25, 0.5)
-"""The population stability index: 0.1 some change, 0.25 a great one; twice that is the end of the scale."""
+"""The population stability index: 0.1 is some change, 0.25 a large one, and twice that ends the scale."""
 
 DELTA: Final = Marks(0.147, 0.33, 0.474)
-"""Cliff's delta: small, medium, large. It is that end of its interval which is nearer to none."""
+"""Cliff's delta: small, medium, large. It is taken at the end of its interval that is nearer to zero."""
 
 TIMES: Final = Marks(2.0, 3.0, 5.0)
-"""How many times as many decisions as usual."""
+"""The number of decisions as a multiple of the usual one."""
 
 SURPLUS: Final = Marks(0.05, 0.25, 0.5)
-"""The decisions more or fewer than usual, as a share of those of a usual week."""
+"""The surplus or deficit of decisions, as a share of a usual week."""
 
 MANY_FAR: Final = 0.1
-"""The least share of a metric's values that lies far out where an alert is made of it, by the low end of its interval:
-of values with heavy tails fewer do.
+"""The share of outliers from which a metric can raise an alert, at the low end of its interval. Values with heavy tails
+have fewer.
 """
 
 FAR: Final = Marks(1.0, 2.0, 4.0)
-"""How many times as far out as what stands out among so many values."""
+"""The distance of an outlier, as a multiple of the required distance."""
 
 SHARE: Final = Marks(0.05, 0.2, 0.5)
-"""The share of decisions with an obligation that was not met: one of twenty, one of five, half."""
+"""The share of decisions with an unmet obligation: 1 in 20, 1 in 5, half."""
 
 
 def score(strength: float, marks: Marks) -> float:
-    """The score of a strength, 0 to 1, six decimals; it grows with the strength and stays below 1."""
+    """The score of a strength, 0 to 1, six decimals. It grows with the strength and stays below 1."""
     points = ((0.0, 0.0), (marks.noticeable, THRESHOLD), (marks.considerable, MEDIUM), (marks.great, HIGH))
     for (low, at_low), (high, at_high) in pairwise(points):
         if strength < high:
@@ -76,5 +76,5 @@ def score(strength: float, marks: Marks) -> float:
 
 
 def severity(of: float) -> str:
-    """high, medium or low."""
+    """The severity of a score: high, medium, or low."""
     return "high" if of >= HIGH else "medium" if of >= MEDIUM else "low"

@@ -1,17 +1,20 @@
-"""Shifts: the rate of a verdict, reason or outcome in some weeks differs from that of the eight weeks before them.
+"""Shifts: the rate of a verdict, reason, or outcome in some weeks differs from that of the eight weeks before them.
 
-Windows of 1, 2, 4 and 8 weeks that end with any week are compared with the eight weeks before, by Fisher's exact test;
-those of 8 weeks also with the eight weeks that begin 26 weeks before them, for what creeps. Decisions that arrive in
-one minute need not be independent: each count is divided by its design effect before it is tested. All tests of a
-report together keep a false discovery rate of 5 percent, under any dependence (windows overlap, and rates of one whole
-move together). That is enough to be listed, but not for an alarm: where much has truly changed, some of what is found
-besides may be chance. A shift is certain where its own p-value is too small for chance among all tests. Outcomes have
-half of that chance to themselves, for they are few among many verdicts and reasons, and they are what a policy is for.
-Outcomes since a version took over are asked of each version and not looked for in every week: they stand among those.
+Windows of 1, 2, 4, and 8 weeks that end with any week are compared with the eight weeks before, by Fisher's exact test.
+To catch gradual changes, windows of 8 weeks are also compared with the eight weeks that begin 26 weeks earlier.
 
-Of the windows of one rate that are left, the certain and likeliest shift is taken first; others that overlap it, or are
-compared with weeks of it, are its echo. So a shift that stays is told once, and what comes after a shift that passed is
-not taken for one. What creeps is listed where no such shift explains half of it; lesser ones are then its parts.
+Decisions that arrive in one minute need not be independent, so a design effect divides each count before the
+test. All tests of a report together keep a false discovery rate of 5 percent under any dependence, because windows
+overlap and rates of one whole move together. That is enough to list a shift, but not to raise an alarm: if much has
+changed, some other findings may be chance. A shift is certain if its own p-value excludes chance among all tests.
+
+Outcomes have half of that chance to themselves, because they are few among many verdicts and reasons, and they are what
+a policy is for. Outcomes since a version took over are tested for each version, not for every week, and share that
+half.
+
+The most certain and likeliest window of each rate is taken first. Windows that overlap it, or are compared with weeks
+of it, are its echo. So a lasting shift is reported once, and the return after a short shift is not reported as a new
+one. A gradual change is listed if no such shift explains half of it; smaller shifts are then its parts.
 """
 
 from __future__ import annotations
@@ -36,15 +39,14 @@ from gate.policy.anomalies.weekly.groups import Groups, are_few, design_effect, 
 from gate.policy.anomalies.weekly.windows import ALARM_CHANCE, FALSE_DISCOVERIES, Windows, windows, without_echoes
 
 ROLLOUT_CHANCE: Final = 0.01
-"""The same among the tests of outcomes since a version took over: these are few and far between, and somebody just
-changed something.
+"""The same among the tests of outcomes since a version took over. These tests are few, and follow a deliberate change.
 """
 
 OUTCOMES_PART: Final = 0.5
-"""How much of the chance of a false alarm the tests of outcomes have together; verdicts and reasons have the rest."""
+"""The share of the chance of a false alarm that the tests of outcomes have. Verdicts and reasons share the rest."""
 
 LEAST_EFFECT: Final = 0.1
-"""A smaller change, in Cohen's h, is not tested: half of what counts as small."""
+"""The smallest change in Cohen's h that is tested: half of a small effect."""
 
 # Nothing so near is a discovery at that rate, whatever the sample: it is not tested exactly, but counts as a test.
 _NEAR: Final = 2.0
@@ -52,10 +54,10 @@ _DIGITS: Final = 6
 
 
 class Rate:
-    """How many decisions of each week have a value, of how many.
+    """The decisions of each week that have a value, and all decisions.
 
     Attributes:
-        of: What has the value: verdict, reason or outcome.
+        of: The kind of value: verdict, reason, or outcome.
         value: The value.
     """
 
@@ -67,8 +69,10 @@ class Rate:
         wholes: Sequence[Sequence[int]],
         groups: Mapping[int, Groups] | None = None,
     ) -> None:
-        """Takes the counts by week, of each horizon: how old an outcome is at most, in days; others have just one. And
-        the groups in which they came, by horizon; None where each came alone.
+        """Takes the counts by week for each horizon, and the groups in which decisions arrived.
+
+        A horizon is the greatest age of an outcome in days; verdicts and reasons have one. Without groups, each
+        decision arrived alone.
         """
         self.of: Final = of
         self.value: Final = value
@@ -82,7 +86,7 @@ class Rate:
         return Share(parts[last + 1] - parts[first], wholes[last + 1] - wholes[first])
 
     def side(self, first: int, last: int, share: Share, rate: float, horizon: int = 0) -> Side:
-        """Some weeks with their share as a side of a comparison, where the rate is so much if nothing changed."""
+        """Some weeks and their share as a side of a comparison, given the rate under no change."""
         if self._groups is None:
             return Side(share, share.whole, 1.0)
         sums = self._groups[horizon].sums(first, last)
@@ -90,13 +94,13 @@ class Rate:
 
 
 class Side(NamedTuple):
-    """The window of a shift, or what it is compared with.
+    """The window of a shift, or the weeks it is compared with.
 
     Attributes:
         share: The share.
-        groups: In how many groups its decisions came.
-        design_effect: How many of them say as much as one that came alone.
-        few: Whether the groups are too few to tell.
+        groups: The number of groups in which its decisions arrived.
+        design_effect: The number of decisions that carry as much information as one that arrived alone.
+        few: Whether there are too few groups to judge.
     """
 
     share: Share
@@ -112,17 +116,17 @@ class Side(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """A rate in a window that is not what it was before.
+    """A rate in a window that differs from before.
 
     Attributes:
-        of: verdict, reason or outcome.
-        value: Which.
+        of: verdict, reason, or outcome.
+        value: The value.
         windows: The weeks.
         then: The weeks before.
         now: The window.
-        p_value: Fisher's, of these.
-        required_p: How small it has to be for the shift to be certain.
-        lasting: To where it lasts; not known of what is not kept.
+        p_value: Fisher's p-value.
+        required_p: The p-value below which the shift is certain.
+        lasting: The weeks that it lasts; unknown for findings that are dropped.
     """
 
     of: str
@@ -146,17 +150,17 @@ class Shift:
 
     @property
     def what(self) -> tuple[str, str]:
-        """Of what it is the rate, and of which value."""
+        """The kind and the value of the rate."""
         return self.of, self.value
 
     @property
     def is_certain(self) -> bool:
-        """Whether it stands alone, whatever else was found."""
+        """Whether it is certain by itself, whatever else was found."""
         return self.p_value <= self.required_p
 
     @property
     def distance(self) -> float:
-        """How many standard errors the rates lie apart."""
+        """The distance of the rates, in standard errors."""
         return standard_distance(self.now.singly, self.then.singly)
 
     @property
@@ -176,12 +180,12 @@ class Shift:
 
 
 def taken_over(decisions: Sequence[int], versions: Iterable[Sequence[int]]) -> set[int]:
-    """The weeks with which a version took over: of each version the first in which it made half of the decisions or
-    more, unless that is the first of all weeks.
+    """The weeks in which a version took over: the first week in which it made at least half of the decisions, unless
+    that is the first week of all.
 
     Args:
         decisions: The decisions of each week.
-        versions: Those of each version.
+        versions: The decisions of each version.
     """
     first = {
         next((week for week, of in enumerate(counts) if of and 2 * of >= decisions[week]), 0) for counts in versions
@@ -192,15 +196,15 @@ def taken_over(decisions: Sequence[int], versions: Iterable[Sequence[int]]) -> s
 def find_shifts(
     rates: Sequence[Rate], weeks: int, horizons: Sequence[int], min_sample: int, rollouts: Container[int] = ()
 ) -> list[Shift]:
-    """The shifts of rates, those of one rate without a week in common.
+    """The shifts of rates. The windows of one rate do not overlap.
 
     Args:
         rates: The rates, over the same weeks.
-        weeks: How many weeks there are.
-        horizons: For each week the horizon at which outcomes of a window that ends with it are compared; -1 where they
-            are too young.
-        min_sample: As how many single cases a window, and what is before it, says as much at least.
-        rollouts: The weeks with which a version took over.
+        weeks: The number of weeks.
+        horizons: For each week, the horizon of the outcomes that a window ending with it compares; -1 if they
+            are too recent.
+        min_sample: The least information of a window, and of the time before it, in single cases.
+        rollouts: The weeks in which a version took over.
     """
     found: list[tuple[Rate, Windows, Side, Side]] = []
     tests = outcomes = since_rollouts = 0
@@ -239,7 +243,9 @@ def _lasting(shift: Shift, rate: Rate, weeks: int, horizons: Sequence[int]) -> L
     of, ages = shift.windows, horizons if rate.of == "outcome" else [0] * weeks
 
     def beyond(first: int, last: int, horizon: int, *, half: bool) -> Fraction:
-        """How many more of some weeks have the value than would have it before; or halfway to the window."""
+        """The number of decisions of some weeks beyond the expected ones that have the value, or beyond the middle
+        between before and the window.
+        """
         now, then, window = (
             rate.share(*ends, horizon) for ends in ((first, last), (of.reference, of.before), (of.first, of.last))
         )
@@ -272,6 +278,6 @@ def _is_enough(sides: tuple[Side, Side], min_sample: int) -> bool:
 
 
 def _certain_first(shift: Shift) -> tuple[bool, float, float, float, tuple[int, int], str, str]:
-    # Where many decisions changed, several windows have the least p-value that is told.
+    # If many decisions changed, several windows share the least reported p-value.
     distance, effect = (-round(abs(of), _DIGITS) for of in (shift.distance, shift.effect))
     return not shift.is_certain, shift.p_value, distance, effect, shift.windows.order, shift.of, shift.value

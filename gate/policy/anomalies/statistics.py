@@ -1,12 +1,12 @@
-"""The statistics of the anomaly report: exact tests, effect sizes, control of false discoveries, robust distances.
+"""The statistics of the anomaly report: exact tests, effect sizes, false discoveries, and distances from medians.
 
-    fisher_exact(Share(8, 10), Share(1, 10))    how likely so unequal shares are, by chance
-    discoveries([0.001, 0.2], 0.05)             the greatest p-value that still counts among so many
+    fisher_exact(Share(8, 10), Share(1, 10))    the probability of such unequal shares by chance
+    discoveries([0.001, 0.2], 0.05)             the greatest p-value that counts among so many
 
-Sums are exact (`math.fsum`) or of a fixed order, and what a library of the machine computes (logarithms, exponentials,
-arc sines) is rounded before it is told: the same counts give the same report everywhere. Sources: Fisher 1935;
+Sums are exact (`math.fsum`) or in a fixed order. Results of the machine's math library (logarithms, exponentials, arc
+sines) are rounded before they are reported. So the same counts give the same report everywhere. Sources: Fisher 1935;
 Benjamini and Yekutieli 2001; Cohen 1988; Newcombe 1998, method 10; Iglewicz and Hoaglin 1993; Mood 1950; Siddiqi 2006
-for the population stability index. docs/anomaly-formulas.md has the formulas.
+for the population stability index. `docs/reference/formulas/anomalies.md` has the formulas.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from gate.policy.confidence import wilson_interval
 
 LEAST_P: Final = 1e-40
-"""No p-value is told smaller: beyond it, one says no more than another."""
+"""The smallest p-value that is reported. Smaller ones mean the same."""
 
 _NEGLIGIBLE: Final = 1e-42
 # The walk below would end as small, step by step; the logarithm of no table is as far off.
@@ -31,10 +31,10 @@ NORMAL_MAD: Final = 0.6744897501960817
 """The median absolute deviation of a standard normal variable."""
 
 Z: Final = 1.959963984540054
-"""Beyond which, either way, a standard normal variable lies with a chance of 5 percent."""
+"""The distance that a standard normal variable exceeds in either direction with a probability of 5 percent."""
 
 ONE_SIDED: Final = 1.6448536269514722
-"""Above which it lies with that chance."""
+"""The value that it exceeds with that probability."""
 
 _DIGITS: Final = 6
 _FEW: Final = 5
@@ -42,23 +42,24 @@ _HALF: Final = 0.5
 
 
 class Share(NamedTuple):
-    """So many of so many."""
+    """A part of a whole."""
 
     part: int
     whole: int
 
     @property
     def rate(self) -> float:
-        """The share; 0 of nothing."""
+        """The share; 0 if the whole is 0."""
         return self.part / self.whole if self.whole else 0.0
 
 
 def fisher_exact(a: Share, b: Share) -> float:
-    """How likely two shares are at least as unequal as these where both are drawn from one rate: Fisher's exact test,
-    two-sided: all tables of the same margins that are no likelier than this one.
+    """Fisher's exact test, two-sided: the probability of two shares at least as unequal, if both come from one rate.
+
+    It adds the probabilities of all tables with the same margins that are not likelier than this one.
 
     Returns:
-        The p-value; `LEAST_P` where it is smaller.
+        The p-value; `LEAST_P` if it is smaller.
     """
     if a.part * b.whole < b.part * a.whole:
         # The same tables, described by what the parts leave over: the first share is now the greater one.
@@ -99,7 +100,7 @@ def _logarithm(a: Share, b: Share, part: int) -> float:
 
 
 def standard_distance(a: Share, b: Share) -> float:
-    """How many standard errors two shares lie apart, were they drawn from one rate: the pooled z, without its sign."""
+    """The distance of two shares in standard errors under one rate: the pooled z, without its sign."""
     whole, part = a.whole + b.whole, a.part + b.part
     if part in (0, whole) or not a.whole or not b.whole:
         return 0.0
@@ -108,16 +109,17 @@ def standard_distance(a: Share, b: Share) -> float:
 
 
 def discoveries(p_values: Sequence[float], level: float, *, of: int | None = None) -> float:
-    """The greatest p-value that is a discovery, with a false discovery rate of at most `level` under any dependence:
-    Benjamini and Yekutieli's step-up.
+    """The greatest p-value that is a discovery, by the step-up of Benjamini and Yekutieli.
+
+    It keeps a false discovery rate of at most `level` under any dependence.
 
     Args:
-        p_values: Those that may be one.
+        p_values: The candidates.
         level: The rate.
-        of: How many tests there were in all, where the others are known to be none.
+        of: The number of all tests, if the others are known to be no discoveries.
 
     Returns:
-        The p-value; 0 where there is no discovery.
+        The p-value; 0 if there is no discovery.
     """
     tests = len(p_values) if of is None else of
     if not tests:
@@ -133,21 +135,24 @@ def cohens_h(a: float, b: float) -> float:
 
 
 def nearest_h(h: float, n: int, m: int) -> float:
-    """The end of the 95% interval of an effect size h that is nearer to none, without its sign: where two rates of so
-    many cases have one arc sine, the difference of theirs has the variance 1/n + 1/m.
+    """The end of the 95% interval of an effect size h that is nearer to zero, without its sign.
+
+    Under equal rates, the difference of the arc sines of n and m cases has the variance `1/n + 1/m`.
     """
     return max(0.0, abs(h) - Z * math.sqrt(1 / n + 1 / m)) if n and m else 0.0
 
 
 def chance_index(bins: int, n: int, m: int) -> float:
-    """What the population stability index of two samples from one population exceeds, beyond what `stability_index`
-    takes off, with a chance of 5 percent, about: its deviation is sqrt(2 (bins - 1)) (1/n + 1/m).
+    """The excess of the stability index of two samples from one population that chance exceeds in 5 percent of cases.
+
+    It comes in addition to the part that `stability_index` subtracts. The deviation is about `sqrt(2 (bins - 1)) (1/n +
+    1/m)`.
     """
     return ONE_SIDED * math.sqrt(2 * max(bins - 1, 1)) * (1 / n + 1 / m) if n and m else 0.0
 
 
 def difference_interval(a: Share, b: Share) -> tuple[float, float]:
-    """The 95% interval of the rate of a less that of b: Newcombe's, from both Wilson intervals."""
+    """The 95% interval of the rate of a less that of b: Newcombe's interval, from both Wilson intervals."""
     (low_a, high_a), (low_b, high_b) = wilson_interval(*a), wilson_interval(*b)
     difference = a.rate - b.rate
     low = difference - math.sqrt((a.rate - low_a) ** 2 + (high_b - b.rate) ** 2)
@@ -156,37 +161,39 @@ def difference_interval(a: Share, b: Share) -> tuple[float, float]:
 
 
 def modified_z(distance: float, mad: float) -> float:
-    """How far a value lies from a median, in robust standard deviations: `NORMAL_MAD` times its distance, by the median
-    absolute deviation.
+    """The distance of a value from a median, in scaled median absolute deviations: `NORMAL_MAD` times it, divided by
+    the median absolute deviation.
     """
     return NORMAL_MAD * distance / mad
 
 
 def required_p(tests: int, chance: float) -> float:
-    """How small a p-value has to be to stand alone among so many tests, whatever the others say: where nothing is the
-    matter, one is as small with no more than this chance. The bound is Bonferroni's.
+    """The p-value below which one test is certain among so many, whatever the others say.
+
+    If nothing has changed, some test falls below it with at most this probability. It is the Bonferroni bound.
     """
     return chance / max(tests, 1)
 
 
 def required_z(values: int, *, least: float = 3.5, chance: float = 0.01) -> float:
-    """How far out a value has to lie to stand out among so many: where these are normal, one lies as far with no more
-    than this chance. The bound is Gauss's tail: P(|Z| > z) <= exp(-z^2 / 2).
+    """The distance from which a value stands out among so many.
+
+    Of normal values, one lies that far with at most this probability. It is the Gaussian tail bound: `P(|Z| > z) <=
+    exp(-z^2 / 2)`.
     """
     return max(least, math.sqrt(2 * math.log(max(values, 1) / chance)))
 
 
 def binomial_test(count: int, other: int, share: float) -> float:
-    """How likely chance divides so many at least as unevenly between two sides: the binomial test, two-sided: twice
-    the lesser tail.
+    """The binomial test, two-sided: the probability of a division at least as uneven. It is twice the smaller tail.
 
     Args:
-        count: How many one side got.
-        other: How many the other.
-        share: What share of all the first is due, between 0 and 1.
+        count: The number on one side.
+        other: The number on the other side.
+        share: The expected share of the first side, between 0 and 1.
 
     Returns:
-        The p-value; `LEAST_P` where it is smaller.
+        The p-value; `LEAST_P` if it is smaller.
     """
     whole, odds = count + other, share / (1 - share)
     below = count < whole * share
@@ -200,10 +207,10 @@ def binomial_test(count: int, other: int, share: float) -> float:
 
 
 def stability_index(expected: Sequence[int], actual: Sequence[int]) -> float:
-    """The population stability index of two histograms over the same bins, less what chance alone adds.
+    """The population stability index of two histograms over the same bins, less the part that chance alone adds.
 
-    Every bin counts half a case more, so that an empty one has a logarithm; (bins - 1) * (1/n + 1/m) is what the index
-    of two samples from one population is about.
+    Every bin counts half a case more, so that an empty one has a logarithm. Two samples from one population have an
+    index of about `(bins - 1) * (1/n + 1/m)`.
     """
     bins, n, m = len(expected), sum(expected), sum(actual)
     if not n or not m:
@@ -216,11 +223,11 @@ def stability_index(expected: Sequence[int], actual: Sequence[int]) -> float:
 
 
 class Homogeneity(NamedTuple):
-    """Pearson's test of two histograms.
+    """The result of Pearson's test of two histograms.
 
     Attributes:
-        statistic: How far they lie apart: chi-squared.
-        p_value: How likely they are at least as different where both are of one population.
+        statistic: Their distance, chi-squared.
+        p_value: The probability of a difference at least as large, if both come from one population.
     """
 
     statistic: float
@@ -228,8 +235,10 @@ class Homogeneity(NamedTuple):
 
 
 def homogeneity(first: Sequence[int], second: Sequence[int]) -> Homogeneity:
-    """How likely two histograms are at least as different where both are of one population: Pearson's chi-squared, with
-    bins of which the smaller histogram expects fewer than five put together.
+    """Pearson's chi-squared test: the probability of histograms at least as different, if both come from one
+    population.
+
+    Bins with an expected count below five in the smaller histogram are merged.
     """
     pooled = _enough(first, second)
     n, m = sum(a for a, _ in pooled), sum(b for _, b in pooled)
@@ -259,11 +268,11 @@ def _enough(first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int]
 
 
 def median_test(above: Sequence[int], of: Sequence[int]) -> float:
-    """How likely groups differ as much where they have one median: Mood's test.
+    """Mood's median test: the probability that groups with one median differ as much.
 
     Args:
-        above: Of each group, how many values lie above the median of all.
-        of: How many values it has.
+        above: For each group, the number of values above the median of all.
+        of: For each group, the number of values.
     """
     whole, part = sum(of), sum(above)
     if part in (0, whole) or len(of) < len(("one", "other")):
@@ -276,7 +285,9 @@ def median_test(above: Sequence[int], of: Sequence[int]) -> float:
 
 
 def chi_squared(statistic: float, degrees: int) -> float:
-    """How likely a chi-squared variable of so many degrees of freedom is at least so great; `LEAST_P` where less."""
+    """The probability that a chi-squared variable with these degrees of freedom is at least as large; `LEAST_P` if it
+    is smaller.
+    """
     half = statistic / 2
     if half <= 0:
         return 1.0

@@ -1,17 +1,17 @@
-"""Volume: an hour, day or week with far more or fewer decisions than such ones have.
+"""Volume: an hour, day, or week with far more or fewer decisions than usual.
 
-The grain is the finest whose median cell holds five decisions. A cell is compared with the median of the eight before
-it of the same kind (the same hour of the same weekday, the same weekday, the weeks before), so that neither a week's
-rhythm nor a season stands out. Its distance is that between twice the square roots of both (Anscombe 1948), which for
-counts by chance is a normal variable's, and is divided by what such distances usually are here where that is more.
+The grain is the finest whose median cell has five decisions. A cell is compared with the median of the eight earlier
+cells of its kind: the same hour of the same weekday, the same weekday, or the weeks before. So neither the rhythm of a
+week nor a season stands out. The distance is the difference between twice the square roots of both (Anscombe 1948). For
+counts by chance, it is a normal variable. It is divided by the usual size of such distances here, if that is larger.
 
-What is compared are arrivals: of the decisions of one minute no more count than chance puts there, going by the rest
-of its hour. So a burst of a quiet hour is one arrival, those that came singly beside it count in full, and so do the
-several of each minute of a busy hour.
+Arrivals are compared, not decisions. Of the decisions of one minute, only as many count as chance puts there, judged by
+the rest of the hour. So a burst in a quiet hour is one arrival, single decisions around it count in full, and so do the
+decisions of each minute of a busy hour.
 
-How likely chance is to make what stands out, the arrivals of the like cells before it say: of all arrivals together
-each cell is due as many (the conditional test of two Poisson counts, Przyborowski and Wilenski 1940). So what is usual
-is not taken for known where few cells say it.
+The probability of a surge by chance follows from the arrivals of earlier cells of its kind. Each cell expects an equal
+part of all arrivals (the conditional test of two Poisson counts, Przyborowski and Wilenski 1940). So a usual value from
+few cells is not treated as certain.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gate.policy.anomalies.statistics import NORMAL_MAD, binomial_test, modified
 from gate.policy.anomalies.weekly.windows import ALARM_CHANCE
 
 LIKE: Final = 8
-"""With how many cells of the same kind before it a cell is compared."""
+"""The number of earlier cells of the same kind that a cell is compared with."""
 
 _Number = TypeVar("_Number", int, float)
 
@@ -37,7 +37,7 @@ _CARRIED: Final = 5
 
 
 class Grain(NamedTuple):
-    """How long a cell is, and how many cells later the next of its kind comes."""
+    """The length of a cell, and the number of cells to the next one of its kind."""
 
     name: str
     length: timedelta
@@ -49,28 +49,28 @@ GRAINS: Final = (
     Grain("day", timedelta(days=1), 7),
     Grain("week", timedelta(weeks=1), 1),
 )
-"""From the finest."""
+"""The grains, from the finest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surge:
-    """Cells in a row with far more, or far fewer, decisions than usual.
+    """Consecutive cells with far more, or far fewer, decisions than usual.
 
     Attributes:
-        grain: The cells.
-        first: Where the first of them begins, UTC.
-        last: Where the last of them ends.
-        decisions: How many decisions they hold.
-        usual: How many such cells hold, by the medians.
-        arrivals: As how many that came singly they say as much.
-        usual_arrivals: As how many those of such cells do.
-        z: How far out the farthest of them is, in robust standard deviations.
-        required: How far one has to be to stand out among so many.
-        cells: How many there are.
-        like_cells: How many like cells before it there are.
+        grain: The kind of cells.
+        first: The start of the first cell, UTC.
+        last: The end of the last cell.
+        decisions: The number of decisions in them.
+        usual: The usual number of decisions in such cells, by the medians.
+        arrivals: The number of arrivals in them.
+        usual_arrivals: The usual number of arrivals.
+        z: The distance of the farthest cell, in scaled median absolute deviations.
+        required: The distance from which a cell stands out among so many.
+        cells: The number of cells.
+        like_cells: The number of earlier cells of the same kind.
         like_arrivals: Their arrivals.
-        p_value: How likely chance alone divides all these arrivals as unevenly between the cells.
-        required_p: How small it has to be for the surge to be certain.
+        p_value: The probability that chance alone divides these arrivals as unevenly between the cells.
+        required_p: The p-value below which the surge is certain.
     """
 
     grain: Grain
@@ -90,7 +90,7 @@ class Surge:
 
     @property
     def is_certain(self) -> bool:
-        """Whether it stands alone, whatever the other cells have."""
+        """Whether it is certain by itself, whatever the other cells have."""
         return self.p_value <= self.required_p
 
     @property
@@ -100,33 +100,33 @@ class Surge:
 
     @property
     def surplus(self) -> int:
-        """How many more or fewer came than usual, those that came together counted once."""
+        """The number of decisions above or below usual. Decisions that arrived together count once."""
         return abs(self.arrivals - self.usual_arrivals)
 
     @property
     def times(self) -> float:
-        """How many times as many, or as few, as usual; a cell of nothing counts as one of a half."""
+        """The count as a multiple or fraction of the usual one. An empty cell counts as one half."""
         ends = (self.arrivals, self.usual_arrivals)
         great, small = max(ends), min(ends)
         return great / max(small, 0.5)
 
 
 def most_arrivals(others: int) -> int:
-    """As how many arrivals the decisions of one minute count at most: one more than its hour's other minutes have on
-    average, and three standard deviations of chance (Poisson's).
+    """The most arrivals that the decisions of one minute count as: the average of the other minutes of its hour, plus
+    one, plus three Poisson standard deviations.
 
     Args:
-        others: How many decisions these 59 minutes have together.
+        others: The number of decisions in these 59 minutes together.
     """
     # In whole numbers, so that no last digit of a float decides.
     return 1 + (others + math.isqrt(_DEVIATIONS**2 * _OTHERS * others)) // _OTHERS
 
 
 def grain_of(counts: Sequence[Sequence[int]]) -> int | None:
-    """The finest grain whose median cell holds enough, as an index into `GRAINS`; None where not even weeks do.
+    """The finest grain whose median cell has enough decisions, as an index into `GRAINS`; None if not even weeks have.
 
     Args:
-        counts: Of each grain, the decisions in each cell, from the first to the last that has any.
+        counts: For each grain, the decisions in each cell, from the first to the last that has any.
     """
     for number, cells in enumerate(counts):
         if cells and _median(cells) >= _CARRIED:
@@ -137,13 +137,13 @@ def grain_of(counts: Sequence[Sequence[int]]) -> int | None:
 def find_surges(
     grain: Grain, start: datetime, counts: Sequence[int], arrivals: Sequence[int] | None = None
 ) -> list[Surge]:
-    """Where there were far more or fewer decisions than usual.
+    """The cells with far more or fewer decisions than usual.
 
     Args:
-        grain: How long a cell is.
-        start: Where the first cell begins.
-        counts: The decisions in each whole cell; what has only begun is not among them.
-        arrivals: As how many decisions that came singly those of each cell count; None where they did come singly.
+        grain: The kind of cells.
+        start: The start of the first cell.
+        counts: The decisions in each complete cell.
+        arrivals: The arrivals in each cell; None if each decision arrived alone.
     """
     arrivals = counts if arrivals is None else arrivals
     usual = _usual(grain, counts)

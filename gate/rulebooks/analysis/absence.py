@@ -178,7 +178,7 @@ class Absences:
         return result_of(self._evaluator.decide(facts))
 
 
-# The kinds whose one class, or whose first, stands for all that no test speaks of.
+# The kinds whose one class, or whose first, represents all values that no test mentions.
 _CLOSED: Final = ("absent", "null", "boolean", "number")
 
 _CALLED: Final[Mapping[Kind, str]] = {

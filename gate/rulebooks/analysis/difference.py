@@ -73,7 +73,7 @@ class Difference:
     Attributes:
         equal: Whether they have the same result for all facts; None where that is not decided.
         regions: Where they differ.
-        undecided: What is not decided, as sentences; empty where the regions are all there are.
+        undecided: The undecided questions, as sentences; empty if the regions are complete.
     """
 
     equal: bool | None

@@ -42,9 +42,7 @@ class Finding:
 
     @property
     def name(self) -> str:
-        """The name by which it is accepted: its kind and its field, rule, or place, such as
-        `approves_without_fact:tags`.
-        """
+        """The name by which it is accepted, of its kind and its field, rule, or place: `approves_without_fact:tags`."""
         field = self.path.removeprefix(_OF_A_FIELD)
         subject = field if field != self.path else self.rule_ids[0] if self.rule_ids else self.path
         return f"{self.kind}:{subject}"

@@ -54,7 +54,7 @@ class Region:
     """Facts within limits.
 
     Attributes:
-        limits: What is asked of fields; facts are in the region where all hold. Empty where all facts are.
+        limits: The limits of fields. Facts are in the region if all limits hold. Empty for a region with all facts.
         witness: Facts in the region.
     """
 

@@ -24,7 +24,7 @@ class Analysis:
     Attributes:
         findings: The findings: undeclared fields, then the most dangerous first.
         difference: How it differs from the rulebook that it was compared against; None where it was compared with none.
-        undecided: What is not decided, as sentences.
+        undecided: The undecided questions, as sentences.
     """
 
     findings: tuple[Finding, ...]

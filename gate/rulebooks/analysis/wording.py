@@ -14,7 +14,7 @@ _LISTED: Final = 12
 
 
 class Limit(Protocol):
-    """What is asked of a field; `regions.Limit`."""
+    """The limit of a field; `regions.Limit`."""
 
     @property
     def name(self) -> str:

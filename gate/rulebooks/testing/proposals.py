@@ -1,6 +1,6 @@
 """Cases that are proposed to an author, with the answers that the rulebook gives today, for a person to confirm.
 
-    boundary_cases(rulebook)                      # at and beside each threshold; absent, null, another type
+    boundary_cases(rulebook)                      # at and near each threshold; absent, null, another type
     missing_cases(rulebook, coverage, mutation)   # those that close the holes and tell the survivors apart
 
 The analysis finds the facts, and the evaluator gives the answers.

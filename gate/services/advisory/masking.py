@@ -24,7 +24,7 @@ from gate.services.advisory.numbers import holds_account_number
 MASKED: Final = "[masked]"
 """Stands for everything that was withheld."""
 
-# Each as the last words of a name, beside those that name a credential in the product's other texts.
+# Each as the last words of a name, in addition to those that name a credential in the product's other texts.
 _NAMES: Final = (
     # What opens something.
     "creds?",

@@ -7,7 +7,7 @@ there a trial?
     facts        the facts that a rulebook decides over, from the entry and the arguments
     answers      the answer: verdict, code, message, source, and an unsigned attestation
     messages     what each code says to a reader
-    in_force     the tables in force: the operator's where there are any, reloaded when their files change
+    in_force     the active tables: the operator's where there are any, reloaded when their files change
     changes      what changed from one table to the next
 
 A verdict comes from a Rulebook v1 of this release; a table holds no verdicts. The facts never carry a verdict that the

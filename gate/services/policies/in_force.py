@@ -91,7 +91,7 @@ class TablesInForce:
 
         Args:
             directory: Has a file `<service>.json` for each table that the operator keeps.
-            kept: Keeps every table that was in force.
+            kept: Keeps every table that was active.
             clock: The current moment, in UTC.
         """
         self._directory = directory

@@ -84,7 +84,7 @@ class Unfound:
         why: unknown; missing, where it was left out; no_text, where it is no text that a table can have; or no_country.
         known: Some that the table has instead, sorted.
         rest: Whether an entry for every other plan is there, which answers where the plan is left out.
-        sent: What was sent instead: the names of unknown arguments, or the region that is no country.
+        sent: The value that was sent instead: the names of unknown arguments, or the region that is not a country.
     """
 
     what: Literal["argument", "vendor", "region", "plan"]

@@ -32,7 +32,7 @@ class Outcome:
 
     Attributes:
         delivered: What the endpoint took.
-        kept: What is to be stored.
+        kept: The deliveries to store.
         gone: Whether the endpoint answered that it is gone.
     """
 
@@ -42,7 +42,7 @@ class Outcome:
 
 
 def into_lanes(page: Page, now: datetime) -> tuple[list[list[Delivery]], list[Delivery]]:
-    """What is sent now, and what waits.
+    """The deliveries to send now, and the waiting ones.
 
     Args:
         page: The events that an endpoint may get.

@@ -351,10 +351,10 @@ class TestScopesAndKeys:
             key["expires_at"] for key in printed(gate("keys", "list", "--json"))["keys"] if key["key_id"] == first
         ]
         assert later["replaces"] == {"key_id": first, "ends_at": ends_at}
-        told = gate("keys", "rotate", later["key_id"], "--overlap-hours", "1").stdout
+        told = gate("keys", "rotate", later["key_id"], "--overlap-hours", "1").stderr
         assert f"The old key {later['key_id']} keeps working until 20" in told
         third = printed(gate("keys", "create", "--scope", "acme", "--json"))["key_id"]
-        assert f"The old key {third} is disabled" in gate("keys", "rotate", third, "--yes").stdout
+        assert f"The old key {third} is disabled" in gate("keys", "rotate", third, "--yes").stderr
 
     @pytest.mark.parametrize("command", [("keys", "disable"), ("keys", "rotate"), ("signing-keys", "compromise")])
     def test_what_cannot_be_undone_needs_yes_where_there_is_no_terminal(
@@ -507,7 +507,7 @@ class TestSigningKeys:
         )
         assert listed["registry"]["active_key_id"] == listed["registry"]["keys"][0]["key_id"]
         shown = gate("signing-keys", "list").stdout
-        assert "receipt_signing is hmac-sha256: none of the receipt keys signs." in shown
+        assert "The setting receipt_signing is hmac-sha256, so no receipt key signs." in shown
 
     def test_the_registry_purpose_has_keys_of_its_own(self, gate: Gate, acme: Path) -> None:
         first = printed(gate("signing-keys", "list", "--json"))
@@ -743,7 +743,7 @@ class TestVerifyPacket:
             "record": packet["decision_record"],
             "kept_inside": {"packet": packet, "checkpoint": checkpoint},
             "wrapped_record": {"record": packet["decision_record"]},
-            "answer": {"error": "SVC_DECISION_NOT_FOUND", "message": "There is no such decision.", "v": "not_found"},
+            "answer": {"error": "SVC_DECISION_NOT_FOUND", "message": "There are no such decisions.", "v": "not_found"},
             "carrier": {**tampered, "packet": packet},
             "record_carrier": {**packet["decision_record"], "verdict": "no", "record": packet["decision_record"]},
             "embellished": _rehashed(with_value(packet, ("outcome_records", 0, "note"), "hello")),
@@ -938,7 +938,7 @@ class TestVerifyPacket:
         ("options", "error", "told"),
         [
             (["--home", "/nowhere"], "INSTANCE_MISSING", "/nowhere"),
-            (["--registry", "127.0.0.1:1"], "FILE_UNREADABLE", "begins with http://"),
+            (["--registry", "127.0.0.1:1"], "FILE_UNREADABLE", "starts with http://"),
             (["--home", "/nowhere", "--public-key", "pem"], "TRUST_AMBIGUOUS", "--home"),
         ],
     )
@@ -1507,5 +1507,5 @@ def test_a_backup_and_its_restore_say_where_they_cannot_go(gate: Gate, made: dic
     elsewhere = ["--home", str(tmp_path / "other"), "--database-url", f"sqlite:///{tmp_path / 'home' / 'ledger.db'}"]
     done = gate("restore", str(tmp_path / "b.db"), *elsewhere, home=False)
     assert done.returncode == 2
-    assert f"{tmp_path / 'home' / 'ledger.db'}, which the backup's settings or --database-url name" in done.stderr
-    assert "name an empty database with --database-url" in done.stderr
+    assert f"{tmp_path / 'home' / 'ledger.db'}, set by the backup's settings or by --database-url" in done.stderr
+    assert "Give an empty database with --database-url" in done.stderr

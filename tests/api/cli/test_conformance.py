@@ -120,7 +120,7 @@ def test_a_service_that_answers_rightly_conforms(instance: Instance, conformance
     with altered(instance, rightly) as url:
         done = conformance(url, "--only", "conformance/")
     # Two addresses of the index, the fixtures' documents, the fixtures themselves, and two key registries.
-    assert done.stdout == f"conforms: {2 + 6 + 6 + 2} checks hold at {url}\n"
+    assert done.stdout == f"conforms: {2 + 6 + 6 + 2} checks pass at {url}\n"
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -381,7 +381,7 @@ def test_no_service_is_an_error_of_one_line(conformance: Conformance) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("gate: ")
     assert done.stderr.count("\n") == 1
-    assert "gives no answer to conformance/" in done.stderr or "gives no answer to schemas/" in done.stderr
+    assert "did not answer conformance/" in done.stderr or "did not answer schemas/" in done.stderr
 
 
 def test_a_service_that_never_ends_its_answer_is_not_waited_for(instance: Instance, conformance: Conformance) -> None:

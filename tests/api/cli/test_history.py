@@ -97,8 +97,8 @@ def test_refused_rows_are_shown_written_and_stop_the_import(gate: Gate, tmp_path
 @pytest.mark.parametrize(
     ("rows", "why"),
     [
-        ([], "there are no rows in the files. Give files with past cases."),
-        ([("a", "tomorrow", "1")], "no row was understood. Mend the files or the map."),
+        ([], "the files have no rows. Give files with past cases."),
+        ([("a", "tomorrow", "1")], "no row was understood. Correct the files or the map."),
     ],
 )
 def test_an_import_without_a_row_that_is_understood_is_refused(
@@ -133,14 +133,14 @@ def test_a_rehearsal_says_what_an_import_would_do(gate: Gate, tmp_path: Path) ->
     write_csv(file, [("a", "2024-01-01", "1"), ("b", "tomorrow", "1")])
     would, last = said(code=1)
     assert (would, "would be refused, because rows are refused" in last) == ("refuse_rows", True)
-    assert said("--allow-refused") == ("import", "An import would import 1 row.")
+    assert said("--allow-refused") == ("import", "An import would add 1 row.")
     assert gate(*command, "--allow-refused").returncode == 0
     would, last = said()
-    assert (would, "would do nothing: the history x of acme holds these files already" in last) == ("nothing", True)
+    assert (would, "would do nothing: the history x of acme already has these files" in last) == ("nothing", True)
     write_csv(file, [("c", "2024-01-01", "1")])
     would, last = said(code=1)
-    assert (would, "acme has another history of the name x." in last) == ("refuse_name", True)
-    assert said("--name", "y") == ("import", "An import would import 1 row.")
+    assert (would, "acme already has another history named x." in last) == ("refuse_name", True)
+    assert said("--name", "y") == ("import", "An import would add 1 row.")
 
 
 def test_a_map_with_an_unknown_member_is_refused_by_its_path(gate: Gate, tmp_path: Path) -> None:

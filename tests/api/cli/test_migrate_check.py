@@ -97,7 +97,7 @@ class TestExitCodes:
         done = run_gate("migrate", "check", file)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == (
-            "gate: The manifest is unusable in 2 places; correct each field listed. (MIGRATION_INVALID)\n"
+            "gate: The manifest is unusable in 2 places. Correct each field listed. (MIGRATION_INVALID)\n"
             "  extra: It is unknown here; check its spelling or remove it.\n"
             "  status: It must be one of proposed, approved, rejected, superseded.\n"
         )
@@ -212,11 +212,11 @@ class TestPeople:
         assert told[:5] == [
             f"deals.usual: {meaning}; {before}, {now} (unexpected)",
             f"deals.floor: {meaning}; {before}, {now} (unexpected)",
-            "deals.thin: rulebook, attestation_hash; no by the rule block_below_margin_floor, as before (expected)",
-            "deals.large: rulebook, attestation_hash; review by the default outcome, as before (expected)",
-            "deals.unknown: rulebook, attestation_hash; review by missing or invalid input, as before (unexpected)",
+            "deals.thin: rulebook, attestation_hash; no by the rule block_below_margin_floor, unchanged (expected)",
+            "deals.large: rulebook, attestation_hash; review by the default outcome, unchanged (expected)",
+            "deals.unknown: rulebook, attestation_hash; review by missing or invalid input, unchanged (unexpected)",
         ]
-        assert told[5] == f"NOT PASSED: 3 fixtures drift otherwise than expected, 5 of 5 fixtures of {LABEL} concerned"
+        assert told[5] == f"NOT PASSED: 3 fixtures drift unexpectedly, 5 of 5 fixtures of {LABEL} concerned"
         assert told[6].startswith("Correct the candidate. If the drift is intended, add the fixtures and fields to")
 
     def test_another_outcome_of_the_same_rule_is_told(self, tmp_path: Path) -> None:
@@ -231,10 +231,12 @@ class TestPeople:
     def test_drift_that_waits_for_approval(self, tmp_path: Path) -> None:
         file = proposed(tmp_path, refactored(), expected_drift=expecting(*DEALS))
         told = lines(file)
-        assert told[5] == "NOT PASSED: 5 fixtures drift exactly as expected, and that is not approved"
+        assert told[5] == "NOT PASSED: 5 fixtures drift exactly as expected, but the drift is not approved"
         assert told[6].startswith("Have the drift approved.")
-        assert told[7] == "--allow-drift lets the command succeed until then."
-        assert lines(file, "--allow-drift")[7].startswith("--allow-drift: drift that is exactly as expected does not")
+        assert told[7] == "With --allow-drift, the command succeeds until then."
+        assert lines(file, "--allow-drift")[7].startswith(
+            "With --allow-drift, drift that is exactly as expected does not"
+        )
 
     def test_drift_that_is_approved(self, tmp_path: Path) -> None:
         told = lines(proposed(tmp_path, refactored(), expected_drift=expecting(*DEALS), **APPROVED))
@@ -245,7 +247,7 @@ class TestPeople:
         told = lines(proposed(tmp_path, refactored(), expected_drift=expecting(*DEALS, fields=fields)))
         assert told[5:] == [
             "The expected field semantic_output drifted in no fixture. Remove it from expected_drift.fields.",
-            f"NOT PASSED: the drift is not the expected one, 5 of 5 fixtures of {LABEL} concerned",
+            f"NOT PASSED: the drift differs from expected_drift, 5 of 5 fixtures of {LABEL} concerned",
             "Correct the candidate or the manifest, and check again.",
         ]
 
@@ -277,7 +279,7 @@ class TestPeople:
     def test_only_so_many_faults_are_listed_as_anyone_reads(self, tmp_path: Path) -> None:
         unknown = [f"deals.n{number}" for number in range(120)]
         told = lines(proposed(tmp_path, refactored(), expected_drift=expecting(*DEALS, *unknown)))
-        assert told[5].startswith("The expected fixture deals.n0 is not one of those looked at;")
+        assert told[5].startswith("The expected fixture deals.n0 was not among those evaluated.")
         assert told[105] == "... and 20 more faults; --json lists all of them."
 
     def test_what_comes_from_files_cannot_steer_a_terminal(self, tmp_path: Path) -> None:
@@ -288,7 +290,7 @@ class TestPeople:
 
     def test_the_help_says_when_the_gate_passes(self) -> None:
         told = " ".join(run_gate("migrate", "check", "--help").stdout.split())
-        assert "exactly the fixtures and fields in expected_drift drift" in told
+        assert "exactly the fixtures and fields in `expected_drift` drift" in told
         assert "Exit codes: 0 passed" in told
         for option in ("--corpus", "--allow-drift", "--json", "--home", "--database-url"):
             assert option in told

@@ -74,7 +74,7 @@ def test_files_are_named_from_the_folder_of_the_manifest(tmp_path: Path) -> None
     assert made["compatibility_class"] == "public_response"
     outside = refused("--candidate", other, "--out", str(tmp_path / "migrations" / "all.json"))
     assert outside["error"] == "USAGE_INVALID"
-    assert "lies outside of" in outside["message"]
+    assert "is outside of" in outside["message"]
     assert list((tmp_path / "migrations").iterdir()) == []
 
 
@@ -119,7 +119,7 @@ def test_a_person_is_told_what_it_expects_and_what_comes_next(tmp_path: Path) ->
     assert done.stdout.splitlines() == [
         f"Wrote {theirs}. It expects no drift: no fixture of rulebook_v1_golden_replay_v1 has a rulebook of the "
         "candidate, so the corpus shows nothing.",
-        f"Next: `gate migrate dry-run {theirs} --scope SCOPE` proves it on the past.",
+        f"Next: prove it on the past with `gate migrate dry-run {theirs} --scope SCOPE`.",
     ]
 
 
@@ -129,7 +129,7 @@ def test_a_candidate_that_keeps_a_version_is_told_of(tmp_path: Path) -> None:
     done = run_gate(
         "migrate", "new", ID, "--candidate", str(tmp_path / "pricing.json"), "--corpus", str(tmp_path / "index.json")
     )
-    assert "has its version 2026-06-11; give it a new version." in " ".join(done.stdout.split())
+    assert "has the same version 2026-06-11. Give it a new version." in " ".join(done.stdout.split())
 
 
 def test_it_warns_of_a_misspelt_field_where_the_candidate_says_it(tmp_path: Path) -> None:

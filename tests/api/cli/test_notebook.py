@@ -158,7 +158,7 @@ def test_a_file_that_is_there_is_written_over_only_where_that_is_said(lakes: Pat
     file.write_text("work of a week")
     command = ("notebook", "effectiveness", "--home", str(lakes), "--scope", "other", "--out", str(file), "--json")
     code, message = refused(run_gate(*command))
-    assert (code, message) == ("NOTEBOOK_EXISTS", f"{file} exists already; choose another file name, or add --force.")
+    assert (code, message) == ("NOTEBOOK_EXISTS", f"{file} already exists; choose another file name, or add --force.")
     assert file.read_text() == "work of a week"
     assert run_gate(*command, "--force").returncode == 0
     assert parameters(file)[0] == "SCOPE = 'other'"
@@ -188,8 +188,8 @@ def test_a_dry_run_takes_a_version_or_a_file_of_the_policy(lakes: Path, tmp_path
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["candidate"] == candidate
         assert parameters(out)[3] == f"CANDIDATE = {candidate!r}"
-    for named, said in (("next", "neither a file nor a version"), (str(other), "holds the rulebook claims")):
+    for named, said in (("next", "neither a file nor a version"), (str(other), "contains the rulebook claims")):
         code, message = refused(run_gate(*asked, "--candidate", named, "--out", str(tmp_path / "x.ipynb"), "--json"))
         assert (code, said in message) == ("USAGE_INVALID", True)
     wrong = ("notebook", "effectiveness", "--candidate", "x", *asked[2:], "--out", str(tmp_path / "x.ipynb"), "--json")
-    assert refused(run_gate(*wrong))[1] == "The notebook effectiveness takes no --candidate; migration_dry_run does."
+    assert refused(run_gate(*wrong))[1] == "The notebook effectiveness has no --candidate; migration_dry_run has."

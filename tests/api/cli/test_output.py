@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -260,8 +261,14 @@ class TestNewScopes:
     """gate keys create, where the scope or the instance is new."""
 
     def test_a_new_scope_is_called_new(self, gate: Gate) -> None:
-        assert "of the new scope dmeo (plan starter)" in gate("keys", "create", "--scope", "dmeo").stdout
-        assert "of the scope dmeo (plan team)" in gate("keys", "create", "--scope", "dmeo", "--plan", "team").stdout
+        assert "of the new scope dmeo (plan starter)" in gate("keys", "create", "--scope", "dmeo").stderr
+        assert "of the scope dmeo (plan team)" in gate("keys", "create", "--scope", "dmeo", "--plan", "team").stderr
+
+    def test_stdout_has_the_key_alone_so_that_it_can_be_redirected_into_a_file(self, gate: Gate) -> None:
+        made = gate("keys", "create", "--scope", "dmeo").stdout
+        assert re.fullmatch(r"dgk_[0-9a-f]+_\S+\n", made)
+        rotated = gate("keys", "rotate", made.split("_")[1], "--yes").stdout
+        assert re.fullmatch(r"dgk_[0-9a-f]+_\S+\n", rotated)
 
     def test_a_new_instance_is_told_from_that_of_a_server(self, tmp_path: Path) -> None:
         asked = ("keys", "create", "--scope", "acme", "--json", "--home", str(tmp_path / "home"))

@@ -41,7 +41,7 @@ def listed(gate: Gate) -> list[dict[str, Any]]:
 
 
 def test_submissions_are_listed_with_the_token_that_confirms_each(gate: Gate, opened: Instance) -> None:
-    assert gate("list").stdout == "Nobody has asked for a pilot.\n"
+    assert gate("list").stdout == "There are no requests for a pilot.\n"
     now = utc_now()
     expired = opened.pilots.submit(PILOT, now - timedelta(days=14))
     pending = opened.pilots.submit(PILOT, now - timedelta(minutes=1))

@@ -27,14 +27,12 @@ def test_a_new_instance_has_the_tables_of_the_release(home: Path) -> None:
 def test_a_copied_table_is_the_operators_and_is_never_written_over(home: Path) -> None:
     copied = run_gate("policies", "copy", "refund", "--home", str(home))
     file = home / "policies" / "refund.json"
-    assert copied.stdout == (
-        f"Wrote {file}; the service reads it when the next question comes, and again after each change.\n"
-    )
+    assert copied.stdout == (f"Wrote {file}. The service reads it at the next question, and again after each change.\n")
     assert (copied.returncode, file.read_bytes()) == (0, released_file("refund").read_bytes())
     file.write_bytes(REFUND.read_bytes())
     again = run_gate("policies", "copy", "refund", "--home", str(home))
     assert (again.returncode, file.read_bytes()) == (0, REFUND.read_bytes())
-    assert "is there already" in again.stderr
+    assert "already exists" in again.stderr
     tables = json.loads(run_gate("policies", "list", "--home", str(home), "--json").stdout)["tables"]
     assert [table["origin"] for table in tables] == ["operator", "release", "release", "release"]
 
@@ -49,7 +47,7 @@ def test_a_broken_file_is_named_in_the_list_with_its_fault(home: Path) -> None:
     # The fault goes on over several lines of the last column.
     heading, row, *_ = listed.stdout.splitlines()
     assert row.split()[:2] == ["refund", "release"]
-    assert row[heading.index("fault") :].startswith("refund.json is not in force.")
+    assert row[heading.index("fault") :].startswith("refund.json is not active.")
     in_json = run_gate("policies", "list", "--home", str(home), "--json")
     assert in_json.returncode == 1
     refund, cancel, *_ = json.loads(in_json.stdout)["tables"]
@@ -67,7 +65,7 @@ def test_a_table_that_was_listed_stays_in_force_when_its_file_breaks(home: Path)
     file.write_text("{")
     tables = json.loads(run_gate("policies", "list", "--home", str(home), "--json").stdout)["tables"]
     assert (tables[0]["origin"], tables[0]["entries"]) == ("operator", 15)
-    assert "refund.json is not in force." in tables[0]["fault"]
+    assert "refund.json is not active." in tables[0]["fault"]
 
 
 def test_a_broken_table_does_not_make_the_service_unready(home: Path) -> None:
@@ -77,7 +75,7 @@ def test_a_broken_table_does_not_make_the_service_unready(home: Path) -> None:
     report = json.loads(status.stdout)
     assert (status.returncode, report["ok"]) == (0, True)
     assert report["policy_tables"]["ready"] is False
-    assert "refund.json is not in force" in report["policy_tables"]["reason"]
+    assert "refund.json is not active" in report["policy_tables"]["reason"]
 
 
 def test_files_that_no_service_reads_are_named(home: Path) -> None:

@@ -66,9 +66,11 @@ def refused(done: CompletedProcess[str], code: str) -> str:
 
 
 def test_owners_are_set_listed_and_removed(gate: Gate, opened: Instance) -> None:
-    assert "Nobody is named" in gate("owners", "list", "--scope", "acme").stdout
+    assert "There are no owners" in gate("owners", "list", "--scope", "acme").stdout
     said = gate("owners", "set", "--scope", "acme", "--owner", "refund desk", "--within", "2d").stdout
-    assert said == ("refund desk answers every review that no other row names within 2d. A grant is valid for 1d.\n")
+    assert said == (
+        "refund desk answers every review without a more specific row within 2d. A grant is valid for 1d.\n"
+    )
     own = ("--rulebook", "pricing_exception", "--action", "route_to_owner")
     set_ = printed(
         gate("owners", "set", "--scope", "acme", "--owner", "desk", *own, "--grant-for", "90m", "--reassign", "--json")
@@ -162,19 +164,19 @@ def test_who_rotates_or_compromises_a_signing_key_reads_that_grants_are_open(
     assert changed("rotate", "--purpose", "registry") == ""
     said = changed("rotate")
     assert said.startswith(f"2 unused grants of held actions are open until {until} UTC at the latest. ")
-    assert said.endswith("those actions then need a new review.\n")
+    assert said.endswith("Those actions then need a new review.\n")
     shown = gate("show", granted[0]["decision_id"], "--scope", "acme").stdout
     assert f"WARNING: The key {granted[0]['key_id']} was retired after it signed the grant, so" in shown
-    assert "The caller may act before" not in shown
+    assert "The caller may act until" not in shown
     # The key before: the grants that the active one made are open, save those whose record the old one signed.
     assert changed("compromise", granted[0]["key_id"], "--yes") == (
-        "2 unused grants of held actions have not ended. A grant that the key signed, or whose record it signed, opens "
-        "nothing from now on; its caller has to ask anew, with another `intent`.\n"
+        "2 unused grants of held actions have not ended. If this key signed such a grant or its record, the grant "
+        "opens nothing from now on, and its caller must ask again with a different `intent`.\n"
     )
     active = opened.receipt_keys.registry().active_key_id
     assert active is not None
     assert changed("compromise", active, "--yes") == (
-        "2 unused grants of held actions open nothing from now on. Each caller has to ask anew, with another "
+        "2 unused grants of held actions open nothing from now on. Each caller must ask again with a different "
         "`intent`.\n"
     )
 
@@ -185,7 +187,7 @@ def test_where_the_key_of_the_record_is_compromised_a_grant_is_said_to_open_noth
     records = [hold(opened) for _ in range(2)]
     token = ("--token-file", str(home.parent / "maya.token"))
     before, held = (record["decision_id"] for record in records)
-    assert "The caller may act before" in gate("grant", before, "--scope", "acme", *token).stdout
+    assert "The caller may act until" in gate("grant", before, "--scope", "acme", *token).stdout
     key_id = records[0]["receipt_key_id"]
     shut = (
         f"WARNING: The key {key_id} is compromised, and it signed the record, so a grant permits nothing. The "
@@ -196,12 +198,12 @@ def test_where_the_key_of_the_record_is_compromised_a_grant_is_said_to_open_noth
     for decision_id in (before, held):
         shown = gate("show", decision_id, "--scope", "acme").stdout
         assert shut in shown
-        assert "The caller may act before" not in shown
+        assert "The caller may act until" not in shown
         assert "gate review grant" not in shown
     assert f"Close it: gate review refuse {held} --scope acme" in gate("show", held, "--scope", "acme").stdout
     granted = gate("grant", held, "--scope", "acme", *token).stdout
     assert shut in granted
-    assert "The caller may act before" not in granted
+    assert "The caller may act until" not in granted
     # What is decided from now on is signed with the new key.
     after = hold(opened)["decision_id"]
     assert "gate review grant" in gate("show", after, "--scope", "acme").stdout
@@ -259,11 +261,11 @@ def test_an_executed_receipt_with_flags_is_told_behind_a_grant_and_leaves_it_ope
     other = {"execution_status": "executed", "target_object_id": "something-else"}
     opened.lifecycle().report(caller, EXECUTIONS, decision_id, other)
     shown = gate(*show).stdout
-    assert "in a receipt with flags" in shown
-    assert "The caller may act before" in shown
+    assert "a receipt with flags reported an execution" in shown
+    assert "The caller may act until" in shown
     opened.lifecycle().report(caller, EXECUTIONS, decision_id, {"execution_status": "executed"})
     shown = gate(*show).stdout
-    assert "The action was executed since." in shown
+    assert "The action was executed after that." in shown
     assert "WARNING" not in shown
 
 
@@ -281,12 +283,12 @@ def test_receipts_that_break_a_grant_are_told_though_its_state_is_executed(gate:
     another = {"execution_status": "executed", "action_taken": "delete_the_deal"}
     opened.lifecycle().report(caller, EXECUTIONS, other, another)
     shown = gate("show", late, "--scope", "acme").stdout
-    assert "The action was executed since." in shown
+    assert "The action was executed after that." in shown
     assert (
         f"WARNING: A receipt is dated {minute(executed_at)} UTC, more than 5 minutes after the grant ended "
         f"({minute(ends_at)} UTC)."
     ) in shown
-    assert f"Read it: GET /api/decision/{late}/executions." in shown
+    assert f"To read the receipts: GET /api/decision/{late}/execution\n" in shown
     shown = gate("show", other, "--scope", "acme").stdout
     assert 'WARNING: A receipt states a different action from the granted one: "delete_the_deal".' in shown
     assert "more than 5 minutes" not in shown

@@ -103,7 +103,7 @@ class TestCheck:
         assert "Did you mean 'margin_percent'?" in done.stdout
         strict = run_gate("rulebook", "check", "--strict", file)
         assert strict.returncode == 1
-        assert strict.stdout == f"{done.stdout}--strict: the warnings count as errors.\n"
+        assert strict.stdout == f"{done.stdout}The warnings count as errors, because of --strict.\n"
         (warning,) = printed(run_gate("rulebook", "check", file, "--strict", "--json"), code=1)["warnings"]
         assert (warning["line"], warning["code"]) == (line, "undeclared_field")
 
@@ -220,7 +220,7 @@ class TestExplain:
         (flip,) = printed(run_gate(*arguments, "yes", "--json", stdin=facts))["flips"]
         assert (flip["facts"], flip["result"]["decision"]) == ({"discount_percent": 15, "margin_percent": 22}, "yes")
         told = run_gate(*arguments, "review", stdin=facts).stdout.splitlines()
-        assert told[-1] == "  the verdict is review already"
+        assert told[-1] == "  the verdict is already review"
         done = run_gate("rulebook", "explain", SAMPLE, "--flip", "any")
         assert (done.returncode, "--facts" in done.stderr) == (2, True)
 
@@ -373,7 +373,7 @@ class TestYaml:
         assert run_gate("rulebook", "convert", authored, "--to", "yaml").stdout == Path(authored).read_text()
         done = run_gate("rulebook", "convert", authored, "--to", "json")
         assert json.loads(done.stdout) == sample_rulebook()
-        assert done.stderr == f"{authored}:1: JSON has no comments, so 1 comment is left out from here on.\n"
+        assert done.stderr == f"{authored}:1: JSON has no comments, so 1 comment is left out.\n"
 
     def test_errors_name_their_line(self, authored: str) -> None:
         file = Path(authored)
@@ -433,7 +433,7 @@ class TestShow:
         done = show("pricing_exception")
         assert (done.returncode, json.loads(done.stderr)["error"]) == (2, "RULEBOOK_REF_UNKNOWN")
         message = json.loads(done.stderr)["message"]
-        assert "name a version with --version. Registered are, newest first: 2026-09-01, 2026-06-11." in message
+        assert "give a version with --version. Registered versions, newest first: 2026-09-01, 2026-06-11." in message
         desk(instance, scope).route("pricing.first", load(sample_rulebook()))
         assert printed(show("pricing_exception")) == sample_rulebook()
 
@@ -470,7 +470,7 @@ class TestList:
             ("pricing_exception", "2026-06-11", True),
         ]
         assert (found["rulebooks"][-1]["hash"], found["more"]) == (routed.hash, False)
-        lines = [line for line in listed().stdout.splitlines() if "leads here" in line]
+        lines = [line for line in listed().stdout.splitlines() if "active" in line]
         assert [line.split()[:2] for line in lines] == [["pricing_exception", "2026-06-11"]]
 
     def test_it_says_where_it_stops(
@@ -481,7 +481,7 @@ class TestList:
             instance.gate().sources.register_file(scope, rulebook, {}, None)
         monkeypatch.setattr(registered, "_LISTED", 2)
         done = listed()
-        assert "There are more than these 2." in done.stderr
+        assert "Only the latest 2 are listed; there are more." in done.stderr
         assert f"gate rulebook show RULEBOOK_ID --scope {scope.name}" in done.stderr
 
     def test_a_scope_without_rulebooks_has_an_empty_list(self, listed: Any) -> None:

@@ -103,7 +103,7 @@ def test_what_cannot_be_compared_with_is_named(tmp_path: Path) -> None:
     file = written(tmp_path, sample_rulebook())
     done = run_gate("rulebook", "analyse", file, "--against", "2026-01-01")
     assert done.returncode == 2
-    assert "There is no file 2026-01-01. To compare with a registered version, name its scope with --scope." in (
+    assert "There is no file 2026-01-01. To compare with a registered version, give its scope with --scope." in (
         done.stderr
     )
     broken = written(tmp_path, {**sample_rulebook(), "rules": []}, "broken.json")
@@ -134,7 +134,7 @@ def test_only_some_regions_that_fall_to_the_default_are_shown(every: bool) -> No
 def test_a_known_danger_is_accepted_by_its_name_and_for_as_long_as_it_is_there() -> None:
     at, name = ("rulebook", "analyse", ORDERS, "--adapter", "refund_facts"), "approves_without_fact:some_item_returned"
     done = run_gate(*at)
-    assert (done.returncode, f"    named {name}\n" in done.stdout) == (1, True)
+    assert (done.returncode, f"    name: {name}\n" in done.stdout) == (1, True)
     done = run_gate(*at, "--accept", name)
     assert (done.returncode, "accepted: Facts without some_item_returned are approved" in done.stdout) == (0, True)
     report = reported(run_gate(*at, "--accept", name, "--json"), 0)

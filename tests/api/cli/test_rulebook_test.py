@@ -115,7 +115,7 @@ class TestPeople:
         assert "Did you mean 'margin_percent'?" in done.stdout
         done = run_gate("rulebook", "test", file, "--strict")
         assert done.returncode == 1
-        assert done.stdout.endswith("--strict: warnings, holes and surviving mutants count as failures.\n")
+        assert done.stdout.endswith("Warnings, gaps and surviving mutants count as failures, because of --strict.\n")
         assert run_gate("rulebook", "test", cases(folder, HOLDS), "--strict").returncode == 0
 
     def test_several_files_and_the_worst_of_their_exit_codes(self, folder: Path) -> None:
@@ -394,9 +394,9 @@ class TestMeasures:
         assert (mutation["percent"], mutation["survived"]) == ("100 %", [])
         assert coverage["rulebook"] == mutation["rulebook"] == report["files"][0]["rulebook"]
         again = run_gate("rulebook", "test", file, "--write-missing", missing)
-        assert (again.returncode, "is there already; name a new file. (FILE_UNWRITABLE)" in again.stderr) == (2, True)
+        assert (again.returncode, "already exists; choose a new file. (FILE_UNWRITABLE)" in again.stderr) == (2, True)
         done = run_gate("rulebook", "test", file, missing, "--write-missing", str(folder / "none.yaml"))
-        assert "The cases leave no hole, so --write-missing wrote nothing.\n" in done.stderr
+        assert "The cases leave no gap, so --write-missing wrote nothing.\n" in done.stderr
         assert not (folder / "none.yaml").exists()
 
     def test_missing_cases_are_those_of_one_rulebook(self, folder: Path, file: str) -> None:
@@ -404,7 +404,7 @@ class TestMeasures:
         (folder / "rulebooks" / "other.json").write_text(json.dumps(other))
         second = cases(folder, HOLDS, rulebook="other.json", name="other.json")
         done = run_gate("rulebook", "test", file, second, "--write-missing", "-")
-        assert (done.returncode, "takes the cases of one rulebook at a time" in done.stderr) == (2, True)
+        assert (done.returncode, "needs cases of a single rulebook" in done.stderr) == (2, True)
 
 
 class TestBoundaryCases:
@@ -460,7 +460,7 @@ class TestWhatIsKept:
         file = cases(folder, HOLDS)
         before = Path(file).read_text()
         done = run_gate("rulebook", "test", file, "--junit", file)
-        assert (done.returncode, f"{file} holds something other than JUnit XML, and is kept" in done.stderr) == (
+        assert (done.returncode, f"{file} exists and is not JUnit XML" in done.stderr) == (
             2,
             True,
         )
@@ -474,10 +474,10 @@ class TestWhatIsKept:
 
     def test_a_rulebook_is_no_file_of_cases_and_cases_are_no_rulebook(self, folder: Path) -> None:
         done = run_gate("rulebook", "test", str(folder / "rulebooks" / "pricing.json"))
-        assert (done.returncode, "This is a rulebook. Name a file of cases" in done.stdout) == (2, True)
+        assert (done.returncode, "This is a rulebook. Give a file of cases" in done.stdout) == (2, True)
         done = run_gate("rulebook", "check", cases(folder, HOLDS))
-        assert (done.returncode, "This is a file of cases; name its rulebook" in done.stdout) == (1, True)
+        assert (done.returncode, "This is a file of cases. Give its rulebook" in done.stdout) == (1, True)
 
     def test_cases_of_stdin_have_no_rulebook_to_name(self) -> None:
         done = run_gate("rulebook", "cases", "-", stdin=json.dumps(sample_rulebook()))
-        assert (done.returncode, "name a file instead of stdin" in done.stderr) == (2, True)
+        assert (done.returncode, "give a file instead of stdin" in done.stderr) == (2, True)

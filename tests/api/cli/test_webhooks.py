@@ -62,7 +62,7 @@ def test_an_endpoint_is_added_tried_and_listed(gate: Gate, scope: Scope, server:
     made = added(gate, server.url, "--events", "decision.review, resolution.made")
     assert made["events"] == ["decision.review", "resolution.made"]
     done = gate("test", made["endpoint_id"])
-    assert (done.returncode, done.stdout.startswith("Taken: the endpoint answered 204 after ")) == (0, True)
+    assert (done.returncode, done.stdout.startswith("Delivered: the endpoint answered 204 after ")) == (0, True)
     _, headers, body = server.requests[0]
     event = Webhook(made["secret"]).verify(body, headers)
     assert (event["type"], event["data"]) == ("webhook.test", {"endpoint_id": made["endpoint_id"]})
@@ -79,7 +79,7 @@ def test_a_test_that_is_answered_410_disables_nothing_and_says_so(gate: Gate, sc
     endpoint = added(gate, server.url)["endpoint_id"]
     server.behave = lambda handler: handler.answer(410)
     done = gate("test", endpoint)
-    told = "It answered 410. The test did not disable the endpoint; an event that it answers with 410 does.\n"
+    told = "It answered 410. The test did not disable the endpoint, but a 410 to a real event does.\n"
     assert (done.returncode, done.stdout.endswith(told)) == (1, True)
     assert [each["status"] for each in listed(gate)] == ["active"]
     gate("disable", endpoint)
@@ -131,7 +131,7 @@ def test_dead_letters_are_listed_and_replayed(
     gate: Gate, scope: Scope, authority: Authority, instance: Instance, server: Receiver
 ) -> None:
     made = added(gate, server.url)
-    assert "Nothing failed" in gate("dead", made["endpoint_id"]).stdout
+    assert "has no failed deliveries" in gate("dead", made["endpoint_id"]).stdout
     instance.gate().decide(authority, sample_request(discount_percent=10), request_id="req_1")
     endpoint = instance.ledger.endpoints.find(made["endpoint_id"])
     page = instance.ledger.deliveries.page(endpoint)

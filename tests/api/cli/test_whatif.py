@@ -102,7 +102,7 @@ def test_a_slice_is_decided_anew_with_other_facts_and_adds_up_what_moves(made: t
         "0 more would be approved, and 6 would no longer be.",
         "Of the 6 that would no longer be approved, 2 have values of revenue_eur, which come to 350.5; the other 4 "
         "have none.",
-        "The facts of 1 more are not known.",
+        "The facts of 1 more are unknown.",
         "",
         "was  would be  decisions  with revenue_eur  sum",
         "yes  review    6          2                 350.5",
@@ -110,7 +110,7 @@ def test_a_slice_is_decided_anew_with_other_facts_and_adds_up_what_moves(made: t
         "was, by                          would be, by                 decisions  one of them",
         f"yes, approve_standard_exception  review, the default outcome  6          {decisions[1]}",
         "",
-        "Outcomes are those of the decisions as they were made: what would come of another verdict is not known.",
+        "Outcomes are those of the original decisions. The outcome of another verdict is unknown.",
     ]
 
 
@@ -135,7 +135,9 @@ def test_several_values_are_added_up_side_by_side(made: tuple[Path, list[str]]) 
 def test_a_metric_that_nobody_measured_is_refused_with_those_that_are(made: tuple[Path, list[str]]) -> None:
     code, message = refused(made[0], "--set", "discount_percent=20", "--metric", "revenue")
     assert code == "METRIC_UNKNOWN"
-    assert message.startswith("No outcome measured 'revenue', and it is no fact as inputs.NAME either. Did you mean")
+    assert message.startswith(
+        "No outcome has the metric 'revenue', and it is not a fact in the form inputs.NAME. Did you mean"
+    )
     assert "'inputs.margin_percent' and 'revenue_eur'." in message
     # Known, but of none of the decisions that would move.
     few = told(made[0], "--set", "discount_percent=20", "--metric", "revenue_eur", "--since", "2090-03-06")
@@ -148,10 +150,10 @@ def test_past_decisions_can_be_chosen_by_when_they_happened(made: tuple[Path, li
         report = told(home, *early, *clock)["report"]
         assert (report["decisions"], report["clock"]) == (decisions, "occurred" if decisions else "recorded")
     assert said(home, *early, "--clock", "occurred")[0] == (
-        f"Decisions of {POLICY} in acme until 2020-12-31 by when they happened, with discount_percent = 20:"
+        f"Decisions of {POLICY} in acme until 2020-12-31 by when they occurred, with discount_percent = 20:"
     )
     assert refused(home, "--decision", made[1][0], "--by", "2", "--clock", "occurred")[1].startswith(
-        "--clock is about many decisions"
+        "--clock selects many decisions"
     )
 
 
@@ -187,7 +189,7 @@ def test_a_slice_is_chosen_as_on_the_page(
 def test_a_slice_without_decisions_is_called_empty(made: tuple[Path, list[str]]) -> None:
     assert said(made[0], "--set", "discount_percent=20", "--verdict", "review", "--since", "2090-03-05") == [
         f"Decisions of {POLICY} in acme that were review from 2090-03-05 on, with discount_percent = 20:",
-        "There is no such decision.",
+        "There are no such decisions.",
     ]
 
 
@@ -195,7 +197,7 @@ def test_a_slice_without_decisions_is_called_empty(made: tuple[Path, list[str]])
 def test_what_fails_the_schema_check_is_counted(made: tuple[Path, list[str]], change: Sequence[str]) -> None:
     assert sorted(moves(told(made[0], *change))) == [("no", "review", 3), ("yes", "review", 6)]
     lines = said(made[0], *change)
-    assert "9 would fail the schema check: a fact is missing, or of a wrong type." in lines
+    assert "9 would fail the schema check: a fact is missing or has the wrong type." in lines
     assert any(line.startswith("yes, approve_standard_exception  review, the schema check") for line in lines)
 
 
@@ -251,36 +253,36 @@ def test_the_smallest_changes_of_a_decision_are_found(made: tuple[Path, list[str
     lines = said(home, "--decision", decisions[1], "--by", "2", "--set", "margin_percent=40", "--flip", "yes")
     assert lines[2:] == [
         "It would be yes (STANDARD_EXCEPTION_ALLOWED; approve_standard_exception), by version 2: the verdict stays.",
-        "Of its facts as they are stored, decided by version 2:",
+        "With its stored facts, decided by version 2:",
         "  the smallest changes that give yes:",
         "    margin_percent 17 -> 20 gives yes (STANDARD_EXCEPTION_ALLOWED)",
     ]
-    assert said(home, "--decision", decisions[1], "--flip", "yes")[-1] == "  the verdict is yes already"
+    assert said(home, "--decision", decisions[1], "--flip", "yes")[-1] == "  the verdict is already yes"
 
 
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        ([], "USAGE_INVALID", "Say what would be different: --set FIELD=VALUE, --leave-out FIELD or --by VERSION."),
+        ([], "USAGE_INVALID", "Give at least one change: --set FIELD=VALUE, --leave-out FIELD or --by VERSION."),
         (
             ["--by", "2", "--since", "2026-08-01", "--until", "2026-07-01"],
             "USAGE_INVALID",
-            "--since 2026-08-01 is after --until 2026-07-01; turn them round.",
+            "--since 2026-08-01 is after --until 2026-07-01; swap them.",
         ),
-        (["--set", "a"], "USAGE_INVALID", "--set a names no value; write --set FIELD=VALUE."),
-        (["--set", "=1"], "USAGE_INVALID", "--set =1 names no value; write --set FIELD=VALUE."),
+        (["--set", "a"], "USAGE_INVALID", "--set a has no value; write --set FIELD=VALUE."),
+        (["--set", "=1"], "USAGE_INVALID", "--set =1 has no value; write --set FIELD=VALUE."),
         (["--set", "a=1", "--leave-out", "a"], "USAGE_INVALID", "a is changed more than once; change it once."),
-        (["--by", "2", "--flip", "any"], "USAGE_INVALID", "--flip is about one decision; name it with --decision."),
+        (["--by", "2", "--flip", "any"], "USAGE_INVALID", "--flip needs a single decision; give it with --decision."),
         (
             ["--set", "discount_percnt=1"],
             "FACT_UNKNOWN",
-            "pricing_exception 2 declares no fact 'discount_percnt' and tests none. Did you mean 'discount_percent'? "
+            "pricing_exception 2 neither declares nor tests a fact 'discount_percnt'. Did you mean 'discount_percent'? "
             "There are 'discount_percent' and 'margin_percent'.",
         ),
         (
             ["--leave-out", "coupon"],
             "FACT_UNKNOWN",
-            "pricing_exception 2 declares no fact 'coupon' and tests none. There are 'discount_percent' and "
+            "pricing_exception 2 neither declares nor tests a fact 'coupon'. There are 'discount_percent' and "
             "'margin_percent'.",
         ),
         (["--set", "margin_percent=ten"], "FACT_INVALID", "--set margin_percent=ten: This is not a number."),
@@ -313,12 +315,12 @@ def test_the_smallest_changes_of_a_decision_are_found(made: tuple[Path, list[str
         (
             ["--by", "2", "--decision", "dec_none", "--since", "2090-03-05"],
             "USAGE_INVALID",
-            "--since is about many decisions, and --decision names one; leave one of them out.",
+            "--since selects many decisions, but --decision selects one; leave one of them out.",
         ),
         (
             ["--decision", "dec_none"],
             "USAGE_INVALID",
-            "Say what would be different: --set FIELD=VALUE, --leave-out FIELD or --by VERSION, or ask for the "
+            "Give at least one change: --set FIELD=VALUE, --leave-out FIELD or --by VERSION, or ask for the "
             "smallest changes with --flip any.",
         ),
     ],
@@ -342,7 +344,7 @@ def test_what_is_not_there_is_named(made: tuple[Path, list[str]]) -> None:
     )
     assert refused(home, "--flip", "any", "--decision", decisions[10]) == (
         "USAGE_INVALID",
-        f"{decisions[10]} was decided by claims, not 'pricing_exception'; name that policy.",
+        f"{decisions[10]} was decided by claims, not 'pricing_exception'; give that policy.",
     )
 
 
@@ -356,7 +358,7 @@ def test_without_a_lake_the_ledger_answers_as_long_as_it_is_short(
     monkeypatch.setattr(fresh, "MAX_TAIL", 3)
     code, message = refused(home, *change)
     assert code == "SVC_REPORT_UNAVAILABLE"
-    assert message.endswith("Where no service is running, run `gate lake export --scope acme` first.")
+    assert message.endswith("If no service is running, run `gate lake export --scope acme` first.")
     # One decision is read from the ledger alone.
     assert told(home, "--decision", made[1][1], "--by", "2")["then"]["verdict"] == "no"
     assert run_gate("lake", "export", "--scope", "acme", "--home", str(home)).returncode == 0

@@ -31,6 +31,16 @@ def lines(log: BytesIO) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.getvalue().splitlines()]
 
 
+def test_a_disabled_key_is_logged_as_whose_it_was_in_every_process(
+    client: FlaskClient, instance: Instance, log: BytesIO, key: str
+) -> None:
+    """A process that never saw the key active says it as well as one that did."""
+    instance.ledger.directory.disable_key(key.split("_")[1], datetime.now(UTC))
+    assert client.post("/api/decide", json=sample_request(), headers={"x-api-key": key}).status_code == 403
+    (line,) = lines(log)
+    assert (line["status"], line["scope"], line["key_id"]) == (403, key.split("_")[1][:16], key.split("_")[1])
+
+
 def test_a_decision_is_logged_with_who_asked_what_came_of_it_and_how_long_it_took(
     client: FlaskClient, log: BytesIO, key: str
 ) -> None:

@@ -347,7 +347,7 @@ def test_nothing_is_reported_of_a_record_that_is_not_as_it_was_made(caller: Call
     store(kept | unlike_made(orjson.loads(stored.body))[how])
     for kind in KINDS:
         answer = refused(caller.report(kind, decision_id, used="job-1"), 503, "SVC_STORAGE_UNAVAILABLE")
-        assert answer["message"].endswith("; the operator must run `gate chain check`.")
+        assert answer["message"].endswith(". The operator must run `gate chain check`.")
         refused(caller.list(kind, decision_id), 503, "SVC_STORAGE_UNAVAILABLE")
     assert caller.size() == 1
     # Nothing of it is remembered.

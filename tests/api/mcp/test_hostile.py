@@ -106,7 +106,7 @@ def test_any_arguments_are_answered_with_what_the_tool_says_of_itself(
     result = response.get_json()["result"]
     assert agents_server().by_name[tool].output_schema
     if result["isError"]:
-        assert result["content"][0]["text"].startswith("This is an error and no approval")
+        assert result["content"][0]["text"].startswith("This is an error, not an approval")
         assert "verdict" not in result["structuredContent"]
     assert foreseen(log)
 

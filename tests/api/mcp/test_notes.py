@@ -16,27 +16,27 @@ from tests.api.mcp.messages import call, notes, send
 from tests.support.samples import sample_request
 
 REPLAYED: Final = (
-    "The idempotency key was used before with this request: this is the record that was made then. Its action may have "
+    "The idempotency key was used before with this request, and this is the record from that time. Its action may have "
     "been performed already: find out before you act."
 )
 NO_TARGET: Final = (
-    "This yes names no target, so that it permits nothing in particular: do not act on it. Send a request with "
+    "This yes has no target, so it allows no specific action: do not act on it. Send a request with "
     "context.target_system and context.target_object_id."
 )
 BREACH: Final = (
-    "The decision was no binding yes: if its action was performed, it is a breach; tell the owner of the action."
+    "The decision was not a binding yes. If its action was performed, this is a breach: tell the owner of the action."
 )
 ANOTHER_TARGET: Final = (
-    "The report names another target or action than the decision is bound to: the decision does not permit it; if it "
-    "was performed, tell the owner of the action."
+    "The report states another target or action than the decision, so the decision does not allow it. If it was "
+    "performed, tell the owner of the action."
 )
 ANOTHER_ACTION: Final = (
-    "action_taken is not the action of the decision: the decision does not permit it; if it was performed, tell the "
-    "owner of the action."
+    "action_taken is not the action of the decision, so the decision does not allow it. If it was performed, tell "
+    "the owner of the action."
 )
 UNNAMED: Final = (
-    "The report does not name its target, so that action_binding_match is false; send action_binding, or target_system "
-    "and target_object_id, with a report."
+    "The report does not state its target, so action_binding_match is false. Send action_binding, or target_system and "
+    "target_object_id, with a report."
 )
 TARGET: Final = {"target_system": "crm", "target_object_id": "deal-1042"}
 
@@ -130,14 +130,18 @@ class TestRefusals:
                 {"reqest": {}},
                 "reqest: It is unknown here; check its spelling or remove it. request: It is missing; add it.",
             ),
-            ("decide", sample_request(), "put mode, rulebook and context into request."),
-            ("decide", {"request": {}, "mode": "rulebook"}, "put mode into request."),
+            ("decide", sample_request(), "move mode, rulebook and context into request."),
+            ("decide", {"request": {}, "mode": "rulebook"}, "move mode into request."),
             (
                 "report_execution",
                 {"decision_id": "dec_1", "execution_status": "executed", "target_system": "crm"},
-                "put execution_status and target_system into report.",
+                "move execution_status and target_system into report.",
             ),
-            ("report_outcome", {"decision_id": "dec_1", "outcome_status": "failed"}, "put outcome_status into report."),
+            (
+                "report_outcome",
+                {"decision_id": "dec_1", "outcome_status": "failed"},
+                "move outcome_status into report.",
+            ),
             ("explain", {}, "decision_id: It is missing; add it."),
             ("verify", {}, "send decision_id, record, or both."),
             ("verify", {"input": sample_request()}, "send decision_id, record, or both."),
@@ -184,9 +188,9 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("params", "expected"),
         [
-            ({}, "params.name is missing; send the name of a tool, as tools/list shows it."),
-            ({"name": ["decide"]}, "params.name must be a string; send the name of a tool, as tools/list shows it."),
-            ({"name": "approve"}, "There is no tool 'approve'; tools/list shows the tools."),
+            ({}, "params.name is missing; send the name of a tool from tools/list."),
+            ({"name": ["decide"]}, "params.name must be a string; send the name of a tool from tools/list."),
+            ({"name": "approve"}, "There is no tool 'approve'; tools/list lists the tools."),
         ],
     )
     def test_a_call_of_no_tool_says_why(
@@ -198,4 +202,4 @@ class TestRefusals:
 
 def test_decide_says_how_a_registered_rulebook_is_named(client: FlaskClient, key: str) -> None:
     description = agents_server().by_name["decide"].description
-    assert "rulebook_ref with rulebook_id and version of a registered one (see list_rulebooks)" in description
+    assert "rulebook_ref with rulebook_id and version of a registered rulebook (see list_rulebooks)" in description

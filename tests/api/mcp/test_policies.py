@@ -44,7 +44,7 @@ def ask(client: FlaskClient, question: Question, arguments: Any) -> dict[str, An
     ("arguments", "code", "begins"),
     [
         ({}, "VENDOR_UNKNOWN", "Send vendor. The table has "),
-        ({"vendor": "nobody", "pln": "final-sale"}, "ARGUMENT_UNKNOWN", "{} has no argument 'pln'; it has vendor, "),
+        ({"vendor": "nobody", "pln": "final-sale"}, "ARGUMENT_UNKNOWN", "{} has no argument 'pln'. It has vendor, "),
         ({"vendor": ["nobody"]}, "VENDOR_UNKNOWN", "vendor must be text"),
         ({"vendor": "nobody"}, "VENDOR_UNKNOWN", "The policy table of "),
     ],

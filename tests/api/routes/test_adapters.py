@@ -617,7 +617,7 @@ class TestUnavailable:
         decided = caller.decide(SOLANA_REQUEST)
         other = release([adapter for adapter in EVERY if adapter is not SOLANA], damaged=[SOLANA.name])
         body = refused(other.send(SOLANA_REQUEST), 502, "TRUSTED_ADAPTER_EXECUTION_FAILED")
-        assert "install the release again" in body["message"]
+        assert "Install the release again" in body["message"]
         refused(other.ask(decided, "replay", {}), 502, "TRUSTED_ADAPTER_EXECUTION_FAILED")
         assert other.decide(REFUND_REQUEST)["verdict"] == "yes"
         assert other.decide(sample_request())["verdict"] == "yes"
@@ -849,7 +849,7 @@ class TestReplay:
         for facts in ({"discount_percent": 11, "margin_percent": 22}, {**APPROVED, "more": ""}, {}):
             later = release([Adapter(ECHOING.manifest, emitting("echo", repr(facts)).source)])
             body = refused(later.ask(record, "replay"), 409, "REPLAY_LINEAGE_MISMATCH")
-            assert "the facts that the adapter makes now" in body["message"]
+            assert "the facts that the adapter computes now" in body["message"]
         same = dict(reversed({"discount_percent": 10.0, "margin_percent": 22.0}.items()))
         later = release([Adapter(ECHOING.manifest, emitting("echo", repr(same)).source)])
         assert later.answer(record, "replay")["replay_status"] == "matched"

@@ -153,7 +153,7 @@ def test_a_confidence_of_it_that_somebody_added_is_found(given: Advice, instance
         )
     _, finding = check_chain(instance, scope.scope_id)
     assert finding is not None
-    assert "which no advisory decision has" in finding.reason
+    assert "but advisory decisions have none" in finding.reason
 
 
 @pytest.mark.parametrize("name", QUESTIONS)

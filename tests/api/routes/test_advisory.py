@@ -182,7 +182,7 @@ def test_an_upstream_that_lies_leaves_nothing(
     mode, answer = LIES[name]
     upstream.answer(answer)
     body = refused(decide(client, key, REQUESTS[mode]), 502, "SVC_ADVISORY_UPSTREAM_FAILED")
-    assert "nonsense" in body["message"]
+    assert "unusable answer" in body["message"]
     assert chain_size(instance, scope) == 0
 
 

@@ -111,7 +111,7 @@ def test_a_clock_that_is_a_little_ahead_is_no_fault(client: FlaskClient, key: st
     found = refused(response, 422, "SVC_API_REQUEST_INVALID")["errors"]
     assert [(error["field"], error["code"]) for error in found] == [("occurred_at", "future")]
     assert found[0]["message"] == (
-        "It lies in the future, more than 5 minutes ahead of the service's clock. Send when it happened, or check the "
+        "It is in the future, more than 5 minutes ahead of the service's clock. Send when it happened, or check the "
         "sender's clock."
     )
 

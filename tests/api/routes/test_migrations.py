@@ -258,7 +258,7 @@ class TestMigration:
         at.propose("prices_1", candidate("1"))
         assert client.post("/api/decide", json=sample_request(), headers={"x-api-key": key}).status_code == 200
         (sentence,) = Reader(client, key).migration("prices_1")["stale"]
-        assert sentence.startswith("1 decision of pricing_exception came after the 0 that the evidence saw")
+        assert sentence.startswith("1 decision of pricing_exception came after the 0 in the evidence")
 
     @pytest.mark.parametrize(
         "migration_id",

@@ -273,7 +273,7 @@ class TestExport:
             caller.sent(f"{caller.path}/execution", {"execution_status": "executed", "action_binding": binding})
         response = caller.get()
         assert (response.status_code, response.get_json()["error"]) == (400, "SVC_API_QUERY_INVALID")
-        assert f" {MAX_VERIFY_BODY // smaller} bytes" in response.get_json()["message"]
+        assert f"({MAX_VERIFY_BODY // smaller} bytes" in response.get_json()["message"]
         assert caller.get("?execution_limit=16").status_code == 200
 
     @pytest.mark.heavy
@@ -345,7 +345,7 @@ class TestExport:
     def assert_too_many_values(response: TestResponse) -> None:
         body = response.get_json()
         assert (response.status_code, body["error"]) == (400, "SVC_API_QUERY_INVALID")
-        assert f"{MAX_VALUES} commas and brackets; ask for fewer receipts" in body["message"]
+        assert f"{MAX_VALUES} commas and brackets). Request fewer receipts" in body["message"]
 
     def test_without_receipt_signing_there_is_no_checkpoint(self, home: Path) -> None:
         (home / "settings.toml").write_text('receipt_signing = "off"\n')

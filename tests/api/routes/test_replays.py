@@ -235,7 +235,7 @@ class TestHistorical:
         changed = {n: {**record[n], **v} if isinstance(v, dict) else v for n, v in members.items()}
         store_as(instance, record, **changed)
         body = refused(caller.ask(record, "replay"), 409, "REPLAY_LINEAGE_MISMATCH")
-        assert "Nothing was reinterpreted" in body["message"]
+        assert "The operator must run `gate chain check`." in body["message"]
         # The present may still be compared with it: that reinterprets nothing.
         assert caller.answer(record, "diff")["replay_status"] == "drifted"
 

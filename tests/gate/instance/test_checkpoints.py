@@ -269,7 +269,7 @@ def test_a_running_service_misses_checkpoints_that_the_log_lost(
     else:
         file.write_bytes(b"" if loss == "emptied" else first_line)
     for _ in range(2):
-        with pytest.raises(ServiceUnavailable, match="lost checkpoints"):
+        with pytest.raises(ServiceUnavailable, match="no longer has checkpoints"):
             keep(deciding)
     file.write_bytes(whole)
     assert keep(deciding).refused == ()

@@ -93,12 +93,12 @@ ISOLATION: Final = '["clock_stopped", "network_namespace"]'
 @pytest.mark.parametrize(
     ("text", "wrong", "write"),
     [
-        ('adapter_isolation = "seccomp"', "is a string, and must be a list of strings", ISOLATION),
-        ("adapter_isolation = {seccomp = true}", "is a table, and must be a list of strings", ISOLATION),
-        ("adapter_isolation = [true, 5]", "holds true or false, and must be a list of strings", ISOLATION),
-        ("adapter_isolation = [2026-01-01]", "holds a date or time, and must be a list of strings", ISOLATION),
-        ("personal_fields = 5", "is a number, and must be a list of strings", FIELDS),
-        ('personal_fields = ["a", ["b"], ["c"]]', "holds a list, and must be a list of strings", FIELDS),
+        ('adapter_isolation = "seccomp"', "is a string, but must be a list of strings", ISOLATION),
+        ("adapter_isolation = {seccomp = true}", "is a table, but must be a list of strings", ISOLATION),
+        ("adapter_isolation = [true, 5]", "contains true or false, but must be a list of strings", ISOLATION),
+        ("adapter_isolation = [2026-01-01]", "contains a date or time, but must be a list of strings", ISOLATION),
+        ("personal_fields = 5", "is a number, but must be a list of strings", FIELDS),
+        ('personal_fields = ["a", ["b"], ["c"]]', "contains a list, but must be a list of strings", FIELDS),
         ("lake = 5", "must be the path of a directory", '"/srv/gate/lake"'),
         ("database_url = 5", "must be the address of a ledger", '"postgresql://gate@db.example.com/gate"'),
         ('log_level = "debug"', "must be info, warning, or error", '"warning"'),
@@ -117,9 +117,9 @@ def test_a_setting_in_the_file_is_told_what_it_takes(home: Path, text: str, wron
     [
         ("ADAPTER_ISOLATION", "seccomp", "must be a list of strings, as JSON", f"'{ISOLATION}'"),
         ("PERSONAL_FIELDS", "", "must be a list of strings, as JSON", f"'{FIELDS}'"),
-        ("ADAPTER_ISOLATION", '"seccomp"', "is a string, and must be a list of strings", f"'{ISOLATION}'"),
-        ("PERSONAL_FIELDS", "null", "is null, and must be a list of strings", f"'{FIELDS}'"),
-        ("PERSONAL_FIELDS", "[null, 1]", "holds null, and must be a list of strings", f"'{FIELDS}'"),
+        ("ADAPTER_ISOLATION", '"seccomp"', "is a string, but must be a list of strings", f"'{ISOLATION}'"),
+        ("PERSONAL_FIELDS", "null", "is null, but must be a list of strings", f"'{FIELDS}'"),
+        ("PERSONAL_FIELDS", "[null, 1]", "contains null, but must be a list of strings", f"'{FIELDS}'"),
         ("LOG_LEVEL", "debug", "must be info, warning, or error", "warning"),
     ],
 )

@@ -175,7 +175,7 @@ def test_an_unusable_hmac_secret_is_refused(tmp_path: Path) -> None:
     short = tmp_path / "short"
     short.write_bytes(b"s" * 31)
     for file, why in (
-        (None, "set receipt_hmac_secret_file"),
+        (None, "Set receipt_hmac_secret_file"),
         (short, "31 bytes"),
         (tmp_path / "none", "cannot be read"),
     ):

@@ -240,7 +240,7 @@ def test_a_decision_that_comes_back_whole_is_found_at_its_erasure(
     with changed(instance, entries, row_at(instance, 1), {"body": before.body, "request": before.request}):
         broken = found(instance, scope)
     assert broken is not None
-    assert (broken.position, "still has what was erased" in broken.reason) == (2, True)
+    assert (broken.position, "still holds the erased data" in broken.reason) == (2, True)
 
 
 @on_one_database

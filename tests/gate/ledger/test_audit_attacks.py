@@ -51,7 +51,7 @@ from tests.gate.ledger.test_audit import (
 from tests.gate.ledger.test_audit import lived as lived
 from tests.support.samples import sample_request, sample_rulebook
 
-RESTORE = "restore a backup that `gate chain check` finds whole"
+RESTORE = "restore a backup that passes `gate chain check`"
 
 pytestmark = on_one_database
 
@@ -100,7 +100,7 @@ class TestClaims:
         body = orjson.loads(unpack(row_at(lived, position).body))
         claim = stored_as(scope, "unused")
         put_claim(lived, scope, claim, position, body.get("input_hash", "0" * 64))
-        finding = requires(found(lived, scope), "claims", position, claim.hex(), "was not made with it")
+        finding = requires(found(lived, scope), "claims", position, claim.hex(), "was not made with that key")
         assert finding.row == claim.hex()
 
     def test_a_second_key_of_a_keyless_decision_is_found(
@@ -128,13 +128,13 @@ class TestClaims:
         monkeypatch.setattr("gate.instance.audit.beside._PAGE", 2)
         for number in range(3):
             put_claim(lived, scope, stored_as(scope, f"unused-{number}"), 2, "0" * 64)
-        requires(found(lived, scope), "claims", 2, "was not made with it")
+        requires(found(lived, scope), "claims", 2, "was not made with that key")
 
     def test_a_key_that_is_taken_away_is_found_at_its_entry(self, lived: Instance, scope: Scope) -> None:
         claim = stored_as(scope, "order-1")
         with lived.ledger.store.write() as connection:
             connection.execute(delete(claims).where(claims.c.claim == claim))
-        assert requires(found(lived, scope), "claims", 2, "has none").row == claim.hex()
+        assert requires(found(lived, scope), "claims", 2, "has no row for it").row == claim.hex()
 
     def test_a_stray_key_does_not_hide_behind_one_that_was_taken_away(self, lived: Instance, scope: Scope) -> None:
         """Their number stays the same."""
@@ -337,7 +337,7 @@ def test_a_registration_made_again_without_a_signature_differs_from_what_records
     row = cited(lived, scope)
     metadata = _unsigned(orjson.loads(row.registration))
     with changed(lived, rulebooks, row, {"registration": canonical(metadata)}):
-        requires(found(lived, scope), "rulebooks", 1, "another registration")
+        requires(found(lived, scope), "rulebooks", 1, "a different registration")
 
 
 def test_a_change_to_one_of_many_registrations_is_found(

@@ -255,12 +255,14 @@ def test_a_grant_by_the_own_key_of_what_was_never_held_is_found(held: Held) -> N
         requires(held.found(), "entries", at, "was never held")
         rearrange(held, range(1, at))
     at = held.append({**held.record(WAITING), "decision_id": "dec_0"}, "granted", held.instance.signers().receipt)
-    requires(held.found(), "entries", at, "not before it in the chain")
+    requires(held.found(), "entries", at, "does not come before it in the chain")
 
 
 @on_one_database
 @pytest.mark.parametrize(
-    ("signer", "told"), [(None, "no signature"), (FOREIGN, "not a receipt key of this instance")], ids=["none", "other"]
+    ("signer", "told"),
+    [(None, "without a signature"), (FOREIGN, "not a receipt key of this instance")],
+    ids=["none", "other"],
 )
 def test_a_grant_that_the_instance_did_not_sign_is_found(held: Held, signer: Signer | None, told: str) -> None:
     """It stands in the chain, with its row and every hash, and nothing but its signature is wrong."""
@@ -300,7 +302,7 @@ def test_a_second_resolution_is_found_whichever_of_them_the_row_names(held: Held
 def test_a_grant_under_another_policy_of_its_link_is_found(held: Held) -> None:
     at = held.append(held.record(WAITING), "granted", held.instance.signers().receipt, policy_version="2031-01-01")
     _resolve_row(held, at)
-    requires(held.found(), "entries", at, "link is not that of the stored resolution")
+    requires(held.found(), "entries", at, "link does not match the stored resolution")
 
 
 @on_one_database
@@ -332,7 +334,7 @@ def test_a_resolution_that_moves_before_its_decision_is_found(held: Held) -> Non
     order = [position for position in range(1, SIZE + 1) if position != GRANT_OF_USER]
     order.insert(order.index(GRANTED), GRANT_OF_USER)
     rearrange(held, order)
-    requires(held.found(), "entries", GRANTED, "not before it in the chain")
+    requires(held.found(), "entries", GRANTED, "does not come before it in the chain")
 
 
 def test_an_entry_of_a_resolution_that_is_gone_is_found(held: Held) -> None:
@@ -340,7 +342,8 @@ def test_an_entry_of_a_resolution_that_is_gone_is_found(held: Held) -> None:
     for row in rows(held.instance, reviews):
         if row.resolved_position is not None:
             with changed(held.instance, entries, row_at(held.instance, row.resolved_position), None):
-                requires(held.found(), "reviews", row.position, f"entry at position {row.resolved_position}")
+                told = f"a different entry, at position {row.resolved_position}"
+                requires(held.found(), "reviews", row.position, told)
     assert held.found() is None
 
 
@@ -356,7 +359,7 @@ def test_an_erased_decision_is_whole_with_its_resolution_and_can_still_be_resolv
 @pytest.mark.parametrize("name", ["request", "confidence"])
 def test_what_no_resolution_has_is_found(held: Held, name: str) -> None:
     with changed(held.instance, entries, row_at(held.instance, GRANT_OF_KEY), {name: b"{}"}):
-        requires(held.found(), "entries", GRANT_OF_KEY, "which no entry of this type has")
+        requires(held.found(), "entries", GRANT_OF_KEY, "which entries of this type do not have")
 
 
 @on_one_database
@@ -392,7 +395,7 @@ class TestKeys:
         ("trusted", "told"),
         [
             (HmacSigner("hmac_1", b"s" * 32), None),
-            (HmacSigner("hmac_1", b"t" * 32), "signature is not one of its key"),
+            (HmacSigner("hmac_1", b"t" * 32), "signature does not verify with its key"),
             # Nothing keeps past secrets, so that nobody can tell.
             (HmacSigner("hmac_2", b"t" * 32), None),
             (None, None),
@@ -416,7 +419,7 @@ class TestKeys:
     def test_no_other_algorithm_is_taken_for_a_signature(self, held: Held) -> None:
         stored = orjson.loads(unpack(row_at(held.instance, GRANT_OF_KEY).body))
         forge(held, GRANT_OF_KEY, {**stored, "signature": "none:"}, rehashed=False)
-        requires(held.found(), "entries", GRANT_OF_KEY, "signature is not one of its key")
+        requires(held.found(), "entries", GRANT_OF_KEY, "signature does not verify with its key")
         assert isinstance(held.instance.trust(), Trust)
 
 

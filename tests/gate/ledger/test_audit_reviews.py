@@ -223,7 +223,7 @@ def test_a_receipt_about_another_target_leaves_a_granted_review_as_it_is(held: H
     row = review_of(held, GRANTED)
     assert (row.state, held.found()) == ("granted", None)
     with changed(held.instance, reviews, row, {"state": "executed"}):
-        requires(held.found(), "reviews", PLACES["grant of a user"], "no receipt behind it in the chain says so")
+        requires(held.found(), "reviews", PLACES["grant of a user"], "no later receipt in the chain says so")
     held.report(GRANTED, "executed")
     assert (review_of(held, GRANTED).state, held.found()) == ("executed", None)
 

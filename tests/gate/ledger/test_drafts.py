@@ -140,7 +140,7 @@ def test_what_is_no_draft_is_refused(drafts: Drafts, draft: Draft, scope: Scope)
         assert refusal(lambda text=text: drafts.save(scope, draft.draft_id, text, after=1, by="ada", now=NOW)) == (  # type: ignore[misc]
             "DRAFT_TOO_LARGE"
         )
-    with pytest.raises(NotFound, match="its latest one is 1"):
+    with pytest.raises(NotFound, match="Its latest revision is 1"):
         drafts.revision(scope.scope_id, draft.draft_id, 2)
     assert drafts.draft(scope.scope_id, draft.draft_id) == draft
 

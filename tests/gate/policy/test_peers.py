@@ -363,7 +363,7 @@ class TestReport:
             *("not_frozen", "not_opted_in", "too_few_scopes", "too_few_decisions")
         ]
         for across, change in zip(
-            found, ("ask again", "opt it in", "lower min_cohort_scopes", "more decisions"), strict=True
+            found, ("ask again", "opt your scope in", "lower min_cohort_scopes", "more decisions"), strict=True
         ):
             assert change in across["explanation"]
             assert across["explanation"].endswith(".")

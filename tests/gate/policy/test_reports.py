@@ -135,7 +135,7 @@ def test_notes_tell_what_this_report_cannot_know() -> None:
 def test_a_report_tells_where_versions_are_too_small_to_be_compared() -> None:
     def noted(min_sample: int) -> bool:
         notes = confidence_report(coverage(VERSIONS), ConfidenceQuestion("p", min_sample=min_sample))["notes"]
-        return any("have no part in policy_stability" in note and note in PAGE for note in notes)
+        return any("are left out of policy_stability" in note and note in PAGE for note in notes)
 
     smallest = min(of.terminal for of in VERSIONS.values())
     assert (noted(smallest), noted(smallest + 1)) == (False, True)
@@ -327,7 +327,7 @@ class TestEffectiveness:
             return list(effectiveness_report(of, EffectivenessQuestion("p"))["notes"])
 
         always = notes(COUNTED)
-        assert any("blocked or held action is not known" in note for note in always)
+        assert any("blocked or held action would have ended is unknown" in note for note in always)
         crowd = replace(COUNTED, by_rule={f"rule:{number}": Standing() for number in range(MAX_RULES + 1)})
         small = {**COUNTED.by_version, "small": Group(Standing(failed=1), FIRST, LAST)}
         for of in (crowd, replace(COUNTED, truncated=True), replace(COUNTED, by_version=small)):
@@ -440,7 +440,7 @@ class TestEffectivenessDocumentation:
         assert like is not None
         words = " ".join(told.split()).replace("\u2212", "-")
         assert f"`raw`, {compared['A'].raw.rate:.1%} and {compared['B'].raw.rate:.1%}" in words
-        assert f"A {like.rate:.1%} and B {like.others:.1%}" in words
+        assert f"{like.rate:.1%} for `A` and {like.others:.1%} for `B`" in words
         value, low, high = (100 * each for each in like.difference)
         assert f"a difference of {value:.1f} points, 95% interval {low:.1f} to {high:.1f}" in words
         assert sentences(compared) == listed_notes(told)

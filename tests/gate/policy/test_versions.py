@@ -42,7 +42,7 @@ class TestSimpson:
 
     def test_one_sentence_says_so(self) -> None:
         assert sentences(compare_versions(SIMPSON, 1.0, min_sample=20)) == [
-            "Version A succeeded in 88.3% of its let-through cases and the other versions in 72.7%; among like cases "
+            "Version A succeeded in 88.3% of its let-through cases and the other versions in 72.7%; among like cases, "
             "it succeeded in 73.5% and they in 83.5%: it does worse, which the raw rates hide."
         ]
 
@@ -135,8 +135,8 @@ class TestWhatAVersionAloneLetsThrough:
 
     def test_one_sentence_says_so(self) -> None:
         assert sentences(compare_versions(self.CELLS, 1.0, min_sample=20, met=self.MET)) == [
-            "Version B let through 40 cases such as the other versions mostly stop: 12 of them succeeded (30.0%). Of "
-            "the cases that the others let through, 90.0% did."
+            "Version B let through 40 cases of a kind that the other versions mostly stop: 12 of them succeeded "
+            "(30.0%). Of the cases that the others let through, 90.0% succeeded."
         ]
 
     def test_few_cases_of_a_version_that_has_enough_are_enough_where_they_all_fail(self) -> None:
@@ -204,8 +204,8 @@ class TestTooLittle:
         assert (compared["A"].is_below, compared["A"].disagrees) == (False, False)
         assert sentences(compared) == [
             "Version A is not judged: 50% of its let-through cases have a like one among those of the other versions.",
-            "Version A does worse in one kind of cases: with x, it succeeded in 10.0% of 100 cases and the others in "
-            "90.0% of 100.",
+            "Version A does worse in one kind of case: with x, it succeeded in 10.0% of 100 cases and the others "
+            "in 90.0% of 100.",
         ]
 
     @pytest.mark.parametrize(("cases", "found"), [(20, {"A"}), (19, set())])
@@ -261,4 +261,4 @@ class TestMany:
         assert {name for name, of in compared.items() if of.is_below} == {"bad"}
         told = sentences(compared)
         assert len(told) == MOST_SENTENCES + 1
-        assert told[-1] == "The same holds for 490 more of the versions."
+        assert told[-1] == "The same is true of 490 more of the versions."

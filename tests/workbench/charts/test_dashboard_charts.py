@@ -142,7 +142,7 @@ def test_the_lines_of_delays_pause_over_weeks_without_an_outcome_and_few_outcome
     few = latency_of(latency(5, with_outcome=19))
     assert points["encoding"]["color"]["condition"]["value"] == FEW
     assert [of["few"] for of in layers(few)[1][1]] == [True, True]
-    assert "Grey: fewer than 20 outcomes." in notes(few)
+    assert "Gray: fewer than 20 outcomes." in notes(few)
     assert "recent weeks look faster than they are" in notes(few)
 
 
@@ -158,7 +158,7 @@ def test_a_metric_is_shown_by_version_in_its_unit_and_thin_ones_are_grey() -> No
         ("2", "13 of 40", FIGURE),
         ("3", "12 of 19", FEW),
     ]
-    assert "Grey: fewer than 20 values." in notes(chart)
+    assert "Gray: fewer than 20 values." in notes(chart)
 
 
 def test_a_metrics_tick_says_the_median_and_the_middle_half() -> None:

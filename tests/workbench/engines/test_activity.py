@@ -228,7 +228,7 @@ def test_wrong_arguments_are_refused_in_a_sentence(lakes: Sequence[Snapshot], tm
     assert "policy_id is 5" in refused(lambda: activity(lakes[0], wrong))
     assert "policy_version is 5" in refused(lambda: activity(lakes[0], POLICY, wrong))
     of_a_lake: Any = Lake(tmp_path, [lakes[0].manifest])
-    assert "this lake has acme" in refused(lambda: activity(of_a_lake, POLICY))
+    assert "This lake has acme" in refused(lambda: activity(of_a_lake, POLICY))
     for asked in (("refund", None), (POLICY, "9")):
         with pytest.raises(OperatorError) as caught:
             activity(lakes[0], *asked)

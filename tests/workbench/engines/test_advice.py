@@ -168,7 +168,7 @@ def test_who_asks_for_advice_as_a_policy_learns_what_it_is(snapshot: Snapshot, p
         effectiveness.effectiveness(snapshot, policy_id)
     assert refused.value.code == "LAKE_POLICY_UNKNOWN"
     assert refused.value.message.startswith(
-        f"All decisions named '{policy_id}' in scope 'acme' are advisory, by no policy."
+        f"All decisions of '{policy_id}' in scope 'acme' are advisory, so no policy made them."
     )
 
 

@@ -300,7 +300,7 @@ def test_only_some_anomalies_are_plotted(planted: Planted) -> None:
     names = {row["summary"] for row in _plotted(report.plot(only=[2, 0]))}
     assert names == {report.body["anomalies"][at]["summary"] for at in (0, 2)}
     assert titles(report.plot(only=[2, 0])).finding.startswith("2 anomalies in broken: ")
-    assert refused(lambda: report.plot(only=[99])).startswith("The report lists no anomaly 99")
+    assert refused(lambda: report.plot(only=[99])).startswith("The report has no anomaly 99")
 
 
 def _plotted(chart: Any) -> list[dict[str, Any]]:
@@ -399,7 +399,7 @@ class TestArguments:
             *(("min_sample", wrong, "10,000") for wrong in (0, 10_001, None, 2.5, False)),
             *(("threshold", wrong, "0 to 1") for wrong in (-0.01, 1.01, "0.5", None, True, float("nan"), float("inf"))),
             *(("max_items", wrong, "1 to 200") for wrong in (0, 201, None, 3.0, True)),
-            *(("policy_version", wrong, "text") for wrong in (1, ["1"])),
+            *(("policy_version", wrong, "string") for wrong in (1, ["1"])),
         ],
     )
     def test_a_wrong_one_is_told_of_by_its_name(self, name: str, wrong: Any, told: str, tmp_path: Path) -> None:
@@ -410,7 +410,7 @@ class TestArguments:
 
     def test_what_is_no_scope_and_no_policy_is_refused(self, tmp_path: Path) -> None:
         snapshot = MadeUp().snapshot(tmp_path)
-        assert "this lake has acme" in refused(lambda: anomalies(Lake(tmp_path, [snapshot.manifest]), POLICY))  # type: ignore[arg-type]
+        assert "This lake has acme" in refused(lambda: anomalies(Lake(tmp_path, [snapshot.manifest]), POLICY))  # type: ignore[arg-type]
         assert "policy_id" in refused(lambda: anomalies(snapshot, None))  # type: ignore[arg-type]
         assert "snapshot" in refused(lambda: policy_alerts("acme"))  # type: ignore[arg-type]
         for wrong in (0, 401, 1.5, None, True):
@@ -431,7 +431,7 @@ class TestArguments:
     def test_an_anomaly_that_is_not_listed_is_refused(self, planted: Planted, wrong: Any) -> None:
         report = asked(planted, "broken")
         sentence = refused(lambda: report.decisions(wrong))
-        assert f"{wrong!r}: they are numbered from 0 to {len(RULES) - 1}" in sentence
+        assert f"{wrong!r}: its anomalies are numbered from 0 to {len(RULES) - 1}" in sentence
         if wrong is not None:
             assert refused(lambda: report.plot(wrong)) == sentence
 
@@ -785,7 +785,7 @@ def test_thin_weeks_of_group_bookings_are_no_alarm(seed: int, tmp_path: Path) ->
     ordered(chain, bookings)
     report = anomalies(chain.snapshot(tmp_path), POLICY, max_items=200)
     assert report.body["severities"]["high"] == 0
-    assert any("arrive in one minute count as far as they differ" in note for note in report.body["notes"])
+    assert any("arrive in one minute count only as far as they differ" in note for note in report.body["notes"])
 
 
 def test_what_costs_most_stands_first_where_a_metric_is_named(tmp_path: Path) -> None:
@@ -810,12 +810,12 @@ def test_what_costs_most_stands_first_where_a_metric_is_named(tmp_path: Path) ->
         anomalies(snapshot, POLICY, value="lots")
     assert (caught.value.code, caught.value.message) == (
         "METRIC_UNKNOWN",
-        "No outcome measured 'lots'. Did you mean 'lost'? There is 'lost'.",
+        "No outcome has the metric 'lots'. Did you mean 'lost'? There is 'lost'.",
     )
     # The service answers, and says why nothing has a value.
     body = answer(snapshot, AnomaliesQuestion(POLICY, value="lots")).body
     assert {of["effect"]["value"] for of in body["anomalies"]} == {None}
-    assert body["notes"][-1].startswith("No outcome of these weeks measured lots, ")
+    assert body["notes"][-1].startswith("No outcome of these weeks has the metric lots ")
     assert not any(
         "measured" in note for note in answer(snapshot, AnomaliesQuestion(POLICY, value="lost")).body["notes"]
     )

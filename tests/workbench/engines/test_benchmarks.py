@@ -284,7 +284,10 @@ class TestFreeze:
         assert caught.value.code == "SVC_REPORT_UNAVAILABLE"
         # Whoever reads the log learns which one, and of what.
         members = cohort.instance.ledger.benchmarks.members(beginning("2026-02"))
-        assert f"The benchmarks of 2026-02 wait for the scope {members[0]}" in caught.value.message
+        assert (
+            f"The benchmarks of 2026-02 cannot be frozen until the scope {members[0]} can be read"
+            in caught.value.message
+        )
         assert not list(tmp_path.rglob("*.parquet"))
         shutil.copytree(exported.directory, tmp_path, dirs_exist_ok=True)
         assert keep_frozen(cohort.instance.ledger, tmp_path, Personal(), begun("2026-02")) == "2026-02"
@@ -467,7 +470,7 @@ class TestShown:
         assert prompt.splitlines() == [
             "Benchmarks of refunds in s0",
             "  success rate 75.0% of 80 terminal outcomes, 100 decisions made in February 2026",
-            "  5 other scopes or more: p25 75.0%, p50 75.0%, p75 75.0%; within_cohort",
+            "  at least 5 other scopes: p25 75.0%, p50 75.0%, p75 75.0%; within_cohort",
         ]
         assert re.findall("<h3>.*?</h3>", html) == ["<h3>Benchmarks of refunds</h3>"]
         assert "Within cohort" in html
@@ -480,13 +483,13 @@ class TestShown:
             ("Terminal coverage", 0.8, 0.8),
         ]
         subtitle = " ".join(drawn["title"]["subtitle"])
-        assert "5 other scopes or more" in subtitle
+        assert "at least 5 other scopes" in subtitle
         assert "10th" not in subtitle
         assert {layer["mark"]["type"] for layer in drawn["layer"]} == {"rule", "bar", "tick", "point"}
 
     def test_of_twenty_others_the_outer_percentiles_are_drawn(self, tmp_path: Path) -> None:
         prompt, html, drawn = self.shown(benchmarks(site_of(20, tmp_path), POLICY))
-        assert "20 other scopes or more" in prompt
+        assert "at least 20 other scopes" in prompt
         assert "10th percentile" in html
         assert "thin lines from the 10th to the 90th" in " ".join(drawn["title"]["subtitle"])
 

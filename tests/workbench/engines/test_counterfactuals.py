@@ -471,7 +471,7 @@ def test_what_changes_is_summed_by_transition_and_by_verdict(all_seen: Seen) -> 
     fewer = sum(len(values) for key, values in changed.items() if key[0] == "yes" and key[2] != "yes")
     assert report.body["let_through"] == {"more": more, "fewer": fewer}
     changes = f"{more} more would be approved, and {fewer} would no longer be."
-    assert approvals(report.body)[0] == (changes if more or fewer else "No approval would begin or end.")
+    assert approvals(report.body)[0] == (changes if more or fewer else "No approval would be gained or lost.")
     assert all(sentence in repr(report) for sentence in approvals(report.body))
     assert (f"None of the {more} that would be approved has a value of margin." in repr(report)) == (more > 1)
 

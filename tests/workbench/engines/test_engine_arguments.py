@@ -47,10 +47,10 @@ WRONG: Final[list[tuple[str, Any, str, str]]] = [
         for name in ("confidence", "counterfactuals")
         for wrong in ("maybe", "YES", 1, ["yes"])
     ),
-    *((name, wrong, "policy_version", "text") for name in ENGINES for wrong in (1, ["1"])),
+    *((name, wrong, "policy_version", "string") for name in ENGINES for wrong in (1, ["1"])),
     *(("benchmarks", wrong, "min_cohort_scopes", "from 5 to 1,000") for wrong in (4, 1001, None, 5.0, True)),
     *(("benchmarks", wrong, "min_cohort_decisions", "from 50 to 1,000,000") for wrong in (49, 10**6 + 1, "50")),
-    ("confidence", 5, "action", "text"),
+    ("confidence", 5, "action", "string"),
     *(("counterfactuals", wrong, "since", "datetime") for wrong in ("2026-01-01", 5, timedelta(1))),
     ("counterfactuals", datetime.max.replace(tzinfo=timezone(-timedelta(hours=1))), "until", "9999"),
     *(("counterfactuals", wrong, "patch", "mapping") for wrong in ("a", [1], 5)),
@@ -70,7 +70,7 @@ def test_a_wrong_argument_is_told_of_by_its_name(engine: str, wrong: Any, name: 
 def test_what_is_no_scope_is_refused_and_a_lake_says_which_it_has(engine: str, tmp_path: Path) -> None:
     snapshot = snapshot_of([], tmp_path)
     sentence = refused(lambda: ENGINES[engine](Lake(tmp_path, [snapshot.manifest]), POLICY))
-    assert "lake.scope(...); this lake has acme" in sentence
+    assert "lake.scope(...). This lake has acme" in sentence
     assert "'acme'" in refused(lambda: ENGINES[engine]("acme", POLICY))
     assert "policy_id" in refused(lambda: ENGINES[engine](snapshot, None))
     assert "open_lake" in refused(lambda: roll_up("var/lake"))  # type: ignore[arg-type]

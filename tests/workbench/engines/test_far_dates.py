@@ -105,9 +105,8 @@ def test_a_date_that_stands_for_none_silences_nothing_and_the_report_says_so(
     assert found["reasons"] == [f"metric_rose:{METRIC}"]
     assert found["window"]["from"] == timestamp(MONDAY + 15 * WEEK)
     farthest = max(sentinels) if max(sentinels) > "2026" else min(sentinels)
-    told = (
-        f"{len(sentinels):,} of {900 + len(sentinels):,} decisions lie more than 104 weeks from the others, as that of "
-    )
+    far = f"{len(sentinels):,} of {900 + len(sentinels):,} decisions"
+    told = f"{far} lie more than 104 weeks from the others, such as that of "
     (note,) = (of for of in body["notes"] if of.startswith(told))
     assert note.startswith(f"{told}{farthest[:8]}")
     assert body == independent.anomalies(chain.entries, chain.requests, POLICY, **every)
@@ -150,7 +149,7 @@ def test_a_volume_is_seen_where_only_days_are_known(hours: int | None, tmp_path:
     (found,) = (of for of in body["anomalies"] if of["severity"] == "high")
     assert found["kind"] == "volume"
     assert found["reasons"] == ["more_decisions_than_usual"]
-    assert any("their minute is not known" in of for of in body["notes"]) == (hours is not None)
+    assert any("Their minute is unknown" in of for of in body["notes"]) == (hours is not None)
     assert body == independent.anomalies(chain.entries, chain.requests, POLICY, **every)
 
 

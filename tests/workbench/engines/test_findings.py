@@ -172,7 +172,7 @@ def test_a_page_begins_with_its_finding_and_shows_no_name_of_a_field(tmp_path: P
     [
         (
             {"deltas": {"success_rate": -0.00917, "approval_rate": 0.044611, "terminal_coverage": None}},
-            "Beside the median of others: success rate 0.9 points below and approval rate 4.5 points above",
+            "Compared with the median of others: success rate 0.9 points below and approval rate 4.5 points above",
         ),
         (
             {"deltas": {"success_rate": 0.0, "approval_rate": None, "terminal_coverage": None}},
@@ -380,7 +380,7 @@ def found(kind: str, subject: str = "", *, start: str, end: str, **more: Any) ->
                 end="2026-10-17T07:00:00.000",
                 numbers={"count": 1, "of": 1309},
             ),
-            "p: 1 of 1,309 decisions has a receipt that names another target",
+            "p: 1 of 1,309 decisions has a receipt that states another target",
         ),
     ],
 )
@@ -465,9 +465,9 @@ def test_approvals_that_would_begin_and_end_are_told_with_each_metric() -> None:
         "loss_eur of the 2 that would no longer be approved comes to 9.",
         "inputs.amount of the 312 that would be approved comes to 5.",
         "None of the 2 that would no longer be approved has a value of inputs.amount.",
-        "A decision that was not approved has a metric only if its action happened all the same.",
+        "A decision that was not approved has a metric only if its action happened anyway.",
     ]
     assert len(approvals({**body, "metrics": ["inputs.amount"], "worth": body["worth"][2:]})) == 3
     assert approvals({**body, "verdicts": {"before": {"none": 400}}}) == []
     same = {**body, "let_through": {"more": 0, "fewer": 0}, "worth": []}
-    assert approvals(same) == ["No approval would begin or end."]
+    assert approvals(same) == ["No approval would be gained or lost."]

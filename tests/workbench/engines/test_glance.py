@@ -207,4 +207,4 @@ def test_an_empty_chain_has_no_policies(tmp_path: Path) -> None:
 
 
 def test_what_is_no_scope_is_refused(lakes: Sequence[Snapshot], tmp_path: Path) -> None:
-    assert "this lake has acme" in refused(lambda: glance(Lake(tmp_path, [lakes[0].manifest])))  # type: ignore[arg-type]
+    assert "This lake has acme" in refused(lambda: glance(Lake(tmp_path, [lakes[0].manifest])))  # type: ignore[arg-type]

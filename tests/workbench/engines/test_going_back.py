@@ -81,7 +81,9 @@ def test_a_version_that_is_as_strict_would_have_changed_no_verdict(tmp_path: Pat
     back = back_from(reported(rollout(pricing("1", floor=0), pricing("2", floor=0)), tmp_path))
     assert back is not None
     whole = back.report.body["decisions"]
-    assert back.sentences() == [f"Going back to version 1 would have changed the verdict of none of {whole} decisions."]
+    assert back.sentences() == [
+        f"Going back to version 1 would not have changed the verdict of any of {whole} decisions."
+    ]
 
 
 def test_facts_that_are_gone_are_counted_apart(tmp_path: Path) -> None:
@@ -96,7 +98,7 @@ def test_facts_that_are_gone_are_counted_apart(tmp_path: Path) -> None:
         chain.erase(decision_id, now)
     back = back_from(reported(chain, tmp_path / "all"), "verdict_shift")
     assert back is not None
-    assert back.sentences() == ["What going back to version 1 would have changed is not known: the facts are gone."]
+    assert back.sentences() == ["The effect of going back to version 1 is unknown: the facts are gone."]
 
 
 def test_without_a_new_version_there_is_nothing_to_go_back_to(tmp_path: Path) -> None:

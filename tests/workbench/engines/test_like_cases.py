@@ -186,10 +186,10 @@ class TestALooserVersion:
         (b,) = [of["compared"] for of in report.body["versions"] if of["policy_version"] == "B"]
         assert (b["like_below_others"], b["admits_worse"], b["disagrees"]) == (False, True, False)
         assert (b["admitted"]["cases"], b["admitted"]["success_rate"], b["admitted"]["others"]) == (30, 0.3, 0.9)
-        said = "Version B let through 30 cases such as the other"
+        said = "Version B let through 30 cases of a kind that the other"
         assert report.body["comparison"]["sentences"] == [
             f"{said} versions mostly stop: 9 of them succeeded (30.0%). Of the cases that the others let through, "
-            "90.0% did."
+            "90.0% succeeded."
         ]
         assert report.finding() == f"{said}s mostly stop: 9 succeeded; of the others' cases, 90% did"
         assert findings.version(report.body, "B", report.parts("version")["B"]).startswith(f"V{report.finding()[1:8]}")
@@ -322,7 +322,7 @@ class TestOddities:
         report = recounted(planted(SIMPSON), tmp_path)
         assert report.body["comparison"]["facts"] == []
         assert all(of["compared"]["raw"] == of["compared"]["standardized"] for of in report.body["versions"])
-        assert any("as they are: no fact" in note for note in report.body["notes"])
+        assert any("without adjustment: no examined fact" in note for note in report.body["notes"])
 
     @pytest.mark.parametrize("personal", [(), ("lead_days",)])
     def test_a_fact_that_is_withheld_tells_nothing_apart(self, personal: Sequence[str], tmp_path: Path) -> None:
@@ -336,7 +336,7 @@ class TestOddities:
                 chain.erase(decision_id, MONDAY + 9 * DAY)
         report = recounted(chain, tmp_path / "some")
         assert (report.body["comparison"]["unknown"], below(report)) == (500, ["A"])
-        assert any("whose facts are not known." in note for note in report.body["notes"])
+        assert any("whose facts are unknown." in note for note in report.body["notes"])
         for number, decision_id in enumerate(list(chain.requests)):
             if number % 4:
                 chain.erase(decision_id, MONDAY + 9 * DAY)

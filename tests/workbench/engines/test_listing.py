@@ -262,7 +262,7 @@ def test_wrong_arguments_are_refused_in_a_sentence(lakes: Sequence[Snapshot], tm
         lambda of: held_decisions(of, now=MONDAY),
     )
     for ask in asked:
-        assert "this lake has acme" in refused(lambda ask=ask: ask(lake))  # type: ignore[misc]
+        assert "This lake has acme" in refused(lambda ask=ask: ask(lake))  # type: ignore[misc]
 
 
 def ages(made: Sequence[datetime], now: datetime) -> dict[str, int]:

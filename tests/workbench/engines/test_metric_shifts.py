@@ -228,7 +228,7 @@ def test_what_creeps_is_told_against_half_a_year_before(tmp_path: Path) -> None:
     slow = [of for of in found if "slow" in of["reasons"]]
     assert len(slow) == 1
     assert slow[0]["severity"] in ("medium", "high")
-    assert slow[0]["summary"].endswith(", compared with half a year before.")
+    assert slow[0]["summary"].endswith(", compared with half a year earlier.")
     (level, *_) = slow[0]["numbers"]["levels"]
     ends = (datetime.fromisoformat(level[name]) for name in ("reference_from", "from"))
     assert -(next(ends) - next(ends)) == 26 * WEEK
@@ -308,8 +308,8 @@ def test_a_version_that_met_other_cases_is_no_alarm_and_the_report_says_so(tmp_p
     found = next(of for of in body["anomalies"] if "version_differs:2" in of["reasons"])
     assert (found["severity"], found["anomaly_score"]) == ("medium", 0.79)
     assert "cases_differ:kind" in found["reasons"]
-    assert found["summary"].endswith("; its cases are others, by kind.")
-    assert found["look_at_next"][0]["what"] == "Compare like cases: those of version 2 are others."
+    assert found["summary"].endswith("; its cases differ in kind.")
+    assert found["look_at_next"][0]["what"] == "Compare like cases: version 2 decided different ones."
     assert body == independent.anomalies(chain.entries, chain.requests, POLICY, **every)
 
 

@@ -61,7 +61,7 @@ def test_a_window_ends_with_its_last_day() -> None:
         ("fact_drifted:days_since_purchase", "The values of days since purchase changed."),
         ("fact_drifted:a:b", "The values of a:b changed."),
         ("more_decisions_than_usual", "There were more decisions than usual."),
-        ("metric_far_from_usual", "Values of the metric lie far from what is usual."),
+        ("metric_far_from_usual", "Values of the metric are unusual."),
         *((name, f"{rule.meaning}.") for name, rule in RULES.items()),
     ],
 )
@@ -104,8 +104,10 @@ def test_severities_are_explained_by_their_scores() -> None:
 
 def test_one_that_grew_is_told_apart_from_one_that_did_not() -> None:
     now = listed("high", 0.82)
-    assert sentences.grown("medium", 0.67, now) == ("It grew since: medium, score 0.67, then; high, score 0.82, now")
-    assert sentences.grown("high", 0.82, now).startswith("It did not grow since: high, score 0.82, then")
+    assert sentences.grown("medium", 0.67, now) == (
+        "It has grown since: medium, score 0.67, then; high, score 0.82, now"
+    )
+    assert sentences.grown("high", 0.82, now).startswith("It has not grown since: high, score 0.82, then")
 
 
 @pytest.mark.parametrize(

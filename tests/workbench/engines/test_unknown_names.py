@@ -48,7 +48,7 @@ def test_an_unknown_policy_or_version_is_refused_with_those_that_there_are(
     ask: Callable[..., Any], snapshot: Snapshot
 ) -> None:
     assert refused(lambda: ask(snapshot, "refund_polcy")) == (
-        "Scope 'acme' has no decision by a policy 'refund_polcy'. Did you mean 'refund_policy'? "
+        "Scope 'acme' has no decision of policy 'refund_polcy'. Did you mean 'refund_policy'? "
         "There are 'pricing' and 'refund_policy'."
     )
     assert refused(lambda: ask(snapshot, "refund_policy", policy_version="7")) == (
@@ -85,8 +85,10 @@ def test_a_metric_that_no_outcome_measured_is_refused_with_those_that_there_are(
     with pytest.raises(OperatorError) as caught:
         counterfactuals(snapshot, "refund_policy", metrics=["margn"])
     assert caught.value.code == "METRIC_UNKNOWN"
-    assert caught.value.message.startswith("No outcome measured 'margn', and it is no fact as inputs.NAME either.")
+    assert caught.value.message.startswith(
+        "No outcome has the metric 'margn', and it is not a fact in the form inputs.NAME."
+    )
     assert "Did you mean 'margin'? There are" in caught.value.message
-    with pytest.raises(OperatorError, match=r"no fact as inputs\.NAME either"):
+    with pytest.raises(OperatorError, match=r"not a fact in the form inputs\.NAME"):
         counterfactuals(snapshot, "refund_policy", metrics=["margin", "inputs.amuont"])
     assert counterfactuals(snapshot, "refund_policy", metrics=["margin"]).to_dict()["metrics"] == ["margin"]

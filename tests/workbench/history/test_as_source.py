@@ -89,10 +89,10 @@ def test_every_report_says_that_its_cases_are_imported(history: Snapshot, engine
     assert history.imported is not None
     mark = {"name": "past", "history_hash": history.imported.history_hash, "rows": 240, "refused": 0, "erased": 0}
     assert body["coverage"]["history"] == mark
-    assert "nobody verified; they are not in the chain" in body["notes"][0]
+    assert "unverified; they are not in the chain" in body["notes"][0]
     assert body[hash_name] == content_hash({name: of for name, of in body.items() if name != hash_name})
     assert "imported history past" in repr(report)
-    assert "nobody verified" in report._repr_html_()
+    assert "unverified" in report._repr_html_()
     report.plot()
 
 
@@ -307,4 +307,4 @@ def test_imported_outcomes_that_are_dated_on_a_day_before_their_case_are_noted(t
         outcome_at={"column": "at", "format": "date"},
     )
     notes = effectiveness(imported(plan_of(tmp_path / "lake", [file], map_)), POLICY).to_dict()["notes"]
-    assert notes[-1] == "1 decision has an outcome that is dated before the decision: check these dates."
+    assert notes[-1] == "1 decision has an outcome that is dated before the decision. Check these dates."

@@ -28,7 +28,7 @@ def test_a_case_that_was_decided_after_the_import_is_refused(tmp_path: Path, day
     assert done.account is not None
     assert (done.account.rows, refusals(done)) == (2, [(2, "when", day, "time")])
     (reason,) = done.account.to_dict()["reasons"]
-    assert reason["reason"].startswith("It lies in the future, and a past case does not.")
+    assert reason["reason"].startswith("It lies in the future, but cases are past.")
     assert (done.account.last, reason["rows"]) == ("2025-06-01T00:00:00.000Z", 1)
     assert done.account.tallies["occurred_at"].greatest == "2025-06-01T00:00:00.000Z"
 
@@ -43,7 +43,7 @@ def test_times_of_the_future_and_times_that_are_none_each_have_their_reason(tmp_
     rows = [("a", "2025-02-30", "1"), ("b", "2026-01-01", "1"), ("c", "", "1"), ("d", "soon", "1")]
     done = rehearsed(tmp_path, [write_csv(tmp_path / "x.csv", rows)], now=NOON)
     assert done.account is not None
-    starts = ["There is no such day", "It lies in the future", "The cell is empty", "It does not fit the format"]
+    starts = ["There is no such day", "It lies in the future", "The cell is empty", "It does not match the format"]
     assert all(of["reason"].startswith(start) for of, start in zip(done.account.shown, starts, strict=True))
     assert sum(of["rows"] for of in done.account.to_dict()["reasons"]) == 4
 

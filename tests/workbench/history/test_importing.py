@@ -58,7 +58,7 @@ def test_another_content_under_the_same_name_is_refused_until_it_is_removed(tmp_
     lake, file = tmp_path / "lake", write_csv(tmp_path / "past.csv", ROWS)
     import_history(plan_of(lake, [file]))
     other = small_map(policy_version="2023")
-    with pytest.raises(OperatorError, match=r"differs in: map.*gate history remove past --scope acme") as error:
+    with pytest.raises(OperatorError, match=r"different: map.*gate history remove past --scope acme") as error:
         import_history(plan_of(lake, [file], other))
     assert error.value.code == "HISTORY_EXISTS"
     upkeep.remove(lake, SCOPE_ID, SCOPE, NAME)
@@ -209,7 +209,7 @@ def test_a_changed_byte_is_found(tmp_path: Path) -> None:
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
-    assert "is not the file that was written" in "".join(upkeep.faults(plan.lake, found))
+    assert "was changed or damaged after it was written" in "".join(upkeep.faults(plan.lake, found))
 
 
 def test_a_changed_manifest_is_refused_with_what_to_do(tmp_path: Path) -> None:

@@ -64,8 +64,8 @@ def compared(tmp_path: Path, rows: Sequence[Row], **facts: str) -> dict[str, Any
     assert body["comparison"] == recount.comparison
     assert {of["policy_version"]: of["compared"] for of in body["versions"]} == recount.compared
     of_facts = (
-        " by more facts, ",
-        " as they are: ",
+        " with more facts, ",
+        " without adjustment: ",
         " are not compared by ",
         " alone, fewer than ",
         " rarer texts of ",
@@ -98,7 +98,10 @@ def test_a_fact_that_differs_in_every_case_does_not_take_the_others_with_it(kind
     assert worse(alone) == worse(body) == ["A"]
     if kind == "number":
         assert body["comparison"]["facts"] == ["lead"]
-        assert any("not compared by booking: by an id or a date" in note for note in body["notes"])
+        assert any(
+            "not compared by booking: cases of different versions hardly ever share an id or a date" in note
+            for note in body["notes"]
+        )
 
 
 def test_facts_that_have_nothing_to_do_with_the_outcome_do_not_crowd_out_one_that_has(tmp_path: Path) -> None:
@@ -108,7 +111,7 @@ def test_facts_that_have_nothing_to_do_with_the_outcome_do_not_crowd_out_one_tha
     body = compared(tmp_path, rows, lead="number", **dict.fromkeys(flags, "string"))
     assert "lead" in body["comparison"]["facts"]
     assert worse(body) == ["A"]
-    assert any(": these have less to do with the outcome than the facts chosen" in note for note in body["notes"])
+    assert any(": the chosen facts have more to do with the outcome" in note for note in body["notes"])
 
 
 def test_the_facts_that_tell_least_are_left_out_first(tmp_path: Path) -> None:
@@ -122,7 +125,7 @@ def test_the_facts_that_tell_least_are_left_out_first(tmp_path: Path) -> None:
     assert "lead" in body["comparison"]["facts"]
     like = {of["policy_version"]: of["compared"]["standardized"]["difference"]["value"] for of in body["versions"]}
     assert like["A"] < 0 < like["B"]
-    assert any(" by more facts, too few let-through cases " in note for note in body["notes"])
+    assert any(" with more facts, too few let-through cases " in note for note in body["notes"])
 
 
 def test_versions_that_share_no_case_are_not_judged_and_the_fact_that_parts_them_is_named(tmp_path: Path) -> None:
@@ -164,9 +167,9 @@ def test_a_version_that_is_bad_in_one_kind_of_cases_and_good_in_another_is_named
     body = compared(tmp_path, rows, channel="string", amount="number")
     assert body["versions_below_others"] == 0
     assert body["comparison"]["sentences"] == [
-        'Version A does worse in one kind of cases: with channel "phone", it succeeded in 60.0% of 100 cases and the '
-        "others in 99.0% of 100.",
-        'Version B does worse in one kind of cases: with channel "web", it succeeded in 20.0% of 100 cases and the '
+        'Version A does worse in one kind of case: with channel "phone", it succeeded in 60.0% of 100 cases and '
+        "the others in 99.0% of 100.",
+        'Version B does worse in one kind of case: with channel "web", it succeeded in 20.0% of 100 cases and the '
         "others in 95.0% of 100.",
     ]
 
@@ -191,7 +194,7 @@ def test_forty_texts_are_told_apart_and_of_more_it_is_said_which_are_not(tmp_pat
 
 def test_a_fact_that_is_alike_in_all_cases_is_not_named_as_left_out(tmp_path: Path) -> None:
     body = compared(tmp_path, [{**row, "country": "pt"} for row in bookings()], country="string")
-    assert any("as they are: no fact that is looked at" in note for note in body["notes"])
+    assert any("without adjustment: no examined fact" in note for note in body["notes"])
 
 
 @pytest.mark.parametrize("seed", range(6))

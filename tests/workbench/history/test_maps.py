@@ -66,12 +66,12 @@ def test_comments_and_the_order_of_lines_are_no_part_of_the_hash() -> None:
         (
             {"column": "when", "format": "%d.%m.%Y %H:%M", "zone": "Europe/Lisbon"},
             "2024-06-30",
-            "It does not fit the format %d.%m.%Y %H:%M, for example 30.06.2024 12:00.",
+            "It does not match the format %d.%m.%Y %H:%M, for example 30.06.2024 12:00.",
         ),
         (
             {"column": "when", "format": "unix_seconds"},
             "yesterday",
-            "It does not fit the format unix_seconds, for example 1719748800.",
+            "It does not match the format unix_seconds, for example 1719748800.",
         ),
     ],
 )
@@ -90,20 +90,20 @@ def test_a_time_that_does_not_fit_is_told_the_format_and_an_example(
 @pytest.mark.parametrize(
     ("column", "cell", "sentence"),
     [
-        ({"format": "date"}, "2023-02-29", "There is no such day or time of day in the years 1 to 9999."),
-        ({}, "2024-06-30T24:00Z", "There is no such day or time of day in the years 1 to 9999."),
-        ({}, "0001-01-01T00:00+01:00", "There is no such day or time of day in the years 1 to 9999."),
-        ({"zone": "Asia/Tokyo"}, "0001-01-01T00:00", "There is no such day or time of day in the years 1 to 9999."),
+        ({"format": "date"}, "2023-02-29", "There is no such day or time in the years 1 to 9999."),
+        ({}, "2024-06-30T24:00Z", "There is no such day or time in the years 1 to 9999."),
+        ({}, "0001-01-01T00:00+01:00", "There is no such day or time in the years 1 to 9999."),
+        ({"zone": "Asia/Tokyo"}, "0001-01-01T00:00", "There is no such day or time in the years 1 to 9999."),
         (
             {"format": "unix_seconds"},
             "999999999999",
-            "It does not fit the format unix_seconds, for example 1719748800.",
+            "It does not match the format unix_seconds, for example 1719748800.",
         ),
         ({"format": "unix_milliseconds"}, "-99999999999999", "There is no such day or time"),
         (
             {"format": "%d.%m.%Y %H:%M", "zone": "Europe/Berlin"},
             "29.03.2026 02:30",
-            "The clock in Europe/Berlin skipped this time. Correct it, or the zone in the map.",
+            "The clock in Europe/Berlin skipped this time. Correct it, or the time zone in the map.",
         ),
         (
             {"format": "%d.%m.%Y %H:%M", "zone": "Europe/Berlin"},
@@ -140,7 +140,7 @@ def test_each_reason_of_a_column_of_times_is_counted_by_itself(tmp_path: Path) -
     assert [of["reason"].split(" ")[0] for of in done.account.shown] == ["There", "It", "There", "The"]
 
 
-NO_VALUE = "If it stands for no value, add it to null_values in the map."
+NO_VALUE = "If it means that there is no value, add it to null_values in the map."
 
 
 @pytest.mark.parametrize(
@@ -149,9 +149,9 @@ NO_VALUE = "If it stands for no value, add it to null_values in the map."
         *(("number", cell, f"It is not a number like 1250.5. {NO_VALUE}") for cell in ("two", "NaN", "-inf", "N/A")),
         *(("number", cell, "It is not a number like 1250.5. Remove") for cell in (".5", "5.", "+5", "7 ", "1,5", "01")),
         ("integer", "NaN", f"It is not a whole number like 1250. {NO_VALUE}"),
-        ("integer", "1250.5", "It is not a whole number like 1250. Map it as a number if it may have decimals."),
-        ("integer", "5e-1", "It is not a whole number like 1250. Map it as a number"),
-        ("number", "9007199254740993", "It is beyond 2^53 - 1, which JSON does not keep exactly. Map it as a string"),
+        ("integer", "1250.5", "It is not a whole number like 1250. If it may have decimals, map it as a number."),
+        ("integer", "5e-1", "It is not a whole number like 1250. If it may have decimals, map it as a number."),
+        ("number", "9007199254740993", "It is beyond 2^53 - 1, which JSON cannot represent exactly."),
         ("integer", "1e300", "It is beyond 2^53 - 1"),
         ("number", "1e999", "It is beyond 2^53 - 1"),
     ],

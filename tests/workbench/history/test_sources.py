@@ -36,9 +36,9 @@ UNUSABLE = {
     "latin1": (GOOD + "b,2024-01-01,\xe9\r\n".encode("latin-1"), r"is not UTF-8.*line 3"),
     "nul": (GOOD + b"b,2024-01-01,\0\r\n", r"NUL byte.*line 3"),
     "carriage_return": (GOOD + b"b,2024-01-01,1\rc,2024-01-01,1\r\n", r"carriage return.*line 3"),
-    "open_quote": (GOOD + b'b,"2024-01-01,1\r\n', r"not closed.*line 3"),
-    "quote_within": (GOOD + b'b,20"24-01"-01,1\r\n', r"quote within a cell.*line 3"),
-    "quote_then_text": (GOOD + b'"b"x,2024-01-01,1\r\n', r"quote within a cell.*line 3"),
+    "open_quote": (GOOD + b'b,"2024-01-01,1\r\n', r"unclosed quote.*line 3"),
+    "quote_within": (GOOD + b'b,20"24-01"-01,1\r\n', r"quote inside a cell.*line 3"),
+    "quote_then_text": (GOOD + b'"b"x,2024-01-01,1\r\n', r"quote inside a cell.*line 3"),
     "empty": (b"", "has no header"),
     "blank": (b"\r\n", "has no header"),
     "twice": (b"id,when,n,n\r\n", "the column 'n' twice"),
@@ -264,8 +264,8 @@ def test_a_time_of_parquet_that_a_clock_showed_twice_or_that_has_no_year_is_refu
 @pytest.mark.parametrize(
     ("start", "sentence"),
     [
-        (b"PK\x03\x04", "is a workbook or a zip archive, which are not read: save each sheet as CSV"),
-        (b"\xd0\xcf\x11\xe0", "is an old workbook of Excel"),
+        (b"PK\x03\x04", "is a workbook or zip archive, which cannot be read: save each sheet as CSV"),
+        (b"\xd0\xcf\x11\xe0", "is an old Excel workbook"),
         (b"\x1f\x8b", "is compressed with gzip; unpack it first"),
     ],
 )
@@ -303,7 +303,7 @@ def test_a_parquet_file_cut_short_or_of_lists_is_refused(tmp_path: Path) -> None
     with pytest.raises(OperatorError, match="lists or structs"):
         rehearsed(tmp_path, [file])
     (tmp_path / "short.parquet").write_bytes(file.read_bytes()[:-20])
-    with pytest.raises(OperatorError, match="not a whole Parquet file"):
+    with pytest.raises(OperatorError, match="not a complete Parquet file"):
         rehearsed(tmp_path, [tmp_path / "short.parquet"])
 
 

@@ -232,7 +232,7 @@ def undated(body: dict[str, Any]) -> dict[str, Any]:
     rest = {name: of for name, of in body.items() if name != "clock" and not name.endswith("_hash")}
     if isinstance(of_reviews := body.get("reviews"), dict):
         rest["reviews"] = {name: of for name, of in of_reviews.items() if name != "waiting_seconds"}
-    clock = ("Dates are when things happened", "check these dates.")
+    clock = ("Dates are event times", "Check these dates.")
     return {**rest, "notes": [note for note in body["notes"] if not any(of in note for of in clock)]}
 
 
@@ -273,7 +273,7 @@ def test_every_report_is_the_same_by_either_clock_where_no_event_has_a_time(
     for snapshot in untimed[1:3]:
         dated = engine(snapshot.on("occurred"), POLICY).to_dict()
         assert dated["clock"] == "occurred"
-        assert "Dates are when things happened" in dated["notes"][-1]
+        assert "Dates are event times" in dated["notes"][-1]
         assert undated(dated) == undated(engine(snapshot, POLICY).to_dict())
         assert engine(snapshot, POLICY, clock="occurred").to_dict() == dated
 
@@ -319,5 +319,5 @@ def test_outcomes_that_are_dated_before_their_decision_are_noted(tmp_path: Path)
         chain.outcome(decision_id, MONDAY + timedelta(days=1), **({} if at is None else {"occurred_at": at}))
     snapshot = chain.snapshot(tmp_path)
     dated = effectiveness(snapshot, POLICY, clock="occurred").to_dict()["notes"]
-    assert dated[-1] == "2 decisions have an outcome that is dated before the decision: check these dates."
+    assert dated[-1] == "2 decisions have an outcome that is dated before the decision. Check these dates."
     assert not any("dated before" in note for note in effectiveness(snapshot, POLICY).to_dict()["notes"])

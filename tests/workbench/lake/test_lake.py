@@ -989,7 +989,7 @@ def test_what_was_meant_is_said_where_it_can_be_told(
     with pytest.raises(OperatorError) as caught:
         open_lake(lake.parent)
     assert caught.value.code == "LAKE_MISSING"
-    assert f"Perhaps you mean {lake}." in caught.value.message
+    assert f"Did you mean {lake}?" in caught.value.message
     with pytest.raises(OperatorError) as caught:
         open_lake(lake).table("invoices")
     assert caught.value.code == "LAKE_TABLE_UNKNOWN"

@@ -255,5 +255,5 @@ def test_an_empty_span_is_refused_instead_of_a_report_of_no_decisions(
         lambda: engine(held[0], POLICY, since=date(2026, 7, 2), until=date(2026, 7, 1)),
     ]
     for ask in asking:
-        with pytest.raises(OperatorError, match=r"The span is empty: until is .+ Give a later until"):
+        with pytest.raises(OperatorError, match=r"The period is empty: until is .+ Give a later until"):
             ask()

@@ -31,7 +31,7 @@ def test_a_danger_is_a_danger() -> None:
     assert worst(lines) == "danger"
     assert [line.text for line in lines if line.level == "danger"] == [
         "7 decisions that are blocked would be approved.",
-        "For all facts, not only past ones: in 1 region, what is refused or held now would be approved.",
+        "For all facts, not only past ones: in 1 region, facts that are now blocked or held would be approved.",
     ]
 
 
@@ -81,7 +81,7 @@ def test_an_equal_candidate_is_told_as_such_and_nothing_else_of_its_effect() -> 
     found = evidence()
     found["rulebooks"][0]["difference"] = {"equal": True, "decided": True, "regions": [], "undecided": []}
     lines = [line.text for line in history_lines(found["rulebooks"][0])]
-    assert "It decides all facts as the version in force does; the exact analysis proves it." in lines
+    assert "It decides all facts as the active version does; the exact analysis proves it." in lines
     assert not any("would get another verdict" in line for line in lines)
 
 
@@ -101,10 +101,8 @@ def test_a_first_route_is_told_by_the_version_that_decided() -> None:
     found = evidence(base=None, versions=versions)
     found["rulebooks"][0] |= {"base": None, "difference": None}
     lines = told(found)
-    assert any("it is compared with what was decided, by whichever version" in line for line in lines)
-    assert (
-        "Approvals that would begin or end, by the version that decided: 3 of 9 by B and 1,200 of 4,000 by A." in lines
-    )
+    assert any("it is compared with the decisions as any version made them" in line for line in lines)
+    assert "Approvals gained or lost, by the version that decided: 3 of 9 by B and 1,200 of 4,000 by A." in lines
     assert not any("by the version that decided" in line for line in told(evidence(versions=versions)))
     found["rulebooks"][0]["history"]["versions"] = versions[:1]
     assert not any("by the version that decided" in line for line in told(found))
@@ -115,7 +113,7 @@ def test_a_version_that_is_in_force_already_replaces_nothing() -> None:
     of = found["rulebooks"][0]
     assert f"pricing_exception: version 2026-12-01 would replace {of['base']['version']}." in told(found)
     of["base"] = of["candidate"]
-    assert "pricing_exception: version 2026-12-01 is in force already." in told(found)
+    assert "pricing_exception: version 2026-12-01 is already active." in told(found)
 
 
 def test_the_first_warning_of_the_analysis_is_told_and_the_others_are_counted() -> None:
@@ -146,7 +144,7 @@ def test_facts_that_the_version_in_force_needs_as_well_are_no_warning() -> None:
     of = {line.text: line.level for line in headline(evidence(missing_facts=lacking, needs_input={"decisions": 3}))}
     assert of[said] == "warning"
     of = {line.text: line.level for line in headline(evidence(missing_facts=lacking, needs_input={"decisions": 0}))}
-    assert of[f"{said} The version in force does not accept them either."] == "note"
+    assert of[f"{said} The active version does not accept them either."] == "note"
 
 
 def test_new_approvals_are_told_by_where_they_come_from() -> None:
@@ -164,9 +162,9 @@ def test_approvals_that_end_for_all_facts_are_told_also_where_the_past_is_silent
     for end, decision in zip(ends, ("no", "review", "review"), strict=True):
         end["to"] = {**region["to"], "decision": decision}
     difference["regions"] = ends[1:]
-    assert "For all facts: in 2 regions, what is approved now would be held." in told(found)
+    assert "For all facts: in 2 regions, facts that are now approved would be held." in told(found)
     difference["regions"] = ends
-    assert "For all facts: in 3 regions, what is approved now would be blocked (1) or held (2)." in told(found)
+    assert "For all facts: in 3 regions, facts that are now approved would be blocked (1) or held (2)." in told(found)
     difference["regions"] = [{**ends[0], "to": {**region["to"], "decision": "yes"}}]
     assert not any("what is approved now" in line for line in told(found))
 
@@ -187,8 +185,8 @@ def test_expected_drift_that_did_not_happen_is_told_where_nothing_drifts() -> No
 
 def test_facts_that_callers_would_send_in_place_of_an_adapter_are_a_danger() -> None:
     lost = [{"reason": "adapter_changed", "decisions": 310, "decision_ids": []}]
-    said = "An adapter made the facts of 310 past decisions, and callers would send those of the candidate."
+    said = "An adapter made the facts of 310 past decisions, but callers would send the candidate's facts."
     lines = headline(evidence(not_redecided=lost, adapter_manifest_hash=None))
     assert [line.level for line in lines if line.text.startswith(said)] == ["danger"]
     lines = headline(evidence(not_redecided=lost, adapter_manifest_hash="a" * 64))
-    assert [line.level for line in lines if "another adapter made their facts, or none did" in line.text] == ["warning"]
+    assert [line.level for line in lines if "or no adapter did" in line.text] == ["warning"]

@@ -129,7 +129,7 @@ def test_a_page_counts_apart_what_earlier_versions_decided_otherwise() -> None:
     history["left_out"]["earlier"] = 34
     document = migration_document(PLAIN, [])
     for page in (as_html(document, evidence), as_markdown(document, evidence)):
-        assert "1,234 decisions of earlier versions were decided otherwise" in page
+        assert "1,234 decisions of earlier versions were decided differently" in page
         assert "2025-01-01 (1,200)" in page.replace("\\", "")
 
 
@@ -137,7 +137,7 @@ def test_a_first_route_has_no_version_in_force_and_a_release_names_no_rulebook()
     first = Example().stored[1]
     assert "<code>none</code>" in as_html(migration_document(first, []), first.evidence)
     release = {**PLAIN.evidence, "rulebooks": []}
-    assert "The migration names no rulebook." in as_markdown(migration_document(PLAIN, []), release)
+    assert "The migration has no rulebook." in as_markdown(migration_document(PLAIN, []), release)
 
 
 def names(test: Any) -> Any:

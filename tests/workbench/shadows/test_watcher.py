@@ -269,7 +269,7 @@ def test_a_shadow_that_cannot_be_looked_at_is_told_once_and_stops_no_other(
     assert figures(other)["newly_blocked"]["decisions"] == 4
     failed = at.migrations.shadows(at.scope)["prices_2"]
     assert "LAKE_MANIFEST_INVALID" in str(failed.failure)
-    assert any("The last look failed" in line.text for line in shadow_lines(failed))
+    assert any("The last update failed" in line.text for line in shadow_lines(failed))
     clock.seconds += 100_000
     assert of.look() == []
     damaged.write_bytes(whole)
@@ -318,19 +318,19 @@ class TestSentences:
         self, instance: Instance, at: Desk, chain: Chain, export: Export
     ) -> None:
         shadow = started(at)
-        assert "Nothing was looked at yet." in self.told(at)
+        assert "There is no result yet." in self.told(at)
         by_route(chain, 30)
         export()
         watcher(instance).look()
         assert f"has run since {shadow.started_at}" in self.told(at)
-        assert "ada started it." in self.told(at)
-        assert "version 2 beside version 1, which is in force; 1 decision so far." in self.told(at)
+        assert "started by ada" in self.told(at)
+        assert "version 2 compared with the active version 1; 1 decision so far." in self.told(at)
         assert "The decision would be the same." in self.told(at)
         by_route(chain, *MARGINS)
         export()
         watcher(instance).look()
         assert f"up to chain position {shadow.from_position + 9:,}." in self.told(at)
-        assert "of 9 decisions would be decided otherwise; 4 would get another verdict (44.4" in self.told(at)
+        assert "of 9 decisions would be decided differently; 4 would get another verdict (44.4" in self.told(at)
         assert "No longer approved: 4 (4 blocked, 0 held)." in self.told(at)
         assert "Newly approved" not in self.told(at)
 

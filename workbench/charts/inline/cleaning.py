@@ -1,7 +1,7 @@
-"""What of a drawn SVG goes into a page: shapes, texts and links of the page's own server, and nothing else.
+"""Cleans a drawn SVG for a page: it keeps shapes, texts, and links to the page's own server.
 
-Elements and attributes are those that are named here; all others are left out, whatever a chart contains. Vega's roles
-and descriptions of every mark are left out too: a chart has one label, and each link its own.
+Only listed elements and attributes are kept, whatever a chart contains. Vega's roles and descriptions of single marks
+are dropped too: a chart has one label, and each link has its own.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def cleaned(
     """An SVG for a page.
 
     Args:
-        svg: What a chart library drew.
-        label: What it shows, for a reader who does not see it.
-        prefix: What every id begins with, so that no two charts of a page share one.
-        path_of: From the address of a link to the path that it leads to; None for one that is left out.
-        colours: What stands for a colour, `#rrggbb`; others stay as they are.
-        larger: How many times larger than they are shown texts were laid out.
+        svg: The output of the chart library.
+        label: Its content, for readers who cannot see it.
+        prefix: The prefix of every id, so that no two charts of a page share one.
+        path_of: Maps the address of a link to its path; None drops the link.
+        colours: The replacement of each color, such as `#rrggbb`; other colors stay.
+        larger: The factor by which texts were laid out larger than shown.
     """
     # It was drawn in this process from a specification; a document type, which could grow, is never in it.
     root = fromstring(svg)  # noqa: S314

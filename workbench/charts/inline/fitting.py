@@ -1,7 +1,7 @@
-"""A chart's specification for a width in pixels, axes and legends included, with all texts at their size.
+"""Fits a chart's specification to a width in pixels, including axes, legends, and full-size texts.
 
-Vega makes the plot as wide as its axes and its legend leave room for. Where they leave too little, names stand above
-their rows instead of beside them, the legend stands below the plot, and long names lose their middle.
+Vega makes the plot as wide as its axes and its legend allow. If there is too little room, names move above their rows,
+the legend moves below the plot, and long names are shortened in the middle.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 Spec = dict[str, Any]
 
 BESIDE: Final = "beside"
-"""The style of texts that stand right of the plot, each beside its row."""
+"""The style of texts to the right of the plot, each next to its row."""
 
 WIDER: Final = 1.18
 """By how much the widest of usual fonts exceeds the one that Vega measures with: texts are laid out so much larger than
@@ -35,7 +35,7 @@ _LONG_NAME: Final = 28
 _NARROW: Final = 600
 _LOW: Final = 240
 _TAIL: Final = 12
-# What legends and axes take beside their texts.
+# The width of legends and axes without their texts.
 _SYMBOL: Final = 30
 _MARGIN: Final = 24
 _GROUP: Final = 60

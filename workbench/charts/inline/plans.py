@@ -1,4 +1,4 @@
-"""What a drawing is made from, and the drawing itself: a value goes in and text comes out, in whatever process."""
+"""The input of a drawing, and the drawing itself: a value goes in and text comes out, in any process."""
 
 from __future__ import annotations
 

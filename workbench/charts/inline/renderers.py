@@ -1,8 +1,10 @@
-"""Processes that draw charts: one chart takes some 50 ms, in which its process can do nothing else.
+"""Processes that draw charts. A chart takes about 50 ms, and blocks its process.
 
-with Renderers() as renderers:
-    waits = [renderers.draw(plan) for plan in plans]      # begun, as many at a time as there are processes
-    drawings = [wait() for wait in waits]
+    with Renderers() as renderers:
+        waits = [renderers.draw(plan) for plan in plans]      # started, as many at a time as there are processes
+        drawings = [wait() for wait in waits]
+
+The calls return in the order of the plans.
 """
 
 from __future__ import annotations
@@ -39,14 +41,14 @@ class Renderers:
         self._pool.shutdown(cancel_futures=True)
 
     def draw(self, plan: Plan) -> Callable[[], str]:
-        """Begins a drawing.
+        """Starts a drawing.
 
         Args:
-            plan: What to draw.
+            plan: The input of the drawing.
 
         Returns:
-            What waits for the <svg> element. It raises ValueError where the specification cannot be drawn, and
-            BrokenProcessPool where a process died of it twice.
+            A function that waits for the <svg> element. It raises `ValueError` if the specification cannot be drawn,
+            and `BrokenProcessPool` if the process died twice.
         """
         began, pool = self._begun(plan)
 

@@ -14,5 +14,5 @@
     sentences   what pages write about anomalies
     alerts      the open anomalies of high severity, of all policies of a scope
 
-The formulas are in docs/anomaly-formulas.md.
+The formulas are in `docs/reference/formulas/anomalies.md`.
 """

@@ -28,7 +28,7 @@ def policy_alerts(snapshot: Snapshot, *, open_days: int = OPEN_DAYS) -> dict[str
         open_days: How many days after its window an anomaly is open, 1 to 400.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`.
     """
     require_snapshot(snapshot)
     return answer(snapshot, AlertsQuestion(open_days=open_days))
@@ -43,7 +43,7 @@ def answer(snapshot: Snapshot, question: AlertsQuestion, kept: Kept | None = Non
         kept: What was counted of the lake's files before; nothing is kept where None.
     """
     require_chain(snapshot, "Alerts are about a chain")
-    # Nothing is said of advice, but that somebody acted on it.
+    # For advisory decisions, only executions are reported.
     cases = snapshot.cases().filter(~IS_ADVISORY | (pl.col("times_unapproved") > 0))
     counted = cases.group_by("policy_id").agg(pl.len().alias("decisions")).collect(engine="streaming")
     ordered = counted.sort("decisions", "policy_id", descending=[True, False])["policy_id"].to_list()

@@ -1,8 +1,7 @@
-"""What the anomaly report is made of: counts of a policy's decisions.
+"""The counts of a policy's decisions that the anomaly report is made from.
 
-Nothing is summed but integers, and of floats only what orders them is taken: the counts do not depend on the order of
-rows, files or threads. What is held in memory is bounded, however many decisions there are: counts by minute, and
-samples of facts and metrics.
+Only integers are summed. Floats are only ordered, so the counts do not depend on the order of rows, files, or threads.
+Memory is bounded for any number of decisions: it holds counts by minute, and samples of facts and metrics.
 """
 
 from __future__ import annotations
@@ -144,7 +143,7 @@ def _of_all(shifts: Sequence[MetricShift], metrics: pl.LazyFrame) -> Sequence[Me
 
 
 def _counted(snapshot: Snapshot, choice: Choice, as_of: datetime | None) -> Counted:
-    """What is said of no decisions."""
+    """The counts without decisions."""
     return Counted(
         decisions=0,
         first=None,

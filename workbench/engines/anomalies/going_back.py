@@ -1,11 +1,11 @@
-"""What the version before would have decided: an anomaly that came with a new version, decided by the one it replaced.
+"""Decides the window of an anomaly with the version that the new one replaced.
 
     back = anomalies(snapshot, "refund_policy").going_back(0)
-    print(back)                        # how many verdicts going back would have changed
-    back.report.plot()                 # from which verdict to which
+    print(back)                        # the number of verdicts that going back would have changed
+    back.report.plot()                 # original and new verdicts
     back.report.decisions.collect()    # the decisions behind it
 
-Both rulebooks stand in the lake, so nothing else is needed. It is a simulation: nothing is stored, nothing is routed.
+Both rulebooks are in the lake, so nothing else is needed. It is a simulation: it stores nothing and changes no route.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _WEEK: Final = timedelta(weeks=1)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GoingBack:
-    """What the version before a new one would have decided in the window of an anomaly.
+    """The decisions of an anomaly's window, decided by the version before the new one.
 
     Attributes:
         versions: The new versions, which came with the anomaly.
-        before: The version that made the most decisions in the weeks before, and is none of them.
+        before: The version that made the most decisions in the weeks before, except the new ones.
         report: The decisions of the window, decided by that version.
     """
 
@@ -44,19 +44,19 @@ class GoingBack:
     report: CounterfactualReport
 
     def finding(self) -> str:
-        """How many verdicts going back would have changed, without a full stop."""
+        """The number of verdicts that going back would have changed, without a full stop."""
         body, version = self.report.body, cut(self.before)
         changed, whole = body["verdict_changed"], body["redecided"]
         if not whole:
-            return f"What going back to version {version} would have changed is not known: the facts are gone"
+            return f"The effect of going back to version {version} is unknown: the facts are gone"
         among = f"of {counted(whole, 'decision')}"
         if not changed:
-            return f"Going back to version {version} would have changed the verdict of none {among}"
+            return f"Going back to version {version} would not have changed the verdict of any {among}"
         share = whole_percent(changed / whole)
         return f"Going back to version {version} would have changed the verdict of {changed:,} {among} ({share})"
 
     def sentences(self) -> list[str]:
-        """The finding, and what is known of the decisions behind it, a sentence each."""
+        """The finding, and sentences about the decisions behind it."""
         said = [f"{self.finding()}."]
         lost = self._lost()
         if lost:
@@ -76,7 +76,7 @@ class GoingBack:
 
 
 def going_back(snapshot: Snapshot, policy_id: str, anomaly: AnomalyDocument) -> GoingBack | None:
-    """What the version before would have decided in the window of an anomaly.
+    """Decides the window of an anomaly with the previous version.
 
     Args:
         snapshot: The scope's chain.
@@ -84,11 +84,11 @@ def going_back(snapshot: Snapshot, policy_id: str, anomaly: AnomalyDocument) -> 
         anomaly: The anomaly, as a report about that policy lists it.
 
     Returns:
-        None where no new version came with it, where none decided in the weeks before, or where this release cannot
-        decide by the rulebook of the one that did.
+        None if no new version came with it, if no version decided in the weeks before, or if this release cannot
+        evaluate the rulebook of the one that did.
 
     Raises:
-        OperatorError: LAKE_MOVED_ON.
+        OperatorError: `LAKE_MOVED_ON`.
     """
     versions: list[str] = anomaly["numbers"].get("new_versions", [])
     if not versions:

@@ -1,7 +1,7 @@
-"""In what groups decisions come: the sums over the minutes of each week that design effects follow from.
+"""The groups in which decisions arrive: the sums over the minutes of each week from which design effects follow.
 
-Of many decisions those of one of so many minutes are taken, by a hash of the minute, so that groups stay whole, and
-each stands for so many; minutes with many decisions are all taken, for one of them can be most of what a week says.
+Of many decisions, whole minutes are sampled by a hash of the minute, so that groups stay complete. Minutes with many
+decisions are all taken, because one of them can dominate a week.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ def grouped(cases: pl.LazyFrame, one_of: int, *, untimed: bool) -> pl.LazyFrame:
 def with_great(
     taken: pl.DataFrame, minutes: pl.DataFrame, cases: pl.LazyFrame, one_of: int, *, untimed: bool
 ) -> pl.DataFrame:
-    """The decisions that are taken, and all of the minutes that have many.
+    """The sampled decisions, and those of every minute that has many.
 
     Args:
-        taken: As `grouped` gives them.
-        minutes: As `by_minute` gives them.
+        taken: The decisions from `grouped`.
+        minutes: The minutes from `by_minute`.
         cases: The decisions.
-        one_of: Of so many decisions one is taken elsewhere.
-        untimed: Whether minutes are not known.
+        one_of: The sampling step used elsewhere.
+        untimed: Whether minutes are unknown.
     """
     together = pl.col("decisions") - pl.col("round") if untimed else pl.col("decisions")
     great = minutes.filter(together > thinned(one_of))["minute"]
@@ -236,11 +236,12 @@ def groups_of_ranks(rows: pl.DataFrame, weeks: int) -> Groups:
 
 
 def groups_of_bins(shared: pl.DataFrame, weeks: Sequence[Sequence[int]]) -> list[Groups] | None:
-    """Of each bin the groups of all values, of which those in it have the number 1; None where each came alone.
+    """For each bin, the groups of all values, in which the values of the bin have the number 1; None if each came
+    alone.
 
     Args:
         shared: The values that did not come alone in their minute: {at, minute, bin}.
-        weeks: Of each week how many values, of all, there are in each bin.
+        weeks: For each week, the number of values in each bin.
     """
     if not shared.height:
         return None

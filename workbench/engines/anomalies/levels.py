@@ -50,14 +50,14 @@ def dated(metrics: pl.LazyFrame, cases: pl.LazyFrame) -> pl.LazyFrame:
 def shifted(
     values: pl.DataFrame, names: Iterable[tuple[str, bool]], weeks: Weeks, min_sample: int, valued: str | None
 ) -> list[MetricShift]:
-    """The metrics that shifted, with where their values lie.
+    """The metrics that shifted, with the location of their values.
 
     Args:
-        values: The values that are taken, as `dated` gives them.
-        names: The metrics that are looked at, and of each whether distances are ratios.
+        values: The sampled values, from `dated`.
+        names: The metrics to examine, and for each whether distances are ratios.
         weeks: The weeks.
-        min_sample: As how many single values a window says as much at least.
-        valued: The metric whose means are asked for, where versions are compared; None for none.
+        min_sample: The least information of a window, in single values.
+        valued: The metric whose means are requested when versions are compared; None for none.
     """
     rows = in_weeks(values, weeks)
     of_metrics = {name: rows.filter(pl.col("name") == name) for name, _ in names}

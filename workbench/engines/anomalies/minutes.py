@@ -1,7 +1,7 @@
-"""In which minute decisions were made, and whether that is known.
+"""The minute in which decisions were made, and whether it is known.
 
-Where nearly all decisions are dated to a whole quarter of an hour, as where files have dates without a time of day,
-their minutes are not known: each stands alone.
+If nearly all decisions are dated to a whole quarter of an hour, such as in files without a time of day, their minutes
+are unknown. Each decision then counts as a single arrival.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def minute_of(*, untimed: bool) -> pl.Expr:
 
 
 def hours_of(minutes: pl.DataFrame, *, untimed: bool) -> pl.DataFrame:
-    """The decisions of each hour, and as how many arrivals they count.
+    """The decisions of each hour, and the number of arrivals they count as.
 
     Args:
-        minutes: As `by_minute` gives them.
-        untimed: Whether minutes are not known.
+        minutes: The minutes from `by_minute`.
+        untimed: Whether minutes are unknown.
     """
     hour = (pl.col("minute") // 60 * _HOUR_MS).cast(TIME).alias("hour")
     alone = pl.col("round") if untimed else pl.lit(0, pl.Int64)

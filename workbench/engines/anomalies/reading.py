@@ -30,14 +30,14 @@ _ADDED: Final = (pl.col("decisions").sum(), pl.col("first").min(), pl.col("last"
 
 
 class Totals(NamedTuple):
-    """What is counted of all decisions.
+    """The counts of all decisions.
 
     Attributes:
-        counts: {week, policy_version, verdict, reason_code, outcome_status, age, decisions, first, last}: of actions
-            that were let through, by how many days after the decision a terminal outcome came; of others, status and
-            age are null.
-        minutes: The decisions of each minute, and how many are dated to a whole quarter of an hour.
-        names: Of each metric how many values it has, and the least.
+        counts: {week, policy_version, verdict, reason_code, outcome_status, age, decisions, first, last}. For
+            let-through actions, `age` is the number of days from the decision to a terminal outcome. For others, status
+            and age are null.
+        minutes: The decisions of each minute, and the number dated to a whole quarter of an hour.
+        names: For each metric, the number of its values and the smallest one.
     """
 
     counts: pl.DataFrame
@@ -46,12 +46,12 @@ class Totals(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """What is taken of one of so many decisions.
+    """The sample of decisions.
 
     Attributes:
-        grouped: Those of one of so many minutes, as `groups.grouped` gives them.
-        made: When those were made of which metrics are looked at week by week: {position, created_at, week, minute}.
-        values: What their outcomes measured.
+        grouped: The decisions of sampled minutes, from `groups.grouped`.
+        made: The dates of decisions whose metrics are examined by week: {position, created_at, week, minute}.
+        values: The values of their outcomes.
         facts: Their facts: the week, the minute, the version, and the columns of some fields.
     """
 

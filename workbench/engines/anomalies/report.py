@@ -6,7 +6,7 @@
     report.decisions(0).collect()      # the decisions that show it
     report.going_back(0)               # what the version before would have decided then
 
-What is counted here, `gate.policy.anomalies` judges; the formulas are in docs/anomaly-formulas.md.
+What is counted here, `gate.policy.anomalies` judges; the formulas are in `docs/reference/formulas/anomalies.md`.
 """
 
 from __future__ import annotations
@@ -54,13 +54,12 @@ _SHIFTS: Final = ("outcome_shift", "verdict_shift")
 
 @dataclass(frozen=True, slots=True)
 class AnomalyReport:
-    """What is anomalous about a policy's decisions.
+    """The anomalies of a policy's decisions.
 
     Attributes:
         body: The report as the service answers it, with `anomaly_hash`.
-        frame: What is listed, a row each: {severity, score, kind, subject, from, to, decisions, summary}.
-        weekly: The rates that were looked at: {week, of, value, count, whole, rate}, `of` being verdict, reason or
-            outcome.
+        frame: The listed anomalies, one row each: `{severity, score, kind, subject, from, to, decisions, summary}`.
+        weekly: The examined rates: `{week, of, value, count, whole, rate}`. `of` is `verdict`, `reason`, or `outcome`.
         scope: The scope's name.
     """
 
@@ -84,24 +83,24 @@ class AnomalyReport:
             at: Which of `anomalies`, from 0.
 
         Raises:
-            OperatorError: ENGINE_ARGUMENT_INVALID: there is none at that place.
+            OperatorError: `ENGINE_ARGUMENT_INVALID`: there is none at that place.
         """
         self._listed(at)
         return self._shown[at]
 
     def beside(self, at: int) -> pl.DataFrame:
-        """What a shift, a volume or a break stands out from: the numbers behind its chart, week by week or day by day.
+        """The context of a shift, a volume, or a break: the numbers behind its chart, by week or day.
 
         Args:
-            at: Which of `anomalies`, from 0.
+            at: The index in `anomalies`, from 0.
 
         Returns:
-            Of a shift {week, of, value, count, whole, rate}; of a metric that shifted {week, values, low, median,
-            high}, the quartiles of each week; of a volume or a break {start, unit, decisions}; empty, without columns,
-            of the others, whose numbers are all in the document.
+            For a shift of rates, `{week, of, value, count, whole, rate}`. For a shifted metric, `{week, values, low,
+            median, high}` with the quartiles of each week. For a volume or a break, `{start, unit, decisions}`. For the
+            other kinds, an empty frame without columns, because the document has all their numbers.
 
         Raises:
-            OperatorError: ENGINE_ARGUMENT_INVALID: there is none at that place.
+            OperatorError: `ENGINE_ARGUMENT_INVALID`: there is no such anomaly.
         """
         anomaly = self._listed(at)
         if anomaly["kind"] in _SHIFTS:
@@ -113,33 +112,33 @@ class AnomalyReport:
         return pl.DataFrame()
 
     def going_back(self, at: int) -> GoingBack | None:
-        """What the version before would have decided in the window of a listed anomaly that came with a new one.
+        """The window of a listed anomaly, decided by the version before the new one that came with it.
 
         Args:
-            at: Which of `anomalies`, from 0.
+            at: The index in `anomalies`, from 0.
 
         Returns:
-            None where no version came with it, or where the version before is not known.
+            None if no new version came with it, or if the version before is unknown.
 
         Raises:
-            OperatorError: ENGINE_ARGUMENT_INVALID: there is none at that place; LAKE_MOVED_ON.
+            OperatorError: `ENGINE_ARGUMENT_INVALID`: there is no such anomaly; `LAKE_MOVED_ON`.
         """
         return going_back(self._snapshot, self.body["policy_id"], self._listed(at))
 
     def plot(
         self, at: int | None = None, *, only: Sequence[int] | None = None, link: Link | None = None
     ) -> alt.LayerChart | alt.FacetChart:
-        """All that is listed over time; or one anomaly and what it stands out from.
+        """A chart of all listed anomalies over time, or of one anomaly in its context.
 
         Args:
-            at: Which of `anomalies`, from 0; None for all.
-            only: Where all are asked for, only those at these places; None leaves none out.
-            link: What the mark of a row leads to. The row has `at` where all are listed; `week`, `of` and `value` of
-                rates that shifted, `week` of a metric that did; `start` and `unit`, day or week, of counts;
-                `decision_id` of a metric's outliers.
+            at: The index in `anomalies`, from 0; None for all.
+            only: The indexes to include in the chart of all; None for all.
+            link: The target of the mark of a row. The row has `at` if all are listed. For one anomaly, it has
+                `week`, `of`, and `value` (rates), `week` (a metric), `start` and `unit` (counts), or `decision_id`
+                (outliers).
 
         Raises:
-            OperatorError: ENGINE_ARGUMENT_INVALID: there is none at that place.
+            OperatorError: `ENGINE_ARGUMENT_INVALID`: there is no such anomaly.
         """
         from workbench.charts import anomalies as charts
 
@@ -190,7 +189,7 @@ class AnomalyReport:
         facts += [(name, stated(coverage[name])) for name in ("from", "to", "as_of")]
         shown = self.frame.with_columns(pl.col("kind", "subject").map_elements(phrase, return_dtype=pl.String))
         title, said = f"Anomalies of {body['policy_id']}", [f"{listed_in(body)}."]
-        return page(title, facts, ("What is high and costs most first", shown), said=said, small=body["notes"])
+        return page(title, facts, ("High severity and highest cost first", shown), said=said, small=body["notes"])
 
     def _asked(self) -> str:
         return "" if (version := self.body["policy_version"]) is None else f", version {cut(version)}"
@@ -198,8 +197,8 @@ class AnomalyReport:
     def _listed(self, at: object) -> AnomalyDocument:
         listed: Sequence[AnomalyDocument] = self.body["anomalies"]
         if not isinstance(at, int) or isinstance(at, bool) or not 0 <= at < len(listed):
-            there = f"they are numbered from 0 to {len(listed) - 1}" if listed else "it lists none"
-            raise refusal(f"The report lists no anomaly {at!r}: {there}.")
+            there = f"its anomalies are numbered from 0 to {len(listed) - 1}" if listed else "it lists none"
+            raise refusal(f"The report has no anomaly {at!r}: {there}.")
         return listed[at]
 
 
@@ -235,7 +234,7 @@ def anomalies(
         value: The observed metric in which costs are estimated; None for none.
 
     Raises:
-        OperatorError: ENGINE_ARGUMENT_INVALID, LAKE_POLICY_UNKNOWN, or METRIC_UNKNOWN.
+        OperatorError: `ENGINE_ARGUMENT_INVALID`, `LAKE_POLICY_UNKNOWN`, or `METRIC_UNKNOWN`.
     """
     require_snapshot(snapshot)
     question = AnomaliesQuestion(

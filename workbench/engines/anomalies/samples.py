@@ -1,7 +1,7 @@
-"""What the anomaly report takes from facts and observed metrics: histograms by week, and what values are usual.
+"""The anomaly report's samples of facts and metrics: histograms by week, and the usual values.
 
-Of many decisions one of two, four, eight ... is taken, by a hash of their chain positions, so that the sample is the
-same wherever it is drawn and fits into memory. What lies far out is looked for among all values.
+Of many decisions, one in two, four, eight, ... is sampled by a hash of the chain position. So the sample is the same
+everywhere, and fits into memory. Outliers are searched among all values.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ _REPORTED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What is usual for a metric.
+    """The usual values of a metric.
 
     Attributes:
         metric: Its name.
-        values: How many values there are.
-        median: The lower median of those that were taken.
-        ratios: Whether distances are ratios; zeros are then left aside.
-        season: By what kinds are told apart; None where all are one.
+        values: The number of values.
+        median: The lower median of the sampled values.
+        ratios: Whether distances are ratios; zeros are then left out.
+        season: What separates the kinds; None if all values are one kind.
         usual: The lower median of each kind, by its number.
-        mad: The median distance; by logarithms where `ratios`.
-        required: How far out a value has to lie.
-        era: The weeks whose decisions it is of; None for all.
+        mad: The median distance; of logarithms if `ratios` is true.
+        required: The distance from which a value stands out.
+        era: The weeks whose decisions it covers; None for all.
     """
 
     metric: str

@@ -43,8 +43,8 @@ _SHIFTS: Final[Mapping[str, str]] = MappingProxyType(
 )
 _METRICS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "metric_rose": "Values of {} are greater than before",
-        "metric_fell": "Values of {} are less than before",
+        "metric_rose": "Values of {} are higher than before",
+        "metric_fell": "Values of {} are lower than before",
         "metric_spread_grew": "Values of {} lie farther apart than before",
         "metric_spread_shrank": "Values of {} lie closer together than before",
     }
@@ -54,8 +54,8 @@ _REASONS: Final[Mapping[str, str]] = MappingProxyType(
         "policy_version_changed": "A new version took over at least half of the decisions at the same time",
         "more_decisions_than_usual": "There were more decisions than usual",
         "fewer_decisions_than_usual": "There were fewer decisions than usual",
-        "slow": "It crept: the weeks are compared with those of half a year before",
-        "metric_far_from_usual": "Values of the metric lie far from what is usual",
+        "slow": "It was gradual: the weeks are compared with those half a year earlier",
+        "metric_far_from_usual": "Values of the metric are unusual",
     }
 )
 
@@ -76,7 +76,7 @@ def reasons(anomaly: AnomalyDocument) -> list[str]:
 
 
 def improved(anomaly: AnomalyDocument) -> bool:
-    """Whether it is of outcomes of which none got worse: a recovery, which needs nobody's attention."""
+    """Whether it is about outcomes and none got worse: a recovery, which needs no attention."""
     if anomaly["kind"] != "outcome_shift":
         return False
     changes = anomaly["numbers"]["changes"]
@@ -132,12 +132,12 @@ def effect(anomaly: AnomalyDocument, metric: str | None = None) -> str:
 
 
 def several(listed: Sequence[AnomalyDocument], *, of: str, opened: int | None = None) -> str:
-    """How many anomalies a list has.
+    """The number of anomalies in a list.
 
     Args:
-        listed: They.
-        of: What they are of: `4 policies`, or the name of one.
-        opened: How many of them are open; None where that is not said.
+        listed: The anomalies.
+        of: Their subject: `4 policies`, or the name of one.
+        opened: The number that are open; None to leave it out.
     """
     if not listed:
         return f"No anomalies in {of}"
@@ -148,7 +148,7 @@ def several(listed: Sequence[AnomalyDocument], *, of: str, opened: int | None = 
 
 
 def strongest(listed: Sequence[AnomalyDocument]) -> str:
-    """The strongest of some anomalies, of which there is one at least."""
+    """The strongest anomaly of a list that is not empty."""
     first = max(listed, key=lambda anomaly: anomaly["anomaly_score"])
     summary = on_one_line(first["summary"]).removesuffix(".")
     return f"The strongest has score {first['anomaly_score']:.2f}: {summary[0].lower()}{summary[1:]}"
@@ -181,8 +181,8 @@ def surroundings(anomaly: AnomalyDocument) -> str:
         case "fact_drift":
             fact = numbers["facts"][0]
             return (
-                f"{cut(described(fact['fact']))} has a stability index of {fact['stability_index']:.2f}; a great "
-                f"change begins at {INDEX.considerable}"
+                f"{cut(described(fact['fact']))} has a stability index of {fact['stability_index']:.2f}; a large "
+                f"change starts at {INDEX.considerable}"
             )
     change = numbers["changes"][0]
     before, within = change["before"], change["within"]
@@ -198,7 +198,7 @@ def evidence(anomaly: AnomalyDocument) -> str:
     match anomaly["kind"]:
         case "lifecycle_break":
             share = whole_percent(numbers["share"])
-            return f"{numbers['count']:,} of the {counted(numbers['of'], 'decision')} that could ({share})"
+            return f"{numbers['count']:,} of the {counted(numbers['of'], 'decision')} that could have it ({share})"
         case "volume":
             return (
                 f"The count lies {numbers['modified_z']:.1f} robust standard deviations from usual; it stands out from "
@@ -211,8 +211,8 @@ def evidence(anomaly: AnomalyDocument) -> str:
             level = numbers["levels"][0]
             certain = "by more than chance explains" if level["p_value"] <= level["required_p"] else "maybe by chance"
             return (
-                f"Cliff's delta is {level['cliffs_delta']:+.2f}, and {level['least_delta']:.2f} at least; it changed "
-                f"{certain}"
+                f"Cliff's delta is {level['cliffs_delta']:+.2f}, and at least {level['least_delta']:.2f}; it "
+                f"changed {certain}"
             )
         case "fact_drift":
             facts = numbers["facts"]
@@ -235,8 +235,8 @@ def grown(then: str, then_score: float, now: AnomalyDocument) -> str:
     before = f"{phrase(then)}, score {then_score:.2f}, then"
     after = f"{now['severity']}, score {now['anomaly_score']:.2f}, now"
     if now["anomaly_score"] > then_score:
-        return f"It grew since: {before[0].lower()}{before[1:]}; {after}"
-    return f"It did not grow since: {before[0].lower()}{before[1:]}; {after}"
+        return f"It has grown since: {before[0].lower()}{before[1:]}; {after}"
+    return f"It has not grown since: {before[0].lower()}{before[1:]}; {after}"
 
 
 def _levels(level: Mapping[str, Any]) -> list[str]:

@@ -1,8 +1,10 @@
-"""How the versions and weeks of a policy are put beside each other.
+"""Compares the versions and weeks of a policy.
 
-bins        in which values of a fact are alike
-choosing    the facts in which like cases agree
-counting    what an effectiveness report is made of, in queries whose results over unchanged files are kept
-strata      let-through decisions by version and by like facts
-middles     the middle of each metric by version and by week
+    bins        the ranges in which values of a fact are alike
+    choosing    the facts in which like cases agree
+    counting    the queries of an effectiveness report
+    strata      let-through decisions by version and by like facts
+    middles     the middle of each metric by version and by week
+
+Results of queries over unchanged files are kept.
 """

@@ -1,8 +1,9 @@
 """The bins in which the values of a fact are alike.
 
-Numbers are cut where a rulebook compares them, and at their fifths, which takes away nine tenths of what one such fact
-distorts (W. G. Cochran, "The effectiveness of adjustment by subclassification in removing bias in observational
-studies", Biometrics 24, 1968). Texts have a bin for each of the commonest, and for each that a rulebook names.
+Numbers are cut at the values that a rulebook compares them with, and at their fifths. Fifths remove nine tenths of the
+distortion that one such fact causes (Cochran, "The effectiveness of adjustment by subclassification in removing bias in
+observational studies", Biometrics 24, 1968). Each of the most frequent texts has a bin, and so does each text that a
+rulebook tests.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _MISSING, _OTHER, _NUMBERS, _TEXTS = 2, 3, 1000, 10_000_000
 
 
 class Tested(NamedTuple):
-    """What rulebooks compare a fact with.
+    """The values that rulebooks compare a fact with.
 
     Attributes:
         numbers: Numbers, sorted.
@@ -76,7 +77,7 @@ class Bins(NamedTuple):
         )
 
     def holds(self, number: int) -> str:
-        """What lies in a bin, in words: `amount above 100`."""
+        """The content of a bin, in words: `amount above 100`."""
         return f"{self.field} {self._named(number)}"
 
     def _named(self, number: int) -> str:
@@ -96,13 +97,13 @@ class Bins(NamedTuple):
 
 
 def bins_of(compared: pl.DataFrame, tested: Mapping[str, Tested], texts: int | None) -> dict[str, Bins]:
-    """The bins of each fact; where they lie, the values of the compared cases say.
+    """The bins of each fact. The values of the compared cases determine where they lie.
 
     Args:
         compared: The cases, with the columns of the facts.
-        tested: What rulebooks compare each fact with.
-        texts: How many of the commonest texts have a bin each. Where None, there are only those bins that rulebooks
-            tell apart.
+        tested: The values that rulebooks compare each fact with.
+        texts: The number of most frequent texts that have a bin each. With None, there are only the bins that rulebooks
+            distinguish.
     """
     return {field: _bins(compared, field, of, texts) for field, of in tested.items()}
 

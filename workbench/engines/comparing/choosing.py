@@ -1,14 +1,15 @@
-"""By which facts cases are told apart: those that tell successes from failures best, as far as enough cases stay alike.
+"""Chooses the facts that separate cases: those that best tell successes from failures, as long as enough cases stay
+alike.
 
-A fact that has nothing to do with the outcome distorts no comparison, and one that has much to do with it distorts the
-most (M. A. Brookhart and others, "Variable selection for propensity score models", American Journal of Epidemiology
-163, 2006). How much it has is asked within each version, so that no difference between versions chooses the facts.
+A fact that has nothing to do with the outcome distorts no comparison. A fact that has much to do with it distorts the
+most (Brookhart and others, "Variable selection for propensity score models", American Journal of Epidemiology 163,
+2006). The measure is taken within each version, so that differences between versions do not choose the facts.
 
-Where fine strata leave too few cases with a like one of another version, numbers are cut only where a rulebook compares
-them, and texts told apart only where one names them. No rulebook decided imported cases: there facts that tell no more
-than chance are left out, and then others one by one, those that tell least first. A fact that parts the versions, such
-as a channel that only one of them had, is kept: without it unlike cases would count as alike. One of many values that
-does so is an id or a date, and left out.
+If fine strata leave too few cases with a like one in another version, only the cuts and texts of rulebooks separate
+cases. No rulebook decided imported cases. For these, facts that tell no more than chance are dropped, and then others
+one by one, the least telling first. A fact that separates the versions is kept, such as a channel that only one of them
+had: without it, unlike cases would count as alike. If such a fact has many values, it is an id or a date, and is
+dropped.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from gate.policy.versions import LEAST_COMMON, Cells
 from workbench.engines.comparing.bins import TEXTS, Bins, Tested, bins_of
 
 MAX_FACTS: Final = 6
-"""By how many facts cases are told apart."""
+"""The most facts that separate cases."""
 
 ENOUGH: Final = 0.8
 """The least share of cases with a like one of another version, where strata are as fine as they can be; of imported
@@ -137,7 +138,7 @@ class _Levels:
         return [of for at, of in enumerate(levels) if not at or self.bins(of) != self.bins(levels[at - 1])]
 
     def rank(self, field: str) -> tuple[float, str]:
-        """By how well a fact tells successes from failures within versions, the best first."""
+        """The facts by how well they tell successes from failures within versions, the best first."""
         return -_telling(self.apart([field], TEXTS[0]).cells), field
 
     def apart(self, facts: Sequence[str], texts: int | None) -> Apart:

@@ -1,4 +1,4 @@
-"""What an effectiveness report is made of, in queries whose results over unchanged files of the lake are kept."""
+"""The queries of an effectiveness report. Their results over unchanged files of the lake are kept."""
 
 from __future__ import annotations
 

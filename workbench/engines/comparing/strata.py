@@ -1,6 +1,6 @@
-"""Like cases: let-through decisions, told apart by the facts that a policy's rulebooks test, or that a history has.
+"""Groups let-through decisions into like cases, by the facts that a policy's rulebooks test or that a history has.
 
-Cases are alike where each of these facts lies in one bin (`bins`); `choosing` says which facts these are.
+Cases are alike if each of these facts lies in the same bin (`bins`). `choosing` selects the facts.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Strata:
     """Let-through decisions with a terminal outcome, by version and stratum.
 
     Attributes:
-        cells: How many succeeded, of how many.
-        met: By version and stratum, how many decisions let the action through, of all those whose facts are known.
-        footing: What they are told apart by.
-        bins: Where the bins of the facts lie.
+        cells: The number of successes, and of cases.
+        met: By version and stratum, the number of decisions that let the action through, out of all with known facts.
+        footing: The facts that separate them.
+        bins: The bins of the facts.
     """
 
     cells: Cells
@@ -50,7 +50,7 @@ class Strata:
     bins: Mapping[str, Bins]
 
     def described(self, stratum: str) -> str:
-        """What the cases of a stratum have in common: `amount above 100 and channel "web"`."""
+        """What the cases of a stratum share: `amount above 100 and channel "web"`."""
         numbers = stratum.split(",") if self.footing.facts else []
         return joined([self.bins[field].holds(int(at)) for field, at in zip(self.footing.facts, numbers, strict=True)])
 

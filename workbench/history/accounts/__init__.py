@@ -1,7 +1,9 @@
-"""What an import understood and what it refused.
+"""The report of an import: the rows that it understood, and those that it refused.
 
-account      the numbers, added up stretch by stretch
-dates        dates that are odd among the others
-cells        a cell as reports show it
-summary      the table of a report's columns, and its warnings
+    account      the numbers, added up by stretch
+    dates        dates that are unusual among the others
+    cells        a cell as reports show it
+    summary      the table of a report's columns, and its warnings
+
+Every import and every rehearsal has one.
 """

@@ -1,7 +1,7 @@
 """Cells as reports show them.
 
-Cells come from anywhere, and reports are copied into spreadsheets and terminals: a cell is shown short, with escapes
-for what does not print, and behind an apostrophe where a spreadsheet would run it.
+Cells can contain anything, and people copy reports into spreadsheets and terminals. So a cell is shortened, unprintable
+characters are escaped, and an apostrophe precedes a cell that a spreadsheet would run.
 """
 
 from __future__ import annotations

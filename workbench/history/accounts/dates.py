@@ -1,7 +1,7 @@
-"""Dates that are odd among the others, counted stretch by stretch.
+"""Dates that are unusual among the others, counted by stretch.
 
-A date that stands for none, such as 1900-01-01, is a date like any other. What gives it away is its distance from the
-other cases.
+A date that means that there is none, such as 1900-01-01, looks like any other. Its distance from the other cases gives
+it away.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ PARTS: Final = (
     Part(
         "effectiveness.md",
         "Effectiveness API",
-        "Ask how well a policy works over all its decisions.",
+        "Ask how well a policy works across all its decisions.",
         ("/api/decision/policies/{policy_id}/effectiveness",),
     ),
     Part(

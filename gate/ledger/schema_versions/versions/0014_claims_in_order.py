@@ -42,7 +42,7 @@ def upgrade() -> None:
 
 
 def _pages() -> Iterator[list[sa.Row[Any]]]:
-    """The claims with the entries that they stand for, in the order of their scopes and digests."""
+    """The claims with their entries, in the order of their scopes and digests."""
     made = (_entries.c.scope_id == _claims.c.scope_id) & (_entries.c.position == _claims.c.position)
     after: tuple[str, bytes] = ("", b"")
     while True:

@@ -1,10 +1,12 @@
-"""Makes an anomaly of what was found: its score, its reasons, its sentence, and where to look next.
+"""Turns findings into anomalies: their score, reasons, sentence, and next steps.
 
-base     windows, decisions, effects and versions of any anomaly
-rates    verdicts, reasons and outcomes that shifted
-facts    facts that drifted
-metrics  metrics that shifted
-levels   what of their values is otherwise, in sentences
-single   breaks, surges and outliers
-telling  all of them
+The modules:
+
+    base     windows, decisions, effects, and versions of any anomaly
+    rates    shifts of verdicts, reasons, and outcomes
+    facts    facts that drifted
+    metrics  metrics that shifted
+    levels   sentences about how the values of a metric differ
+    single   breaks, surges, and outliers
+    telling  all of them
 """

@@ -1,4 +1,4 @@
-"""What every kind of anomaly is made from: its windows, decisions, effects and versions."""
+"""The parts of every kind of anomaly: its windows, decisions, effects, and versions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from gate.policy.anomalies.statistics import Share
 from gate.policy.anomalies.weekly.windows import Windows
 
 LASTING: Final = timedelta(weeks=2)
-"""From how long on something is said to last."""
+"""The duration from which an effect is lasting."""
 
 _DIGITS: Final = 6
 
 
 class Base:
-    """What was counted, and what follows from it for any anomaly."""
+    """The counts, and what any anomaly derives from them."""
 
     def __init__(self, counted: Counted, policy_id: str) -> None:
         self._counted = counted
@@ -174,7 +174,7 @@ def significant(value: float) -> float:
 
 def since_half_a_year(windows: Windows) -> str:
     """What a sentence adds of what creeps."""
-    return ", compared with half a year before" if windows.slow else ""
+    return ", compared with half a year earlier" if windows.slow else ""
 
 
 def days_of(horizon: int) -> int | None:

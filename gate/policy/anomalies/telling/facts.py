@@ -1,4 +1,4 @@
-"""Tells facts that drifted."""
+"""Describes facts that drifted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMED: Final = 3
 
 
 class Facts(Base):
-    """Makes anomalies of facts that drifted."""
+    """Turns drifted facts into anomalies."""
 
     def drifted(self, group: Sequence[Drift]) -> Anomaly:
         """Facts that drifted at about the same time."""
@@ -33,8 +33,8 @@ class Facts(Base):
             subject="",
             score=max(_drift_score(drift) for drift in group),
             reasons=[*(f"fact_drifted:{drift.fact}" for drift in group), *([SLOW] if slow else [])],
-            summary=f"The facts of decisions differ from those of {'half a year' if slow else 'the weeks'} before: "
-            f"{names}{more}.",
+            summary="The facts of decisions differ from those "
+            f"{'half a year earlier' if slow else 'of the weeks before'}: {names}{more}.",
             first=first,
             last=last,
             decisions=self._decided(group[0].windows),
@@ -42,7 +42,10 @@ class Facts(Base):
             effect=self._lasting_effect(group[0].windows, group[0].until, self._moved(group[0])),
             numbers={"facts": [self._fact(drift) for drift in group]},
             next=[
-                Next("See which bins grew: a caller that sends something else, or other customers?"),
+                Next(
+                    "See which values became more frequent: does a caller send something else, or are there other "
+                    "customers?"
+                ),
                 *self._searches(shown),
             ],
         )

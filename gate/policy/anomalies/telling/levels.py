@@ -1,8 +1,8 @@
-"""What of the values of a metric is otherwise: their median, else a quartile, else how many lie above or below it.
+"""Describes how the values of a metric differ: by their median, else a quartile, else the share above or below it.
 
     Differing("upper_quartile", 0.0, 12.5)
 
-Where half of the values or more are the same, as where most cases lose nothing, the median stays though others moved.
+If at least half of the values are equal, such as cases without a loss, the median stays although others moved.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from gate.policy.anomalies.weekly.tails import ABOVE, TAILS
 MEDIAN: Final = "median"
 ORDER: Final = "order"
 SHARES: Final = ("above", "below")
-"""How many values lie above, or below, the median of those before."""
+"""The number of values above, or below, the earlier median."""
 
 QUARTILES: Final[Mapping[str, str]] = {"upper_quartile": "upper quartile", "lower_quartile": "lower quartile"}
 
 
 class Differing(NamedTuple):
-    """What shows best that values lie elsewhere.
+    """The figure that best shows how values differ.
 
     Attributes:
-        name: median, upper_quartile or lower_quartile, whose values these are; above or below, the share of the values
-            that lie so of the median before; order, where only the places of single values differ.
-        before: How much it was.
-        within: How much it is.
+        name: `median`, `upper_quartile`, or `lower_quartile` for these values; `above` or `below` for the share above
+            or below the earlier median; `order` if only the ranks of single values differ.
+        before: Its value before.
+        within: Its value in the window.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Differing(NamedTuple):
 
 
 def differing(level: Mapping[str, Any]) -> Differing:
-    """What shows best that the values of a level lie elsewhere, by its numbers in the report."""
+    """The figure that best shows how the values of a level differ, from its numbers in the report."""
     then, now = level["before"], level["within"]
     rose = level["cliffs_delta"] > 0
     quartiles, shares = (list(QUARTILES), SHARES) if rose else (list(QUARTILES)[::-1], SHARES[::-1])
@@ -55,7 +55,7 @@ def called(metric: str, level: Mapping[str, Any], versions: Sequence[str]) -> st
     """A level in a sentence, without its end.
 
     Args:
-        metric: The metric's name.
+        metric: The name of the metric.
         level: Its numbers in the report.
         versions: The versions that came with it.
     """
@@ -74,7 +74,7 @@ def called(metric: str, level: Mapping[str, Any], versions: Sequence[str]) -> st
     if found.name in QUARTILES:
         told = f"its {QUARTILES[found.name]} went from {found.before:,.6g} to {found.within:,.6g}"
     elif found.name == ORDER:
-        told = f"more of its values lie {'above' if moved == 'rose' else 'below'} those of before than the other way"
+        told = f"more of its values lie {'above' if moved == 'rose' else 'below'} the earlier ones than the reverse"
     else:
         told = f"the share of values {found.name} {then:,.6g} went from {found.before:.1%} to {found.within:.1%}"
     return f"The metric {metric} {moved}{since}: {told}, {stayed}"
@@ -97,13 +97,13 @@ def _beside_others(metric: str, level: Mapping[str, Any]) -> str:
         middle = level["before"][MEDIAN]
         told = f"{found.within:.1%} of its values lie {found.name} {middle:,.6g}, {found.before:.1%} of theirs"
     elif found.name == ORDER:
-        told = f"more of its values lie {'above' if rose else 'below'} theirs than the other way"
+        told = f"more of its values lie {'above' if rose else 'below'} theirs than the reverse"
     else:
         name = QUARTILES.get(found.name, found.name)
         told = f"its {name} is {found.within:,.6g}, theirs {found.before:,.6g}"
     return (
-        f"The metric {metric} is {'greater' if rose else 'less'} with version {level['version']} than with others in "
-        f"the same weeks: {told}"
+        f"The metric {metric} is {'higher' if rose else 'lower'} with version {level['version']} than with others "
+        f"in the same weeks: {told}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Tells metrics that shifted."""
+"""Describes metrics that shifted."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _NAMED: Final = 3
 
 
 class Metrics(Base):
-    """Makes anomalies of metrics that shifted."""
+    """Turns shifted metrics into anomalies."""
 
     def metric(self, group: Sequence[MetricShift]) -> Anomaly:
-        """A metric whose values lie elsewhere, or farther or less far apart."""
+        """A metric whose values are higher or lower, or lie closer together or farther apart."""
         top, windows = group[0], group[0].windows
         first, last = self._ends(windows)
         versions = [] if top.version is not None else self._new_versions(windows)
@@ -61,9 +61,12 @@ class Metrics(Base):
                 **({"new_versions": versions} if versions else {}),
             },
             next=[
-                *([Next(f"Compare like cases: those of version {top.version} are others.")] if top.mixed else []),
-                Next("See what is measured now and was not before: another source, another unit, or other cases?"),
-                Next("Compare the metric's medians by version and week.", report_of(self._policy_id, "effectiveness")),
+                *([Next(f"Compare like cases: version {top.version} decided different ones.")] if top.mixed else []),
+                Next("Find what is measured now and was not before: another source, another unit, or other cases?"),
+                Next(
+                    "Compare the medians of the metric by version and week.",
+                    report_of(self._policy_id, "effectiveness"),
+                ),
                 *self._searches(shown, **search),
             ],
         )
@@ -114,7 +117,7 @@ class Metrics(Base):
 
 def _mixed(shift: MetricShift) -> str:
     """What a sentence adds of a version that met other cases."""
-    return f"; its cases are others, by {', '.join(shift.mixed[:_NAMED])}" if shift.mixed else ""
+    return f"; its cases differ in {', '.join(shift.mixed[:_NAMED])}" if shift.mixed else ""
 
 
 def _beyond(shift: MetricShift) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Tells rates of verdicts, reasons and outcomes that shifted."""
+"""Describes shifts of the rates of verdicts, reasons, and outcomes."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from gate.policy.anomalies.telling.base import Base, days_of, rounded, significa
 from gate.policy.anomalies.weekly.windows import Windows
 
 _IMPROVED: Final = 0.59
-"""The greatest score of outcomes that got better."""
+"""The greatest score of improved outcomes."""
 
-_REPLAY: Final = "Replay them under the version before: which would not have been let through?"
+_REPLAY: Final = "Replay them under the previous version: which of them would it not have let through?"
 
 
 class Rates(Base):
@@ -47,7 +47,8 @@ class Rates(Base):
             told,
             [
                 Next(
-                    "Compare versions, rules and weeks of the decisions.", report_of(self._policy_id, "effectiveness")
+                    "Compare the versions, rules, and weeks of the decisions.",
+                    report_of(self._policy_id, "effectiveness"),
                 ),
                 *self._searches(told.shown, verdict="yes"),
                 *([Next(_REPLAY)] if "new_versions" in told.numbers else []),
@@ -66,7 +67,10 @@ class Rates(Base):
         of_reason = {shift.of for shift in rose} == {"reason"}
         column = None if not rose else "reason_code" if of_reason else "verdict"
         values = tuple(shift.value for shift in rose if shift.of == ("reason" if of_reason else "verdict"))
-        steps = [Next(f"Read what version {version} changed, and whether that was meant.") for version in versions]
+        steps = [
+            Next(f"Read what version {version} changed, and check whether this effect was intended.")
+            for version in versions
+        ]
         if not versions:
             steps.append(Next(self._without_version(group[0].windows)))
         chosen = {"reason_code": values[0]} if of_reason else {"verdict": values[0]} if values else {}
@@ -80,11 +84,11 @@ class Rates(Base):
         """What to look at where the versions that gained decisions did not gain half of them."""
         gained = self._most_gained(windows)
         if gained is None:
-            return "No version changed with it: look at the facts that callers send, and at fact_drift."
+            return "No version changed at the same time: check the facts that callers send, and fact_drift."
         version, before, within = gained
         return (
-            f"No version gained half of the decisions; version {version} gained most, from {before.rate:.1%} to "
-            f"{within.rate:.1%} of them. Look at what it changed, at the facts that callers send, and at fact_drift."
+            f"No version gained half of the decisions. Version {version} gained most, from {before.rate:.1%} to "
+            f"{within.rate:.1%} of them. Check what it changed, the facts that callers send, and fact_drift."
         )
 
     def _shifted(

@@ -1,4 +1,4 @@
-"""Tells breaks, surges and outliers."""
+"""Describes breaks, surges, and outliers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gate.policy.confidence import wilson_interval
 
 
 class Single(Base):
-    """Makes anomalies of breaks, surges and outliers."""
+    """Turns breaks, surges, and outliers into anomalies."""
 
     def broken(self, of: Broken) -> Anomaly:
         """A kind of break."""
@@ -81,7 +81,7 @@ class Single(Base):
                 "required_p": significant(surge.required_p),
             },
             next=[
-                Next("See who asked, and for what: actor, subject and target of the decisions."),
+                Next("See who asked, and for what: the actor, subject, and target of the decisions."),
                 *self._searches(shown),
             ],
         )
@@ -96,7 +96,7 @@ class Single(Base):
             if wilson_interval(of.count, of.values)[0] >= MANY_FAR
             else min(BELOW_HIGH, score(of.strength, FAR)),
             reasons=["metric_far_from_usual"],
-            summary=f"Values of the metric {of.metric} far from what is usual: {of.count:,} of {of.values:,}.",
+            summary=f"Unusual values of the metric {of.metric}: {of.count:,} of {of.values:,}.",
             first=of.first,
             last=of.last,
             decisions=of.count,
@@ -117,7 +117,7 @@ class Single(Base):
                     {"value": far.value, "usual": far.usual, "modified_z": rounded(far.z)} for far in of.farthest
                 ],
             },
-            next=[Next("Check the number with its source: a wrong unit, a wrong sign, or a case of its own?")],
+            next=[Next("Check the number at its source: is it a wrong unit, a wrong sign, or a special case?")],
         )
 
 

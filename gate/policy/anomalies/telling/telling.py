@@ -1,4 +1,4 @@
-"""Makes an anomaly of whatever was found."""
+"""Turns any finding into an anomaly."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from gate.policy.anomalies.telling.single import Single
 
 
 class Telling(Rates, Metrics, Facts, Single):
-    """Makes an anomaly of what was found."""
+    """Turns findings into anomalies."""

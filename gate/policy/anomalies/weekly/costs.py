@@ -1,7 +1,7 @@
-"""To which week a shift lasts, and what a metric came to meanwhile that it would not have come to before.
+"""Finds the last week of a shift, and the change of a metric until then.
 
-A window ends where a test shows a shift best. What lasts goes on after it, as long as weeks lie nearer to the window
-than to what the window is compared with; and it costs as long.
+A window ends where a test shows a shift best. The shift may continue, as long as weeks lie nearer to the window than to
+the weeks before, and it costs until then.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Final, NamedTuple
 from gate.policy.anomalies.weekly.windows import Windows
 
 ENDED: Final = 8
-"""After how many weeks in a row that add nothing a shift has ended."""
+"""The number of consecutive weeks without a contribution that end a shift."""
 
 _NOTHING: Final = Fraction(0)
 
 
 class Lasting(NamedTuple):
-    """To where a shift lasts.
+    """The duration of a shift.
 
     Attributes:
         until: Its last week.
-        cases: How many cases went otherwise than they would have before.
+        cases: The number of cases that went differently than before.
     """
 
     until: int
@@ -40,13 +40,13 @@ class Block(NamedTuple):
 
 
 def lasts_to(last: int, weeks: int, excess: Callable[[int], Fraction]) -> int:
-    """The last week of a shift: that up to which its weeks together lie farthest beyond the middle between what was
-    before and the window.
+    """The last week of a shift: the week up to which its weeks together lie farthest beyond the middle between before
+    and the window.
 
     Args:
         last: The last week of its window.
-        weeks: How many weeks there are.
-        excess: How far a week lies beyond that middle, times its cases; less than nothing where it lies before it.
+        weeks: The number of weeks.
+        excess: The distance of a week beyond that middle, times its cases; negative if it lies before it.
     """
     until, total, most = last, _NOTHING, _NOTHING
     for week in range(last + 1, weeks):
@@ -59,7 +59,7 @@ def lasts_to(last: int, weeks: int, excess: Callable[[int], Fraction]) -> int:
 
 
 def blocks(windows: Windows, until: int, horizons: Sequence[int]) -> Iterator[Block]:
-    """The window of a shift, and each week that it lasts after it; those of which no outcome can be known left out."""
+    """The window of a shift, and each later week that it lasts. Weeks with outcomes still to come are left out."""
     parts = [(windows.first, windows.last), *((week, week) for week in range(windows.last + 1, until + 1))]
     yield from (Block(*part, horizons[part[1]]) for part in parts if horizons[part[1]] >= 0)
 
@@ -90,16 +90,16 @@ class Measured:
     def cost(
         self, windows: Windows, until: int, horizons: Sequence[int], decisions: Sequence[int] | None
     ) -> Fraction | None:
-        """What the metric came to in the weeks of a shift, less what it would have come to by its mean before.
+        """The sum of the metric in the weeks of a shift, less the sum that its earlier mean predicts.
 
         Args:
             windows: The weeks of the shift.
             until: The last week that it lasts.
-            horizons: Of each week the horizon at which it is compared; -1 where outcomes are too young.
-            decisions: The decisions of each week, where the mean is that of a decision; None for that of a value.
+            horizons: For each week, the horizon at which it is compared; -1 if outcomes are too recent.
+            decisions: The decisions of each week, if the mean is per decision; None if it is per value.
 
         Returns:
-            None where no value is known of the window, or of the weeks before.
+            None if the window or the weeks before have no known value.
         """
         found = []
         for first, last, horizon in blocks(windows, until, horizons):

@@ -1,12 +1,13 @@
-"""Groups: decisions that arrive in one minute need not be independent, and are counted for as many as they say.
+"""Groups: decisions that arrive in one minute need not be independent, so they count only for the information they
+carry.
 
     sums = GroupSums(groups=40, members=120, total=30, sizes=620, products=180, totals=150)
-    design_effect(sums, 0.25)                  # so many decisions say as much as one that comes alone
+    design_effect(sums, 0.25)                  # the number of decisions that carry as much as a single one
     singly(Share(30, 120), design_effect(sums, 0.25))
 
-J. N. K. Rao and A. J. Scott, "A simple method for the analysis of clustered binary data", Biometrics 48, 1992: counts
-are divided by their design effect, and tested as if they were independent. What decisions of one group add to the
-variance are the products of each with the others of its group; a decision that is alone adds none, and counts in full.
+Counts are divided by their design effect, and tested as if they were independent (Rao and Scott, "A simple method for
+the analysis of clustered binary data", Biometrics 48, 1992). Decisions of one group add to the variance by the products
+of each with the others of its group. A single decision adds nothing, and counts in full.
 """
 
 from __future__ import annotations
@@ -21,22 +22,23 @@ from typing import Final, NamedTuple
 from gate.policy.anomalies.statistics import Share
 
 LEAST_GROUPS: Final = 5
-"""From how many groups a window, or what it is compared with, is tested: of fewer nobody knows how they differ."""
+"""The number of groups from which a window, or its reference, is tested. Fewer groups do not show how much they vary.
+"""
 
 _DIGITS: Final = 6
 
 
 class GroupSums(NamedTuple):
-    """Sums over the groups of some decisions, of which each has a number: 1 or 0 for a rate, a rank for a metric.
+    """Sums over the groups of some decisions. Each decision has a number: 1 or 0 for a rate, a rank for a metric.
 
     Attributes:
-        groups: How many groups.
-        members: How many decisions.
-        total: Of their numbers.
-        squares: Of the squares of these; of ones and zeros it is the total.
-        sizes: Of the squares of the groups' sizes.
-        products: Of each group's size times its total.
-        totals: Of the squares of the groups' totals.
+        groups: The number of groups.
+        members: The number of decisions.
+        total: The sum of their numbers.
+        squares: The sum of the squared numbers; for ones and zeros, it equals the total.
+        sizes: The sum of the squared group sizes.
+        products: The sum of each group's size times its total.
+        totals: The sum of the squared group totals.
     """
 
     groups: int = 0
@@ -79,12 +81,12 @@ class BinGroups:
         return [list(groups.values()) for groups in found]
 
     def sums(self, first: int, last: int, numbers: Sequence[int]) -> GroupSums:
-        """The sums over some weeks, both ends within.
+        """The sums over some weeks, both ends included.
 
         Args:
-            first: The first of the weeks.
-            last: The last.
-            numbers: Of each bin the number that its values have.
+            first: The first week.
+            last: The last week.
+            numbers: For each bin, the number of its values.
         """
         alone = [sum(of) for of in zip(*self._weeks[first : last + 1], strict=True)]
         found = []
@@ -105,16 +107,17 @@ class BinGroups:
 
 
 def are_few(sums: GroupSums) -> bool:
-    """Whether decisions that did not all come alone came in too few groups for anything to be told from them."""
+    """Whether decisions that did not all arrive alone came in too few groups to judge."""
     return sums.groups < max(1, min(LEAST_GROUPS, sums.members))
 
 
 def design_effect(sums: GroupSums, mean: float) -> float:
-    """How many decisions say as much as one that comes alone; at least 1, six decimals.
+    """The design effect: the number of decisions that carry as much information as a single one; at least 1, six
+    decimals.
 
     Args:
         sums: Their groups.
-        mean: The mean of their numbers where nothing changed: that of window and reference together.
+        mean: The mean of their numbers under no change: that of window and reference together.
     """
     alone = sums.squares - 2 * mean * sums.total + mean * mean * sums.members
     if sums.groups < 2 or alone <= 0:
@@ -132,13 +135,12 @@ def design_effects(sides: Sequence[GroupSums]) -> list[float]:
 
 
 def singly(share: Share, effect: float) -> Share:
-    """As many decisions that came alone as say as much."""
+    """The number of single decisions that carry as much information."""
     return Share(math.floor(share.part / effect), math.floor(share.whole / effect))
 
 
 def mean_effect(bins: Sequence[GroupSums], shares: Sequence[float]) -> float:
-    """How many decisions say as much as one that comes alone where all bins of a histogram count: Rao and Scott's mean
-    of the bins' design effects, with which Pearson's chi-squared is divided.
+    """The mean design effect of a histogram's bins. Pearson's chi-squared is divided by it (Rao and Scott).
 
     Args:
         bins: The sums of each bin, over the same groups.

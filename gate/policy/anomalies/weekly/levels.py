@@ -1,9 +1,9 @@
-"""Levels: where the values of a metric lie, and how far apart, week by week; and where that is not what it was.
+"""Levels: the location and spread of the values of a metric by week, and where they differ from before.
 
-Values are counted in bins that hold about equally many of all. A window is compared with its reference by ranks (Mann
-and Whitney), so that no single value counts for more than its place; for the spread, distances from a median are.
-Versions that decide in the same weeks are compared week by week (van Elteren). Windows, false discoveries,
-certainty and echoes are those of `shifts`.
+Values are counted in bins of about equal size. A window is compared with its reference by ranks (Mann and Whitney), so
+no single value counts for more than its rank. For the spread, the distances from a median are compared. Versions that
+decide in the same weeks are compared week by week (van Elteren). Windows, false discoveries, certainty, and echoes are
+those of `shifts`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from gate.policy.anomalies.weekly.values import Level, Middle, is_wider, middle,
 from gate.policy.anomalies.weekly.windows import ALARM_CHANCE, FALSE_DISCOVERIES, Windows, windows, without_echoes
 
 BINS: Final = 64
-"""How many bins a metric's values have at most."""
+"""The most bins for the values of a metric."""
 
 COMMON_WEEKS: Final = 4
-"""In how many weeks two versions must have decided side by side to be compared."""
+"""The number of weeks in which two versions must both decide to be compared."""
 
 LOCATION: Final = "location"
 SPREAD: Final = "spread"
@@ -40,31 +40,32 @@ _DIGITS: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class MetricShift:
-    """Values of a metric that lie elsewhere, or farther or less far apart, than they did.
+    """Values of a metric whose location or spread differs from before.
 
     Attributes:
-        metric: Its name.
-        of: location, spread, tail_above or tail_below.
-        windows: The weeks; where a version is compared, those in which others decided too, and no others before.
+        metric: The name of the metric.
+        of: location, spread, tail_above, or tail_below.
+        windows: The weeks. For a comparison of versions, only weeks in which others decided too.
         horizon: The horizon of its outcomes.
         version: The version that is compared with the others; None for weeks.
         before: The values of the weeks before, or of the other versions.
-        within: Those of the window, or of the version.
-        groups: In how many groups the values came that are before, and those within.
-        design_effects: How many of these say as much as one that came alone.
-        effect: Cliff's delta; of a tail Cohen's h.
-        least_effect: The end of its 95% interval that is nearer to none, without its sign.
-        p_value: Mann and Whitney's, van Elteren's, or of a tail Fisher's.
-        required_p: How small it has to be for the shift to be certain.
-        decisions: How many decisions have a value within, of all and not only of a sample.
+        within: The values of the window, or of the version.
+        groups: The number of groups of the earlier values, and of those within.
+        design_effects: The number of values that carry as much information as a single one, on each side.
+        effect: Cliff's delta; for a tail, the `h` of Cohen.
+        least_effect: The end of its 95% interval that is nearer to zero, without its sign.
+        p_value: The p-value of Mann and Whitney, of van Elteren, or, for a tail, of Fisher.
+        required_p: The p-value below which the shift is certain.
+        decisions: The number of decisions with a value within, of all and not only of a sample.
         ratios: Whether distances between values are ratios.
-        distance: How many standard errors the effect lies from none: it tells apart what has the least p-value.
-        until: The last week that it lasts; None for that of the window.
-        later: How many decisions have a value in the weeks that it lasts after the window.
-        tail: Which tail, where it is one, and how many values lie in it.
-        cut: The greatest value below a tail above, or in one below.
-        mixed: Of a version, the facts by which its cases are others than those that it is compared with.
-        delta: Of a tail, Cliff's delta of all values, and the end of its interval that is nearer to none.
+        distance: The distance of the effect from zero in standard errors. It separates shifts that share the least
+            p-value.
+        until: The last week that it lasts; None for the end of the window.
+        later: The number of decisions with a value in the weeks that it lasts after the window.
+        tail: The tail, if it is one, and the number of values in it.
+        cut: The greatest value below an upper tail, or in a lower one.
+        mixed: For a version, the facts in which its cases differ from those of the others.
+        delta: For a tail, Cliff's delta of all values, and the end of its interval that is nearer to zero.
     """
 
     metric: str
@@ -92,18 +93,18 @@ class MetricShift:
 
     @property
     def score(self) -> float:
-        """Its score; below high where chance alone could have made it, or where a version met other cases."""
+        """Its score; below high if chance alone could have caused it, or if a version decided different cases."""
         of = score(self.least_effect, DELTA if self.tail is None else EFFECT)
         return of if self.is_certain and not self.mixed else min(of, BELOW_HIGH)
 
     @property
     def what(self) -> tuple[str, str]:
-        """Of which metric it is, and of what of it."""
+        """The metric, and what differs about it."""
         return self.metric, self.of
 
     @property
     def is_certain(self) -> bool:
-        """Whether it stands alone, whatever else was found."""
+        """Whether it is certain by itself, whatever else was found."""
         return self.p_value <= self.required_p
 
     @property
@@ -115,14 +116,14 @@ class MetricShift:
 def find_metric_shifts(
     levels: Sequence[Level], weeks: int, horizons: Sequence[int], min_sample: int
 ) -> list[MetricShift]:
-    """The metrics that shifted, the windows of one of them without a week in common.
+    """The metrics that shifted. The windows of one metric do not overlap.
 
     Args:
         levels: The metrics, over the same weeks.
-        weeks: How many weeks there are.
-        horizons: For each week the horizon at which values of a window that ends with it are compared; -1 where they
-            are too young.
-        min_sample: As how many single values a window, and what is before it, says as much at least.
+        weeks: The number of weeks.
+        horizons: For each week, the horizon of the values that a window ending with it compares; -1 if they are
+            too recent.
+        min_sample: The least information of a window, and of the time before it, in single values.
     """
     found: list[MetricShift] = []
     tests = 0

@@ -1,11 +1,11 @@
-"""Tests by ranks of values in bins: whether values of one side lie higher than those of another, and how far.
+"""Rank tests of binned values: whether the values of one side are higher than those of another, and by how much.
 
     found = compare([5, 9, 2], [1, 6, 12])     # values by bin, in the order of the bins
     found.delta, found.p_value
 
-Values of one bin are tied. H. B. Mann and D. R. Whitney 1947, by the normal approximation with the correction for ties;
-E. van Elteren 1960 for several strata; N. Cliff, "Dominance statistics", Psychological Bulletin 114, 1993, for the
-effect size, with the variance of E. R. DeLong and others 1988.
+Values of one bin are tied. The tests are those of Mann and Whitney (1947), by the normal approximation with the
+correction for ties, and of van Elteren (1960) for several strata. The effect size is Cliff's delta ("Dominance
+statistics", Psychological Bulletin 114, 1993), with the variance of DeLong and others (1988).
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from gate.policy.anomalies.statistics import LEAST_P, Z
 
 
 class Compared(NamedTuple):
-    """Two sides beside each other.
+    """Two sides, compared.
 
     Attributes:
-        delta: Cliff's: how much more often a value of the first side is the greater one than the lesser one, -1 to 1.
-        variance: Of delta, where nothing changed.
-        spread: Of delta, as it is.
+        delta: Cliff's delta: how much more often a value of the first side is the greater one than the smaller one, -1
+            to 1.
+        variance: The variance of delta under no change.
+        spread: The variance of delta as observed.
     """
 
     delta: float
@@ -32,17 +33,17 @@ class Compared(NamedTuple):
 
     @property
     def z(self) -> float:
-        """How many standard errors delta lies from none, with its sign."""
+        """The distance of delta from zero in standard errors, with its sign."""
         return self.delta / math.sqrt(self.variance) if self.variance > 0 else 0.0
 
     @property
     def p_value(self) -> float:
-        """How likely delta is as far from none by chance, to either side; `LEAST_P` where less."""
+        """The probability that chance moves delta as far from zero, in either direction; `LEAST_P` if it is smaller."""
         return max(LEAST_P, math.erfc(abs(self.z) / math.sqrt(2)))
 
     @property
     def least_delta(self) -> float:
-        """The end of the 95% interval of delta that is nearer to none, without its sign."""
+        """The end of the 95% interval of delta that is nearer to zero, without its sign."""
         return max(0.0, abs(self.delta) - Z * math.sqrt(self.spread))
 
 
@@ -56,9 +57,9 @@ def compare(
 
     Args:
         first: The values of one side by bin, in the order of the bins.
-        second: Those of the other.
-        first_effect: How many values of the first side say as much as one.
-        second_effect: Those of the second.
+        second: The values of the other side.
+        first_effect: The design effect of the first side.
+        second_effect: The design effect of the second side.
     """
     n, m = sum(first), sum(second)
     if not n or not m:
@@ -95,11 +96,11 @@ def dominance(first: Sequence[int], second: Sequence[int]) -> int:
 
 
 def stratified(strata: Iterable[tuple[Sequence[int], Sequence[int]]], effect: float = 1.0) -> Compared:
-    """Compares two sides stratum by stratum: van Elteren's test, which weighs each by nm / (n + m + 1).
+    """Compares two sides stratum by stratum: van Elteren's test, which weighs each stratum by `nm / (n + m + 1)`.
 
     Args:
-        strata: Of each stratum the values of both sides by bin.
-        effect: How many values say as much as one.
+        strata: For each stratum, the values of both sides by bin.
+        effect: The design effect.
     """
     deltas, variances, spreads, weights = [], [], [], []
     for first, second in strata:

@@ -1,6 +1,7 @@
-"""Which weeks are looked at together where a few dates lie far from all others, and moments that no calendar has.
+"""Selects the weeks that are examined together if a few dates lie far from all others, and handles dates beyond the
+calendar.
 
-A date of 9999-12-31 or 2099-01-01 often stands for none. Alone it would make all other decisions those of long ago.
+A date of 9999-12-31 or 2099-01-01 often means that there is none. Left in, it would make all other decisions seem old.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final, NamedTuple
 
 FAR: Final = timedelta(weeks=104)
-"""Decisions lie far apart that have more time between them without any."""
+"""The gap without decisions from which parts of the decisions lie far apart."""
 
 ENOUGH: Final = 4
-"""In how many weeks a part of the decisions must have some to be the one that is looked at."""
+"""The number of weeks with decisions that a part needs to be examined."""
 
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
@@ -27,8 +28,10 @@ class Stretch(NamedTuple):
 
 
 def stretch(weeks: Mapping[date, int]) -> Stretch:
-    """The part of the decisions that is looked at: the latest that has decisions in enough weeks, else the one with the
-    most, of equal ones the latest. Between two parts lie more than 104 weeks without any.
+    """The part of the decisions that is examined: the latest with decisions in enough weeks, else the one with the
+    most.
+
+    Of equal parts, the latest is taken. More than 104 weeks without decisions separate two parts.
 
     Args:
         weeks: The decisions of each week that has any, by its Monday.
@@ -45,9 +48,7 @@ def stretch(weeks: Mapping[date, int]) -> Stretch:
 
 
 def moved(at: datetime, by: timedelta) -> datetime:
-    """A moment so much later, or earlier where it is less than nothing; the last or the first of the calendar where
-    that ends before.
-    """
+    """A moment that much later, or earlier if negative; at most the last, and at least the first, of the calendar."""
     try:
         return at + by
     except OverflowError:

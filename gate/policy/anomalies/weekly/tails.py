@@ -1,6 +1,7 @@
-"""The tails of a metric: how many of its values lie above or below most of them, before and in a window.
+"""The tails of a metric: the share of its values above or below most of them, before and in a window.
 
-Ranks say little of a loss that most cases do not have, or of the few greatest values: their share is tested as a rate.
+Ranks say little about a loss that most cases do not have, or about the few greatest values. So their share is tested as
+a rate.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ BELOW: Final = "tail_below"
 TAILS: Final = (ABOVE, BELOW)
 
 PART: Final = 20
-"""A tail has at least one of so many values, of window and reference together."""
+"""A tail has at least one of this many values, of window and reference together."""
 
 _NEAR: Final = 2.0
 _LEAST: Final = 0.1
@@ -47,12 +48,12 @@ class Tail(NamedTuple):
 def tails(before: Sequence[int], within: Sequence[int]) -> Iterator[Tail]:
     """The tails whose share may have changed.
 
-    Where one bin has half of all values, tails are what lies above it and below it, else the outermost bins that have
-    one of twenty.
+    If one bin has half of all values, the tails lie above it and below it. Otherwise, they are the outermost bins that
+    have one value in twenty.
 
     Args:
         before: The values before, by bin.
-        within: Those in the window.
+        within: The values in the window.
     """
     both = [a + b for a, b in zip(before, within, strict=True)]
     for of, (first, last) in zip(TAILS, _ends(both), strict=True):

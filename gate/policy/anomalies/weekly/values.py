@@ -1,4 +1,4 @@
-"""The values of a metric in bins: where they lie, and how far apart."""
+"""The values of a metric in bins: their location and spread."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gate.policy.anomalies.weekly.ranks import NOTHING, Compared, compare
 from gate.policy.anomalies.weekly.windows import Windows
 
 WIDER: Final = 1.5
-"""How many times as wide the middle half of the values must be, or as narrow, for the spread to be tested."""
+"""The factor by which the middle half of the values must widen, or narrow, for the spread to be tested."""
 
 _RANKS: Final = 1000
 
@@ -66,15 +66,17 @@ class Middle(NamedTuple):
 
 
 def spread(level: Level, of: Windows, before: Sequence[int], within: Sequence[int]) -> tuple[Compared, list[float]]:
-    """Compares how far values lie from the median of their side, and from that of both sides; the lesser of the two
-    counts. The first alone would take another median among few different values for another spread, the second alone
-    values that lie elsewhere.
+    """Compares the distances of values from the median of their side, and from that of both sides. The smaller result
+    counts.
+
+    The first alone would treat another median among few different values as another spread, and the second alone would
+    treat another location as one.
 
     Args:
         level: The metric.
         of: The window.
-        before: The values of the weeks before by bin.
-        within: Those of the window.
+        before: The values of the weeks before, by bin.
+        within: The values of the window.
 
     Returns:
         The comparison, and the design effects of the distances before and within.
@@ -110,9 +112,7 @@ def _apart(
 
 
 def ranked(counts: Sequence[int]) -> list[int]:
-    """The mean rank of the values of each bin, in thousandths of all: so no sum of squares is too great for a whole
-    number of 64 bits.
-    """
+    """The mean rank of the values of each bin, in thousandths. So every sum of squares fits into 64 bits."""
     whole, below, ranks = sum(counts), 0, []
     for count in counts:
         ranks.append((2 * below + count) * _RANKS // (2 * whole))
@@ -121,11 +121,11 @@ def ranked(counts: Sequence[int]) -> list[int]:
 
 
 def middle(values: Sequence[float], counts: Sequence[int]) -> Middle:
-    """Where the values of a histogram lie, about.
+    """The approximate location of a histogram's values.
 
     Args:
-        values: Of each bin the value that stands for it, from the least.
-        counts: How many there are.
+        values: For each bin, its representative value, from the smallest.
+        counts: The number of values in each bin.
     """
     whole = sum(counts)
     wanted = [(whole - 1) * quarter // 4 for quarter in (1, 2, 3)]

@@ -78,7 +78,7 @@ def windows(weeks: int, *, slow: bool = False) -> Iterator[Windows]:
 
 
 class Moved(Protocol):
-    """What differs in some weeks from what it was, and may be an echo of another."""
+    """A difference between some weeks and earlier ones. It may be the echo of another."""
 
     @property
     def windows(self) -> Windows:

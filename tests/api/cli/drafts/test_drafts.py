@@ -108,7 +108,7 @@ def test_the_second_of_two_authors_merges_or_forks(desk: CommandDesk, draft: str
 
 
 def test_a_draft_is_named_closed_and_opened_again(desk: CommandDesk, draft: str) -> None:
-    assert said(desk, "rename", draft, "lower prices", by="ada") == "It is called lower prices.\n"
+    assert said(desk, "rename", draft, "lower prices", by="ada") == "Renamed the draft to lower prices.\n"
     assert said(desk, "close", draft, by="ada").startswith("Closed lower prices.")
     assert drafts(desk, "list") == {"drafts": []}
     assert [each["name"] for each in drafts(desk, "list", "--closed")["drafts"]] == ["lower prices"]

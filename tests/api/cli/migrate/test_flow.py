@@ -22,13 +22,13 @@ def test_from_the_check_to_a_rollback(desk: CommandDesk, tmp_path: Path) -> None
     assert "Of 8 past decisions (week of " in tried
     assert "), 2 would get another verdict (25.0 %, 95 % interval 7.1 to 59.1 %).\n" in tried
     assert "2 decisions that are approved would be blocked.\n" in tried
-    assert f"Next: `gate migrate propose {file} --scope {SCOPE} --user NAME`" in tried
+    assert f"Next: propose it with `gate migrate propose {file} --scope {SCOPE} --user NAME`." in tried
     assert [of["migration_id"] for of in desk.answer("list")["migrations"]] == ["first"]
 
     proposed = desk.done("propose", file, "--note", "Too many thin deals.", by="ada")
     evidence = desk.answer("list")["migrations"][0]["evidence_hash"]
     assert f"Proposed second as ada. Evidence: {evidence}\n" in proposed
-    assert f"`gate migrate approve second --scope {SCOPE} --evidence {evidence} --user NAME`" in proposed
+    assert f"  gate migrate approve second --scope {SCOPE} --user NAME \\\n    --evidence {evidence}\n" in proposed
     assert "second was proposed by ada at " in desk.done("status")
     assert "and waits for an approver." in desk.done("status")
 
@@ -39,21 +39,21 @@ def test_from_the_check_to_a_rollback(desk: CommandDesk, tmp_path: Path) -> None
 
     approved = desk.done("approve", "second", "--evidence", evidence, by="ben")
     applying = f"gate migrate apply second --scope {SCOPE} --user NAME"
-    assert approved == f"Approved second as ben. It decides nothing yet: `{applying}` routes to it.\n"
+    assert approved == f"Approved second as ben. It decides nothing yet; apply it with `{applying}`.\n"
     assert desk.active() == "1"
     assert "and waits to be applied." in desk.done("status")
 
     assert desk.done("apply", "second", by="ada").splitlines() == [
         "pricing_exception: 1 -> 2.",
-        "In force from the next decision on.",
-        f"To go back: `gate migrate rollback pricing_exception --scope {SCOPE} --from 2 --user NAME`.",
+        "Active from the next decision on.",
+        f"To roll back: `gate migrate rollback pricing_exception --scope {SCOPE} --from 2 --user NAME`.",
     ]
     facts = {"discount_percent": 10, "margin_percent": 17}
     assert _decided(desk.routed(**facts)) == ("2", "no")
 
     assert desk.done("rollback", POLICY, "--from", "2", "--note", "Too strict.", by="ben").splitlines() == [
         "pricing_exception: 2 -> 1.",
-        "In force from the next decision on. It rests on the evidence of first.",
+        "Active from the next decision on. Its evidence is that of first.",
     ]
     assert _decided(desk.routed(**facts)) == ("1", "yes")
 
@@ -134,7 +134,7 @@ def test_cases_that_hold_and_a_first_day_are_in_the_evidence(desk: CommandDesk) 
     cases.write_text(json.dumps(_cases("yes")))
     told = desk.done("dry-run", file, "--cases", str(cases), "--since", "2020-01-01")
     assert "The one case holds.\n" in told
-    assert "Only decisions since 2020-01-01T00:00:00.000Z were looked at: 8.\n" in told
+    assert "Only decisions since 2020-01-01T00:00:00.000Z were compared: 8.\n" in told
     failing = desk.folder / "failing.json"
     failing.write_text(json.dumps(_cases("no")))
     told = desk.done("dry-run", file, "--cases", str(failing), code=1)
@@ -166,6 +166,8 @@ def test_only_those_in_a_state_are_listed(desk: CommandDesk) -> None:
 
 
 def test_a_scope_without_migrations_says_so(desk: CommandDesk) -> None:
-    assert desk.done("status") == "The scope acme has no route yet: requests name a version of each rulebook.\n"
+    assert (
+        desk.done("status") == "The scope acme has no route yet, so each request states the version of its rulebook.\n"
+    )
     assert desk.answer("list") == {"migrations": []}
     assert desk.answer("status") == {"count": 0, "routes": [], "shadows": [], "waiting": []}

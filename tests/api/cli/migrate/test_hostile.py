@@ -117,7 +117,7 @@ def _cases(**members: Any) -> Any:
         (json.dumps(_cases(rulebook="gone.json")), "cannot be read: No such file or directory."),
         (json.dumps(_cases(rulebook="a\x00b.json")), "shows more."),
         (json.dumps(_cases(rulebook="/dev/zero")), "shows more."),
-        (json.dumps(_cases(rulebook="another.json")), "has cases of another, and the migration proposes pricing_excep"),
+        (json.dumps(_cases(rulebook="another.json")), "has cases of another, but the migration proposes pricing_excep"),
         (json.dumps(_cases(cases=[])), "shows more."),
         ("[" * 500, "is not valid"),
         ("a: &a [x]\nb: [" + "*a, " * 1000 + "]", "is not valid YAML."),

@@ -58,7 +58,7 @@ def test_what_was_proved_while_the_route_was_rolled_back_is_not_proposed(
     meanwhile(lambda: second.done("rollback", POLICY, by="ben"))
     code, message = second.refusal("propose", file, by="ada")
     assert code == "EVIDENCE_STALE"
-    assert "compares pricing_exception with 2, and its route now leads to 1." in message
+    assert "compares pricing_exception with 2, but its route now leads to 1." in message
     assert second.refusal("show", "third")[0] == "MIGRATION_UNKNOWN"
     monkeypatch.undo()
     # As the message says.

@@ -92,7 +92,7 @@ class TestLoosened:
         approving = ("approve", "prices", "--evidence", proposed["evidence_hash"])
         code, message = routed.refusal(*approving, by="ben")
         assert (code, LOOSE in message) == ("MIGRATION_GATE_FAILED", True)
-        assert message.endswith("Mend the candidate or the manifest, and propose it again.")
+        assert message.endswith("Fix the candidate or the manifest, and propose the migration again.")
         assert routed.refusal("apply", "prices", by="ada")[0] == "MIGRATION_NOT_APPROVED"
         assert routed.active() == "2026-06-11"
 
@@ -108,10 +108,9 @@ class TestRefactored:
         file = routed.write(refactored(), approval={"status": "not_required"})
         assert routed.gate("migrate", "check", file).returncode == 0
         told = routed.done("propose", file, "--cases", cases_of(routed), by="ada")
-        assert "It decides all facts as the version in force does; the exact analysis proves it.\n" in told
+        assert "It decides all facts as the active version does; the exact analysis proves it.\n" in told
         assert (
-            "Next: nobody has to approve it; `gate migrate apply prices --scope acme --user NAME` routes to it.\n"
-            in told
+            "Next: it needs no approval; apply it with `gate migrate apply prices --scope acme --user NAME`.\n" in told
         )
         assert "fail" not in told
         assert "and waits to be applied." in routed.done("status")

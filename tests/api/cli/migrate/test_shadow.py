@@ -35,13 +35,13 @@ def test_a_shadow_from_its_start_to_its_end(desk: CommandDesk, tmp_path: Path) -
     assert running not in desk.done("show", "first")
     assert desk.answer("status")["shadows"] == ["second"]
     assert desk.refusal("report", "second", "--shadow")[0] == "SHADOW_NOT_LOOKED_AT"
-    assert "Nothing was looked at yet." in desk.done("shadow", "show", "second")
+    assert "There is no result yet." in desk.done("shadow", "show", "second")
 
     desk.decide(*FACTS[:4])
     look(desk)
     shown = desk.done("shadow", "show", "second")
-    assert "pricing_exception: version 2 beside version 1, which is in force; 4 decisions so far.\n" in shown
-    assert "1 of 4 decisions would be decided otherwise; 1 would get another verdict (25.0" in shown
+    assert "pricing_exception: version 2 compared with the active version 1; 4 decisions so far.\n" in shown
+    assert "1 of 4 decisions would be decided differently; 1 would get another verdict (25.0" in shown
     assert "No longer approved: 1 (1 blocked, 0 held).\n" in shown
     found = desk.answer("shadow", "show", "second")
     history = found["rulebooks"]["pricing_exception"]
@@ -73,9 +73,7 @@ def test_a_shadow_from_its_start_to_its_end(desk: CommandDesk, tmp_path: Path) -
     assert live["rulebooks"][0]["difference"] == evidence["rulebooks"][0]["difference"]
     assert live["shadow"]["from_position"] == found["from_position"]
 
-    assert "Stopped the shadow of second as ada. What it found last:\n" in desk.done(
-        "shadow", "stop", "second", by="ada"
-    )
+    assert "Stopped the shadow of second as ada. Its last result:\n" in desk.done("shadow", "stop", "second", by="ada")
     assert desk.refusal("shadow", "stop", "second", by="ada")[0] == "SHADOW_NOT_RUNNING"
     assert desk.answer("status")["shadows"] == []
     assert running not in desk.done("status")
@@ -92,7 +90,7 @@ def test_an_applied_migration_has_no_shadow(desk: CommandDesk) -> None:
     assert desk.answer("shadow", "start", "first", by="ada")["running"] is True
     desk.done("apply", "first", by="ada")
     code, told = desk.refusal("shadow", "show", "first")
-    assert (code, "which ended it" in told) == ("SHADOW_NOT_RUNNING", True)
+    assert (code, "which ends its shadow" in told) == ("SHADOW_NOT_RUNNING", True)
     assert desk.refusal("shadow", "start", "first", by="ada")[0] == "MIGRATION_NOT_OPEN"
 
 

@@ -375,7 +375,7 @@ def test_events_from_before_an_endpoint_was_added_are_not_replayed_to_it(
     page = instance.ledger.deliveries.page(endpoint)
     instance.ledger.deliveries.keep(endpoint, page.last, Tried(page.fresh, []), utc_now())
     letters = instance.ledger.dead_letters
-    with pytest.raises(OperatorError, match="since the endpoint was added") as refusal:
+    with pytest.raises(OperatorError, match="existed when it happened") as refusal:
         letters.replay(endpoint, utc_now(), event_id=before.event_id)
     assert refusal.value.code == "WEBHOOK_EVENT_UNKNOWN"
     assert letters.replay(endpoint, utc_now(), since="2000-01-01T00:00:00.000Z") == 1
@@ -477,7 +477,7 @@ def test_a_secret_is_not_rotated_again_while_the_one_before_signs(instance: Inst
     rotated = instance.webhooks.rotate(endpoint, now)
     ends = now + timedelta(hours=24)
     # The endpoint as it was read before the rotation, as by a second operator.
-    with pytest.raises(OperatorError, match=f"the secret before signs until {timestamp(ends)}") as refusal:
+    with pytest.raises(OperatorError, match=f"the previous secret signs until {timestamp(ends)}") as refusal:
         instance.webhooks.rotate(endpoint, ends - timedelta(milliseconds=1))
     assert refusal.value.code == "WEBHOOK_ROTATION_OPEN"
     assert f"`gate webhooks remove {endpoint.endpoint_id}`" in refusal.value.message

@@ -144,7 +144,9 @@ class TestVerdicts:
         anomaly = only(verdicts(steady(4, 20), versions=versions))
         assert anomaly.numbers["new_versions"] == ["a", "b"]
         steps = [step.what for step in anomaly.next]
-        assert steps[:2] == [f"Read what version {of} changed, and whether that was meant." for of in "ab"]
+        assert steps[:2] == [
+            f"Read what version {of} changed, and check whether this effect was intended." for of in "ab"
+        ]
 
     def test_a_new_version_is_made_to_decide_otherwise_and_keeps_it_below_high(self) -> None:
         alone = only(verdicts(steady(0, 40)))
@@ -156,14 +158,17 @@ class TestVerdicts:
         [
             (
                 {"1": [40] * WEEKS},
-                "No version changed with it: look at the facts that callers send, and at fact_drift.",
+                "No version changed at the same time: check the facts that callers send, and fact_drift.",
             ),
             (
                 {"1": steady(30, 12), "2": steady(10, 28)},
-                "No version gained half of the decisions; version 2 gained most, from 25.0% to 70.0% of them. Look at "
-                "what it changed, at the facts that callers send, and at fact_drift.",
+                "No version gained half of the decisions. Version 2 gained most, from 25.0% to 70.0% of them. "
+                "Check what it changed, the facts that callers send, and fact_drift.",
             ),
-            ({"1": steady(40, 20), "2": steady(0, 20)}, "Read what version 2 changed, and whether that was meant."),
+            (
+                {"1": steady(40, 20), "2": steady(0, 20)},
+                "Read what version 2 changed, and check whether this effect was intended.",
+            ),
         ],
     )
     def test_the_step_says_which_version_gained_decisions(self, versions: dict[str, list[int]], step: str) -> None:
@@ -253,14 +258,14 @@ class TestOutcomes:
 def test_reports_over_imported_cases_point_at_no_record_of_the_service() -> None:
     of = replace(outcomes(succeeded=steady(54, 20), failed=steady(6, 40)), imported=True)
     chain, imported = report_of(replace(of, imported=False)), report_of(of)
-    assert any("the first of the decisions" in step["what"] for step in chain["anomalies"][0]["look_at_next"])
+    assert any("the first of these decisions" in step["what"] for step in chain["anomalies"][0]["look_at_next"])
     steps = imported["anomalies"][0]["look_at_next"]
     assert steps
     assert {step["href"] for step in steps} == {None}
     assert not any("packet" in step["what"] or "proof" in step["what"] for step in steps)
     assert [note for note in chain["notes"] if note not in imported["notes"]] == [
-        "Overdue is counted to the date of the chain's last entry, not to the clock: a scope in which nothing happens "
-        "grows no older."
+        "Outcomes and receipts are overdue by the date of the chain's last entry, not by the clock: in a scope "
+        "without new entries, nothing becomes overdue."
     ]
 
 
@@ -500,7 +505,7 @@ class TestReport:
         for most in (1, 11, 12, 200):
             report = report_of(of, max_items=most)
             assert (report["anomaly_count"], len(report["anomalies"])) == (12, min(12, most))
-            noted = [note for note in report["notes"] if note.startswith("More were found")]
+            noted = [note for note in report["notes"] if note.startswith("More anomalies were found")]
             assert len(noted) == (most < 12)
 
     def test_of_equal_costs_the_strongest_stand_first_then_the_kind_decides_then_the_later(self) -> None:
@@ -542,8 +547,8 @@ class TestReport:
         assert len(plain) == 5
         lacking: list[tuple[dict[str, Any], str]] = [
             ({"decisions": 19}, "too few decisions"),
-            ({"decisions": 20, "truncated": True}, "as limit asked"),
-            ({"decisions": 20, "sampled_one_of": 8}, "one of 8 decisions"),
+            ({"decisions": 20, "truncated": True}, "because of limit"),
+            ({"decisions": 20, "sampled_one_of": 8}, "one in 8 decisions"),
         ]
         for changes, told in lacking:
             (more,) = [note for note in report_of(counted(**changes))["notes"] if note not in plain]

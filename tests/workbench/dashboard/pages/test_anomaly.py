@@ -50,7 +50,7 @@ FINDINGS = {
         ["Failed: 100% of 120 in the window, 0% of 192 before", "The share of outcomes that succeeded fell.", "-100.0"],
     ),
     "lifecycle_break": (
-        "A receipt names another target than was decided: 672 of 672 decisions",
+        "A receipt states another target than the decision: 672 of 672 decisions",
         ["672 decisions show it; these are the latest 20", "672 of the 672 decisions that could (100%)"],
     ),
     "verdict_shift": (

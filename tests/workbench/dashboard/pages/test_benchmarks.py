@@ -60,9 +60,8 @@ def test_the_rates_stand_beside_those_of_others(show: Show) -> None:
     assert page.location.policy == POLICY
     assert page.title.startswith("refunds succeeded in 50% of 60 cases, below the middle half of others")
     found = read(page)
-    assert (
-        "Beside the median of others: success rate 45.0 points below and approval rate 20.0 points above" in found.text
-    )
+    rates = "success rate 45.0 points below and approval rate 20.0 points above"
+    assert f"Compared with the median of others: {rates}" in found.text
     for cell in ("50.0%", "60 cases", "70.0%", "100 decisions", "-45.0", "+20.0", "lower than in three quarters"):
         assert cell in found.text, cell
     assert "<svg" in page.html

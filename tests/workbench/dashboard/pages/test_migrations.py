@@ -20,7 +20,7 @@ from workbench.dashboard.store.memo import Memo
 from workbench.dashboard.views.migrations.listing import MOST_CHARTS
 
 POLICY = sample_rulebook()["rulebook_id"]
-DASHED = "Dashed: a version was put in force."
+DASHED = "Dashed: a version became active."
 
 
 def version(name: str, rulebook_id: str = POLICY) -> Rulebook:

@@ -159,7 +159,7 @@ def test_unusual_metrics_come_last(tmp_path: Path) -> None:
     chain.receipt(chain.decide(MONDAY + 10 * WEEK, policy_id="metrics"), MONDAY + 10 * WEEK)
     said = read(MadeUpStore(chain.snapshot(tmp_path)).page("/?scope=acme")).text.split(" Open ")
     assert said[0] == "promises: 67 of 200 decisions were executed more than 30 days ago without a final outcome."
-    assert said[1].startswith("promises metrics: 10 of 200 values of margin lie far from usual")
+    assert said[1].startswith("promises metrics: 10 of 200 values of margin are unusual")
 
 
 @pytest.mark.parametrize("name", HOSTILE)
