@@ -231,8 +231,8 @@ def test_null_is_tried_on_one_decision_and_refused_for_past_ones(site: Site, acm
     asked = {"policy": "pricing_exception", "lines": {"margin_percent": {"is": "null", "text": ""}}}
     parts = act(site, "ana", "what_if", decision=entry.entry_id, **asked)["parts"]
     assert "the verdict changes" in parts["one"] or "the verdict stays the same" in parts["one"]
-    assert "cannot be given null" in parts["many"]
-    assert "cannot be given null" in act(site, "ana", "what_if", **asked)["fault"]
+    assert "cannot be set to null" in parts["many"]
+    assert "cannot be set to null" in act(site, "ana", "what_if", **asked)["fault"]
 
 
 def test_a_slice_is_decided_anew_with_what_moves(site: Site, acme: Scope) -> None:
