@@ -113,7 +113,7 @@ def test_what_is_typed_is_saved_and_the_table_and_the_text_are_one(
     priority = page.get_by_label("Priority of approve_standard_exception")
     priority.fill("high")
     priority.press("Enter")
-    has(page, ".act-fault", "A priority is a whole number")
+    has(page, ".act-fault", "A priority must be a whole number")
     assert stored(site, scope, draft) == expected
     # In the text, a change shows in the table.
     type_at_end_of(page, "priority: 51", "7")

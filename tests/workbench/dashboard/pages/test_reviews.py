@@ -254,7 +254,7 @@ def test_only_an_approver_has_buttons_and_others_see_why_not(queue: Reviewers) -
         assert "Answer" not in found.links
         assert "no time limit. All waiting reviews" in found.text
         assert "g grant" not in found.text
-        assert f"ada has the role {role} in the scope acme, and only an approver grants or refuses" in found.text
+        assert f"ada has the role {role} in the scope acme, but only an approver can grant or refuse" in found.text
 
 
 def test_an_answer_is_recorded_under_the_users_name_and_leads_to_the_next_review(desk: Reviewers) -> None:
@@ -408,7 +408,7 @@ def test_with_receipt_signing_off_a_grant_is_refused_and_a_refusal_is_not_verifi
     monkeypatch.setenv("GATE_RECEIPT_SIGNING", "off")
     with reviewers(tmp_path / "home") as desk:
         decision_id = desk.hold("one")
-        with pytest.raises(ServiceUnavailable, match="Receipt signing is off, and an unsigned grant opens no action"):
+        with pytest.raises(ServiceUnavailable, match="Receipt signing is off, and an unsigned grant allows no action"):
             desk.answer(decision_id)
         text = read(desk.visit(url("review", id=decision_id))).text
         assert "The decision is not verified. The record has no receipt signature." in text
@@ -444,8 +444,8 @@ def test_a_review_that_was_changed_in_the_ledger_is_a_fault_on_the_page_of_its_d
         connection.execute(update(reviews).values(state="granted"))
     found = read(desk.visit(url("decision", id=decision_id))).text
     assert "The review cannot be shown" in found
-    assert f"the review of {decision_id} is not as its resolution says" in found
-    assert "the operator must run gate chain check" in found
+    assert f"the review of {decision_id} does not match its resolution" in found
+    assert "The operator must run gate chain check" in found
 
 
 def test_a_grant_says_until_when_it_is_valid(desk: Reviewers) -> None:

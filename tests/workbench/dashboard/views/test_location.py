@@ -103,7 +103,7 @@ def test_a_place_in_a_list_is_a_number(position: str) -> None:
 
 @pytest.mark.parametrize(("name", "page"), [("verdict", "policy"), ("age", "held"), ("show", "anomalies")])
 def test_a_word_that_a_filter_does_not_know_is_refused_with_those_that_it_does(name: str, page: str) -> None:
-    assert "is one of" in refusal(f"/{page}?{name}=maybe")
+    assert "must be one of" in refusal(f"/{page}?{name}=maybe")
 
 
 def test_a_refusal_shows_nothing_that_a_terminal_or_a_page_could_take_for_more_than_text() -> None:
@@ -147,4 +147,4 @@ def test_the_dates_of_the_record_are_no_filter() -> None:
     assert Location.read("/policy?clock=recorded") == Location("policy")
     assert Location.read("/policy?clock=occurred").to("decisions").url == "/decisions?clock=occurred"
     assert "cannot be" in refusal("/policy?clock=local")
-    assert "takes" in refusal("/held?clock=occurred")
+    assert "accepts" in refusal("/held?clock=occurred")
