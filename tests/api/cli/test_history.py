@@ -82,7 +82,7 @@ def test_refused_rows_are_shown_written_and_stop_the_import(gate: Gate, tmp_path
     done = gate(*command, "--refused", str(refused))
     assert done.returncode == 1
     assert "Nothing was imported, because rows were refused" in done.stdout
-    assert "1 refused in when: It does not fit the format date, for example 2024-06-30." in done.stdout
+    assert "1 refused in when: It does not match the format date, for example 2024-06-30." in done.stdout
     assert "The refused rows:" in done.stdout
     assert "\x1b" not in done.stdout
     told = [json.loads(line) for line in refused.read_text().splitlines()]

@@ -294,7 +294,7 @@ def test_the_smallest_changes_of_a_decision_are_found(made: tuple[Path, list[str
         (
             ["--set", "margin_percent=null"],
             "WHAT_IF_NULL",
-            "Past decisions cannot be given null: leave margin_percent out, or give it a value.",
+            "A fact of past decisions cannot be set to null: leave margin_percent out, or give it a value.",
         ),
         (
             ["--by", "3"],

@@ -65,7 +65,7 @@ class TestLoosened:
         assert of["difference"]["equal"] is False
         (danger,) = [region for region in of["difference"]["regions"] if region["severity"] == "danger"]
         assert LOOSE in str(danger)
-        assert "in 1 region, what is refused or held now would be approved" in routed.done("dry-run", file)
+        assert "in 1 region, facts that are now blocked or held would be approved" in routed.done("dry-run", file)
 
     def test_the_corpus_drifts(self, routed: CommandDesk) -> None:
         file = routed.write(loosened(), corpus="index.json")

@@ -58,7 +58,9 @@ def test_a_shadow_from_its_start_to_its_end(desk: CommandDesk, tmp_path: Path) -
         "%",
     ]
 
-    said = f"This report is live: its decisions are the 4 that were made since {found['started_at']}, when ben started"
+    said = (
+        f"This report is live: it covers the 4 decisions made since ben started the shadow at {found['started_at']}, "
+    )
     written = desk.done("report", "second", "--shadow")
     lines = written.splitlines()
     assert any(line.startswith(said) for line in lines[:5])
