@@ -108,7 +108,7 @@ def test_a_function_is_described_as_its_operation_is(load: Load) -> None:
         "Fetch a shelf.\n\nThe shelf.\n\nWith its books.\n\n"
         "Args:\n    shelf_id: Which.\n    limit: How many. None means 9.\n    from_: Since.\n\n"
         "Returns:\n    The shelf as it is.\n\n"
-        "Raises:\n    RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent."
+        "Raises:\n    RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent."
     )
 
 
