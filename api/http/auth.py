@@ -78,7 +78,7 @@ def _found(find: Callable[[str, datetime], Authority], code: str) -> Authority:
 def _missing_key() -> str:
     # It is read for this hint only: a key that is sent there is not tried.
     if request.headers.get("authorization"):
-        return "The request has no header x-api-key; send the API key in this header, not in the header Authorization."
+        return "The request has no header x-api-key; send the API key alone in this header, not in Authorization."
     return "The request has no API key; send one in the header x-api-key."
 
 

@@ -47,8 +47,8 @@ def headline(evidence: Mapping[str, Any]) -> list[Line]:
 def live_line(shadow: _Part) -> Line:
     """The first sentence of a report over the decisions of a shadow, as `workbench.shadows.live` tells it."""
     return Line(
-        f"This report is live: it covers the {shadow['decisions']:,} decisions made since {shadow['started_by']} "
-        f"started the shadow at {shadow['started_at']}, up to {shadow['looked_at']}."
+        f"This report is live: it covers the {counted(shadow['decisions'], 'decision')} made since "
+        f"{shadow['started_by']} started the shadow at {shadow['started_at']}, up to {shadow['looked_at']}."
     )
 
 

@@ -562,7 +562,7 @@ class TestSettle:
         assert (begun.value.execution or {})["execution_status"] == "executed"
         for said_of_it in ("--executed", "--not-executed"):
             told = refused(shop.gate("settle", permit.intent_id, said_of_it), "INTENT_SETTLED")
-            assert "told before: executed" in told
+            assert "reported before as executed" in told
 
     def test_a_run_that_failed_and_waits_can_be_said_to_be_done_too(self, shop: Shop) -> None:
         permit = shop.do("mute", fails=True)
@@ -583,7 +583,7 @@ class TestSettle:
         permit = shop.do()
         for said_of_it in ("--executed", "--not-executed"):
             told = refused(shop.gate("settle", permit.intent_id, said_of_it), "INTENT_SETTLED")
-            assert told.endswith("told before: executed. Nothing was changed.")
+            assert told.endswith("reported before as executed. Nothing was changed.")
         waiting = shop.do("mute")
         refused(shop.gate("settle", waiting.intent_id, "--not-executed"), "INTENT_SETTLED")
         assert shop.kept(waiting)["attempt"] == 1

@@ -125,18 +125,23 @@ def test_a_service_that_answers_rightly_conforms(instance: Instance, conformance
 
 
 WRONG: list[tuple[str, str, Alter, str]] = [
-    ("flips the verdict", APPROVAL, changing(lambda body: body.update(verdict="no")), 'verdict should be "yes" and is'),
+    (
+        "flips the verdict",
+        APPROVAL,
+        changing(lambda body: body.update(verdict="no")),
+        'verdict should be "yes", but is',
+    ),
     (
         "flips the verdict of a golden case",
         SAME_NUMBER,
         changing(lambda body: body.update(verdict="no")),
-        'verdict should be "yes" and is "no"',
+        'verdict should be "yes", but is "no"',
     ),
     (
         "names another rule",
         SAME_NUMBER,
         changing(lambda body: body.update(matched_rule_id=None)),
-        'matched_rule_id should be "eq_number" and is null',
+        'matched_rule_id should be "eq_number", but is null',
     ),
     (
         "hashes the bundle to something else",
@@ -166,19 +171,19 @@ WRONG: list[tuple[str, str, Alter, str]] = [
         "leaves out what is missing",
         "replay/inputs.required.one_missing",
         changing(lambda body: body["evaluation"].update(missing_fields=[])),
-        'evaluation.missing_fields should be ["amount"] and is []',
+        'evaluation.missing_fields should be ["amount"], but is []',
     ),
     (
         "evaluates in another order",
         "replay/priority.negative",
         changing(lambda body: body["evaluation"]["rules"].reverse()),
-        'evaluation.rules[0].rule_id should be "block_fraud" and is "watch"',
+        'evaluation.rules[0].rule_id should be "block_fraud", but is "watch"',
     ),
     (
         "changes what no expectation names",
         SAME_NUMBER,
         changing(lambda body: body.update(created_at="2020-01-01T00:00:00.000Z")),
-        'verification should be "verified" and is "The record was changed',
+        'verification should be "verified", but is "The record was changed',
     ),
     (
         "signs with nothing",
@@ -186,13 +191,13 @@ WRONG: list[tuple[str, str, Alter, str]] = [
         changing(
             lambda body: [body.pop(name) for name in list(body) if name.startswith("receipt_") and "hash" not in name]
         ),
-        'verification should be "verified" and is',
+        'verification should be "verified", but is',
     ),
     (
         "signs wrongly",
         SAME_NUMBER,
         changing(lambda body: body.update(receipt_signature="ed25519:" + "A" * 86)),
-        'verification should be "verified" and is "The record is not authentic',
+        'verification should be "verified", but is "The record is not authentic',
     ),
     (
         "answers partially",
@@ -204,47 +209,47 @@ WRONG: list[tuple[str, str, Alter, str]] = [
         "accepts output material at the root",
         "conformance/output_material_at_root",
         accepting("RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN"),
-        "output_material_at_root_rejected: status should be 422 and is 200",
+        "output_material_at_root_rejected: status should be 422, but is 200",
     ),
     (
         "accepts output material in the facts",
         "conformance/output_material_in_inputs",
         accepting("RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN"),
-        "output_material_in_inputs_rejected: status should be 422 and is 200",
+        "output_material_in_inputs_rejected: status should be 422, but is 200",
     ),
     (
         "runs the caller's code",
         "conformance/executable_payload",
         accepting("RULEBOOK_INVALID"),
-        "executable_payload_rejected: status should be 422 and is 200",
+        "executable_payload_rejected: status should be 422, but is 200",
     ),
     (
         "finds another member at fault",
         "conformance/executable_payload",
         changing(lambda body: body["errors"][0].update(field="rulebook"), 422),
-        'errors[0].field should be "rulebook.rules[1].execute" and is "rulebook"',
+        'errors[0].field should be "rulebook.rules[1].execute", but is "rulebook"',
     ),
     (
         "refuses with a verdict",
         "conformance/executable_binding_mode",
         changing(lambda body: body.update(verdict="yes"), 422),
-        'verdict should be absent and is "yes"',
+        'verdict should be absent, but is "yes"',
     ),
     (
         "answers 500",
         APPROVAL,
         instead(500, b'{"error": "BROKEN", "message": "It broke."}'),
-        'status should be 200 and is "500 BROKEN: It broke."',
+        'status should be 200, but is "500 BROKEN: It broke."',
     ),
-    ("answers no JSON", APPROVAL, instead(200, b"<html>"), 'body should be "a JSON object" and is "<html>"'),
-    ("answers no object", APPROVAL, instead(200, b"[]"), 'body should be "a JSON object" and is "[]"'),
+    ("answers no JSON", APPROVAL, instead(200, b"<html>"), 'body should be "a JSON object", but is "<html>"'),
+    ("answers no object", APPROVAL, instead(200, b"[]"), 'body should be "a JSON object", but is "[]"'),
     ("answers twice the same member", APPROVAL, instead(200, b'{"c": "no", "c": "yes"}'), "body should be"),
-    ("redirects", APPROVAL, instead(302, b"", location="/elsewhere"), "status should be 200 and is 302"),
+    ("redirects", APPROVAL, instead(302, b"", location="/elsewhere"), "status should be 200, but is 302"),
     (
         "says for ever that it was asked too often",
         APPROVAL,
         instead(429, b"{}", retry_after="0"),
-        "status should be 200 and is 429",
+        "status should be 200, but is 429",
     ),
     (
         "publishes another schema",
@@ -256,7 +261,7 @@ WRONG: list[tuple[str, str, Alter, str]] = [
         "publishes no corpus",
         "replay/index",
         instead(404, b"{}", "/replay/index.json"),
-        "replay/index.json: status should be 200 and is 404",
+        "replay/index.json: status should be 200, but is 404",
     ),
     (
         "publishes no JSON",
@@ -416,7 +421,7 @@ def test_what_speaks_no_http_does_not_conform(conformance: Conformance) -> None:
         done = conformance(f"http://127.0.0.1:{listening.getsockname()[1]}", "--only", "conformance/index")
         thread.join(10)
     assert done.returncode == 1, done.stderr
-    assert 'conformance/index.json: status should be 200 and is "no HTTP' in done.stdout
+    assert 'conformance/index.json: status should be 200, but is "no HTTP' in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -106,9 +106,9 @@ def test_a_word_that_leads_to_another_endpoint_is_no_id(load: Load) -> None:
 def test_a_function_is_described_as_its_operation_is(load: Load) -> None:
     assert inspect.getdoc(load("operations.py").get_shelf) == (
         "Fetch a shelf.\n\nThe shelf.\n\nWith its books.\n\n"
-        "Args:\n    shelf_id: Which.\n    limit: How many. None leaves it at 9.\n    from_: Since.\n\n"
+        "Args:\n    shelf_id: Which.\n    limit: How many. None means 9.\n    from_: Since.\n\n"
         "Returns:\n    The shelf as it is.\n\n"
-        "Raises:\n    RequestRefused: SVC_API_REQUEST_INVALID: an argument cannot be sent."
+        "Raises:\n    RequestRefused: `SVC_API_REQUEST_INVALID`: an argument cannot be sent."
     )
 
 
@@ -198,5 +198,5 @@ def test_nothing_is_written_where_the_document_is_not_understood(
     assert written == sources(document)
     monkeypatch.setattr(command, "openapi_document", lambda base_url: {**current(), "tags": []})
     assert command.main() == 1
-    assert "decide has not one tag" in capsys.readouterr().err
+    assert "decide does not have exactly one tag" in capsys.readouterr().err
     assert {file.name: file.read_text("utf-8") for file in tmp_path.iterdir()} == written

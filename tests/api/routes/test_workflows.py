@@ -188,7 +188,7 @@ class TestWithAKey:
     def test_a_key_sent_as_a_bearer_token_is_refused(self, client: FlaskClient, key: str, scheme: str) -> None:
         response = post(client, ticket(), authorization=f"{scheme} {key}")
         assert (response.status_code, response.get_json()["error"]) == (401, "SVC_API_UNAUTHORIZED")
-        assert "send the API key there as it is, not in the header Authorization" in response.get_json()["message"]
+        assert "send the API key alone in this header, not in Authorization" in response.get_json()["message"]
         # A proxy in front may ask for a password of its own.
         assert answered(post(client, ticket(), authorization="Basic eDp5"))["execution_allowed"] is False
 
