@@ -391,7 +391,10 @@ class TestProposals:
             desk.done("dry-run", file, option, name)
             Path(name).write_text("What a person wrote.")
             code, message = desk.refusal("dry-run", file, option, name)
-            assert (code, f"{name} holds neither" in message) == ("FILE_UNWRITABLE", True)
+            assert (code, f"{name} is not a migration report, so it is not overwritten" in message) == (
+                "FILE_UNWRITABLE",
+                True,
+            )
             if option == "--report":
                 assert desk.refusal("report", "prices", "--output", name)[0] == "FILE_UNWRITABLE"
             assert Path(name).read_text() == "What a person wrote."
