@@ -391,7 +391,10 @@ class TestProposals:
             desk.done("dry-run", file, option, name)
             Path(name).write_text("What a person wrote.")
             code, message = desk.refusal("dry-run", file, option, name)
-            assert (code, f"{name} is not a migration report, so it is not overwritten" in message) == (
+            assert (
+                code,
+                f"{name} holds neither a migration report nor a list of decisions, so it is not overwritten" in message,
+            ) == (
                 "FILE_UNWRITABLE",
                 True,
             )
