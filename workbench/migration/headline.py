@@ -73,7 +73,7 @@ def _what(of: _Part) -> Iterator[Line]:
     if base is None:
         yield Line(
             f"{of['rulebook_id']}: version {candidate} would be the first version on its route. No version is "
-            "active yet, so it is compared with the decisions as any version made them."
+            "active yet, so the dry run compares it with the stored decisions of all versions."
         )
     elif base["hash"] == of["candidate"]["hash"]:
         yield Line(f"{of['rulebook_id']}: version {candidate} is already active.")
@@ -239,7 +239,7 @@ def _findings(of: _Part) -> Iterator[Line]:
 def _cases(of: _Part) -> Line:
     tests = of["tests"]
     if tests is None:
-        return Line("The author gave no cases.", "warning")
+        return Line("The candidate has no cases.", "warning")
     if tests["failed"]:
         # The line of the gate says why.
         verb = "fails" if tests["failed"] == 1 else "fail"

@@ -101,7 +101,7 @@ def test_a_first_route_is_told_by_the_version_that_decided() -> None:
     found = evidence(base=None, versions=versions)
     found["rulebooks"][0] |= {"base": None, "difference": None}
     lines = told(found)
-    assert any("it is compared with the decisions as any version made them" in line for line in lines)
+    assert any("the dry run compares it with the stored decisions of all versions" in line for line in lines)
     assert "Approvals gained or lost, by the version that decided: 3 of 9 by B and 1,200 of 4,000 by A." in lines
     assert not any("by the version that decided" in line for line in told(evidence(versions=versions)))
     found["rulebooks"][0]["history"]["versions"] = versions[:1]
