@@ -278,7 +278,8 @@ def require_notes(page: str, done: list[Ran]) -> None:
     assert f"```bash\n{each.block}```\n\n```text\n{each.done.stdout}```" in page
     coverage = Coverage({"1": Counts()}, Counts(), None, None, truncated=True)
     question = ConfidenceQuestion("pricing_exception", limit=1, clock="occurred")
-    assert notes(section(page, "## The notes")) == confidence_report(coverage, question)["notes"]
+    listed = section((ROOT / "docs" / "reference" / "formulas" / "notes.md").read_text(), "## Confidence")
+    assert notes(listed) == confidence_report(coverage, question)["notes"]
 
 
 def within(shown: Any, real: Any) -> bool:

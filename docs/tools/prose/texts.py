@@ -76,8 +76,8 @@ def all_texts(root: Path = ROOT) -> list[Text]:
 
 
 def pages(root: Path = ROOT) -> list[Text]:
-    """The Markdown pages at the root and in docs/."""
-    found = [*root.glob("*.md"), *(root / "docs").rglob("*.md")]
+    """The Markdown pages at the root, in docs/, and in data/."""
+    found = [*root.glob("*.md"), *(root / "docs").rglob("*.md"), *(root / "data").rglob("*.md")]
     return [_page(path, root) for path in sorted(found)]
 
 

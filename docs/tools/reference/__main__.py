@@ -25,7 +25,9 @@ MODULES: Final[list[str]] = [
     "service.performance",
     "service.settings",
     "workbench.lake",
+    "workbench.notes",
     "workbench.rulebook_codes",
+    "workbench.scenario",
 ]
 """The modules of this package that make pages."""
 

@@ -49,6 +49,7 @@ ROLLED_OUT: Final = (ROLLOUT["version"],)
 PEERS: Final = PARAMETERS["peers"]
 PEER: Final = SCENARIO.peers[0]
 README: Final = resources.path("data", "demo", "README.md").read_text()
+TABLES: Final = resources.path("docs", "reference", "demo.md").read_text()
 ADAPTED: Final = tuple(scope for scope, settings in PARAMETERS["scopes"].items() if "adapters" in settings)
 SETTLED: Final = ("succeeded", "partial", "reverted", "failed")
 
@@ -471,7 +472,7 @@ class TestOwners:
             action = f"`{owner['action']}`" if "action" in owner else "any"
             within = f"{owner['within_hours']} hours" if "within_hours" in owner else "none"
             row = f"| `{owner['policy']}` | {action} | {owner['owner']} | {within} | {owner['grant_hours']} hours |"
-            assert row in README
+            assert row in TABLES
 
 
 def action_of(event: Decide) -> str:
@@ -601,20 +602,20 @@ def test_a_version_keeps_all_but_the_conditions_that_it_changes() -> None:
 
 def test_the_readme_names_every_scope_policy_version_kind_and_day() -> None:
     for scope, settings in PARAMETERS["scopes"].items():
-        assert f"| `{scope}` | {settings['share']} % |" in README
+        assert f"| `{scope}` | {settings['share']} % |" in TABLES
         for policy_id, adapter in settings.get("adapters", {}).items():
             assert f"`{policy_id}` in `{scope}` gets its facts from `{adapter}`" in README
     for policy_id, policy in PARAMETERS["policies"].items():
         for version in policy["versions"]:
-            assert f"| `{policy_id}` | `{version['version']}` | {version['from_day']} |" in README
+            assert f"| `{policy_id}` | `{version['version']}` | {version['from_day']} |" in TABLES
         for name, kind in policy["kinds"].items():
-            assert f"| `{name}` | {kind['weight']} | {kind['ends']['succeeded']} |" in README
+            assert f"| `{name}` | {kind['weight']} | {kind['ends']['succeeded']} |" in TABLES
     assert f"{len(PEERS['companies'])} names" in README
     assert f"{PEERS['decisions']} decisions" in README
     assert f"from day {PEERS['from_day']} on" in README
     for policy_id, share in PEERS["policies"].items():
         assert f"{share} of 100 for `{policy_id}`" in README
-    assert f"| `{ROLLOUT['policy']}` | `{ROLLOUT['version']}` | {ROLLOUT['from_day']} |" in README
+    assert f"| `{ROLLOUT['policy']}` | `{ROLLOUT['version']}` | {ROLLOUT['from_day']} |" in TABLES
     assert f"days {ROLLOUT['from_day']} to {ROLLOUT['until_day'] - 1}" in README
     assert f"the next {HASTY['actions']} refunds that are held from day {HASTY['from_day']} on" in README
     assert f"days {BURST['from_day']} to {BURST['from_day'] + BURST['days'] - 1}" in README

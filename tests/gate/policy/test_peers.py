@@ -51,6 +51,7 @@ from tests.support.documentation import notes, rows, section
 from tests.support.reports import OTHERS, OWN, benchmark_example
 
 PAGE: Final = (ROOT / "docs" / "reference" / "formulas" / "benchmarks.md").read_text()
+NOTES_PAGE: Final = (ROOT / "docs" / "reference" / "formulas" / "notes.md").read_text()
 TOLD: Final = [number / 20 for number in range(1, 20)]
 WIDTH: Final = Fraction(1, 20)
 
@@ -433,7 +434,7 @@ class TestPage:
     def test_the_notes_reasons_and_recommendations_are_those_of_reports(self) -> None:
         own = replace(OWN, truncated=True, advisory=4)
         every = benchmark_report(own, None, BenchmarksQuestion("p", verdict="yes"), month="2026-11")
-        assert notes(section(PAGE, "## The notes")) == every["notes"]
+        assert notes(section(NOTES_PAGE, "## Benchmarks")) == every["notes"]
         schema = resources.schema("benchmark-report")["properties"]
         reasons = [row[0].strip("`") for row in rows(section(PAGE, "## Why nothing is shown"))]
         assert [*reasons, None] == schema["cross_customer"]["properties"]["reason"]["enum"]
