@@ -83,7 +83,7 @@ def test_keys_are_compared_as_digests_in_constant_time_alone(
     if attempt == "right":
         assert find(sent, utc_now()).key_id == key.split("_")[1]
     else:
-        with pytest.raises(AccessRefused, match="not known"):
+        with pytest.raises(AccessRefused, match="is unknown"):
             find(sent, utc_now())
     digest = sha256(sent.encode()).hexdigest()
     known = "0" * 64 if attempt == "unknown id" else sha256(key.encode()).hexdigest()

@@ -1940,8 +1940,9 @@ class EffectivenessReport(TypedDict):
     effectiveness_score: float | None
     """The share of succeeded, plus half of partial, among the terminal outcomes; null if there are none."""
     confidence: float
-    """How much supports the score: 1 minus the width of `success_rate`'s interval, times the share of decisions with
-    the verdict yes that have a terminal outcome (of all decisions if none has that verdict); 0 if there are none.
+    """How much supports the score: 1 minus the width of the interval of `success_rate`, times the share of decisions
+    with the verdict yes that have a terminal outcome (of all decisions if none has that verdict); 0 if there are
+    none.
     """
     recommendation: Literal[
         "no_decisions",

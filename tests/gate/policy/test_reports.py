@@ -38,6 +38,7 @@ PAGE = (FORMULAS / "confidence.md").read_text()
 EFFECTIVENESS_PAGE = (FORMULAS / "effectiveness.md").read_text()
 COMPARISON_PAGE = (FORMULAS / "comparison.md").read_text()
 NOTES_PAGE = section((FORMULAS / "notes.md").read_text(), "## Effectiveness")
+CONFIDENCE_NOTES = listed_notes(section((FORMULAS / "notes.md").read_text(), "## Confidence"))
 EFFECTIVENESS_EXAMPLE = json.loads(resources.path("schemas", "examples", "effectiveness-report.json").read_bytes())
 EXAMPLE = json.loads(resources.path("schemas", "examples", "confidence-report.json").read_bytes())
 
@@ -128,14 +129,13 @@ def test_notes_tell_what_this_report_cannot_know() -> None:
     assert any("blocked or held action has no outcome" in note for note in always)
     assert len(notes(None, truncated=False)) == len(notes("yes", truncated=True)) == len(always) + 1
     assert set(notes(None, truncated=True)) > set(always)
-    listed = listed_notes(section((FORMULAS / "notes.md").read_text(), "## Confidence"))
-    assert listed[: len(always)] == always
+    assert CONFIDENCE_NOTES[: len(always)] == always
 
 
 def test_a_report_tells_where_versions_are_too_small_to_be_compared() -> None:
     def noted(min_sample: int) -> bool:
         notes = confidence_report(coverage(VERSIONS), ConfidenceQuestion("p", min_sample=min_sample))["notes"]
-        return any("are left out of policy_stability" in note and note in PAGE for note in notes)
+        return any("are left out of policy_stability" in note and note in CONFIDENCE_NOTES for note in notes)
 
     smallest = min(of.terminal for of in VERSIONS.values())
     assert (noted(smallest), noted(smallest + 1)) == (False, True)

@@ -1,4 +1,4 @@
-"""The page of the demo's scenario: its scopes, versions, kinds of requests, and owners, from data/demo/scenario.json."""
+"""The page of the demo's scenario, from data/demo/scenario.json: scopes, versions, kinds of requests, and owners."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def pages() -> dict[str, str]:
         "Each version decides from its day on, in every scope. Day 0 is the first day.",
         table(("policy", "version", "from day", "description"), _versions(scenario)),
         "## Kinds of requests",
-        "A request has a kind, drawn by weight. The other columns are the chances of each outcome of an executed action.",
+        "A request has a kind, drawn by weight. The other columns are the chances of each outcome, if it is executed.",
         *(block for policy_id, policy in scenario["policies"].items() for block in _kinds(policy_id, policy)),
         "## Owners of held decisions",
         table(("policy", "action", "owner", "time limit", "a grant lasts"), _owners(scenario["owners"])),
