@@ -122,10 +122,11 @@ install: .venv/.installed
 	@$(call with_dots,$(PIP) --no-deps --no-build-isolation --editable .)
 	@touch $@
 
-# Runs all three checks, even if the first fails, so that one run shows all findings.
+# Runs all four checks, even if the first fails, so that one run shows all findings.
 lint: install
 	@$(BIN)/ruff check .; checked=$$?; $(BIN)/ruff format --check .; formatted=$$?; $(BIN)/mypy; typed=$$?; \
-	  test $$((checked + formatted + typed)) = 0 || { echo "'make format' fixes what can be fixed automatically."; exit 1; }
+	  $(BIN)/python -m docs.tools.prose check; written=$$?; \
+	  test $$((checked + formatted + typed + written)) = 0 || { echo "'make format' fixes what can be fixed automatically."; exit 1; }
 
 format: install
 	@$(BIN)/ruff check --fix .

@@ -81,24 +81,26 @@ class BaseClient(ABC, Generic[G, H]):
     ) -> None:
         """Creates a client without sending anything. Missing arguments come from environment variables.
 
-        `gate.client.connection.VARIABLES` lists these variables.
+        An empty variable counts as unset.
 
         Args:
-            url: The address of the service.
-            key: The API key. Pass this or `key_file`.
-            key_file: A file with the API key. The client reads a replaced file again.
+            url: The address of the service, without user, query, and key. Default: `GATE_URL`.
+            key: The API key. Default: `GATE_API_KEY`.
+            key_file: Instead of `key`: a file with the API key. The client reads a replaced file again. Default:
+                `GATE_API_KEY_FILE`.
             registry: The receipt keys that records must be signed with: the path of a saved key registry, its
-                document, or a `Trust`.
+                document, or a `Trust`. Default: `GATE_KEY_REGISTRY`.
             scope_hash: The scope that must decide guarded actions, as `rulebook_registry.scope_hash` in its records.
-                API keys of the service contain it. Pass it if a proxy adds the API key.
-            store: The guard's store, or the path of its file.
-            timeout: The time limit of a call with all its retries, in seconds.
-            tries: How often the client sends a call at most. It repeats only calls that are safe to repeat.
-            metrics_token_file: A file with the token for the metrics endpoint.
-            transport: Your own httpx transport, for example for a proxy: a `BaseTransport` for `Client`, an
-                `AsyncBaseTransport` for `AsyncClient`.
+                API keys of the service contain it. Pass it if a proxy adds the API key. Default: `GATE_SCOPE_HASH`.
+            store: The guard's store, or the path of its file. Default: `GATE_INTENTS`.
+            timeout: The time limit of a call with all its retries, in seconds. Default: 10.
+            tries: How often the client sends a call at most. It repeats only calls that are safe to repeat. Default:
+                3.
+            metrics_token_file: A file with the token for `get_metrics`, `get_proof_metrics`, and `export_pilots`.
+            transport: Your own httpx transport, for example for a proxy or a private certificate: a `BaseTransport`
+                for `Client`, an `AsyncBaseTransport` for `AsyncClient`.
             delivery_transport: Your own httpx transport for the thread that delivers reports. The default of a
-                `Client` is `transport`.
+                `Client` is `transport`. An `AsyncClient` with its own `transport` needs one.
 
         Raises:
             OperatorError: The address, a key or a number is invalid.
@@ -194,10 +196,12 @@ class BaseClient(ABC, Generic[G, H]):
         `Blocked`, `HeldForReview`, `GateUnavailable`, `Undecidable` or `AlreadyStarted` if the body must not run.
 
         Args:
-            rulebook: `rulebook_id@version`, a reference {rulebook_id, version} or {rulebook_id, hash}, or a rulebook.
+            rulebook: `rulebook_id@version`, or `rulebook_id` alone for the version of its route; a reference
+                `{rulebook_id, version}` or `{rulebook_id, hash}`; or a whole rulebook, if the key has the access
+                `register`.
             facts: The facts to decide on, as JSON values. Pass these or `adapter`.
-            adapter: The trusted adapter that computes the facts, with its input: {adapter_id, version, manifest_hash,
-                input}. `list_trusted_adapters` returns the available adapters.
+            adapter: The trusted adapter that computes the facts, with its input: `{adapter_id, version,
+                manifest_hash, input}`. `list_trusted_adapters` returns the available adapters.
             action: The action that you are about to take, such as `issue_refund`. It is part of the intent and of the
                 record's `action_binding`.
             target: The object that the action changes: (system, object id), or a `Target` with the mutation.
@@ -206,7 +210,7 @@ class BaseClient(ABC, Generic[G, H]):
                 facts, the adapter, and the rulebook version are not part of the intent, so a retry stays a retry if
                 they change.
             context: Further fields of the request's context: `workflow`, `source_record_id`, `actor`, `subject`,
-                `amount`, `currency`, and anything else that the rulebook's owner wants to see.
+                `amount`, `currency`, and anything else that the rulebook's owner wants to see. They decide nothing.
             outcome_action: The action or actions in a yes that permit the body. Default: `action`. A grant always
                 permits `action`.
             max_age: How old the verdict may be when the body starts, in seconds. For a grant, the age counts from its
@@ -217,7 +221,7 @@ class BaseClient(ABC, Generic[G, H]):
                 raises `HeldForReview`. Default: 300.
             recover: A function that the guard calls with `AlreadyStarted` if the action was started before. It
                 returns a `Recovery`.
-            timeout: The time limit for the decision with all its retries, in seconds.
+            timeout: The time limit for the decision with all its retries, in seconds. Default: the client's.
             session: An SQLAlchemy session, if the client's store is a `SqlAlchemyStore` in the same database. The
                 guard then writes the start and the end of the body in the session's transaction.
                 `SqlAlchemyStore.within` explains when this is safe.

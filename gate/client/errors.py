@@ -53,7 +53,7 @@ class ApiError(GateError):
 
 
 class Unauthorized(ApiError):
-    """401: the key is missing, unknown, disabled or expired."""
+    """401: the key is missing, unknown, disabled, or expired."""
 
 
 class Forbidden(Unauthorized):

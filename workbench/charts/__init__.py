@@ -17,8 +17,9 @@ Altair takes longer to load than all other modules together, and exports, the se
     metrics            measured values, by version
     sparkline          a line as small as a word, without Altair
 
-Every title is a sentence of `workbench.engines.findings`. Each channel is given as its class, `x=alt.X("low:Q")`. For a
-plain string, Altair hashes all of its schemas to find the class, which takes longer than the rest of the chart.
+Every title is a sentence of `workbench.engines.findings`. `tests/workbench/hostile.py` plots every chart with hostile
+names. Each channel is given as its class, `x=alt.X("low:Q")`. For a plain string, Altair hashes all of its schemas to
+find the class, which takes longer than the rest of the chart.
 """
 
 from __future__ import annotations

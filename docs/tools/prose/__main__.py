@@ -40,12 +40,18 @@ def _check(paths: list[Path]) -> int:
         findings += style.check_total(texts)
     for found in sorted(findings, key=lambda found: (found.path, found.line)):
         print(f"{found.path}:{found.line}: {found.rule}: {found.message}")
+    if not findings:
+        print(f"The prose of {len(texts):,} files follows the house rules.")
     return bool(findings)
 
 
 def _texts(paths: list[Path]) -> list[Text]:
-    files = [file for path in paths for file in (sorted(path.rglob("*.md")) if path.is_dir() else [path])]
+    files = [file for path in paths for file in (_below(path) if path.is_dir() else [path])]
     return [text for file in files for text in read(file.resolve())]
+
+
+def _below(folder: Path) -> list[Path]:
+    return sorted([*folder.rglob("*.md"), *folder.rglob("*.py")])
 
 
 def _findings(texts: list[Text]) -> list[style.Finding]:

@@ -76,8 +76,11 @@ def all_texts(root: Path = ROOT) -> list[Text]:
 
 
 def pages(root: Path = ROOT) -> list[Text]:
-    """The Markdown pages at the root, in docs/, and in data/."""
-    found = [*root.glob("*.md"), *(root / "docs").rglob("*.md"), *(root / "data").rglob("*.md")]
+    """The Markdown pages at the root, in docs/, in data/, and in tests/."""
+    found = [
+        *root.glob("*.md"),
+        *(page for folder in ("docs", "data", "tests") for page in (root / folder).rglob("*.md")),
+    ]
     return [_page(path, root) for path in sorted(found)]
 
 

@@ -14,5 +14,6 @@
 - `reviews`: an approver grants or refuses a held action
 - `histories`: uploading, rehearsing, and importing the file of a history
 
-As on the command line, `gate.decisions.drafts`, `migrations`, and `resolutions` check the rights of the user.
+A new act is a function here, and its name in `routes`. As on the command line, `gate.decisions.drafts`, `migrations`,
+and `resolutions` check the rights of the user.
 """
