@@ -146,7 +146,7 @@ def _lost_result(table: str, scope_id: str) -> dict[str, object]:
         "entries_checked": 0,
         "whole": False,
         "broken_at": None,
-        "reason": "It has rows, but no name or no chain head; restore a backup that `gate chain check` finds whole.",
+        "reason": "It has rows, but no name or no chain head; restore a backup without faults in `gate chain check`.",
         "table": table,
         "row": scope_id,
     }

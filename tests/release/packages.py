@@ -50,7 +50,7 @@ class Package:
     Attributes:
         name: Its normalized name.
         installed: Its distribution.
-        locked: What the lock says of it.
+        locked: Its entry in the lock file.
         requires: The normalized names of the packages that it needs here.
         needed_by: `base`, `server` or `workbench`: which parts of the product need it.
     """

@@ -29,7 +29,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def metadata(built: tuple[Path, Path]) -> Message:
-    """What the package index is told."""
+    """The metadata for the package index."""
     with ZipFile(built[1]) as archive:
         (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
         return message_from_bytes(archive.read(name))

@@ -1,5 +1,4 @@
-"""What is told of a scope in benchmarks, counted against the words of
-docs/reference/formulas/benchmarks.md; and the report made of it."""
+"""What benchmarks reveal about a scope, compared with docs/reference/formulas/benchmarks.md, and the report."""
 
 from __future__ import annotations
 
