@@ -633,23 +633,24 @@ def canned(_: Case, status: int, spec: Mapping[str, Any]) -> Fault:
 
 def otherwise(case: Case, change: Mapping[str, Any], _: Mapping[str, Any]) -> Fault:
     """Another request reaches the service than the one that was sent."""
+    return asking_otherwise(lambda request: changed(case, request, change))
+
+
+def changed(case: Case, request: Message, change: Mapping[str, Any]) -> Message:
+    """A request with another key, idempotency key, path, body, or with other headers."""
     keys = {"unknown": "dgk_unknown", "reader": case.service.reader, "other scope": case.service.other}
-
-    def changed(request: Message) -> Message:
-        headers = {**request.headers, **change.get("headers", {})}
-        if "idempotency key" in change:
-            headers["x-idempotency-key"] = case.order
-        if "key" in change:
-            headers["x-api-key"] = keys[change["key"]]
-        body = request.body
-        if "body" in change:
-            document = request.document
-            for path, value in change["body"]:
-                at(document, tuple(path[:-1]))[path[-1]] = value
-            body = orjson.dumps(document)
-        return Message(request.start.replace(*change.get("path", ("", ""))), headers, body)
-
-    return asking_otherwise(changed)
+    headers = {**request.headers, **change.get("headers", {})}
+    if "idempotency key" in change:
+        headers["x-idempotency-key"] = case.order
+    if "key" in change:
+        headers["x-api-key"] = keys[change["key"]]
+    body = request.body
+    if "body" in change:
+        document = request.document
+        for path, value in change["body"]:
+            at(document, tuple(path[:-1]))[path[-1]] = value
+        body = orjson.dumps(document)
+    return Message(request.start.replace(*change.get("path", ("", ""))), headers, body)
 
 
 def unknown_decision(_case: Case, _told: Any, _spec: Mapping[str, Any]) -> Fault:
@@ -668,8 +669,11 @@ def used_key(case: Case, _told: Any, _spec: Mapping[str, Any]) -> Fault:
     return strike
 
 
-def forged(_: Case, edits: Any, spec: Mapping[str, Any]) -> Fault:
-    """A forger changes the record, and recomputes what depends on it, as far as that goes without the service's key."""
+def forged(case: Case, edits: Any, spec: Mapping[str, Any]) -> Fault:
+    """A forger changes the record, and recomputes what depends on it, as far as that goes without the service's key.
+
+    With `asked`, the record is one about another request, changed as for `otherwise`.
+    """
 
     def change(answer: Message) -> Message:
         if answer.start != "200":
@@ -684,12 +688,17 @@ def forged(_: Case, edits: Any, spec: Mapping[str, Any]) -> Fault:
                 ((verb, path),) = ((name, found) for name, found in edit.items() if name != "to")
                 edit = {**edit, verb: ("decision_record", *path)}
                 if edit.get("to") == "its order":
-                    edit["to"] = forger.packet["decision_record"]["action_binding"]["resource"]
+                    assert at(forger.packet, edit["set"]) != case.order
+                    edit["to"] = case.order
             forger.edit(edit)
         forger.recompute(spec.get("recompute", []), STRANGER)
         return replace(answer, body=orjson.dumps(forger.packet["decision_record"]))
 
-    return spoilt(change)
+    def strike(exchange: Exchange) -> None:
+        asked = changed(case, exchange.request, spec.get("asked", {}))
+        exchange.send(change(exchange.forward(start=asked.start, headers=asked.headers, body=asked.body)).wire())
+
+    return strike
 
 
 def of_another_instance(case: Case, _told: Any, _spec: Mapping[str, Any]) -> Fault:
