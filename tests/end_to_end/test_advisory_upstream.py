@@ -102,4 +102,4 @@ def test_the_service_does_not_start_with_an_address_that_cannot_be_asked(site: S
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 2
     assert "ADVISORY_SETTINGS_INVALID" in done.stderr
-    assert "advisory_url must have a host, and as its port a number from 1 to 65535" in done.stderr.replace("\n", " ")
+    assert "advisory_url must have a host, and either no port or one from 1 to 65535" in done.stderr.replace("\n", " ")

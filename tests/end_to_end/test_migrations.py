@@ -141,7 +141,7 @@ def rolling_back(desk: CommandDesk) -> list[str]:
         (proposing, "ada", ("1", {"second": "proposed"}), None),
         (approving, "ben", ("1", {"second": "approved"}), "was approved by ben"),
         (applying, "ada", ("2", {"second": "applied", "third": "superseded"}), "and applied, so it cannot be"),
-        (rolling_back, "ben", ("2", {"third": "rolled_back"}), "leads to 2, and not to 3, so nothing was rolled back"),
+        (rolling_back, "ben", ("2", {"third": "rolled_back"}), "is routed to 2, not to 3, so nothing was rolled back"),
     ],
     ids=["propose", "approve", "apply", "rollback"],
 )

@@ -23,9 +23,8 @@ from gate.errors import GateError
 from tests.end_to_end.support import ROOT, anchors
 from tests.support.documentation import OPERATIONS, rows, section
 
-CLIENT: Final = (ROOT / "docs" / "guides" / "use-the-python-client.md").read_text()
 METHODS_PAGE: Final = (ROOT / "docs" / "reference" / "client-methods.md").read_text()
-GUARD: Final = (ROOT / "docs" / "guides" / "guard-a-function.md").read_text()
+ARGUMENTS: Final = (ROOT / "docs" / "reference" / "client-arguments.md").read_text()
 REPORTING: Final = (ROOT / "docs" / "guides" / "report-from-a-guard.md").read_text()
 RECOVERY: Final = (ROOT / "docs" / "guides" / "recover-a-started-action.md").read_text()
 GUARD_ERRORS: Final = (ROOT / "docs" / "reference" / "guard-errors.md").read_text()
@@ -78,11 +77,9 @@ def test_a_method_calls_the_endpoint_of_its_row_with_the_arguments_that_the_row_
 
 
 def test_every_argument_of_a_client_has_a_row_with_its_variable_and_default() -> None:
-    listed = {
-        words(name)[0]: (words(variable), told) for name, variable, told in rows(section(CLIENT, "## Configuration"))
-    }
+    listed = {words(name)[0]: told for name, told in rows(section(ARGUMENTS, "## Clients"))}
     assert list(listed) == list(inspect.signature(Client).parameters)
-    variables = {
+    assert {name: words(told)[-1] for name, told in listed.items() if "`GATE_" in told} == {
         "url": connection.URL,
         "key": connection.KEY,
         "key_file": connection.KEY_FILE,
@@ -90,30 +87,23 @@ def test_every_argument_of_a_client_has_a_row_with_its_variable_and_default() ->
         "scope_hash": connection.SCOPE_HASH,
         "store": connection.INTENTS,
     }
-    assert {name: variable for name, (variable, _) in listed.items() if variable} == {
-        name: [variable] for name, variable in variables.items()
-    }
-    assert listed["timeout"][1].endswith(f"; default: {TIMEOUT:g}")
-    assert listed["tries"][1].endswith(f"; default: {TRIES}")
+    assert listed["timeout"].endswith(f" Default: {TIMEOUT:g}.")
+    assert listed["tries"].endswith(f" Default: {TRIES}.")
 
 
-def test_every_error_of_a_call_has_a_row_with_its_status_and_every_field_one() -> None:
-    # The head of the second table is no row.
-    found = [row for row in rows(section(CLIENT, "## Errors")) if words(row[0])]
-    kinds = {words(row[0])[0]: row[1] for row in found if len(row) == 3}
-    assert kinds.keys() == defined(errors.ApiError)
-    for name, status in kinds.items():
-        said = re.match(r"(\d{3}): ", getattr(errors, name).__doc__ or "")
-        assert said is None or status in (said[1], "other 4xx"), name
-    fields = {words(row[0])[0] for row in found if len(row) == 2}
-    assert fields == set(inspect.signature(errors.ApiError).parameters)
+def test_every_error_of_a_call_has_a_row_with_its_status_and_every_field_is_told() -> None:
+    told = section(ARGUMENTS, "## Errors")
+    meanings = {words(name)[0]: meaning for name, meaning in rows(told)}
+    assert {"ApiError", *meanings} == defined(errors.ApiError)
+    assert all(meanings.values())
+    assert set(inspect.signature(errors.ApiError).parameters) <= set(words(told.partition("\n|")[0]))
 
 
-def test_the_guide_of_the_guard_lists_its_arguments() -> None:
-    listed = {words(name)[0]: told for name, told in rows(section(GUARD, "## Arguments"))}
+def test_every_argument_of_a_guard_has_a_row_with_its_default() -> None:
+    listed = {words(name)[0]: told for name, told in rows(section(ARGUMENTS, "## Guards"))}
     assert list(listed) == [name for name in inspect.signature(Client.guard).parameters if name != "self"]
-    assert f"in seconds; default: {MAX_AGE:g}." in listed["max_age"]
-    assert listed["review_seconds"].endswith(f"default: {REVIEW_SECONDS:g}")
+    assert f" Default: {MAX_AGE:g} for a verdict;" in listed["max_age"]
+    assert listed["review_seconds"].endswith(f" Default: {REVIEW_SECONDS:g}.")
 
 
 def test_the_guide_of_the_guard_names_what_a_permit_takes() -> None:
